@@ -1,0 +1,73 @@
+// A Finding is one device bug at one place, as data: what the analyzer predicted or the runtime observed. Checks and
+// detectors fill it, reports print it; neither knows the other. Plain values, no LLVM, no LibTorch, no threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::core {
+
+enum class Severity { kNote, kWarning, kError };
+enum class Origin { kStatic, kRuntime };
+
+std::string_view name(Severity severity);
+std::string_view name(Origin origin);
+std::optional<Severity> parseSeverity(std::string_view text);
+
+// A place in source code. `line` and `column` are 1-based, 0 where unknown. `file` is relative to the repository where
+// it lies in one, absolute otherwise.
+struct Location {
+  std::string file;
+  unsigned line = 0;
+  unsigned column = 0;
+  std::string function;
+
+  bool operator==(const Location &) const = default;
+};
+
+// A second place that explains the first: where the tensor was made, where the guard should have been.
+struct Related {
+  Location location;
+  std::string message;
+};
+
+// One frame of a call stack, innermost first. `module` names the binary or is empty for interpreted frames; `user` is
+// true where the frame belongs to the program under test and not to LibTorch, Python or DevSan.
+struct Frame {
+  Location location;
+  std::string module;
+  bool user = false;
+};
+
+// Replaces `length` bytes at byte `offset` of `file` by `text`.
+struct Replacement {
+  std::string file;
+  unsigned offset = 0;
+  unsigned length = 0;
+  std::string text;
+};
+
+struct Finding {
+  std::string rule;
+  Severity severity = Severity::kWarning;
+  Origin origin = Origin::kStatic;
+  std::string message;
+  std::string fingerprint;
+  std::uint64_t count = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocked_ns = 0;
+  std::string from;
+  std::string to;
+  std::string op;
+  std::uint64_t thread = 0;
+  std::optional<int> rank;
+  std::vector<Location> locations;
+  std::vector<Frame> stack;
+  std::vector<Related> related;
+  std::vector<Replacement> fix;
+};
+
+} // namespace devsan::core

@@ -1,0 +1,71 @@
+// An Event is what the runtime saw inside the program under test: a copy between devices, a wait of the host, a refusal
+// of ATen. Hooks write it without allocating or locking; detectors, in another process after the run, turn events into
+// findings. The struct is its own layout in the log (see log_format.h), so it is plain, fixed in size and versioned
+// there.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace devsan::runtime {
+
+// Index of a record in the log; 0 is none.
+using StringId = std::uint32_t;
+using StackId = std::uint32_t;
+
+// `type` holds c10::DeviceType's value, `index` -1 where the device has none (the CPU) or it is unknown.
+struct DeviceId {
+  std::int8_t type = 0;
+  std::int8_t index = -1;
+
+  bool operator==(const DeviceId &) const = default;
+  bool isHost() const { return type == 0; }
+};
+
+enum class EventKind : std::uint8_t {
+  kCopy = 1,       // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with kBlocks set.
+  kBlock,          // the host waited for device `from`, without a copy that is an event of its own
+  kRoundTrip,      // data derived from a device→host copy (its stack in `related`, its source in `origin`) was copied
+                   // back to device `to`
+  kMismatch,       // ATen refused operands: the odd one lives on `from`, the others on `to`; `related` is where the odd
+                   // one was made or last moved. One event per odd operand, all with the same `group`.
+  kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice among them
+  kStep,           // devsan::step(), or an optimizer step
+};
+
+enum EventFlags : std::uint32_t {
+  kBlocks = 1u << 0,          // the host waited
+  kNonBlocking = 1u << 1,     // the caller passed non_blocking=true
+  kPinned = 1u << 2,          // the host side of the copy is pinned
+  kSyncAllowed = 1u << 3,     // inside devsan::AllowSync
+  kTransferAllowed = 1u << 4, // inside devsan::AllowTransfer
+  kSyncForbidden = 1u << 5,   // inside devsan::ExpectNoSync
+  kInBackward = 1u << 6,      // on an autograd thread or inside a backward pass
+  kLeafParameter = 1u << 7,   // kMismatch: the odd operand is a leaf that requires grad, or a view of one
+  kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the odd operand is not on
+                                 // the stack of its use
+  kOriginIsMove = 1u << 9,    // `related` is where the operand was moved, not where it was made
+};
+
+struct Event {
+  std::uint64_t time_ns = 0;    // CLOCK_MONOTONIC at the event's end
+  std::uint64_t blocked_ns = 0; // time that the host waited
+  std::uint64_t bytes = 0;
+  std::uint64_t group = 0;  // ties the events of one refusal together, 0 where it does not apply
+  std::uint32_t thread = 0; // gettid()
+  StackId stack = 0;
+  StackId related = 0;
+  StringId op = 0;      // the operator as the dispatcher names it, "aten::copy_"
+  StringId operand = 0; // kMismatch: the odd operand's argument name, dtype and shape, "weight: float32 [10, 4]"
+  StringId detail = 0;  // kMismatch: ATen's message; else free
+  std::uint32_t step = 0;
+  std::uint32_t flags = 0;
+  DeviceId from;
+  DeviceId to;
+  DeviceId origin;
+  EventKind kind = EventKind::kCopy;
+  std::uint8_t reserved = 0;
+};
+static_assert(sizeof(Event) == 72 && std::is_trivially_copyable_v<Event>);
+
+} // namespace devsan::runtime

@@ -1,0 +1,80 @@
+// The event log of one process: the file that survives when the process is killed.
+//
+//   <log directory>/<pid>-<start time in ns>.devsanlog   the directory is given by DEVSAN_LOG_DIR
+//
+// The file is a FileHeader and then records, each starting at a multiple of 8 bytes with a RecordHeader. Writers reserve
+// room with one atomic addition, write `size`, then the body, and publish the record by storing `kind` last; so a reader
+// meets kind 0 for a record whose writer died or is still at work, and skips it by `size`; where `size` is 0 too it
+// scans forward by 8 bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
+// Everything is little-endian. Strings, stacks and modules are interned: an id is the count of records of that kind so
+// far, from 1, and a record comes before (by offset) or at most concurrently with the first event that names it, so a
+// reader resolves ids after reading the whole file.
+#pragma once
+
+#include "runtime/event.h"
+
+#include <cstdint>
+
+namespace devsan::runtime {
+
+inline constexpr std::uint64_t kLogMagic = 0x31474f4c53564544; // "DEVSLOG1"
+inline constexpr std::uint16_t kRecordMagic = 0xd5a1;
+
+enum class RecordKind : std::uint16_t {
+  kUnfinished = 0,
+  kEvent = 1,   // Event
+  kString = 2,  // StringRecord, then `length` bytes of UTF-8, not terminated
+  kStack = 3,   // StackRecord, then `count` FrameRecords, innermost first
+  kModule = 4,  // ModuleRecord, then `path_length` bytes of path
+  kDropped = 5, // std::uint64_t: events that found no room since the last such record (disk full)
+  kEnd = 6,     // the process left through exit: no body
+};
+
+struct FileHeader {
+  std::uint64_t magic = kLogMagic;
+  std::uint32_t version = 1;
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::int32_t rank = -1;          // RANK of the environment, -1 where unset
+  std::uint64_t start_time_ns = 0; // CLOCK_REALTIME
+  std::uint32_t simulated_devices = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(FileHeader) == 40);
+
+struct RecordHeader {
+  std::uint16_t magic = kRecordMagic;
+  std::uint16_t kind = 0; // RecordKind, stored last with release order
+  std::uint32_t size = 0; // of header and body, a multiple of 8
+};
+
+struct StringRecord {
+  StringId id = 0;
+  std::uint32_t length = 0;
+};
+
+struct StackRecord {
+  StackId id = 0;
+  std::uint32_t count = 0;
+};
+
+// A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`, `function` and `line`.
+struct FrameRecord {
+  std::uint64_t pc = 0;
+  StringId file = 0;
+  StringId function = 0;
+  std::uint32_t line = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(FrameRecord) == 24);
+
+// `pc - base` is the address inside the file that a symbolizer wants (base is the load bias).
+struct ModuleRecord {
+  std::uint64_t base = 0;
+  std::uint64_t begin = 0; // first mapped address
+  std::uint64_t end = 0;   // one past the last
+  std::uint32_t path_length = 0;
+  std::uint32_t reserved = 0;
+};
+
+} // namespace devsan::runtime
