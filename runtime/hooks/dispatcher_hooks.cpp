@@ -99,7 +99,7 @@ private:
   }
 
   void record(const OuterCall &call, const Effect &own, std::uint64_t duration, const at::Tensor *copied,
-              const at::Tensor &source) const {
+              const at::Tensor &source) const try {
     InsideRuntime inside;
     Recorder &out = recorder();
     StringId op = out.string(hooked_.name);
@@ -118,15 +118,18 @@ private:
     }
     if (copied)
       followCopy(*copied, source, own, stack);
+  } catch (...) {
+    // Out of memory: the program's call succeeded and must return.
   }
 
-  static void followCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack) {
+  static void followCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack) try {
     InsideRuntime inside;
     if (stack == 0)
       stack = recorder().currentStack();
     noteCopy(to, from, effect, stack);
     if (isFresh(to))
       noteOrigin(to, stack, /*is_move=*/true);
+  } catch (...) {
   }
 
   // A tensor that `.to()` and its kind have just made: written for the first time and known to nobody else. A parameter

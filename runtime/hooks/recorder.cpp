@@ -2,6 +2,7 @@
 
 #include "runtime/hooks/autograd_state.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/options.h"
 #include "runtime/hooks/python_frames.h"
 #include "runtime/hooks/scopes.h"
 #include "runtime/hooks/stacks.h"
@@ -53,7 +54,8 @@ void Recorder::start() {
     _exit(2);
   }
   writeNewModules(log_);
-  findPython();
+  if (options().python_stacks)
+    findPython();
   recording_ = true;
 }
 
@@ -63,7 +65,7 @@ StackId Recorder::currentStack() {
   bool is_new = false;
   StackId id = interner_.stack({frames, count}, &is_new);
   // An interpreter may have been loaded since.
-  if (is_new && writeNewModules(log_))
+  if (is_new && writeNewModules(log_) && options().python_stacks)
     findPython();
   return id;
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/event.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/include/devsan/devsan.h"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
@@ -13,6 +14,10 @@ namespace {
 struct Scope : c10::DebugInfoBase {
   std::uint32_t flags = 0;
 };
+
+static_assert(devsan::detail::kSyncAllowed == kSyncAllowed && devsan::detail::kTransferAllowed == kTransferAllowed &&
+                  devsan::detail::kSyncForbidden == kSyncForbidden,
+              "the public header repeats these bits");
 
 constexpr std::string_view kScopeName = "devsan scope";
 constexpr c10::DebugInfoKind kScopeKind(&kScopeName);
