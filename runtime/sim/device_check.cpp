@@ -1,0 +1,166 @@
+#include "device_check.h"
+
+#include <atomic>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <c10/core/TensorImpl.h>
+
+using MismatchObserver = void (*)(const char *op, const at::Tensor *const *operands, const char *const *names,
+                                  std::size_t count, const char *message);
+
+namespace devsan::sim {
+namespace {
+
+std::atomic<MismatchObserver> mismatch_observer{nullptr};
+
+struct Operand {
+  at::Tensor tensor;
+  const char *name;
+  bool may_stay_on_cpu;
+};
+using Operands = c10::SmallVector<Operand, 8>;
+
+Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts, const torch::jit::Stack &stack) {
+  Operands operands;
+  const c10::IValue *arguments = stack.data() + stack.size() - facts.argument_count;
+  for (std::uint16_t index : facts.check_order) {
+    const ArgumentFact &fact = facts.arguments[index];
+    const c10::IValue &value = arguments[fact.position];
+    const char *name = op.schema().arguments()[fact.position].name().c_str();
+    auto add = [&](const at::Tensor &tensor) {
+      if (tensor.defined())
+        operands.push_back({tensor, name, fact.may_stay_on_cpu});
+    };
+    if (value.isTensor()) {
+      add(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const at::Tensor &tensor : value.toTensorVector())
+        add(tensor);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
+        if (tensor)
+          add(*tensor);
+    }
+  }
+  return operands;
+}
+
+[[noreturn]] void refuse(const OperatorFacts &facts, const Operands &operands, const std::string &message) {
+  if (MismatchObserver observer = mismatch_observer.load(std::memory_order_acquire)) {
+    c10::SmallVector<const at::Tensor *, 8> tensors;
+    c10::SmallVector<const char *, 8> names;
+    for (const Operand &operand : operands) {
+      tensors.push_back(&operand.tensor);
+      names.push_back(operand.name);
+    }
+    observer(facts.name.name.c_str(), tensors.data(), names.data(), operands.size(), message.c_str());
+  }
+  TORCH_CHECK(false, message);
+}
+
+void checkExactSame(const OperatorFacts &facts, const Operands &operands) {
+  std::optional<c10::Device> common;
+  for (const Operand &operand : operands) {
+    if (operand.may_stay_on_cpu && operand.tensor.is_cpu())
+      continue;
+    if (!common) {
+      common = operand.tensor.device();
+    } else if (*common != operand.tensor.device()) {
+      try {
+        c10::impl::common_device_check_failure(*common, operand.tensor, facts.wrapper_name.c_str(), operand.name);
+      } catch (const c10::Error &error) {
+        refuse(facts, operands, error.what_without_backtrace());
+      }
+    }
+  }
+}
+
+// TensorIterator's own rule for operators whose meta kernel does not run the iterator: a CPU scalar goes with a device
+// tensor, anything else must be on one device. Outputs are never scalars taken by value.
+void checkCpuScalarsOnly(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands) {
+  std::optional<c10::Device> common;
+  for (const Operand &operand : operands)
+    if (!common && !operand.tensor.is_cpu())
+      common = operand.tensor.device();
+  for (const Operand &operand : operands) {
+    const at::Tensor &tensor = operand.tensor;
+    if (tensor.device() == *common || (tensor.is_cpu() && (operand.may_stay_on_cpu || tensor.dim() == 0)))
+      continue;
+    if (operand.may_stay_on_cpu)
+      TORCH_CHECK_INDEX(false, "indices should be either on ", c10::Device(c10::kCPU),
+                        " or on the same device as the indexed tensor (", *common, ")");
+    refuse(facts, operands,
+           c10::str("Expected all tensors to be on the same device, but found at least two devices, ", *common,
+                    " and ", tensor.device(), "!"));
+  }
+}
+
+at::Tensor metaLike(const at::Tensor &tensor) {
+  auto meta = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(tensor.storage().nbytes()),
+          c10::DataPtr(nullptr, c10::Device(c10::kMeta, tensor.device().index())), c10::GetAllocator(c10::kMeta), true)),
+      c10::DispatchKeySet(c10::DispatchKey::Meta), tensor.dtype());
+  meta.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
+    meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return meta;
+}
+
+std::string withoutMeta(std::string message) {
+  for (std::size_t at = message.find("meta"); at != std::string::npos; at = message.find("meta", at))
+    message.replace(at, 4, "cuda");
+  return message;
+}
+
+// Lets TensorIterator itself decide: the operator's meta kernel runs it over the same shapes, dtypes and devices, with
+// meta:1 for cuda:1, and computes nothing. So every operator's own rule on CPU scalars holds, and shape errors come
+// before device errors as they do on CUDA.
+void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands,
+                       const torch::jit::Stack &stack) {
+  torch::jit::Stack arguments(stack.end() - facts.argument_count, stack.end());
+  for (const ArgumentFact &fact : facts.arguments) {
+    c10::IValue &value = arguments[fact.position];
+    if (value.isTensor() && value.toTensor().defined() && value.toTensor().is_cuda())
+      value = metaLike(value.toTensor());
+    else if (value.isDevice() && value.toDevice().is_cuda())
+      value = c10::Device(c10::kMeta, value.toDevice().index());
+  }
+  try {
+    op.callBoxedForDispatchKey(c10::DispatchKey::Meta, arguments);
+  } catch (const c10::Error &error) {
+    std::string message = error.what_without_backtrace();
+    if (message.find("on the same device") == std::string::npos)
+      throw;
+    refuse(facts, operands, withoutMeta(std::move(message)));
+  }
+}
+
+bool metaKernelRunsIterator(const c10::OperatorHandle &op, const OperatorFacts &facts) {
+  if (facts.check != DeviceCheck::kTensorIterator || !op.hasKernelForDispatchKey(c10::DispatchKey::Meta))
+    return false;
+  for (const ArgumentFact &fact : facts.arguments)
+    if (fact.kind != ArgumentKind::kTensor)
+      return false;
+  return true;
+}
+
+} // namespace
+
+void checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, const torch::jit::Stack &stack) {
+  Operands operands = operandsOf(op, facts, stack);
+  if (facts.check == DeviceCheck::kExactSame)
+    checkExactSame(facts, operands);
+  else if (metaKernelRunsIterator(op, facts))
+    askTensorIterator(op, facts, operands, stack);
+  else
+    checkCpuScalarsOnly(op, facts, operands);
+}
+
+} // namespace devsan::sim
+
+extern "C" __attribute__((visibility("default"))) void devsan_sim_set_mismatch_observer(MismatchObserver observer) {
+  devsan::sim::mismatch_observer.store(observer, std::memory_order_release);
+}

@@ -1,0 +1,45 @@
+// What the fallback must know about an operator, read once from its schema and from native_functions.yaml.
+// operatorFacts() is called on every simulated operator: a lookup by pointer, no lock, no string work for ATen's own
+// operators.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
+
+namespace devsan::sim {
+
+enum class DeviceCheck : std::uint8_t {
+  kExactSame,      // the CUDA wrapper compares the devices of all tensor arguments
+  kTensorIterator, // TensorIterator compares them, and takes CPU scalars
+  kNone,           // the kernel takes tensors from different devices
+};
+
+enum class ArgumentKind : std::uint8_t { kTensor, kTensorList, kOptionalTensorList, kStorage, kGenerator, kDevice };
+
+struct ArgumentFact {
+  ArgumentKind kind;
+  std::uint16_t position;
+  bool may_stay_on_cpu; // CPU indices, lengths and the like, whatever the operator's check is
+};
+
+struct OperatorFacts {
+  const c10::OperatorName *key;
+  c10::OperatorName name;
+  c10::SmallVector<ArgumentFact, 8> arguments; // those that need translation, in schema order
+  c10::SmallVector<std::uint16_t, 8> check_order; // indices into `arguments`; out= arguments come first, as in ATen
+  std::uint16_t argument_count = 0;
+  std::uint16_t return_count = 0;
+  DeviceCheck check = DeviceCheck::kNone;
+  bool known_to_aten = false;       // has an entry in native_functions.yaml
+  bool mutates = false;             // an argument is written to, so it may have been resized
+  bool has_generator = false;       // a Generator argument is there
+  bool draws_implicitly = false;    // random, but without a Generator argument: uses the default generator
+  std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
+};
+
+const OperatorFacts &operatorFacts(const c10::OperatorHandle &op);
+
+} // namespace devsan::sim
