@@ -150,4 +150,10 @@ void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 
 TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnCpu>()); }
 
+TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+  for (const CudaOperator &op : cudaOperators())
+    if (op.needs_registration)
+      m.impl(op.name.data(), torch::CppFunction::makeFromBoxedFunction<&runOnCpu>());
+}
+
 } // namespace devsan::sim

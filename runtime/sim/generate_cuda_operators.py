@@ -22,7 +22,7 @@ def read_operators(path):
     for line in open(path, encoding="utf-8"):
         line = line.rstrip("\n")
         if match := FUNC.match(line):
-            current = {"name": match["name"], "check": "kExactSame", "structured": False, "keys": set()}
+            current = {"name": match["name"], "check": "kExactSame", "structured": False, "delegates": False, "keys": set()}
             operators.append(current)
             in_dispatch = False
         elif current is None:
@@ -34,9 +34,23 @@ def read_operators(path):
                 current["check"] = "kTensorIterator" if "TensorIterator" in comment else "kNone"
             elif key == "structured" and value == "True" or key == "structured_delegate":
                 current["structured"] = True
+                current["delegates"] = key == "structured_delegate"
         elif in_dispatch and (match := KERNEL.match(line)):
             current["keys"].update(key.strip() for key in match["keys"].split(","))
     return operators
+
+
+def needs_registration(operator):
+    """Whether a composite kernel would come before the fallback, where CUDA has a kernel of its own.
+
+    Functional and in-place structured operators have a generated composite kernel that calls the out= operator: two
+    dispatches, and another name in error texts. Foreach operators keep theirs: it takes tensors of several devices.
+    """
+    if operator["name"].startswith("_foreach"):
+        return False
+    if "CompositeImplicitAutograd" in operator["keys"]:
+        return False
+    return operator["delegates"] or {"CUDA", "CompositeExplicitAutograd"} <= operator["keys"]
 
 
 def main():
@@ -46,8 +60,9 @@ def main():
         sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
     with open(target, "w", encoding="utf-8") as out:
         for operator in sorted(operators, key=lambda o: o["name"].encode()):
-            structured = "true" if operator["structured"] else "false"
-            out.write(f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {structured}}},\n')
+            flags = (operator["structured"], needs_registration(operator))
+            flags = ", ".join("true" if flag else "false" for flag in flags)
+            out.write(f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {flags}}},\n')
 
 
 if __name__ == "__main__":

@@ -11,15 +11,6 @@
 namespace devsan::sim {
 namespace {
 
-struct CudaOperator {
-  std::string_view name;
-  DeviceCheck check;
-  bool structured;
-};
-constexpr CudaOperator kCudaOperators[] = {
-#include "cuda_operators.inc"
-};
-
 const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
   constexpr std::string_view kNamespace = "aten::";
   if (name.name.compare(0, kNamespace.size(), kNamespace) != 0)
@@ -27,9 +18,9 @@ const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
   std::string qualified = name.name.substr(kNamespace.size());
   if (!name.overload_name.empty())
     qualified += "." + name.overload_name;
-  auto found = std::lower_bound(std::begin(kCudaOperators), std::end(kCudaOperators), std::string_view(qualified),
+  auto found = std::lower_bound(cudaOperators().begin(), cudaOperators().end(), std::string_view(qualified),
                                 [](const CudaOperator &op, std::string_view wanted) { return op.name < wanted; });
-  return found != std::end(kCudaOperators) && found->name == qualified ? found : nullptr;
+  return found != cudaOperators().end() && found->name == qualified ? found : nullptr;
 }
 
 // Arguments that ATen's CUDA kernels take from the CPU although their operator checks devices otherwise: index kernels
@@ -106,7 +97,7 @@ std::string wrapperName(const c10::OperatorName &name, bool is_out, bool structu
 
 OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const c10::FunctionSchema &schema = op.schema();
-  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name()};
+  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());
   facts->mutates = schema.is_mutable();
@@ -169,6 +160,13 @@ const OperatorFacts &insertFacts(const c10::OperatorHandle &op, std::size_t slot
 }
 
 } // namespace
+
+c10::ArrayRef<CudaOperator> cudaOperators() {
+  static constexpr CudaOperator kOperators[] = {
+#include "cuda_operators.inc"
+  };
+  return kOperators;
+}
 
 const OperatorFacts &operatorFacts(const c10::OperatorHandle &op) {
   const c10::OperatorName *key = &op.operator_name();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
@@ -16,6 +17,15 @@ enum class DeviceCheck : std::uint8_t {
   kTensorIterator, // TensorIterator compares them, and takes CPU scalars
   kNone,           // the kernel takes tensors from different devices
 };
+
+// One entry of native_functions.yaml, by its name without "aten::"; sorted by name.
+struct CudaOperator {
+  std::string_view name;
+  DeviceCheck check;
+  bool structured;
+  bool needs_registration; // a composite kernel would come before the fallback
+};
+c10::ArrayRef<CudaOperator> cudaOperators();
 
 enum class ArgumentKind : std::uint8_t { kTensor, kTensorList, kOptionalTensorList, kStorage, kGenerator, kDevice };
 
