@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
@@ -77,9 +78,24 @@ void checkExactSame(const OperatorFacts &facts, const Operands &operands) {
   }
 }
 
+// Index operators move CPU indices to the indexed tensor's device, and take no other.
+void checkIndices(const OperatorFacts &facts, const Operands &operands) {
+  const Operand *indexed = nullptr;
+  for (const Operand &operand : operands)
+    if (std::string_view(operand.name) == "self")
+      indexed = &operand;
+  for (const Operand &operand : operands)
+    if (indexed && operand.may_stay_on_cpu && !operand.tensor.is_cpu() &&
+        operand.tensor.device() != indexed->tensor.device())
+      refuse(facts, operands,
+             c10::str("indices should be either on ", c10::Device(c10::kCPU),
+                      " or on the same device as the indexed tensor (", indexed->tensor.device(), ")"));
+}
+
 // TensorIterator's own rule for operators whose meta kernel does not run the iterator: a CPU scalar goes with a device
 // tensor, anything else must be on one device. Outputs are never scalars taken by value.
-void checkCpuScalarsOnly(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands) {
+void checkCpuScalarsOnly(const OperatorFacts &facts, const Operands &operands) {
+  checkIndices(facts, operands);
   std::optional<c10::Device> common;
   for (const Operand &operand : operands)
     if (!common && !operand.tensor.is_cpu())
@@ -88,9 +104,6 @@ void checkCpuScalarsOnly(const c10::OperatorHandle &op, const OperatorFacts &fac
     const at::Tensor &tensor = operand.tensor;
     if (tensor.device() == *common || (tensor.is_cpu() && (operand.may_stay_on_cpu || tensor.dim() == 0)))
       continue;
-    if (operand.may_stay_on_cpu)
-      TORCH_CHECK_INDEX(false, "indices should be either on ", c10::Device(c10::kCPU),
-                        " or on the same device as the indexed tensor (", *common, ")");
     refuse(facts, operands,
            c10::str("Expected all tensors to be on the same device, but found at least two devices, ", *common,
                     " and ", tensor.device(), "!"));
@@ -138,8 +151,9 @@ void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts
   }
 }
 
+// Structured operators that leave the check to TensorIterator, and those written in their manner.
 bool metaKernelRunsIterator(const c10::OperatorHandle &op, const OperatorFacts &facts) {
-  if (facts.check != DeviceCheck::kTensorIterator || !op.hasKernelForDispatchKey(c10::DispatchKey::Meta))
+  if (!op.hasKernelForDispatchKey(c10::DispatchKey::Meta))
     return false;
   for (const ArgumentFact &fact : facts.arguments)
     if (fact.kind != ArgumentKind::kTensor)
@@ -156,7 +170,7 @@ void checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts
   else if (metaKernelRunsIterator(op, facts))
     askTensorIterator(op, facts, operands, stack);
   else
-    checkCpuScalarsOnly(op, facts, operands);
+    checkCpuScalarsOnly(facts, operands);
 }
 
 } // namespace devsan::sim

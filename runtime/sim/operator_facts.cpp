@@ -24,7 +24,7 @@ const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
 }
 
 // Arguments that ATen's CUDA kernels take from the CPU although their operator checks devices otherwise: index kernels
-// move CPU indices to the tensor's device, lengths and shapes are read on the host.
+// move CPU indices to the tensor's device, lengths and shapes are read there.
 struct HostArgument {
   std::string_view op;
   std::string_view argument;
@@ -34,16 +34,9 @@ constexpr HostArgument kHostArguments[] = {
     {"aten::index_put_", "indices"},
     {"aten::index_put", "indices"},
     {"aten::_index_put_impl_", "indices"},
-    {"aten::_unsafe_index", "indices"},
-    {"aten::_unsafe_index_put", "indices"},
-    {"aten::_unsafe_masked_index", "indices"},
-    {"aten::_unsafe_masked_index_put_accumulate", "indices"},
-    {"aten::_pack_padded_sequence", "lengths"},
-    {"aten::_cudnn_rnn", "batch_sizes"},
     {"aten::_nested_view_from_buffer", "nested_size"},
     {"aten::_nested_view_from_buffer", "nested_strides"},
     {"aten::_nested_view_from_buffer", "offsets"},
-    {"aten::tensor_split", "tensor_indices_or_sections"},
 };
 
 bool staysOnCpu(std::string_view op, std::string_view argument) {
@@ -97,7 +90,7 @@ std::string wrapperName(const c10::OperatorName &name, bool is_out, bool structu
 
 OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const c10::FunctionSchema &schema = op.schema();
-  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}};
+  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}, 0, 0, DeviceCheck::kNone, false, false, false, false, {}};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());
   facts->mutates = schema.is_mutable();

@@ -40,13 +40,13 @@ struct OperatorFacts {
   c10::OperatorName name;
   c10::SmallVector<ArgumentFact, 8> arguments; // those that need translation, in schema order
   c10::SmallVector<std::uint16_t, 8> check_order; // indices into `arguments`; out= arguments come first, as in ATen
-  std::uint16_t argument_count = 0;
-  std::uint16_t return_count = 0;
-  DeviceCheck check = DeviceCheck::kNone;
-  bool known_to_aten = false;       // has an entry in native_functions.yaml
-  bool mutates = false;             // an argument is written to, so it may have been resized
-  bool has_generator = false;       // a Generator argument is there
-  bool draws_implicitly = false;    // random, but without a Generator argument: uses the default generator
+  std::uint16_t argument_count;
+  std::uint16_t return_count;
+  DeviceCheck check;
+  bool known_to_aten;       // has an entry in native_functions.yaml
+  bool mutates;             // an argument is written to, so it may have been resized
+  bool has_generator;       // a Generator argument is there
+  bool draws_implicitly;    // random, but without a Generator argument: uses the default generator
   std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
 };
 
