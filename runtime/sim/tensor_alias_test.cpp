@@ -65,7 +65,7 @@ TEST(TensorAlias, ListsAndOptionalLists) {
   std::vector<at::Tensor> rows = tensor.unbind(0);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_TRUE(at::equal(at::stack(rows), tensor));
-  EXPECT_EQ(tensor.index({at::indexing::None, tensor[0] > 1}).dim(), 3);
+  EXPECT_EQ(tensor.index({at::indexing::Slice(), tensor[0] > 1}).sizes(), at::IntArrayRef({3, 2}));
   at::_foreach_add_(rows, 1);
   EXPECT_EQ(tensor[0][0].item<int64_t>(), 1);
 }
