@@ -13,6 +13,8 @@
 namespace devsan::sim {
 namespace {
 
+constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
+
 c10::DeviceIndex device_count = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
@@ -51,10 +53,12 @@ void setCurrentDevice(c10::DeviceIndex index) { current_device = index; }
 
 void checkDeviceIndex(c10::DeviceIndex index) {
   if (C10_UNLIKELY(index < 0 || index >= device_count))
-    TORCH_CHECK(false, "CUDA error: invalid device ordinal\n"
-                       "CUDA kernel errors might be asynchronously reported at some other API call, so the "
-                       "stacktrace below might be incorrect.\nFor debugging consider passing "
-                       "CUDA_LAUNCH_BLOCKING=1\n");
+    throw c10::AcceleratorError(
+        {__func__, __FILE__, __LINE__}, kInvalidDevice,
+        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+        "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
 }
 
 c10::Device withIndex(c10::Device device) {

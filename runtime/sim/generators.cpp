@@ -1,6 +1,7 @@
 #include "generators.h"
 
 #include <array>
+#include <utility>
 
 #include <ATen/Utils.h>
 
@@ -45,6 +46,7 @@ private:
 };
 
 std::recursive_mutex default_generator_mutex;
+thread_local c10::DeviceIndex offered_default = -1;
 
 } // namespace
 
@@ -66,6 +68,13 @@ const at::Generator &defaultGenerator(c10::DeviceIndex index) {
     index = currentDevice();
   checkDeviceIndex(index);
   return (*generators)[index];
+}
+
+void offerDefaultGenerator(c10::DeviceIndex index) { offered_default = index; }
+
+at::Generator newGenerator(c10::DeviceIndex index) {
+  c10::DeviceIndex offered = std::exchange(offered_default, -1);
+  return offered >= 0 ? defaultGenerator(offered) : makeGenerator(index);
 }
 
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {

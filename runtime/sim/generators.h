@@ -14,6 +14,11 @@ namespace devsan::sim {
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
 at::Generator makeGenerator(c10::DeviceIndex index);
 
+// Python can wrap only generators that it asked for as new ones: the next newGenerator() of this thread gives device
+// `index`'s default generator instead.
+void offerDefaultGenerator(c10::DeviceIndex index);
+at::Generator newGenerator(c10::DeviceIndex index);
+
 // The CPU generator that draws for `generator` in a kernel on `device`. Throws ATen's error if it is not a generator of
 // that kind of device.
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device);

@@ -40,7 +40,7 @@ public:
   }
 
   const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override { return defaultGenerator(index); }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return makeGenerator(index); }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return newGenerator(index); }
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }

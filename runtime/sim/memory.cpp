@@ -1,6 +1,6 @@
 #include "memory.h"
 
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include "devices.h"
 
@@ -26,34 +27,68 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kAlignment);
 
+// CUDA's caching allocator hands out multiples of this; programs compare its figures.
+constexpr std::int64_t kGranularity = 512;
+
+std::int64_t rounded(std::int64_t bytes) { return (bytes + kGranularity - 1) / kGranularity * kGranularity; }
+
+class Counter {
+public:
+  void add(std::int64_t amount) {
+    std::int64_t now = current_.fetch_add(amount, std::memory_order_relaxed) + amount;
+    allocated_.fetch_add(amount, std::memory_order_relaxed);
+    std::int64_t seen = peak_.load(std::memory_order_relaxed);
+    while (seen < now && !peak_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
+    }
+  }
+  void remove(std::int64_t amount) {
+    current_.fetch_sub(amount, std::memory_order_relaxed);
+    freed_.fetch_add(amount, std::memory_order_relaxed);
+  }
+  std::int64_t current() const { return current_.load(std::memory_order_relaxed); }
+  void resetPeak() { peak_ = current_.load(); }
+  void resetAccumulated() { allocated_ = freed_ = 0; }
+  c10::CachingAllocator::StatArray stats() const {
+    c10::CachingAllocator::StatArray all;
+    auto &stat = all[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+    stat.current = current_;
+    stat.peak = peak_;
+    stat.allocated = allocated_;
+    stat.freed = freed_;
+    return all;
+  }
+
+private:
+  std::atomic<std::int64_t> current_{0}, peak_{0}, allocated_{0}, freed_{0};
+};
+
 struct Counters {
-  std::atomic<std::int64_t> current{0}, peak{0}, allocated{0}, freed{0};
-  std::atomic<std::int64_t> blocks{0}, peak_blocks{0}, blocks_allocated{0}, blocks_freed{0};
+  Counter blocks, bytes, requested;
 };
 Counters counters[kMaxDevices];
 
-void raise(std::atomic<std::int64_t> &peak, std::int64_t value) {
-  std::int64_t seen = peak.load(std::memory_order_relaxed);
-  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
+// No cache: what is allocated is what is reserved.
+c10::CachingDeviceAllocator::DeviceStats deviceStats(c10::DeviceIndex index) {
+  const Counters &c = counters[index];
+  c10::CachingDeviceAllocator::DeviceStats stats;
+  stats.allocation = stats.segment = stats.active = c.blocks.stats();
+  stats.allocated_bytes = stats.reserved_bytes = stats.active_bytes = c.bytes.stats();
+  stats.requested_bytes = c.requested.stats();
+  stats.num_device_alloc = stats.allocation[0].allocated;
+  stats.num_device_free = stats.allocation[0].freed;
+  return stats;
 }
 
 void countAllocation(c10::DeviceIndex device, std::int64_t bytes) {
-  constexpr auto relaxed = std::memory_order_relaxed;
-  Counters &c = counters[device];
-  raise(c.peak, c.current.fetch_add(bytes, relaxed) + bytes);
-  raise(c.peak_blocks, c.blocks.fetch_add(1, relaxed) + 1);
-  c.allocated.fetch_add(bytes, relaxed);
-  c.blocks_allocated.fetch_add(1, relaxed);
+  counters[device].blocks.add(1);
+  counters[device].bytes.add(rounded(bytes));
+  counters[device].requested.add(bytes);
 }
 
 void countRelease(c10::DeviceIndex device, std::int64_t bytes) {
-  constexpr auto relaxed = std::memory_order_relaxed;
-  Counters &c = counters[device];
-  c.current.fetch_sub(bytes, relaxed);
-  c.blocks.fetch_sub(1, relaxed);
-  c.freed.fetch_add(bytes, relaxed);
-  c.blocks_freed.fetch_add(1, relaxed);
+  counters[device].blocks.remove(1);
+  counters[device].bytes.remove(rounded(bytes));
+  counters[device].requested.remove(bytes);
 }
 
 Header *headerOf(void *data) {
@@ -84,8 +119,34 @@ c10::DataPtr allocateBlock(std::size_t bytes, c10::DeviceIndex index, c10::Devic
   return {data, data, &releaseBlock, label};
 }
 
-class DeviceAllocator final : public c10::Allocator {
+class DeviceAllocator final : public c10::DeviceAllocator {
 public:
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  // Freed memory is never reused by work that is still running: no work is.
+  void recordStream(const c10::DataPtr &, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    return deviceStats(index);
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    counters[index].blocks.resetAccumulated();
+    counters[index].bytes.resetAccumulated();
+    counters[index].requested.resetAccumulated();
+  }
+  void resetPeakStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    counters[index].blocks.resetPeak();
+    counters[index].bytes.resetPeak();
+    counters[index].requested.resetPeak();
+  }
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    auto total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    auto used = static_cast<std::size_t>(counters[index].bytes.current());
+    return {total - std::min(used, total), total};
+  }
   c10::DataPtr allocate(std::size_t bytes) override {
     return allocateBlock(bytes, currentDevice(), c10::Device(c10::kCUDA, currentDevice()));
   }
@@ -187,21 +248,6 @@ const bool registered = [] {
 }();
 
 } // namespace
-
-MemoryStats memoryStats(c10::DeviceIndex index) {
-  const Counters &c = counters[index];
-  return {c.current, c.peak, c.allocated, c.freed, c.blocks, c.peak_blocks, c.blocks_allocated, c.blocks_freed};
-}
-
-void resetPeakMemoryStats(c10::DeviceIndex index) {
-  counters[index].peak = counters[index].current.load();
-  counters[index].peak_blocks = counters[index].blocks.load();
-}
-
-void resetAccumulatedMemoryStats(c10::DeviceIndex index) {
-  Counters &c = counters[index];
-  c.allocated = c.freed = c.blocks_allocated = c.blocks_freed = 0;
-}
 
 c10::Allocator *deviceAllocator() { return &allocators().device; }
 c10::Allocator *pinnedAllocator() { return &allocators().pinned; }

@@ -6,29 +6,12 @@
 // with no copy and no second allocation.
 #pragma once
 
-#include <cstdint>
-
 #include <c10/core/Allocator.h>
 #include <c10/core/StorageImpl.h>
 
 namespace devsan::sim {
 
-struct MemoryStats {
-  std::int64_t current = 0;
-  std::int64_t peak = 0;
-  std::int64_t allocated = 0; // since the last reset of the accumulated figures
-  std::int64_t freed = 0;
-  std::int64_t blocks = 0;
-  std::int64_t peak_blocks = 0;
-  std::int64_t blocks_allocated = 0;
-  std::int64_t blocks_freed = 0;
-};
-
-MemoryStats memoryStats(c10::DeviceIndex index);
-void resetPeakMemoryStats(c10::DeviceIndex index);
-void resetAccumulatedMemoryStats(c10::DeviceIndex index);
-
-// Allocates on the current device.
+// Allocates on the current device, and keeps its statistics.
 c10::Allocator *deviceAllocator();
 // Page-locked host memory: host memory that isPinned() knows.
 c10::Allocator *pinnedAllocator();
