@@ -6,7 +6,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
-#include <c10/core/TensorImpl.h>
 
 using MismatchObserver = void (*)(const char *op, const at::Tensor *const *operands, const char *const *names,
                                   std::size_t count, const char *message);
@@ -92,10 +91,9 @@ void checkIndices(const OperatorFacts &facts, const Operands &operands) {
                       " or on the same device as the indexed tensor (", indexed->tensor.device(), ")"));
 }
 
-// TensorIterator's own rule for operators whose meta kernel does not run the iterator: a CPU scalar goes with a device
+// TensorIterator's own rule for operators that cannot be asked: a CPU scalar goes with a device
 // tensor, anything else must be on one device. Outputs are never scalars taken by value.
 void checkCpuScalarsOnly(const OperatorFacts &facts, const Operands &operands) {
-  checkIndices(facts, operands);
   std::optional<c10::Device> common;
   for (const Operand &operand : operands)
     if (!common && !operand.tensor.is_cpu())
@@ -110,67 +108,41 @@ void checkCpuScalarsOnly(const OperatorFacts &facts, const Operands &operands) {
   }
 }
 
-at::Tensor metaLike(const at::Tensor &tensor) {
-  auto meta = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(c10::make_intrusive<c10::StorageImpl>(
-          c10::StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(tensor.storage().nbytes()),
-          c10::DataPtr(nullptr, c10::Device(c10::kMeta, tensor.device().index())), c10::GetAllocator(c10::kMeta), true)),
-      c10::DispatchKeySet(c10::DispatchKey::Meta), tensor.dtype());
-  meta.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
-    meta.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return meta;
-}
+// Functional and in-place structured operators have a generated kernel that runs the operator's own shape and device
+// checks on the real arguments and then calls its out= operator.
+constexpr auto kDefaultKernel = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
-std::string withoutMeta(std::string message) {
-  for (std::size_t at = message.find("meta"); at != std::string::npos; at = message.find("meta", at))
-    message.replace(at, 4, "cuda");
-  return message;
-}
-
-// Lets TensorIterator itself decide: the operator's meta kernel runs it over the same shapes, dtypes and devices, with
-// meta:1 for cuda:1, and computes nothing. So every operator's own rule on CPU scalars holds, and shape errors come
-// before device errors as they do on CUDA.
+// Lets TensorIterator itself decide, so that each operator's own rule on CPU scalars holds, and shape errors come before
+// device errors.
 void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands,
-                       const torch::jit::Stack &stack) {
-  torch::jit::Stack arguments(stack.end() - facts.argument_count, stack.end());
-  for (const ArgumentFact &fact : facts.arguments) {
-    c10::IValue &value = arguments[fact.position];
-    if (value.isTensor() && value.toTensor().defined() && value.toTensor().is_cuda())
-      value = metaLike(value.toTensor());
-    else if (value.isDevice() && value.toDevice().is_cuda())
-      value = c10::Device(c10::kMeta, value.toDevice().index());
-  }
+                       torch::jit::Stack *stack) {
   try {
-    op.callBoxedForDispatchKey(c10::DispatchKey::Meta, arguments);
+    op.callBoxedForDispatchKey(kDefaultKernel, *stack);
   } catch (const c10::Error &error) {
     std::string message = error.what_without_backtrace();
     if (message.find("on the same device") == std::string::npos)
       throw;
-    refuse(facts, operands, withoutMeta(std::move(message)));
+    refuse(facts, operands, message);
   }
-}
-
-// Structured operators that leave the check to TensorIterator, and those written in their manner.
-bool metaKernelRunsIterator(const c10::OperatorHandle &op, const OperatorFacts &facts) {
-  if (!op.hasKernelForDispatchKey(c10::DispatchKey::Meta))
-    return false;
-  for (const ArgumentFact &fact : facts.arguments)
-    if (fact.kind != ArgumentKind::kTensor)
-      return false;
-  return true;
 }
 
 } // namespace
 
-void checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, const torch::jit::Stack &stack) {
-  Operands operands = operandsOf(op, facts, stack);
-  if (facts.check == DeviceCheck::kExactSame)
+bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, torch::jit::Stack *stack) {
+  Operands operands = operandsOf(op, facts, *stack);
+  if (facts.check == DeviceCheck::kExactSame) {
     checkExactSame(facts, operands);
-  else if (metaKernelRunsIterator(op, facts))
+    return false;
+  }
+  if (facts.check == DeviceCheck::kNone && !facts.structured)
+    return false;
+  checkIndices(facts, operands);
+  if (facts.structured && op.hasKernelForDispatchKey(kDefaultKernel)) {
     askTensorIterator(op, facts, operands, stack);
-  else
-    checkCpuScalarsOnly(facts, operands);
+    return true;
+  }
+  checkCpuScalarsOnly(facts, operands);
+  return false;
 }
 
 } // namespace devsan::sim

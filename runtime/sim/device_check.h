@@ -9,8 +9,9 @@
 
 namespace devsan::sim {
 
-// Called when the operands on top of `stack` are not all on one device. Returns if the operator takes them as they are
-// (CPU scalars, CPU indices), otherwise throws ATen's error after telling the mismatch observer.
-void checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, const torch::jit::Stack &stack);
+// Called when the operands on top of `stack` are not all on one device. Throws ATen's error after telling the mismatch
+// observer, or returns if the operator takes them as they are (CPU scalars, CPU indices). True: the operator has run, and
+// its results have replaced the arguments on the stack.
+bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, torch::jit::Stack *stack);
 
 } // namespace devsan::sim

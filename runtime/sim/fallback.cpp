@@ -1,5 +1,7 @@
 #include "fallback.h"
 
+#include <bit>
+
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
 
@@ -15,26 +17,44 @@ namespace {
 
 using torch::jit::Stack;
 
-// The first device among the operands, and whether another operand lives elsewhere (including on the CPU).
+constexpr unsigned kNoPosition = 64; // of tensors in lists: remembered for no scalar
+
+// The device that an operator runs on, and whether its operands need the full check.
 class DeviceSurvey {
 public:
-  void see(const at::Tensor &tensor) {
+  void see(const at::Tensor &tensor, unsigned position) {
     if (!tensor.defined())
       return;
     c10::Device device = tensor.device();
-    if (!device.is_cuda()) {
-      saw_other_ = true;
-    } else if (!device_) {
-      device_ = device;
-    } else if (*device_ != device) {
-      saw_other_ = true;
+    if (device.is_cuda()) {
+      if (!device_)
+        device_ = device;
+      else if (*device_ != device)
+        elsewhere_ = true;
+    } else if (device.is_cpu() && tensor.dim() == 0 && position < 64) {
+      cpu_scalars_ |= std::uint64_t{1} << position;
+      wrapped_number_ = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+    } else {
+      elsewhere_ = true;
     }
   }
   void name(c10::Device device) {
     if (device.is_cuda())
       named_ = device;
   }
-  bool mixed() const { return saw_other_ && device_; }
+  // One number written in the program (x * 2), or one CPU scalar where ATen took one before, needs no check.
+  bool needsCheck(const OperatorFacts &facts) const {
+    if (!device_ || !(elsewhere_ || cpu_scalars_))
+      return false;
+    bool one_known_scalar = !elsewhere_ && std::has_single_bit(cpu_scalars_) &&
+                            ((wrapped_number_ && facts.check == DeviceCheck::kTensorIterator) ||
+                             (cpu_scalars_ & facts.accepted_scalars.load(std::memory_order_relaxed)) != 0);
+    return !one_known_scalar;
+  }
+  void rememberAccepted(const OperatorFacts &facts) const {
+    if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
+      facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
+  }
   c10::Device device() const {
     if (named_)
       return withIndex(*named_);
@@ -43,7 +63,9 @@ public:
 
 private:
   std::optional<c10::Device> device_, named_;
-  bool saw_other_ = false;
+  std::uint64_t cpu_scalars_ = 0;
+  bool wrapped_number_ = false;
+  bool elsewhere_ = false;
 };
 
 DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
@@ -51,14 +73,14 @@ DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
   for (const ArgumentFact &fact : facts.arguments) {
     const c10::IValue &value = arguments[fact.position];
     if (value.isTensor()) {
-      devices.see(value.toTensor());
+      devices.see(value.toTensor(), fact.position);
     } else if (value.isTensorList()) {
       for (const auto &element : value.toTensorList())
-        devices.see(static_cast<const c10::IValue &>(element.get()).toTensor());
+        devices.see(static_cast<const c10::IValue &>(element.get()).toTensor(), kNoPosition);
     } else if (value.isOptionalTensorList()) {
       for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
         if (tensor)
-          devices.see(*tensor);
+          devices.see(*tensor, kNoPosition);
     } else if (value.isDevice()) {
       devices.name(value.toDevice());
     }
@@ -117,8 +139,13 @@ void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
   const OperatorFacts &facts = operatorFacts(op);
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
   DeviceSurvey devices = survey(facts, arguments);
-  if (C10_UNLIKELY(devices.mixed()))
-    checkMixedDevices(op, facts, *stack);
+  if (C10_UNLIKELY(devices.needsCheck(facts))) {
+    bool done = checkMixedDevices(op, facts, stack);
+    devices.rememberAccepted(facts);
+    if (done)
+      return;
+    arguments = stack->data() + stack->size() - facts.argument_count;
+  }
   c10::Device device = devices.device();
   c10::DispatchKey key = cpuKey(keys);
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))

@@ -3,6 +3,7 @@
 // operators.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -47,7 +48,10 @@ struct OperatorFacts {
   bool mutates;             // an argument is written to, so it may have been resized
   bool has_generator;       // a Generator argument is there
   bool draws_implicitly;    // random, but without a Generator argument: uses the default generator
+  bool structured;          // TensorIterator can be asked (see device_check.h)
   std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
+  // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen, one by one.
+  mutable std::atomic<std::uint64_t> accepted_scalars;
 };
 
 const OperatorFacts &operatorFacts(const c10::OperatorHandle &op);

@@ -5,6 +5,7 @@ Device state lives in libdevsan_sim.so. Most of it is reached through PyTorch's 
 errors; the rest through the library's extern "C" functions.
 """
 
+import ctypes
 import os
 import sys
 import types
@@ -34,6 +35,10 @@ def provide(c, library):
         )
         os._exit(2)
     _State.library = library
+    library.devsan_sim_resize_storage.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    library.devsan_sim_resize_storage.restype = None
+    library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
     _State.device_count = library.devsan_sim_device_count()
     for group in (_devices, _streams, _memory, _comparable_settings, _refused):
         for name, value in group(c).items():
@@ -44,6 +49,11 @@ def provide(c, library):
 def after_torch_cuda(cuda):
     """What torch.cuda would otherwise ask a driver for."""
     cuda._cached_device_count = _State.device_count
+    from torch.storage import UntypedStorage
+
+    from . import sim_storage
+
+    sim_storage.extend(UntypedStorage, _State.library)
 
 
 def _watch_fork():
@@ -177,9 +187,19 @@ def _streams(c):
 
     class _CudaEventBase(c.Event):
         def __new__(cls, enable_timing=False, blocking=False, interprocess=False, external=False):
-            return super().__new__(
+            event = super().__new__(
                 cls, device="cuda", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
             )
+            event._timed = enable_timing
+            return event
+
+        # The generic event takes no object of a derived class here.
+        def elapsed_time(self, end_event):
+            if not (self._timed and end_event._timed):
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            if not (self.event_id and end_event.event_id):
+                raise ValueError("Both events must be recorded before calculating elapsed time.")
+            return _State.library.devsan_sim_elapsed_milliseconds(self.event_id, end_event.event_id)
 
         @property
         def cuda_event(self):
