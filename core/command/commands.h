@@ -1,4 +1,5 @@
-// The subcommands of `devsan`. Each prints its own errors and returns the exit status of the process.
+// The subcommands of `devsan`. Each prints its own errors and returns the exit status of the
+// process.
 #pragma once
 
 #include "core/command/install_tree.h"

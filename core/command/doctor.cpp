@@ -37,7 +37,7 @@ private:
 bool onPath(const std::string &program) {
   const char *path = std::getenv("PATH");
   std::string directory;
-  for (const char *c = path ? path : ""; ; ++c) {
+  for (const char *c = path ? path : "";; ++c) {
     if (*c && *c != ':') {
       directory += *c;
       continue;
@@ -78,11 +78,12 @@ void checkPython(Checkup &checkup) {
     checkup.missing("Python", python + " cannot import torch", remedy);
   else if (found.substr(space + 1) != build.torch_version)
     checkup.missing("Python",
-                    python + " has torch " + found.substr(space + 1) + ", the runtime is built for " +
-                        std::string(build.torch_version),
+                    python + " has torch " + found.substr(space + 1) +
+                        ", the runtime is built for " + std::string(build.torch_version),
                     remedy + ", then build again");
   else
-    checkup.ok("Python", found.substr(0, space) + " with torch " + found.substr(space + 1) + ", " + python);
+    checkup.ok("Python",
+               found.substr(0, space) + " with torch " + found.substr(space + 1) + ", " + python);
 }
 #endif
 
@@ -106,8 +107,10 @@ int doctor(const InstallTree &tree) {
                     "apt install clang-tidy-22; `devsan check` works without it");
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
-  std::printf("\n--sim simulates CUDA devices on the CPU. Not simulated yet: custom CUDA kernels and Triton, "
-              "NCCL, quantised, nested and sparse compressed tensors, memory limits and statistics.\n");
+  std::printf(
+      "\n--sim simulates CUDA devices on the CPU. Not simulated yet: custom CUDA kernels and "
+      "Triton, "
+      "NCCL, quantised, nested and sparse compressed tensors, memory limits and statistics.\n");
 #endif
   return checkup.status();
 }

@@ -1,5 +1,5 @@
-// Where the parts of DevSan lie, relative to the `devsan` executable: the build tree and an installed tree have the
-// same shape.
+// Where the parts of DevSan lie, relative to the `devsan` executable: the build tree and an
+// installed tree have the same shape.
 #pragma once
 
 #include <filesystem>

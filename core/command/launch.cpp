@@ -17,8 +17,8 @@ constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2
 // Read by the signal handler.
 volatile pid_t forward_to = 0;
 
-// A signal typed at the terminal goes to the whole process group, so the program has it already (SI_KERNEL); one sent
-// to this process alone must be passed on.
+// A signal typed at the terminal goes to the whole process group, so the program has it already
+// (SI_KERNEL); one sent to this process alone must be passed on.
 void forward(int signal, siginfo_t *info, void *) {
   const int saved_errno = errno;
   if (forward_to > 0 && info->si_code != SI_KERNEL)

@@ -1,4 +1,5 @@
-// Runs the program under test as its own shell would: same terminal, same process group, signals passed on.
+// Runs the program under test as its own shell would: same terminal, same process group, signals
+// passed on.
 #pragma once
 
 #include "core/result.h"
@@ -17,7 +18,8 @@ struct ProgramEnd {
   int signal = 0;
 };
 
-// Starts `command` (looked up in PATH) with `environment` set on top of the own one, and waits for its end.
+// Starts `command` (looked up in PATH) with `environment` set on top of the own one, and waits for
+// its end.
 core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
                                 const Environment &environment);
 

@@ -1,6 +1,7 @@
 #include "core/command/commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 namespace devsan::command {
@@ -40,6 +41,12 @@ int dispatch(std::vector<std::string> arguments) {
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
 
+  static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor"};
+  if (!arguments.front().starts_with("-") &&
+      std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
+    return fail("unknown command '" + arguments.front() +
+                "'; valid: check, run, rules, explain, doctor");
+
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
   auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -51,23 +58,38 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::App app("devsan finds device bugs in LibTorch and PyTorch programs.", "devsan");
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
   app.require_subcommand(1);
-  app.add_subcommand("check", "look for device bugs in C++ and CUDA sources (see devsan check --help)");
+  app.add_subcommand("check",
+                     "look for device bugs in C++ and CUDA sources (see devsan check --help)");
 
-  CLI::App *run_app = app.add_subcommand("run", "run a program and report its device bugs");
-  run_app->usage("Usage: devsan run [OPTIONS] -- CMD...");
-  run_app->footer("Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or --max names, else 0;\n"
+  CLI::App *run_app = app.add_subcommand(
+      "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
+  run_app->footer("Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
+                  "--max names, else 0;\n"
                   "2 where CMD could not be started. Death by a signal is passed on.");
-  run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")->type_name("N");
-  run_app->add_option("--fail-on", run_arguments.fail_on,
-                      "rules, separated by commas, or the least severity that fails the run: note, warning, error, none")
-      ->type_name("RULES|SEVERITY|none")->capture_default_str();
-  run_app->add_option("--report", run_arguments.reports,
-                      "also write a report; the format follows the name's end: .txt or .json (not yet: .sarif, .html, .perfetto.json)")
-      ->type_name("FILE")->allow_extra_args(false);
-  run_app->add_option("--suppressions", run_arguments.suppressions,
-                      "read suppressions, beside those of .devsan.toml")->type_name("FILE")->allow_extra_args(false);
-  run_app->add_option("--max", run_arguments.budgets, "let RULE happen N times; more fails the run, fewer does not")
-      ->type_name("RULE=N")->allow_extra_args(false);
+  run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
+      ->type_name("N");
+  run_app
+      ->add_option("--fail-on", run_arguments.fail_on,
+                   "rules, separated by commas, or the least severity that fails the run: note, "
+                   "warning, error, none")
+      ->type_name("RULES|SEVERITY|none")
+      ->capture_default_str();
+  run_app
+      ->add_option("--report", run_arguments.reports,
+                   "also write a report; the format follows the name's end: .txt or .json (not "
+                   "yet: .sarif, .html, .perfetto.json)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  run_app
+      ->add_option("--suppressions", run_arguments.suppressions,
+                   "read suppressions, beside those of .devsan.toml")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  run_app
+      ->add_option("--max", run_arguments.budgets,
+                   "let RULE happen N times; more fails the run, fewer does not")
+      ->type_name("RULE=N")
+      ->allow_extra_args(false);
 
   std::string rules_format = "text";
   CLI::App *rules_app = app.add_subcommand("rules", "list the rules");
@@ -77,7 +99,8 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::App *explain_app = app.add_subcommand("explain", "print the page of a rule");
   explain_app->add_option("RULE", rule, "the rule's id, such as device-host-sync")->required();
 
-  CLI::App *doctor_app = app.add_subcommand("doctor", "show which parts are present and what is missing");
+  CLI::App *doctor_app =
+      app.add_subcommand("doctor", "show which parts are present and what is missing");
 
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back

@@ -24,7 +24,9 @@ std::string originsText(const core::Rule &rule) {
   return text;
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 std::string padded(std::string_view text, std::size_t width) {
   std::string result(text);
@@ -64,8 +66,8 @@ int explainRule(const std::string &id) {
   if (!rule)
     return fail("unknown rule '" + id + "'; valid: " + core::ruleIds());
   print(std::string(rule->id) + " (" + std::string(core::name(rule->severity)) + "; found " +
-        originsText(*rule) + ")\n  " + std::string(rule->summary) + "\n  remedy: " +
-        std::string(rule->remedy) + "\n\n" + std::string(rule->page));
+        originsText(*rule) + ")\n  " + std::string(rule->summary) +
+        "\n  remedy: " + std::string(rule->remedy) + "\n\n" + std::string(rule->page));
   return kSuccess;
 }
 

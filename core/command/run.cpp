@@ -5,6 +5,7 @@
 #include "core/reports.h"
 #include "core/suppressions.h"
 #include "runtime/offline/analysis.h"
+#include "runtime/offline/source_paths.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 #include <unistd.h>
 
 namespace devsan::command {
@@ -117,12 +119,21 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   return environment;
 }
 
+// The findings' paths are relative to the repository, and reports read the lines they show.
+void enterRepository() {
+  std::error_code error;
+  const fs::path repository = runtime::repositoryOf(fs::current_path(error));
+  if (!error && !repository.empty())
+    fs::current_path(repository, error);
+}
+
 core::Result<void> write(const ReportFile &report, const std::string &text) {
   std::ofstream stream(report.path, std::ios::trunc);
   stream << text;
   stream.close();
   if (!stream)
-    return core::failure("cannot write the report " + report.path.string() + ": " + std::strerror(errno));
+    return core::failure("cannot write the report " + report.path.string() + ": " +
+                         std::strerror(errno));
   return {};
 }
 
@@ -133,16 +144,19 @@ std::string shown(const std::vector<std::string> &command) {
   return text;
 }
 
-// Worst first.
+// Worst first; the rest of the order only has to be the same every time.
 void rank(std::vector<core::Finding> &findings) {
-  std::ranges::stable_sort(findings, [](const core::Finding &a, const core::Finding &b) {
-    return std::tie(a.severity, a.blocked_ns, a.bytes, a.count) >
-           std::tie(b.severity, b.blocked_ns, b.bytes, b.count);
+  std::ranges::sort(findings, [](const core::Finding &a, const core::Finding &b) {
+    if (std::tie(a.severity, a.blocked_ns, a.bytes, a.count) !=
+        std::tie(b.severity, b.blocked_ns, b.bytes, b.count))
+      return std::tie(a.severity, a.blocked_ns, a.bytes, a.count) >
+             std::tie(b.severity, b.blocked_ns, b.bytes, b.count);
+    return std::tie(a.rule, a.fingerprint) < std::tie(b.rule, b.fingerprint);
   });
 }
 
-// What the terminal gets. Single host syncs that the program spells out are only notes: most programs have some, and
-// they would bury the rest.
+// What the terminal gets. Single host syncs that the program spells out are only notes: most
+// programs have some, and they would bury the rest.
 std::string terminalReport(const std::vector<core::Finding> &findings, core::Summary summary) {
   std::vector<core::Finding> loud;
   std::ranges::copy_if(findings, std::back_inserter(loud), [](const core::Finding &finding) {
@@ -190,13 +204,14 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   std::vector<core::Finding> findings;
   for (core::Finding &finding : analysis.findings) {
     if (suppressions->covers(finding))
-      summary.suppressed += finding.count;
+      ++summary.suppressed;
     else
       findings.push_back(std::move(finding));
   }
   summary.unused_suppressions = suppressions->unused();
   for (std::string &sentence : options->failure.exceededBudgets(findings))
     summary.notes.push_back(std::move(sentence));
+  enterRepository();
   core::assignFingerprints(findings);
   rank(findings);
 
@@ -211,7 +226,9 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
       status = fail(written.error().message);
   }
   if (end->signal) {
-    { LogDirectory removed = std::move(*logs); }
+    {
+      LogDirectory removed = std::move(*logs);
+    }
     endBySignal(end->signal);
   }
   return end->status ? end->status : status;

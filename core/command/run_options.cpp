@@ -59,7 +59,8 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
 core::Result<int> parseSimulatedDevices(const std::string &text) {
   std::optional<int> count = parseNumber<int>(text);
   if (!count || *count < 1 || *count > 64)
-    return core::failure("--sim=" + text + ": the number of simulated devices must be from 1 to 64");
+    return core::failure("--sim=" + text +
+                         ": the number of simulated devices must be from 1 to 64");
   return *count;
 }
 
@@ -78,9 +79,10 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
   for (const std::string &budget : budgets) {
     const std::size_t equals = budget.find('=');
     const std::string rule = budget.substr(0, equals);
-    const auto count = equals == std::string::npos
-                           ? std::nullopt
-                           : parseNumber<std::uint64_t>(std::string_view(budget).substr(equals + 1));
+    const auto count =
+        equals == std::string::npos
+            ? std::nullopt
+            : parseNumber<std::uint64_t>(std::string_view(budget).substr(equals + 1));
     if (!count)
       return core::failure("--max=" + budget + ": write RULE=N with N a number from 0");
     if (!core::findRule(rule))
@@ -92,12 +94,14 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
 
 core::Result<ReportFile> parseReportFile(const std::string &path) {
   const std::string extension = std::filesystem::path(path).extension();
+  std::error_code error;
   if (extension == ".txt")
-    return ReportFile{path, ReportFormat::kText};
+    return ReportFile{std::filesystem::absolute(path, error), ReportFormat::kText};
   if (extension == ".json" && !path.ends_with(".perfetto.json"))
-    return ReportFile{path, ReportFormat::kJson};
+    return ReportFile{std::filesystem::absolute(path, error), ReportFormat::kJson};
   if (extension == ".sarif" || extension == ".html" || extension == ".json")
-    return core::failure("--report=" + path + ": this format is not supported yet; supported: .txt, .json");
+    return core::failure("--report=" + path +
+                         ": this format is not supported yet; supported: .txt, .json");
   return core::failure("--report=" + path + ": the file's name must end in .txt or .json");
 }
 

@@ -1,4 +1,5 @@
-// The settings of `devsan run`, judged before anything is started: what is wrong is named together with what is valid.
+// The settings of `devsan run`, judged before anything is started: what is wrong is named together
+// with what is valid.
 #pragma once
 
 #include "core/command/commands.h"
@@ -14,8 +15,8 @@
 
 namespace devsan::command {
 
-// Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a rule's budget. A budget
-// replaces the other two for its rule.
+// Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a
+// rule's budget. A budget replaces the other two for its rule.
 struct FailureCriteria {
   std::optional<core::Severity> severity;
   std::set<std::string, std::less<>> rules;
@@ -29,7 +30,7 @@ struct FailureCriteria {
 enum class ReportFormat { kText, kJson };
 
 struct ReportFile {
-  std::filesystem::path path;
+  std::filesystem::path path; // absolute
   ReportFormat format;
 };
 

@@ -1,5 +1,6 @@
-// A detector is a function from a recording to findings. It prints nothing and keeps nothing, so that a unit test
-// replays a recorded log. The functions are registered by the names of their folders (see CMakeLists.txt).
+// A detector is a function from a recording to findings. It prints nothing and keeps nothing, so
+// that a unit test replays a recorded log. The functions are registered by the names of their
+// folders (see CMakeLists.txt).
 #pragma once
 
 #include "core/finding.h"

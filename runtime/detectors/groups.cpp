@@ -9,13 +9,16 @@
 namespace devsan::runtime {
 namespace {
 
-using Key = std::tuple<std::string, unsigned, std::string, std::string, std::int8_t, std::int8_t, std::int8_t,
-                       std::int8_t, EventKind>;
+using Key = std::tuple<std::string, unsigned, std::string, std::string, std::int8_t, std::int8_t,
+                       std::int8_t, std::int8_t, EventKind>;
 
 Key keyOf(const ResolvedEvent &event) {
   core::Location place = event.stack->location();
-  return {std::move(place.file), place.line, std::move(place.function), event.calledOp(), event.event.from.type,
-          event.event.from.index, event.event.to.type, event.event.to.index, event.event.kind};
+  return {std::move(place.file),     place.line,
+          std::move(place.function), event.calledOp(),
+          event.event.from.type,     event.event.from.index,
+          event.event.to.type,       event.event.to.index,
+          event.event.kind};
 }
 
 } // namespace

@@ -32,15 +32,17 @@ std::set<std::string> classesOf(const ResolvedStack &stack) {
   return classes;
 }
 
-// A state is made by one method of a class, mostly its constructor, and used by another after the first has returned. A
-// tensor that merely came from a helper, such as a batch, shares no class with its use.
+// A state is made by one method of a class, mostly its constructor, and used by another after the
+// first has returned. A tensor that merely came from a helper, such as a batch, shares no class
+// with its use.
 bool isStateOfAUser(const ResolvedEvent &event) {
   if (!event.event.from.isHost() || event.has(kLeafParameter) || event.has(kOriginIsMove) ||
       !event.has(kSourceOutlivesCall))
     return false;
   const std::set<std::string> makers = classesOf(*event.related);
   const std::set<std::string> users = classesOf(*event.stack);
-  return std::ranges::any_of(makers, [&](const std::string &maker) { return users.contains(maker); });
+  return std::ranges::any_of(makers,
+                             [&](const std::string &maker) { return users.contains(maker); });
 }
 
 MismatchCause causeOf(const ResolvedEvent &event, const std::set<DeviceKey> &devices_of_modules) {
@@ -86,7 +88,8 @@ core::Finding makeMismatchFinding(std::string_view rule, const EventGroup &group
   finding.from = deviceName(event.event.from);
   finding.to = deviceName(event.event.to);
   addRelated(finding, event.related,
-             event.has(kOriginIsMove) ? "moved to " + finding.from + " here" : "made on " + finding.from + " here");
+             event.has(kOriginIsMove) ? "moved to " + finding.from + " here"
+                                      : "made on " + finding.from + " here");
   return finding;
 }
 

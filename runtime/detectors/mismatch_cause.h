@@ -1,5 +1,6 @@
-// One refusal of ATen is one mistake, and three rules can explain it: a part of a module that was not moved, a state
-// that does not follow its module, or neither. They ask here, so that exactly one of them answers.
+// One refusal of ATen is one mistake, and three rules can explain it: a part of a module that was
+// not moved, a state that does not follow its module, or neither. They ask here, so that exactly
+// one of them answers.
 #pragma once
 
 #include "runtime/detectors/groups.h"

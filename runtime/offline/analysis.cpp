@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 std::vector<fs::path> logsIn(const fs::path &directory, std::vector<std::string> &notes) {
   std::vector<fs::path> paths;
   std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".devsanlog")
       paths.push_back(entry->path());
   if (error)
@@ -24,7 +25,8 @@ std::vector<fs::path> logsIn(const fs::path &directory, std::vector<std::string>
 void describe(const ProcessLog &log, std::vector<std::string> &notes) {
   notes.insert(notes.end(), log.damage.begin(), log.damage.end());
   if (log.dropped)
-    notes.push_back("process " + std::to_string(log.header.pid) + ": " + std::to_string(log.dropped) +
+    notes.push_back("process " + std::to_string(log.header.pid) + ": " +
+                    std::to_string(log.dropped) +
                     " events found no room in the log and are missing here");
 }
 

@@ -16,6 +16,7 @@ struct Analysis {
 };
 
 // Logs that cannot be read are named in the notes. `symbolizer` is libexec/devsan-symbolize.
-Analysis analyse(const std::filesystem::path &log_directory, const std::filesystem::path &symbolizer);
+Analysis analyse(const std::filesystem::path &log_directory,
+                 const std::filesystem::path &symbolizer);
 
 } // namespace devsan::runtime

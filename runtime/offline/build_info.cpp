@@ -2,6 +2,8 @@
 
 namespace devsan::runtime {
 
-BuildInfo buildInfo() { return {DEVSAN_TORCH_VERSION, DEVSAN_PYTHON}; }
+BuildInfo buildInfo() {
+  return {DEVSAN_TORCH_VERSION, DEVSAN_PYTHON};
+}
 
 } // namespace devsan::runtime

@@ -14,7 +14,8 @@ bool contains(std::string_view text, std::string_view part) {
 
 template <std::size_t N>
 bool startsWithAny(std::string_view text, const std::array<std::string_view, N> &prefixes) {
-  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
+  return std::ranges::any_of(prefixes,
+                             [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
 template <std::size_t N>
@@ -26,15 +27,17 @@ bool containsAny(std::string_view text, const std::array<std::string_view, N> &p
 constexpr std::array<std::string_view, 6> kTorchModules = {"libtorch.so", "libtorch_", "libc10",
                                                            "libcaffe2",   "libshm",    "libaoti_"};
 constexpr std::array<std::string_view, 20> kSystemModules = {
-    "libc.so",    "libc-",       "libm.so",      "libm-",     "ld-linux",   "libstdc++", "libc++",
-    "libgcc_s",   "libpthread",  "libdl",        "libgomp",   "libomp",     "libiomp",   "linux-vdso",
-    "libasan",    "libcuda",     "libcublas",    "libcudnn",  "libnccl",    "librt.so"};
-constexpr std::array<std::string_view, 4> kTorchNamespaces = {"at::", "c10::", "torch::", "caffe2::"};
-constexpr std::array<std::string_view, 6> kSystemNames = {"std::",   "__gnu_cxx::", "__cxxabiv1::",
-                                                          "_start", "__libc_",     "pybind11::"};
-constexpr std::array<std::string_view, 5> kTorchHeaders = {"/torch/include/", "/libtorch/include/", "/include/ATen/",
-                                                           "/include/c10/", "/torch/csrc/"};
-constexpr std::array<std::string_view, 4> kSystemHeaders = {"/include/c++/", "/usr/include/", "/usr/lib/", "/pybind11/"};
+    "libc.so",  "libc-",      "libm.so",   "libm-",    "ld-linux", "libstdc++", "libc++",
+    "libgcc_s", "libpthread", "libdl",     "libgomp",  "libomp",   "libiomp",   "linux-vdso",
+    "libasan",  "libcuda",    "libcublas", "libcudnn", "libnccl",  "librt.so"};
+constexpr std::array<std::string_view, 4> kTorchNamespaces = {
+    "at::", "c10::", "torch::", "caffe2::"};
+constexpr std::array<std::string_view, 6> kSystemNames = {
+    "std::", "__gnu_cxx::", "__cxxabiv1::", "_start", "__libc_", "pybind11::"};
+constexpr std::array<std::string_view, 5> kTorchHeaders = {
+    "/torch/include/", "/libtorch/include/", "/include/ATen/", "/include/c10/", "/torch/csrc/"};
+constexpr std::array<std::string_view, 4> kSystemHeaders = {"/include/c++/", "/usr/include/",
+                                                            "/usr/lib/", "/pybind11/"};
 
 std::optional<FrameKind> kindOfModule(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
@@ -52,10 +55,12 @@ std::optional<FrameKind> kindOfModule(std::string_view module) {
 
 } // namespace
 
-FrameKind nativeFrameKind(std::string_view module, std::string_view function, std::string_view file) {
+FrameKind nativeFrameKind(std::string_view module, std::string_view function,
+                          std::string_view file) {
   if (std::optional<FrameKind> kind = kindOfModule(module))
     return *kind;
-  // A program holds inlined code of others: debug info says whose, and without it the namespace does.
+  // A program holds inlined code of others: debug info says whose, and without it the namespace
+  // does.
   if (!file.empty()) {
     if (containsAny(file, kTorchHeaders))
       return FrameKind::kTorch;
@@ -71,7 +76,8 @@ FrameKind pythonFrameKind(std::string_view file) {
     return FrameKind::kTorch;
   if (contains(file, "/python/devsan/") || file.ends_with("/python/sitecustomize.py"))
     return FrameKind::kDevSan;
-  if (file.starts_with("<frozen ") || (contains(file, "/lib/python3") && !contains(file, "-packages/")))
+  if (file.starts_with("<frozen ") ||
+      (contains(file, "/lib/python3") && !contains(file, "-packages/")))
     return FrameKind::kSystem;
   return FrameKind::kUser;
 }

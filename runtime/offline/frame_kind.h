@@ -1,5 +1,5 @@
-// Whose code a stack frame is. "User" is everything that is not known to be somebody else's: a library on top of
-// LibTorch is the user's code in this sense.
+// Whose code a stack frame is. "User" is everything that is not known to be somebody else's: a
+// library on top of LibTorch is the user's code in this sense.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,8 @@ enum class FrameKind {
 };
 
 // `function` is a qualified name (see function_name.h), `file` is empty where unknown.
-FrameKind nativeFrameKind(std::string_view module, std::string_view function, std::string_view file);
+FrameKind nativeFrameKind(std::string_view module, std::string_view function,
+                          std::string_view file);
 FrameKind pythonFrameKind(std::string_view file);
 
 // The kind that the module alone decides, for modules in which no frame can be of another kind.

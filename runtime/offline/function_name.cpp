@@ -7,7 +7,8 @@ constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kOperator = "operator";
 
 bool isNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '$';
 }
 
 // Index after the bracket that closes the one at `open`, or the end.
@@ -34,7 +35,8 @@ std::size_t operatorLength(std::string_view text) {
     return end + 2;
   if (end < text.size() && text[end] == ' ') // a conversion, `operator bool()`, or `operator new`
     return std::min(text.find('(', end), text.size());
-  while (end < text.size() && std::string_view("<>=!+-*/%^&|~,").find(text[end]) != std::string_view::npos)
+  while (end < text.size() &&
+         std::string_view("<>=!+-*/%^&|~,").find(text[end]) != std::string_view::npos)
     ++end;
   return end;
 }
@@ -57,7 +59,8 @@ std::string qualifiedName(std::string_view text) {
     } else if (text[i] == '<' && !name.empty()) {
       i = closing(text, i);
     } else if (text[i] == '(') {
-      // Parameters end the name, except those in the middle: of a lambda or of the function around a local class.
+      // Parameters end the name, except those in the middle: of a lambda or of the function around
+      // a local class.
       const std::size_t end = closing(text, i);
       std::string_view after = text.substr(end);
       if (after.starts_with(" const"))

@@ -38,7 +38,8 @@ private:
       log_.damage.push_back(log_.source + " at offset " + std::to_string(offset) + ": " + what);
   }
 
-  // Reads the record at `offset`; returns its size, 0 where there is none and the next one must be searched.
+  // Reads the record at `offset`; returns its size, 0 where there is none and the next one must be
+  // searched.
   std::size_t record(std::size_t offset) {
     RecordHeader header;
     const std::span<const std::byte> rest = bytes_.subspan(offset);
@@ -143,9 +144,9 @@ private:
     if (!read(body, header) || header.path_length > body.size() - sizeof header ||
         header.begin > header.end)
       return false;
-    log_.modules.push_back(
-        {header.base, header.begin, header.end,
-         std::string(reinterpret_cast<const char *>(body.data() + sizeof header), header.path_length)});
+    log_.modules.push_back({header.base, header.begin, header.end,
+                            std::string(reinterpret_cast<const char *>(body.data() + sizeof header),
+                                        header.path_length)});
     return true;
   }
 

@@ -1,6 +1,7 @@
-// Reads the event log of one process (see runtime/log_format.h). A log may end anywhere, hold records that were never
-// finished, or be damaged: what can be read is read, and the rest is named with file and offset. Nothing in a log is
-// trusted: sizes are bounds-checked, ids are keys and never indices.
+// Reads the event log of one process (see runtime/log_format.h). A log may end anywhere, hold
+// records that were never finished, or be damaged: what can be read is read, and the rest is named
+// with file and offset. Nothing in a log is trusted: sizes are bounds-checked, ids are keys and
+// never indices.
 #pragma once
 
 #include "core/result.h"
@@ -27,11 +28,12 @@ struct ProcessLog {
   FileHeader header;
   std::unordered_map<StringId, std::string> strings;
   std::unordered_map<StackId, std::vector<FrameRecord>> stacks;
-  std::vector<Module> modules; // in the order of loading: a later one may lie where an earlier one was unloaded
+  std::vector<Module>
+      modules; // in the order of loading: a later one may lie where an earlier one was unloaded
   std::vector<Event> events;
-  std::uint64_t dropped = 0;    // events that found no room
-  std::uint64_t unfinished = 0; // records whose writer died
-  bool ended = false;           // the process left through exit
+  std::uint64_t dropped = 0;       // events that found no room
+  std::uint64_t unfinished = 0;    // records whose writer died
+  bool ended = false;              // the process left through exit
   std::vector<std::string> damage; // one sentence each, at most a few
 
   // Empty where there is no such id.

@@ -8,7 +8,8 @@
 namespace devsan::runtime {
 namespace {
 
-std::string scaled(double value, const char *format, std::span<const char *const> units, double base) {
+std::string scaled(double value, const char *format, std::span<const char *const> units,
+                   double base) {
   std::size_t unit = 0;
   for (; value >= base && unit + 1 < units.size(); ++unit)
     value /= base;
@@ -21,9 +22,10 @@ std::string scaled(double value, const char *format, std::span<const char *const
 
 std::string deviceName(DeviceId device) {
   // In the order of c10::DeviceType.
-  static constexpr std::array kTypes = {
-      "cpu",    "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla",        "vulkan",
-      "metal",  "xpu",   "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu", "mtia", "privateuseone"};
+  static constexpr std::array kTypes = {"cpu", "cuda", "mkldnn",       "opengl", "opencl", "ideep",
+                                        "hip", "fpga", "maia",         "xla",    "vulkan", "metal",
+                                        "xpu", "mps",  "meta",         "hpu",    "ve",     "lazy",
+                                        "ipu", "mtia", "privateuseone"};
   const auto type = static_cast<std::size_t>(static_cast<std::uint8_t>(device.type));
   std::string name = type < kTypes.size() ? kTypes[type] : "device type " + std::to_string(type);
   if (device.index >= 0 && !device.isHost())

@@ -20,8 +20,8 @@ std::string durationText(std::uint64_t nanoseconds);
 // "once", "100 times".
 std::string timesText(std::uint64_t count);
 
-// The operator as users know it, from the name of its class in at::_ops: "to_dtype_layout" is "aten::to",
-// "add_Tensor" is "aten::add".
+// The operator as users know it, from the name of its class in at::_ops: "to_dtype_layout" is
+// "aten::to", "add_Tensor" is "aten::add".
 std::string operatorName(std::string_view ops_class);
 
 } // namespace devsan::runtime

@@ -22,7 +22,8 @@ std::string hexadecimal(std::uint64_t value) {
   return text;
 }
 
-void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc, const SymbolTable &symbols) {
+void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
+                  const SymbolTable &symbols) {
   const Module *module = moduleAt(log, pc);
   if (!module)
     return; // code that was generated at run time has no name
@@ -46,8 +47,8 @@ void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
   }
 }
 
-// Which of the user's functions made the odd operand of a refused call, and did it return before? The two stacks share
-// their outer part, the calls that were live both times.
+// Which of the user's functions made the odd operand of a refused call, and did it return before?
+// The two stacks share their outer part, the calls that were live both times.
 bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
   if (!made.innermost_user || !used.innermost_user)
     return false;
@@ -95,7 +96,8 @@ std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
   return result;
 }
 
-const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols) {
+const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
+                                        const SymbolTable &symbols) {
   auto [entry, added] = stacks_of_process_.try_emplace(id, nullptr);
   if (!added)
     return entry->second;
@@ -137,7 +139,8 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
     resolved.process = processes_;
     if (log.header.rank >= 0)
       resolved.rank = log.header.rank;
-    if (event.kind == EventKind::kMismatch && resolved.related && makerHasReturned(*resolved.related, *resolved.stack))
+    if (event.kind == EventKind::kMismatch && resolved.related &&
+        makerHasReturned(*resolved.related, *resolved.stack))
       resolved.event.flags |= kSourceOutlivesCall;
     events_.push_back(std::move(resolved));
   }

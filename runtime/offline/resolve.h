@@ -1,5 +1,6 @@
-// A Recording is what the program did, in terms that detectors reason in: events whose stacks have names, whose frames
-// are told apart, and whose intent is known. It is built from event logs after the run, in one thread.
+// A Recording is what the program did, in terms that detectors reason in: events whose stacks have
+// names, whose frames are told apart, and whose intent is known. It is built from event logs after
+// the run, in one thread.
 #pragma once
 
 #include "core/finding.h"
@@ -24,21 +25,23 @@ enum class Intent {
 };
 
 struct ResolvedFrame {
-  core::Frame frame;     // `location.function` as people read it
+  core::Frame frame; // `location.function` as people read it
   FrameKind kind = FrameKind::kUser;
   bool interpreted = false;
   std::string qualified; // see qualifiedName()
 };
 
 struct ResolvedStack {
-  std::vector<ResolvedFrame> frames;   // innermost first
+  std::vector<ResolvedFrame> frames; // innermost first
   std::optional<std::size_t> innermost_user;
-  std::string op;                      // the operator that the user's code called, "aten::to"; empty where none
+  std::string op; // the operator that the user's code called, "aten::to"; empty where none
   Intent intent = Intent::kImplicit;
-  bool without_index = false;          // the call names no device index: `.cuda()`
-  bool reads_scalar = false;           // the user's call, or an operator in it, reads one value: `.item()`, `if (tensor)`
+  bool without_index = false; // the call names no device index: `.cuda()`
+  bool reads_scalar =
+      false; // the user's call, or an operator in it, reads one value: `.item()`, `if (tensor)`
 
-  // The user's line, or the operator where the stack holds no frame of the user's (on autograd's threads).
+  // The user's line, or the operator where the stack holds no frame of the user's (on autograd's
+  // threads).
   core::Location location() const;
   // What reports show: without the interpreter's and the system's frames.
   std::vector<core::Frame> shown() const;
@@ -46,10 +49,10 @@ struct ResolvedStack {
 
 struct ResolvedEvent {
   Event event;
-  std::string op;      // as the dispatcher names it
+  std::string op; // as the dispatcher names it
   std::string operand;
   std::string detail;
-  const ResolvedStack *stack = nullptr; // never null
+  const ResolvedStack *stack = nullptr;   // never null
   const ResolvedStack *related = nullptr; // null where there is none
   std::optional<int> rank;
   std::uint32_t process = 0; // index of the log

@@ -3,17 +3,21 @@
 namespace devsan::runtime {
 namespace fs = std::filesystem;
 
+fs::path repositoryOf(const fs::path &directory) {
+  std::error_code error;
+  for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
+    if (fs::exists(candidate / ".git", error))
+      return candidate;
+    if (candidate == candidate.parent_path())
+      break;
+  }
+  return {};
+}
+
 SourcePaths::SourcePaths(const fs::path &working_directory) {
   std::error_code error;
   working_directory_ = fs::weakly_canonical(working_directory, error);
-  for (fs::path directory = working_directory_; !directory.empty(); directory = directory.parent_path()) {
-    if (fs::exists(directory / ".git", error)) {
-      repository_ = directory;
-      break;
-    }
-    if (directory == directory.parent_path())
-      break;
-  }
+  repository_ = repositoryOf(working_directory_);
 }
 
 const std::string &SourcePaths::shown(const std::string &path) {

@@ -1,4 +1,5 @@
-// Paths as reports show them: relative to the repository of the working directory inside it, absolute elsewhere.
+// Paths as reports show them: relative to the repository of the working directory inside it,
+// absolute elsewhere.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +7,9 @@
 #include <unordered_map>
 
 namespace devsan::runtime {
+
+// The repository that holds `directory`; empty where none does.
+std::filesystem::path repositoryOf(const std::filesystem::path &directory);
 
 class SourcePaths {
 public:

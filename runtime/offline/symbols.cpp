@@ -27,18 +27,21 @@ std::vector<SymbolFrame> parseAnswer(const std::string &line) {
   if (!answer.is_object() || !answer.contains("frames") || !answer["frames"].is_array())
     return frames;
   auto text = [](const nlohmann::json &frame, const char *key) {
-    return frame.contains(key) && frame[key].is_string() ? frame[key].get<std::string>() : std::string();
+    return frame.contains(key) && frame[key].is_string() ? frame[key].get<std::string>()
+                                                         : std::string();
   };
   auto number = [](const nlohmann::json &frame, const char *key) {
     return frame.contains(key) && frame[key].is_number_unsigned() ? frame[key].get<unsigned>() : 0u;
   };
   for (const nlohmann::json &frame : answer["frames"])
-    frames.push_back({text(frame, "function"), text(frame, "file"), number(frame, "line"), number(frame, "column")});
+    frames.push_back({text(frame, "function"), text(frame, "file"), number(frame, "line"),
+                      number(frame, "column")});
   return frames;
 }
 
 core::Error failed(const std::filesystem::path &symbolizer, int error) {
-  return {"cannot execute " + symbolizer.string() + ": " + std::strerror(error) + "; stacks have no names"};
+  return {"cannot execute " + symbolizer.string() + ": " + std::strerror(error) +
+          "; stacks have no names"};
 }
 
 } // namespace

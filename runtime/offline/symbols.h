@@ -1,5 +1,5 @@
-// Names for code addresses. The work is done by libexec/devsan-symbolize in a process of its own, so that nothing here
-// knows LLVM.
+// Names for code addresses. The work is done by libexec/devsan-symbolize in a process of its own,
+// so that nothing here knows LLVM.
 #pragma once
 
 #include "core/result.h"
@@ -31,7 +31,8 @@ struct SymbolFrame {
 // The functions at an address, innermost first: more than one where calls were inlined.
 using SymbolTable = std::map<CodeAddress, std::vector<SymbolFrame>>;
 
-// One run of the symbolizer for all of them. An address that it does not know is missing from the table.
+// One run of the symbolizer for all of them. An address that it does not know is missing from the
+// table.
 core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
                                     const std::set<CodeAddress> &addresses);
 

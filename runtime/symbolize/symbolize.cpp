@@ -1,7 +1,8 @@
-// devsan-symbolize: names for code addresses. Reads lines "module path<TAB>offset" (offset decimal, or hexadecimal with
-// 0x) and answers each with one line of JSON:
+// devsan-symbolize: names for code addresses. Reads lines "module path<TAB>offset" (offset decimal,
+// or hexadecimal with 0x) and answers each with one line of JSON:
 //
-//   {"frames":[{"function":"ns::f(int)","file":"/src/f.cpp","line":3,"column":7}, …]}   innermost first
+//   {"frames":[{"function":"ns::f(int)","file":"/src/f.cpp","line":3,"column":7}, …]}   innermost
+//   first
 //   {"error":"…"}
 //
 // `devsan` runs it once after the program under test has ended.
@@ -33,7 +34,7 @@ llvm::json::Object describe(const DILineInfo &info) {
 }
 
 llvm::json::Object failed(std::string message) {
-  return {{"error", llvm::json::fixUTF8(message)}};
+  return llvm::json::Object{{"error", llvm::json::fixUTF8(message)}};
 }
 
 llvm::json::Object answer(LLVMSymbolizer &symbolizer, llvm::StringRef question) {
@@ -51,14 +52,16 @@ llvm::json::Object answer(LLVMSymbolizer &symbolizer, llvm::StringRef question) 
     if (frame.find("function") != frame.end())
       frames.push_back(std::move(frame));
   }
-  return {{"frames", std::move(frames)}};
+  return llvm::json::Object{{"frames", std::move(frames)}};
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   if (argc > 1) {
-    std::fprintf(stderr, "devsan-symbolize reads lines \"module path<TAB>offset\" and answers each with JSON\n");
+    std::fprintf(
+        stderr,
+        "devsan-symbolize reads lines \"module path<TAB>offset\" and answers each with JSON\n");
     return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
   }
   LLVMSymbolizer::Options options;

@@ -5,7 +5,8 @@
 namespace devsan::runtime {
 namespace {
 
-// The device that the data belongs to: where it was before it went to the host, else where it is copied from.
+// The device that the data belongs to: where it was before it went to the host, else where it is
+// copied from.
 DeviceId home(const ResolvedEvent &event) {
   return event.event.origin.isHost() ? event.event.from : event.event.origin;
 }
@@ -13,7 +14,8 @@ DeviceId home(const ResolvedEvent &event) {
 bool landsElsewhere(const ResolvedEvent &event) {
   const DeviceId from = home(event);
   const DeviceId to = event.event.to;
-  return !from.isHost() && from.type == to.type && from.index != to.index && !event.has(kTransferAllowed);
+  return !from.isHost() && from.type == to.type && from.index != to.index &&
+         !event.has(kTransferAllowed);
 }
 
 bool comesBackElsewhere(const ResolvedEvent &event) {
@@ -35,8 +37,9 @@ std::vector<core::Finding> detectBareCuda(const Recording &recording) {
     core::Finding finding = makeFinding("device-bare-cuda", group);
     finding.from = deviceName(home(*group.first));
     finding.to = deviceName(group.first->event.to);
-    finding.message = "a tensor whose data came from " + finding.from + " was moved to " + finding.to +
-                      inOperator(*group.first) + ", " + timesText(group.count) + " (" + bytesText(group.bytes) + ")";
+    finding.message = "a tensor whose data came from " + finding.from + " was moved to " +
+                      finding.to + inOperator(*group.first) + ", " + timesText(group.count) + " (" +
+                      bytesText(group.bytes) + ")";
     addRelated(finding, group.first->related, "left " + finding.from + " here");
     findings.push_back(std::move(finding));
   }

@@ -11,8 +11,8 @@ std::vector<core::Finding> detectMismatch(const Recording &recording) {
       continue;
     const ResolvedEvent &event = *mismatch.group.first;
     core::Finding finding = makeMismatchFinding("device-mismatch", mismatch.group);
-    finding.message = finding.op + " got " + (event.operand.empty() ? "a tensor" : event.operand) + " on " +
-                      finding.from + ", the others on " + finding.to + ", and refused " +
+    finding.message = finding.op + " got " + (event.operand.empty() ? "a tensor" : event.operand) +
+                      " on " + finding.from + ", the others on " + finding.to + ", and refused " +
                       timesText(mismatch.group.count);
     findings.push_back(std::move(finding));
   }

@@ -26,7 +26,8 @@ TestFrame user(std::string function, unsigned line, std::string file) {
 }
 
 TestFrame op(const std::string &name) {
-  return {"/venv/torch/lib/libtorch_cpu.so", "at::_ops::" + name + "::call(at::Tensor const&)", "", 0};
+  return {"/venv/torch/lib/libtorch_cpu.so", "at::_ops::" + name + "::call(at::Tensor const&)", "",
+          0};
 }
 
 TestFrame torch(std::string function) {
@@ -37,7 +38,9 @@ TestFrame python(std::string function, unsigned line, std::string file) {
   return {"", std::move(function), std::move(file), line};
 }
 
-LogBuilder::LogBuilder() { header.pid = 42; }
+LogBuilder::LogBuilder() {
+  header.pid = 42;
+}
 
 StringId LogBuilder::string(const std::string &text) {
   std::vector<std::byte> body;
@@ -52,7 +55,8 @@ std::uint64_t LogBuilder::pcOf(const TestFrame &frame) {
   const std::uint64_t base = module->second;
   if (added) {
     std::vector<std::byte> body;
-    append(body, ModuleRecord{base, base, base + kModuleSize, static_cast<std::uint32_t>(frame.module.size()), 0});
+    append(body, ModuleRecord{base, base, base + kModuleSize,
+                              static_cast<std::uint32_t>(frame.module.size()), 0});
     append(body, frame.module);
     record(RecordKind::kModule, body);
   }

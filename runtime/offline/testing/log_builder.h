@@ -1,5 +1,5 @@
-// Builds event logs for tests, byte by byte as the runtime writes them, together with the answers that the symbolizer
-// would give for their native frames.
+// Builds event logs for tests, byte by byte as the runtime writes them, together with the answers
+// that the symbolizer would give for their native frames.
 #pragma once
 
 #include "runtime/offline/resolve.h"
@@ -29,7 +29,9 @@ TestFrame torch(std::string function);
 TestFrame python(std::string function, unsigned line, std::string file = "/src/train.py");
 
 inline constexpr DeviceId kHost{0, -1};
-constexpr DeviceId cuda(int index) { return {1, static_cast<std::int8_t>(index)}; }
+constexpr DeviceId cuda(int index) {
+  return {1, static_cast<std::int8_t>(index)};
+}
 
 class LogBuilder {
 public:
