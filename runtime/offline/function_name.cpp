@@ -68,6 +68,8 @@ std::string qualifiedName(std::string_view text) {
       if (!after.starts_with("::"))
         break;
       i = text.size() - after.size();
+    } else if (rest.starts_with(" <") && !name.empty()) {
+      ++i; // demanglers set the arguments of `operator<< <int>` apart
     } else if (text[i] == ' ') {
       if (rest.starts_with(" ["))
         break;      // " [clone .cold]"

@@ -21,7 +21,7 @@ TEST(QualifiedName, KeepsOperators) {
   EXPECT_EQ(qualifiedName("at::operator<<(std::ostream&, at::Tensor const&)"), "at::operator<<");
   EXPECT_EQ(qualifiedName("A::operator()(int) const"), "A::operator()");
   EXPECT_EQ(qualifiedName("A::operator->()"), "A::operator->");
-  EXPECT_EQ(qualifiedName("bool ns::operator<<int>(int)"), "ns::operator<<");
+  EXPECT_EQ(qualifiedName("bool ns::operator<< <int>(int)"), "ns::operator<<");
   EXPECT_EQ(qualifiedName("A::operator bool() const"), "A::operator bool");
   EXPECT_EQ(qualifiedName("operator_precedence(int)"), "operator_precedence");
 }
