@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
       after = true;
     else if (arg.consume_front("--checks="))
       checks = arg.str();
-    else
+    else if (!arg.starts_with("--torch="))
       files.push_back(arg.str());
   }
   auto options = clang::tidy::ClangTidyOptions::getDefaults();
