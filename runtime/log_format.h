@@ -2,13 +2,15 @@
 //
 //   <log directory>/<pid>-<start time in ns>.devsanlog   the directory is given by DEVSAN_LOG_DIR
 //
-// The file is a FileHeader and then records, each starting at a multiple of 8 bytes with a RecordHeader. Writers reserve
-// room with one atomic addition, write `size`, then the body, and publish the record by storing `kind` last; so a reader
-// meets kind 0 for a record whose writer died or is still at work, and skips it by `size`; where `size` is 0 too it
-// scans forward by 8 bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
-// Everything is little-endian. Strings, stacks and modules are interned: an id is the count of records of that kind so
-// far, from 1, and a record comes before (by offset) or at most concurrently with the first event that names it, so a
-// reader resolves ids after reading the whole file.
+// The file is a FileHeader and then records, each starting at a multiple of 8 bytes with a
+// RecordHeader. Writers reserve room with one atomic addition, write `size`, then the body, and
+// publish the record by storing `kind` last; so a reader meets kind 0 for a record whose writer
+// died or is still at work, and skips it by `size`; where `size` is 0 too it scans forward by 8
+// bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
+// Everything is little-endian. Strings, stacks and modules are interned: an id is the count of
+// records of that kind so far, from 1, and a record comes before (by offset) or at most
+// concurrently with the first event that names it, so a reader resolves ids after reading the whole
+// file.
 #pragma once
 
 #include "runtime/event.h"
@@ -58,7 +60,8 @@ struct StackRecord {
   std::uint32_t count = 0;
 };
 
-// A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`, `function` and `line`.
+// A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`,
+// `function` and `line`.
 struct FrameRecord {
   std::uint64_t pc = 0;
   StringId file = 0;
