@@ -142,15 +142,19 @@ std::vector<std::string> clangArguments(const CompileCommand &command) {
   return arguments;
 }
 
-bool run(const std::vector<std::string> &arguments, const std::string &folder,
-         std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer,
-         std::unique_ptr<llvm::MemoryBuffer> input = nullptr) {
-  llvm::sys::fs::set_current_path(folder);
+// The text of a precompiled header is a file that exists in memory only: clang wants to see it again, unchanged, whenever
+// it loads the header.
+std::string headerTextFile(const CompileCommand &command) {
+  return isCudaFile(command.file) ? "/devsan-precompiled.cu" : "/devsan-precompiled.cpp";
+}
+
+bool run(const CompileCommand &command, const std::vector<std::string> &arguments, const PrecompiledHeader *header,
+         std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer) {
+  llvm::sys::fs::set_current_path(command.folder);
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
-  if (input) {
+  if (header) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-    const std::string name = input->getBufferIdentifier().str();
-    memory->addFile(name, 0, std::move(input));
+    memory->addFile(headerTextFile(command), 0, llvm::MemoryBuffer::getMemBuffer(header->text));
     overlay->pushOverlay(memory);
   }
   auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions(), overlay);
@@ -176,7 +180,7 @@ private:
 
 } // namespace
 
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const std::string &pch) {
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const PrecompiledHeader *header) {
   FileResult result;
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
@@ -191,11 +195,11 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
   context.setCurrentBuildDirectory(command.folder);
 
   std::vector<std::string> arguments = clangArguments(command);
-  if (!pch.empty())
-    arguments.insert(arguments.end(), {"-include-pch", pch});
+  if (header)
+    arguments.insert(arguments.end(), {"-include-pch", header->path});
   arguments.push_back(command.file);
   FunctionNames names;
-  run(arguments, command.folder, std::make_unique<CheckAction>(context, names, result), consumer);
+  run(command, arguments, header, std::make_unique<CheckAction>(context, names, result), consumer);
 
   Places places(names);
   for (const ClangTidyError &error : consumer.take()) {
@@ -216,14 +220,12 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
   return result;
 }
 
-bool precompile(const CompileCommand &command, const std::string &text, const std::string &output) {
+bool precompile(const CompileCommand &command, const PrecompiledHeader &header) {
   std::vector<std::string> arguments = {"clang++"};
   arguments.insert(arguments.end(), command.common.begin(), command.common.end());
-  const std::string name = isCudaFile(command.file) ? "/devsan-precompiled.cu" : "/devsan-precompiled.cpp";
-  arguments.insert(arguments.end(), {"-fsyntax-only", "-fpch-instantiate-templates", name});
+  arguments.insert(arguments.end(), {"-fsyntax-only", "-fpch-instantiate-templates", headerTextFile(command)});
   clang::IgnoringDiagConsumer consumer;
-  return run(arguments, "/", std::make_unique<PrecompileAction>(output), consumer,
-             llvm::MemoryBuffer::getMemBufferCopy(text, name));
+  return run(command, arguments, &header, std::make_unique<PrecompileAction>(header.path), consumer);
 }
 
 } // namespace devsan::analyzer

@@ -8,12 +8,17 @@
 
 namespace devsan::analyzer {
 
-// `checks` is clang-tidy's list of globs. `pch` names a precompiled header that fits the command, or is empty. Changes
-// the process's current folder: runs in a child process.
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const std::string &pch);
+// A few includes, and the file that holds them precompiled.
+struct PrecompiledHeader {
+  std::string text;
+  std::string path;
+};
 
-// Parses `text` (a few includes) with the command's common arguments into a precompiled header. False where it does not
-// parse; the header is then not written.
-bool precompile(const CompileCommand &command, const std::string &text, const std::string &output);
+// `checks` is clang-tidy's list of globs. `header`, where not null, fits the command. Changes the process's current
+// folder: runs in a child process.
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const PrecompiledHeader *header);
+
+// Writes `header.path` from `header.text`, parsed with the command's common arguments. False where that does not parse.
+bool precompile(const CompileCommand &command, const PrecompiledHeader &header);
 
 } // namespace devsan::analyzer

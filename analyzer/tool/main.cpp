@@ -86,43 +86,43 @@ private:
   bool shown_;
 };
 
+using Headers = std::vector<std::optional<PrecompiledHeader>>;
+
 // Each header that several files need is built once, before them.
-std::vector<std::string> prepareTorchHeaders(const std::vector<CompileCommand> &commands,
-                                             const std::string &torch_version, unsigned jobs) {
-  std::vector<std::string> pch(commands.size());
-  std::vector<std::pair<TorchHeader, const CompileCommand *>> missing;
+Headers prepareTorchHeaders(const std::vector<CompileCommand> &commands, const std::string &torch_version,
+                            unsigned jobs) {
+  Headers headers;
+  std::vector<std::size_t> missing;
   std::set<std::string> planned;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    auto header = torchHeaderOf(commands[i], torch_version);
-    if (!header)
-      continue;
-    pch[i] = header->path;
-    if (!exists(*header) && planned.insert(header->path).second)
-      missing.emplace_back(std::move(*header), &commands[i]);
+    headers.push_back(torchHeaderOf(commands[i], torch_version));
+    if (headers[i] && !llvm::sys::fs::exists(headers[i]->path) && planned.insert(headers[i]->path).second)
+      missing.push_back(i);
   }
   if (!missing.empty()) {
     Progress progress(missing.size());
     runInProcesses(
         missing.size(), jobs,
         [&](std::size_t i) {
-          build(missing[i].first, *missing[i].second);
+          buildTorchHeader(*headers[missing[i]], commands[missing[i]]);
           return std::string();
         },
         [&](std::size_t, std::optional<std::string>, int) { progress.step("precompiling LibTorch's headers"); });
     trimTorchHeaders();
   }
-  for (std::string &path : pch)
-    if (!path.empty() && !llvm::sys::fs::exists(path))
-      path.clear();
-  return pch;
+  for (std::optional<PrecompiledHeader> &header : headers)
+    if (header && !llvm::sys::fs::exists(header->path))
+      header.reset();
+  return headers;
 }
 
-FileResult analyzeWith(const CompileCommand &command, const std::string &checks, const std::string &pch) {
-  FileResult result = analyzeFile(command, checks, pch);
+FileResult analyzeWith(const CompileCommand &command, const std::string &checks,
+                       const std::optional<PrecompiledHeader> &header) {
+  FileResult result = analyzeFile(command, checks, header ? &*header : nullptr);
   // A precompiled header that does not fit (LibTorch has changed under it) shows as errors: what counts is the parse
   // without it.
-  if (!pch.empty() && result.errors)
-    result = analyzeFile(command, checks, "");
+  if (header && result.errors)
+    result = analyzeFile(command, checks, nullptr);
   return result;
 }
 
@@ -159,7 +159,7 @@ core::Result<int> check(const Options &options) {
     commands.push_back(std::move(*command));
   }
 
-  const std::vector<std::string> pch = prepareTorchHeaders(commands, torch_version, options.jobs);
+  const Headers headers = prepareTorchHeaders(commands, torch_version, options.jobs);
   core::Summary summary{.tool = "devsan check",
                         .subject = std::to_string(files->size()) + (files->size() == 1 ? " file" : " files")};
   std::vector<std::optional<FileResult>> results(commands.size());
@@ -168,7 +168,7 @@ core::Result<int> check(const Options &options) {
     Progress progress(commands.size());
     runInProcesses(
         commands.size(), options.jobs,
-        [&](std::size_t i) { return serialize(analyzeWith(commands[i], *checks, pch[i])); },
+        [&](std::size_t i) { return serialize(analyzeWith(commands[i], *checks, headers[i])); },
         [&](std::size_t i, std::optional<std::string> text, int signal) {
           progress.step(commands[i].file);
           signals[i] = signal;

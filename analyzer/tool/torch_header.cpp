@@ -1,7 +1,5 @@
 #include "analyzer/tool/torch_header.h"
 
-#include "analyzer/tool/analyze_file.h"
-
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
@@ -164,14 +162,14 @@ std::string cacheFolder() {
 
 } // namespace
 
-std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version) {
+std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version) {
   const std::string folder = cacheFolder();
   // A forced include comes before the file's own, so the header would not be the first thing read.
   if (folder.empty() || llvm::is_contained(command.local, "-include"))
     return std::nullopt;
   Head head(command);
   head.read(command.file);
-  TorchHeader header;
+  PrecompiledHeader header;
   header.text = head.text();
   if (header.text.empty())
     return std::nullopt;
@@ -187,15 +185,13 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command, const st
   return header;
 }
 
-bool exists(const TorchHeader &header) { return fs::exists(header.path); }
-
-void build(const TorchHeader &header, const CompileCommand &command) {
+void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &command) {
   if (fs::create_directories(path::parent_path(header.path)))
     return;
   llvm::SmallString<256> temporary;
   if (fs::createUniqueFile(header.path + ".%%%%%%%%.tmp", temporary))
     return;
-  if (!precompile(command, header.text, std::string(temporary)) || fs::rename(temporary, header.path))
+  if (!precompile(command, {header.text, std::string(temporary)}) || fs::rename(temporary, header.path))
     fs::remove(temporary);
 }
 

@@ -5,26 +5,19 @@
 // is written under a temporary name and renamed.
 #pragma once
 
-#include "analyzer/tool/compile_commands.h"
+#include "analyzer/tool/analyze_file.h"
 
 #include <optional>
 #include <string>
 
 namespace devsan::analyzer {
 
-struct TorchHeader {
-  std::string text; // what is precompiled
-  std::string path; // in the cache; need not exist yet
-};
-
-// Nothing where the file includes no LibTorch header, or includes it under a condition, or after code.
-std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version);
-
-bool exists(const TorchHeader &header);
+// The header need not exist yet. Nothing where the file includes no LibTorch header, or includes it under a condition, or after code.
+std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version);
 
 // Builds and stores the header; for a child process. A header that does not parse is remembered as absent for this run
 // only: the files then parse it themselves and tell what is wrong.
-void build(const TorchHeader &header, const CompileCommand &command);
+void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &command);
 
 // Deletes the headers used longest ago until the cache holds at most 2 GiB.
 void trimTorchHeaders();
