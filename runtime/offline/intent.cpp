@@ -34,15 +34,15 @@ constexpr std::array<std::string_view, 3> kScalarReads = {"item", "is_nonzero",
                                                           "_local_scalar_dense"};
 
 // Python's bindings that pass a call of the program straight on to the operator of the same
-// meaning. The others (indexing, torch.tensor, bool(tensor)) copy or read on their own account.
-constexpr std::array<std::string_view, 13> kPythonBindings = {"to",
+// meaning. The others (indexing, torch.tensor, a tensor in a condition) copy or read on their own
+// account.
+constexpr std::array<std::string_view, 12> kPythonBindings = {"to",
                                                               "cpu",
                                                               "cuda",
                                                               "xpu",
                                                               "item",
                                                               "copy_",
                                                               "tolist",
-                                                              "is_nonzero",
                                                               "float_scalar",
                                                               "integral_scalar",
                                                               "complex_scalar",
@@ -136,6 +136,7 @@ void readIntent(ResolvedStack &stack) {
     if (op.empty())
       continue;
     outermost = op;
+    stack.called = i;
     outside = i + 1;
     stack.reads_scalar |= isOneOf(op, kScalarReads);
   }

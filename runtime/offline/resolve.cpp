@@ -32,7 +32,7 @@ void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
   if (found == symbols.end()) {
     ResolvedFrame frame;
     frame.frame.module = module->path;
-    frame.frame.location.function = hexadecimal(address.offset);
+    frame.frame.location.function = frame.qualified = hexadecimal(address.offset);
     frame.kind = nativeFrameKind(module->path, "", "");
     stack.frames.push_back(std::move(frame));
     return;
@@ -72,9 +72,16 @@ core::Location ResolvedStack::location() const {
 
 std::vector<core::Frame> ResolvedStack::shown() const {
   std::vector<core::Frame> result;
-  for (const ResolvedFrame &frame : frames)
-    if (frame.kind == FrameKind::kUser || frame.kind == FrameKind::kTorch)
+  for (std::size_t i = op.empty() ? 0 : called; i < frames.size(); ++i) {
+    const ResolvedFrame &frame = frames[i];
+    const bool inside = i < innermost_user.value_or(frames.size());
+    if (frame.kind == FrameKind::kUser) {
       result.push_back(frame.frame);
+    } else if (frame.kind == FrameKind::kTorch && (inside || frame.interpreted)) {
+      result.push_back(frame.frame);
+      result.back().location.function = frame.qualified; // their parameters fill pages
+    }
+  }
   return result;
 }
 
@@ -131,6 +138,8 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   for (const Event &event : log.events) {
     ResolvedEvent resolved;
     resolved.event = event;
+    if (log.header.simulated_devices) // a simulated device takes the host's time
+      resolved.event.blocked_ns = 0;
     resolved.op = log.string(event.op);
     resolved.operand = log.string(event.operand);
     resolved.detail = log.string(event.detail);

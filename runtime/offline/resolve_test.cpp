@@ -38,7 +38,27 @@ TEST(Location, IsALibraryOnTopOfTorchInPython) {
                           "/venv/lib/python3.11/site-packages/torchmetrics/utilities/compute.py"),
                    python("train", 9)});
   EXPECT_EQ(stackOf(recording).location().line, 57u);
+  // The operator, torch's Python code and the callers.
   EXPECT_EQ(stackOf(recording).shown().size(), 4u);
+}
+
+TEST(Shown, LeavesOutHowTorchWorksInside) {
+  const Recording recording = recordingOf(
+      {op("copy_"), torch("at::native::_to_copy(at::Tensor const&)"), op("to_device"),
+       torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"), python("train", 9)});
+  const std::vector<core::Frame> shown = stackOf(recording).shown();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].location.function, "at::_ops::to_device::call");
+  EXPECT_EQ(shown[1].location.function, "torch::autograd::THPVariable_to");
+  EXPECT_EQ(shown[2].location.function, "train");
+}
+
+TEST(Resolve, SimulatedDevicesTellNoTime) {
+  LogBuilder log;
+  log.header.simulated_devices = 2;
+  Event event;
+  event.blocked_ns = 1000;
+  EXPECT_EQ(replay(log.add(event)).events().front().event.blocked_ns, 0u);
 }
 
 TEST(Location, IsTheOperatorWhereTheUserIsNotOnTheStack) {
@@ -116,7 +136,7 @@ TEST(Intent, TellsPythonsBindingsApart) {
   EXPECT_EQ(through("item", "item"), Intent::kExplicit);
   EXPECT_EQ(through("float_scalar", "item"), Intent::kExplicit);
   EXPECT_EQ(through("to", "to_dtype_layout"), Intent::kExplicit);
-  EXPECT_EQ(through("bool_scalar", "is_nonzero"), Intent::kImplicit); // `if tensor:`
+  EXPECT_EQ(through("is_nonzero", "is_nonzero"), Intent::kImplicit); // `if tensor:`
   EXPECT_EQ(through("setitem", "copy_"), Intent::kImplicit);
   EXPECT_EQ(through("tensor", "to_device"), Intent::kImplicit);
 }
