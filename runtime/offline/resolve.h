@@ -19,16 +19,17 @@ namespace devsan::runtime {
 
 // Who asked for a copy or a wait.
 enum class Intent {
-  kImplicit,   // LibTorch did it on the program's behalf
-  kExplicit,   // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
-  kModuleMove, // so, for all tensors of a module at once
+  kImplicit, // LibTorch did it on the program's behalf
+  kExplicit, // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
+  kBulkMove, // so, for all tensors of a module or a file at once
 };
 
 struct ResolvedFrame {
-  core::Frame frame; // `location.function` as people read it
+  core::Frame frame; // `location.function` is a qualified name (see qualifiedName())
   FrameKind kind = FrameKind::kUser;
   bool interpreted = false;
-  std::string qualified; // see qualifiedName()
+
+  const std::string &function() const { return frame.location.function; }
 };
 
 struct ResolvedStack {

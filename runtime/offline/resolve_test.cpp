@@ -28,7 +28,7 @@ TEST(Location, IsTheInnermostFrameOutsideTorch) {
   const core::Location place = stackOf(recording).location();
   EXPECT_EQ(place.file, "/src/train.cpp");
   EXPECT_EQ(place.line, 7u);
-  EXPECT_EQ(place.function, "helper(at::Tensor)");
+  EXPECT_EQ(place.function, "helper");
 }
 
 TEST(Location, IsALibraryOnTopOfTorchInPython) {
@@ -114,7 +114,7 @@ TEST(Intent, KnowsThatAModuleIsMoved) {
                torch("void torch::nn::Module::to_impl<c10::Device&, bool&>(c10::Device&, bool&)"),
                torch("torch::nn::Module::to(c10::Device, bool)"), user("main", 1)}))
           .intent,
-      Intent::kModuleMove);
+      Intent::kBulkMove);
   EXPECT_EQ(
       stackOf(recordingOf({op("to_dtype_layout"),
                            torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
@@ -122,7 +122,20 @@ TEST(Intent, KnowsThatAModuleIsMoved) {
                            torchPython("Module._apply", "nn/modules/module.py"),
                            torchPython("Module.to", "nn/modules/module.py"), python("main", 3)}))
           .intent,
-      Intent::kModuleMove);
+      Intent::kBulkMove);
+}
+
+TEST(Intent, KnowsThatAFileIsLoaded) {
+  EXPECT_EQ(stackOf(recordingOf({op("to_device"), torch("torch::jit::Unpickler::readInstruction()"),
+                                 torch("torch::jit::load(std::string const&)"), user("main", 1)}))
+                .intent,
+            Intent::kBulkMove);
+  EXPECT_EQ(stackOf(recordingOf({op("copy_"), torch("at::storage_copy(c10::Storage&)"),
+                                 torch("THPStorage_copy_(_object*, _object*, _object*)"),
+                                 torchPython("_StorageBase.to", "storage.py"),
+                                 torchPython("_load", "serialization.py"), python("main", 3)}))
+                .intent,
+            Intent::kBulkMove);
 }
 
 TEST(Intent, TellsPythonsBindingsApart) {
