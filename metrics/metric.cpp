@@ -7,14 +7,19 @@
 
 namespace devsan::metrics {
 
-Accumulation accumulation_for(at::Device device) {
+Accumulation default_accumulation(at::Device device) {
   return device.is_mps() || device.is_xpu() ? Accumulation::kFloatPair : Accumulation::kDouble;
 }
 
 Metric::StateScope::StateScope() : no_inference_mode_(false), no_autocast_(c10::autocast_dispatch_keyset) {}
 
-Metric::Metric(std::vector<StateSpec> specs) : specs_(std::move(specs)) {}
+Metric::Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation)
+    : specs_(std::move(specs)), accumulation_(accumulation) {}
 Metric::~Metric() = default;
+
+Accumulation Metric::accumulation_on(at::Device device) const {
+  return accumulation_.value_or(default_accumulation(device));
+}
 
 void Metric::check_not_synced(const char *call) const {
   TORCH_CHECK(!synced_, name(), ": ", call, " after sync() would count other ranks' samples twice; call unsync() first");
@@ -50,7 +55,7 @@ std::vector<at::Tensor> Metric::states_on(at::Device device) const {
       options = options.dtype(at::kLong);
       break;
     case StateSpec::Kind::kMoment:
-      const bool pair = accumulation_for(device) == Accumulation::kFloatPair;
+      const bool pair = accumulation_on(device) == Accumulation::kFloatPair;
       options = options.dtype(pair ? at::kFloat : at::kDouble);
       sizes.insert(sizes.begin(), pair ? 2 : 1);
       break;
@@ -78,8 +83,8 @@ void Metric::to(at::Device device) {
     pinned_ = states_on(device).front().device(); // with its index: "cuda" means the current one, now
     return;
   }
-  const auto kind = accumulation_for(states_.front().device());
-  TORCH_CHECK(accumulation_for(device) == kind, name(), ": cannot move its states from ", states_.front().device(),
+  const Accumulation format = accumulation_on(states_.front().device());
+  TORCH_CHECK(accumulation_on(device) == format, name(), ": cannot move its states from ", states_.front().device(),
               " to ", device, ", which accumulates in another number format; call to() before the first update()");
   std::vector<at::Tensor> moved;
   for (const at::Tensor &state : states_)

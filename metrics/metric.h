@@ -27,10 +27,13 @@ class ProcessGroup;
 
 namespace devsan::metrics {
 
-// The number format that counts and moments are accumulated in on a device: float64 on CPU and CUDA. MPS has no
-// float64 and not every XPU has: there a value is the unevaluated sum of two float32 (about 46 significant bits).
+// The number format that moments are accumulated in. kFloatPair holds a value as the unevaluated sum of two float32,
+// about 46 significant bits.
 enum class Accumulation { kDouble, kFloatPair };
-Accumulation accumulation_for(at::Device device);
+
+// The format by default: float64 on CPU and CUDA; pairs on MPS, which has no float64, and on XPU, where not every device
+// has it.
+Accumulation default_accumulation(at::Device device);
 
 class Metric {
 public:
@@ -97,7 +100,10 @@ protected:
     c10::impl::ExcludeDispatchKeyGuard no_autocast_;
   };
 
-  explicit Metric(std::vector<StateSpec> specs);
+  // `accumulation` overrides the device's default format.
+  explicit Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation = std::nullopt);
+
+  Accumulation accumulation_on(at::Device device) const;
 
   // Checks that all `inputs` lie on the metric's device and that the metric is not synced; throws otherwise. To be
   // called before anything else looks at the inputs.
@@ -120,6 +126,7 @@ private:
   void check_not_synced(const char *call) const;
 
   std::vector<StateSpec> specs_;
+  std::optional<Accumulation> accumulation_;
   std::vector<at::Tensor> states_;
   std::vector<at::Tensor> own_states_; // this rank's, while synced
   std::optional<at::Device> pinned_;

@@ -54,7 +54,7 @@ void MulticlassAccuracy::check_shapes(const at::Tensor &preds, const at::Tensor 
 
 MulticlassAccuracy::Samples MulticlassAccuracy::samples(const at::Tensor &preds, const at::Tensor &target) const {
   const int64_t classes = options_.num_classes();
-  const auto in_range = [&](const at::Tensor &labels) { return labels.ge(0).logical_and(labels.lt(classes)); };
+  const auto in_range = [&](const at::Tensor &labels) { return labels.ge(0).bitwise_and(labels.lt(classes)); };
 
   Samples samples;
   samples.target = target.reshape(-1).to(at::kLong);
@@ -64,7 +64,7 @@ MulticlassAccuracy::Samples MulticlassAccuracy::samples(const at::Tensor &preds,
   at::Tensor valid = in_range(samples.target);
   if (is_integer(preds)) {
     samples.predicted = preds.reshape(-1).to(at::kLong);
-    valid = valid.logical_and(in_range(samples.predicted));
+    valid = valid.bitwise_and(in_range(samples.predicted));
   } else {
     const at::Tensor scores = preds.movedim(1, -1).reshape({-1, classes});
     if (options_.top_k() == 1) {
@@ -76,8 +76,8 @@ MulticlassAccuracy::Samples MulticlassAccuracy::samples(const at::Tensor &preds,
       samples.predicted = at::where(hit, samples.target, best.select(1, 0));
     }
   }
-  samples.out_of_range = ignored.logical_or(valid).logical_not();
-  samples.counted = valid.logical_and(ignored.logical_not());
+  samples.out_of_range = ignored.bitwise_or(valid).bitwise_not();
+  samples.counted = valid.bitwise_and(ignored.bitwise_not());
   return samples;
 }
 
@@ -96,7 +96,7 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
                 "); correct them, or name the value that marks unlabelled samples as ignore_index");
   }
 
-  const at::Tensor correct = batch.predicted.eq(batch.target).logical_and(batch.counted);
+  const at::Tensor correct = batch.predicted.eq(batch.target).bitwise_and(batch.counted);
   at::Tensor counts;
   if (options_.average() == Average::kMicro) {
     counts = at::stack({correct.sum(), batch.counted.sum()}).unsqueeze(1);
@@ -104,8 +104,8 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
     // One histogram for the three counts, each in bins of its own; whatever does not count goes to the bin after the last.
     const int64_t classes = options_.num_classes();
     const int64_t nowhere = kRows * classes;
-    const at::Tensor uncounted = batch.counted.logical_not();
-    const at::Tensor bins = at::cat({batch.target.masked_fill(correct.logical_not(), nowhere),
+    const at::Tensor uncounted = batch.counted.bitwise_not();
+    const at::Tensor bins = at::cat({batch.target.masked_fill(correct.bitwise_not(), nowhere),
                                      (batch.target + kTargets * classes).masked_fill(uncounted, nowhere),
                                      (batch.predicted + kPredictions * classes).masked_fill(uncounted, nowhere)});
     counts = at::zeros({nowhere + 1}, bins.options())
@@ -127,7 +127,7 @@ at::Tensor MulticlassAccuracy::compute() const {
   if (out_of_range.is_cpu())
     check_valid();
 
-  const bool wide = accumulation_for(out_of_range.device()) == Accumulation::kDouble;
+  const bool wide = default_accumulation(out_of_range.device()) == Accumulation::kDouble;
   const at::Tensor counts = states[kCounts].to(wide ? at::kDouble : at::kFloat);
   const at::Tensor correct = counts[kCorrect];
   const at::Tensor targets = counts[kTargets];

@@ -72,9 +72,9 @@ Wide operator*(const Wide &a, const Wide &b) {
 Wide operator/(const Wide &a, const Wide &b) {
   if (!a.is_pair())
     return Wide(a.high_ / b.high_);
-  const Wide first(a.high_ / b.high_, at::zeros_like(a.high_ / b.high_));
-  const Wide rest = a - first * b;
-  return Wide::quick_two_sum(first.high_, rest.high_ / b.high_);
+  const at::Tensor quotient = a.high_ / b.high_;
+  const Wide rest = a - Wide(quotient, at::zeros_like(quotient)) * b;
+  return Wide::quick_two_sum(quotient, rest.high_ / b.high_);
 }
 
 } // namespace devsan::metrics::detail

@@ -131,6 +131,8 @@ std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<S
   for (size_t rank = 0; rank < shapes.size(); ++rank) {
     if (static_cast<int>(rank) == own_rank)
       gathered.emplace_back();
+    else if (bytes[rank] == 0)
+      gathered.push_back(at::empty(shapes[rank].sizes, own.options()));
     else
       gathered.push_back(slices[rank].view(own.scalar_type()).view(shapes[rank].sizes));
   }

@@ -29,7 +29,7 @@ std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &
   const auto moment = [&](const at::Tensor &sum, const at::Tensor &correction) {
     return Wide::from(sum - correction * count, format).to_state();
   };
-  return {at::full({1}, preds.size(0), preds.options().dtype(at::kLong).requires_grad(false)),
+  return {at::full({1}, preds.size(0), preds.options().dtype(at::kLong)),
           Wide::from_sum(mean_x, residue_x, format).to_state(),
           Wide::from_sum(mean_y, residue_y, format).to_state(),
           moment(dx.square().sum(0), residue_x.square()),
@@ -39,14 +39,16 @@ std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &
 
 } // namespace
 
-CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype)
+CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
+                               std::optional<Accumulation> accumulation)
     : Metric({{"count", {1}, StateSpec::Kind::kCount},
               {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
               {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
               {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
               {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
-              {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}}),
-      num_outputs_(num_outputs), dtype_(dtype) {}
+              {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
+             accumulation),
+      num_outputs_(num_outputs), dtype_(dtype), accumulation_(accumulation) {}
 
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
   check_inputs({{"preds", preds}, {"target", target}});
@@ -63,8 +65,9 @@ void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
 
   const StateScope scope;
   const std::vector<at::Tensor> states = states_on(preds.device());
+  const Accumulation format = accumulation_on(preds.device());
   const bool empty = preds.size(0) == 0;
-  set_states(empty ? states : merged(states, batch_states(preds, target, num_outputs_, accumulation_for(preds.device()))));
+  set_states(empty ? states : merged(states, batch_states(preds, target, num_outputs_, format)));
 }
 
 std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
@@ -115,12 +118,15 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
 }
 
 at::Tensor CoMomentMetric::shaped_result(const at::Tensor &result) const {
-  const bool too_wide = dtype_ == at::kDouble && accumulation_for(result.device()) != Accumulation::kDouble;
+  const bool too_wide = dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
   TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ", result.device(),
               "; leave the option `dtype` at float32");
   return (num_outputs_ == 1 ? result.squeeze(0) : result).to(dtype_);
 }
 
-std::string CoMomentMetric::signature() const { return "num_outputs=" + std::to_string(num_outputs_); }
+std::string CoMomentMetric::signature() const {
+  const char *format = !accumulation_ ? "default" : *accumulation_ == Accumulation::kDouble ? "double" : "float pair";
+  return c10::str("num_outputs=", num_outputs_, ", accumulation=", format);
+}
 
 } // namespace devsan::metrics

@@ -18,7 +18,7 @@ public:
   void update(const at::Tensor &preds, const at::Tensor &target) override;
 
 protected:
-  CoMomentMetric(int64_t num_outputs, at::ScalarType dtype);
+  CoMomentMetric(int64_t num_outputs, at::ScalarType dtype, std::optional<Accumulation> accumulation);
 
   // All [num_outputs], in the base dtype of the accumulation format; count is [1].
   struct Moments {
@@ -37,6 +37,7 @@ protected:
 private:
   int64_t num_outputs_;
   at::ScalarType dtype_;
+  std::optional<Accumulation> accumulation_;
 };
 
 } // namespace devsan::metrics

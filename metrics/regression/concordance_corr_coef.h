@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <torch/arg.h>
 
 #include "metrics/regression/comoments.h"
@@ -14,6 +16,8 @@ struct ConcordanceCorrCoefOptions {
   TORCH_ARG(bool, unbiased) = true;
   // Of the result. float64 needs a device that has it.
   TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Lin's concordance correlation coefficient (Lin 1989, Biometrics 45:255),

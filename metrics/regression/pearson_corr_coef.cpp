@@ -15,14 +15,14 @@ int64_t checked_outputs(int64_t num_outputs) {
 } // namespace
 
 PearsonCorrCoef::PearsonCorrCoef(const PearsonCorrCoefOptions &options)
-    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype()) {}
+    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(), options.accumulation()) {}
 
 at::Tensor PearsonCorrCoef::compute() const {
   const StateScope scope;
   const Moments m = moments();
   // Two roots, because the product of the moments may overflow where the quotient does not.
   const at::Tensor r = (m.c_xy / m.m2_x.sqrt() / m.m2_y.sqrt()).clamp(-1, 1);
-  return shaped_result(r.masked_fill(m.constant_x.logical_or(m.constant_y), NAN));
+  return shaped_result(r.masked_fill(m.constant_x.bitwise_or(m.constant_y), NAN));
 }
 
 } // namespace devsan::metrics

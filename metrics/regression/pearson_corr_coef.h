@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <torch/arg.h>
 
 #include "metrics/regression/comoments.h"
@@ -12,6 +14,8 @@ struct PearsonCorrCoefOptions {
   TORCH_ARG(int64_t, num_outputs);
   // Of the result. float64 needs a device that has it.
   TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Pearson's correlation coefficient of predictions and targets,
