@@ -1,5 +1,6 @@
-// A Finding is one device bug at one place, as data: what the analyzer predicted or the runtime observed. Checks and
-// detectors fill it, reports print it; neither knows the other. Plain values, no LLVM, no LibTorch, no threads.
+// A Finding is one device bug at one place, as data: what the analyzer predicted or the runtime
+// observed. Checks and detectors fill it, reports print it; neither knows the other. Plain values,
+// no LLVM, no LibTorch, no threads.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ std::string_view name(Severity severity);
 std::string_view name(Origin origin);
 std::optional<Severity> parseSeverity(std::string_view text);
 
-// A place in source code. `line` and `column` are 1-based, 0 where unknown. `file` is relative to the repository where
-// it lies in one, absolute otherwise.
+// A place in source code. `line` and `column` are 1-based, 0 where unknown. `file` is relative to
+// the repository where it lies in one, absolute otherwise.
 struct Location {
   std::string file;
   unsigned line = 0;
@@ -28,14 +29,16 @@ struct Location {
   bool operator==(const Location &) const = default;
 };
 
-// A second place that explains the first: where the tensor was made, where the guard should have been.
+// A second place that explains the first: where the tensor was made, where the guard should have
+// been.
 struct Related {
   Location location;
   std::string message;
 };
 
-// One frame of a call stack, innermost first. `module` names the binary or is empty for interpreted frames; `user` is
-// true where the frame belongs to the program under test and not to LibTorch, Python or DevSan.
+// One frame of a call stack, innermost first. `module` names the binary or is empty for interpreted
+// frames; `user` is true where the frame belongs to the program under test and not to LibTorch,
+// Python or DevSan.
 struct Frame {
   Location location;
   std::string module;

@@ -1,6 +1,7 @@
-// Fingerprints name a finding so that it is known again after unrelated edits: they hold the rule, the file relative to
-// its repository, the enclosing function, the statement without white space, and an ordinal among equals, and no line
-// number.
+// Fingerprints name a finding so that it is known again after unrelated edits: they hold the rule,
+// the file, the enclosing function, the source line without white space, and an ordinal among
+// equals, but no line number. Baselines and the merging of static with runtime findings rest on
+// them.
 #pragma once
 
 #include "core/finding.h"
@@ -9,8 +10,8 @@
 
 namespace devsan::core {
 
-// Fills `fingerprint` of every finding from its first location. Reads the source files to get the statements; a file
-// that is gone counts as empty statements.
+// Fills `fingerprint` of every finding from its first location, whose file should be relative to
+// the repository. A file that cannot be read counts as an empty line.
 void assignFingerprints(std::span<Finding> findings);
 
 } // namespace devsan::core

@@ -1,5 +1,5 @@
-// How core, analyzer and the offline half of the runtime return errors: no exceptions, one sentence that names the
-// input and the remedy.
+// How core, analyzer and the offline half of the runtime return errors: no exceptions, one sentence
+// that names the input and the remedy.
 #pragma once
 
 #include <string>

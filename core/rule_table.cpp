@@ -11,7 +11,9 @@ constexpr Rule kRules[] = {
 
 } // namespace
 
-std::span<const Rule> allRules() { return kRules; }
+std::span<const Rule> allRules() {
+  return kRules;
+}
 
 const Rule *findRule(std::string_view id) {
   const auto *rule = std::ranges::lower_bound(kRules, id, {}, &Rule::id);

@@ -1,4 +1,5 @@
-// The rules, generated from the rule.md files at build time: the only place that knows a rule's severity and summary.
+// The rules, generated from the rule.md files at build time: the only place that knows a rule's
+// severity and summary.
 #pragma once
 
 #include "core/finding.h"

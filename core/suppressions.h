@@ -1,9 +1,11 @@
-// Suppressions take findings away by rule and place. They come from `[suppressions]` of .devsan.toml and from the files
-// given with --suppressions, which hold the same table at their top level:
+// Suppressions take findings away by rule and place. They come from `[suppressions]` of
+// .devsan.toml and from the files given with --suppressions, which hold the same table at their top
+// level:
 //
 //   device-host-sync = ["src/logging.cpp", "function:*::printLoss"]
 //
-// A pattern is a glob on the file of the finding or of a frame of its stack; `function:` applies it to function names.
+// A pattern is a glob on the file of the finding or of a frame of its stack; `function:` applies it
+// to function names.
 #pragma once
 
 #include "core/finding.h"
@@ -16,9 +18,11 @@ namespace devsan::core {
 
 class Suppressions {
 public:
-  // `source` names the file in errors. `table` is the name of the TOML table that holds the rules, empty for the top
-  // level. An unknown rule or a malformed value is an error that names file and line.
-  Result<void> add(const std::string &toml_text, const std::string &source, const std::string &table);
+  // `source` names the file in errors. `table` is the name of the TOML table that holds the rules,
+  // empty for the top level. An unknown rule or a malformed value is an error that names file and
+  // line.
+  Result<void> add(const std::string &toml_text, const std::string &source,
+                   const std::string &table);
 
   // True, and counted, where a suppression covers the finding.
   bool covers(const Finding &finding);

@@ -1,7 +1,7 @@
-// An Event is what the runtime saw inside the program under test: a copy between devices, a wait of the host, a refusal
-// of ATen. Hooks write it without allocating or locking; detectors, in another process after the run, turn events into
-// findings. The struct is its own layout in the log (see log_format.h), so it is plain, fixed in size and versioned
-// there.
+// An Event is what the runtime saw inside the program under test: a copy between devices, a wait of
+// the host, a refusal of ATen. Hooks write it without allocating or locking; detectors, in another
+// process after the run, turn events into findings. The struct is its own layout in the log (see
+// log_format.h), so it is plain, fixed in size and versioned there.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace devsan::runtime {
 using StringId = std::uint32_t;
 using StackId = std::uint32_t;
 
-// `type` holds c10::DeviceType's value, `index` -1 where the device has none (the CPU) or it is unknown.
+// `type` holds c10::DeviceType's value, `index` -1 where the device has none (the CPU) or it is
+// unknown.
 struct DeviceId {
   std::int8_t type = 0;
   std::int8_t index = -1;
@@ -23,13 +24,16 @@ struct DeviceId {
 };
 
 enum class EventKind : std::uint8_t {
-  kCopy = 1,       // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with kBlocks set.
-  kBlock,          // the host waited for device `from`, without a copy that is an event of its own
-  kRoundTrip,      // data derived from a device→host copy (its stack in `related`, its source in `origin`) was copied
-                   // back to device `to`
-  kMismatch,       // ATen refused operands: the odd one lives on `from`, the others on `to`; `related` is where the odd
-                   // one was made or last moved. One event per odd operand, all with the same `group`.
-  kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice among them
+  kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
+              // kBlocks set.
+  kBlock,     // the host waited for device `from`, without a copy that is an event of its own
+  kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
+              // `origin`) was copied back to device `to`
+  kMismatch, // ATen refused operands: the odd one lives on `from`, the others on `to`; `related` is
+             // where the odd one was made or last moved. One event per odd operand, all with the
+             // same `group`.
+  kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice
+                   // among them
   kStep,           // devsan::step(), or an optimizer step
 };
 
@@ -41,10 +45,11 @@ enum EventFlags : std::uint32_t {
   kTransferAllowed = 1u << 4, // inside devsan::AllowTransfer
   kSyncForbidden = 1u << 5,   // inside devsan::ExpectNoSync
   kInBackward = 1u << 6,      // on an autograd thread or inside a backward pass
-  kLeafParameter = 1u << 7,   // kMismatch: the odd operand is a leaf that requires grad, or a view of one
-  kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the odd operand is not on
-                                 // the stack of its use
-  kOriginIsMove = 1u << 9,    // `related` is where the operand was moved, not where it was made
+  kLeafParameter =
+      1u << 7, // kMismatch: the odd operand is a leaf that requires grad, or a view of one
+  kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the
+                                 // odd operand is not on the stack of its use
+  kOriginIsMove = 1u << 9, // `related` is where the operand was moved, not where it was made
 };
 
 struct Event {
@@ -55,9 +60,10 @@ struct Event {
   std::uint32_t thread = 0; // gettid()
   StackId stack = 0;
   StackId related = 0;
-  StringId op = 0;      // the operator as the dispatcher names it, "aten::copy_"
-  StringId operand = 0; // kMismatch: the odd operand's argument name, dtype and shape, "weight: float32 [10, 4]"
-  StringId detail = 0;  // kMismatch: ATen's message; else free
+  StringId op = 0; // the operator as the dispatcher names it, "aten::copy_"
+  StringId operand =
+      0; // kMismatch: the odd operand's argument name, dtype and shape, "weight: float32 [10, 4]"
+  StringId detail = 0; // kMismatch: ATen's message; else free
   std::uint32_t step = 0;
   std::uint32_t flags = 0;
   DeviceId from;

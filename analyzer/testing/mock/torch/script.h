@@ -1,0 +1,3 @@
+#pragma once
+#include <torch/serialize.h>
+#include <torch/torch.h>

@@ -1,0 +1,57 @@
+#include "analyzer/tool/apply_fixes.h"
+
+#include <clang/Tooling/Core/Replacement.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FileUtilities.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <map>
+
+namespace devsan::analyzer {
+namespace {
+
+using clang::tooling::Replacements;
+
+// All of a finding's replacements or none.
+bool addAll(const core::Finding &finding, std::map<std::string, Replacements> &by_file) {
+  std::map<std::string, Replacements> attempt = by_file;
+  for (const core::Replacement &fix : finding.fix)
+    if (llvm::Error error = attempt[fix.file].add({fix.file, fix.offset, fix.length, fix.text})) {
+      llvm::consumeError(std::move(error));
+      return false;
+    }
+  by_file = std::move(attempt);
+  return true;
+}
+
+core::Result<void> rewrite(const std::string &file, const Replacements &replacements) {
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  if (!buffer)
+    return core::failure(file + ": cannot be read to fix it: " + buffer.getError().message());
+  auto fixed = clang::tooling::applyAllReplacements((*buffer)->getBuffer(), replacements);
+  if (!fixed)
+    return core::failure(file + ": cannot be fixed: " + llvm::toString(fixed.takeError()));
+  llvm::Error error = llvm::writeToOutput(file, [&](llvm::raw_ostream &out) {
+    out << *fixed;
+    return llvm::Error::success();
+  });
+  if (error)
+    return core::failure(file + ": cannot be written: " + llvm::toString(std::move(error)));
+  return {};
+}
+
+} // namespace
+
+core::Result<unsigned> applyFixes(std::vector<core::Finding> &findings) {
+  std::map<std::string, Replacements> by_file;
+  const size_t before = findings.size();
+  std::erase_if(findings, [&](const core::Finding &finding) {
+    return !finding.fix.empty() && addAll(finding, by_file);
+  });
+  for (const auto &[file, replacements] : by_file)
+    if (auto written = rewrite(file, replacements); !written)
+      return tl::unexpected(written.error());
+  return static_cast<unsigned>(before - findings.size());
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,206 @@
+#include "analyzer/tool/compile_commands.h"
+
+#include <clang/Tooling/CompilationDatabase.h>
+#include <clang/Tooling/JSONCompilationDatabase.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+#include <array>
+
+namespace devsan::analyzer {
+namespace {
+
+using llvm::StringRef;
+
+// Of a foreign command line only what changes the meaning of the source is kept: the rest belongs to another compiler or
+// to code generation. Each of these takes its value joined or as the next argument.
+constexpr std::array<StringRef, 5> kLocalOptions = {"-I", "-iquote", "-idirafter", "-include", "-imacros"};
+constexpr std::array<StringRef, 4> kCommonOptions = {"-isystem", "-D", "-U", "-std"};
+constexpr std::array<StringRef, 6> kLanguageFlags = {"-fno-exceptions", "-fno-rtti",      "-fopenmp",
+                                                     "-fsigned-char",   "-funsigned-char", "-fchar8_t"};
+
+bool has(const std::vector<std::string> &arguments, StringRef prefix) {
+  return llvm::any_of(arguments, [&](StringRef argument) { return argument.starts_with(prefix); });
+}
+
+std::string besideExecutable(StringRef path) {
+  llvm::SmallString<256> folder(llvm::sys::fs::getMainExecutable(nullptr, nullptr));
+  llvm::sys::path::remove_filename(folder);
+  llvm::sys::path::append(folder, "..", path);
+  llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
+  return std::string(folder);
+}
+
+std::string absolute(StringRef folder, StringRef path) {
+  llvm::SmallString<256> full(path);
+  llvm::sys::path::make_absolute(folder, full);
+  llvm::sys::path::remove_dots(full, /*remove_dot_dot=*/true);
+  return std::string(full);
+}
+
+std::string currentFolder() {
+  llvm::SmallString<256> here;
+  llvm::sys::fs::current_path(here);
+  return std::string(here);
+}
+
+bool holds(StringRef folder, StringRef file) {
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, file);
+  return llvm::sys::fs::exists(path);
+}
+
+} // namespace
+
+CompileCommands::CompileCommands(const Options &options, std::optional<TorchLocation> torch)
+    : options_(options), torch_(std::move(torch)), stubs_(besideExecutable("share/devsan/cuda_stubs")),
+      resources_(besideExecutable("lib/clang/" DEVSAN_CLANG_MAJOR)) {
+  if (!llvm::sys::fs::exists(resources_))
+    resources_ = DEVSAN_CLANG_RESOURCES;
+}
+
+CompileCommands::~CompileCommands() = default;
+
+core::Result<const clang::tooling::CompilationDatabase *>
+CompileCommands::databaseFor(const std::string &file) {
+  std::string path;
+  if (!options_.build_dir.empty()) {
+    path = absolute(currentFolder(), options_.build_dir) + "/compile_commands.json";
+    if (!llvm::sys::fs::exists(path))
+      return core::failure("-p " + options_.build_dir + ": no compile_commands.json there; configure with "
+                           "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON");
+  } else {
+    constexpr const char *kName = "compile_commands.json";
+    constexpr const char *kInBuild = "build/compile_commands.json";
+    const std::string folder = nearestFolderWith(file, {kName, kInBuild});
+    if (folder.empty())
+      return nullptr;
+    path = folder + "/" + (holds(folder, kName) ? kName : kInBuild);
+  }
+  auto [entry, is_new] = databases_.try_emplace(path);
+  if (is_new) {
+    std::string error;
+    entry->second = clang::tooling::JSONCompilationDatabase::loadFromFile(
+        path, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+    if (!entry->second) {
+      std::replace(error.begin(), error.end(), '\n', ' ');
+      return core::failure(path + ": cannot be read as a compilation database: " + error +
+                           "; configure the build again, or give the flags after --");
+    }
+  }
+  return entry->second.get();
+}
+
+void CompileCommands::adopt(CompileCommand &command, const std::vector<std::string> &arguments) {
+  const auto take = [&](StringRef option, StringRef value, std::vector<std::string> &to) {
+    if (option == "-std") {
+      to.push_back(("-std=" + value).str());
+      return;
+    }
+    to.push_back(option.str());
+    const bool is_path = option == "-I" || option.starts_with("-i");
+    // A forced include is searched for like any other, unless it lies in the folder of the command.
+    const bool is_include = option == "-include" || option == "-imacros";
+    to.push_back(is_path && (!is_include || holds(command.folder, value)) ? absolute(command.folder, value)
+                                                                         : value.str());
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const StringRef argument = arguments[i];
+    const auto match = [&](StringRef option, std::vector<std::string> &to) {
+      if (!argument.starts_with(option))
+        return false;
+      StringRef value = argument.drop_front(option.size());
+      value.consume_front("=");
+      if (!value.empty())
+        take(option, value, to);
+      else if (i + 1 < arguments.size())
+        take(option, arguments[++i], to);
+      return true;
+    };
+    // Longer names first: -include and -isystem are not -I with a value, as the comparison is of case.
+    if (llvm::is_contained(kLanguageFlags, argument))
+      command.common.push_back(argument.str());
+    else if (!llvm::any_of(kLocalOptions, [&](StringRef o) { return match(o, command.local); }) &&
+             !llvm::any_of(kCommonOptions, [&](StringRef o) { return match(o, command.common); }) &&
+             argument == "-x")
+      ++i;
+  }
+}
+
+void CompileCommands::derive(CompileCommand &command) {
+  command.derived = true;
+  const Project &project = projects_.of(command.file);
+  for (const std::string &folder : project.include_folders)
+    command.local.insert(command.local.end(), {"-I", folder});
+  // Behind the system's folders: a project's math.h must not hide libc's.
+  for (const std::string &folder : project.header_folders)
+    command.local.insert(command.local.end(), {"-idirafter", folder});
+  if (!has(command.common, "TORCH_EXTENSION_NAME"))
+    command.common.insert(command.common.end(), {"-D", "TORCH_EXTENSION_NAME=extension"});
+  // What the setup.py of nearly every extension with .cu files defines.
+  if (project.has_cuda)
+    command.common.insert(command.common.end(), {"-D", "WITH_CUDA"});
+}
+
+void CompileCommands::finish(CompileCommand &command) {
+  std::vector<std::string> &common = command.common;
+  if (!has(common, "-std="))
+    common.push_back("-std=c++20");
+  if (!has(common, "_GLIBCXX_USE_CXX11_ABI"))
+    common.insert(common.end(), {"-D", "_GLIBCXX_USE_CXX11_ABI=1"});
+  // A folder given by -I and by -isystem counts as a system folder, so LibTorch is one however the project spells it.
+  std::vector<std::string> system_folders;
+  for (size_t i = 0; i + 1 < command.local.size(); i += 2)
+    if (command.local[i] == "-I" &&
+        (holds(command.local[i + 1], "c10/core/Device.h") || holds(command.local[i + 1], "torch/nn/module.h")))
+      system_folders.push_back(command.local[i + 1]);
+  if (torch_)
+    system_folders.insert(system_folders.end(), torch_->include_folders.begin(), torch_->include_folders.end());
+  for (const std::string &folder : system_folders)
+    if (!llvm::is_contained(common, folder))
+      common.insert(common.end(), {"-isystem", folder});
+  if (isCudaFile(command.file)) {
+    // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own preparations.
+    for (std::vector<std::string> *list : {&command.local, &common})
+      for (size_t i = 0; i + 1 < list->size();)
+        if ((*list)[i].starts_with("-i") && holds((*list)[i + 1], "crt/host_config.h"))
+          list->erase(list->begin() + i, list->begin() + i + 2);
+        else
+          ++i;
+    common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
+                                 "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include", "cuda_runtime.h"});
+  } else {
+    common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
+  }
+  common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w"});
+}
+
+core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
+  CompileCommand command;
+  command.file = file;
+  command.folder = llvm::sys::path::parent_path(file).str();
+  if (options_.has_flags) {
+    command.folder = currentFolder();
+    adopt(command, options_.flags);
+    derive(command);
+  } else {
+    auto database = databaseFor(file);
+    if (!database)
+      return tl::unexpected(database.error());
+    const auto known = *database ? (*database)->getCompileCommands(file)
+                                 : std::vector<clang::tooling::CompileCommand>();
+    if (known.empty()) {
+      derive(command);
+    } else {
+      command.folder = known.front().Directory;
+      adopt(command, known.front().CommandLine);
+    }
+  }
+  finish(command);
+  return command;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,54 @@
+// The compiler arguments of each file: from compile_commands.json, from the command line, or derived from the project.
+// Whatever their origin they come out in one form that clang parses without the project's compiler, CUDA toolkit or
+// build, with LibTorch as system headers.
+#pragma once
+
+#include "analyzer/tool/options.h"
+#include "analyzer/tool/source_files.h"
+#include "analyzer/tool/torch_location.h"
+#include "core/result.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace clang::tooling {
+class CompilationDatabase;
+}
+
+namespace devsan::analyzer {
+
+struct CompileCommand {
+  std::string file;
+  std::string folder;              // relative paths start here
+  std::vector<std::string> common; // macros, language, system folders: what a precompiled header depends on
+  std::vector<std::string> local;  // the project's own include folders and forced includes
+  bool derived = false;
+};
+
+class CompileCommands {
+public:
+  CompileCommands(const Options &options, std::optional<TorchLocation> torch);
+  ~CompileCommands();
+
+  // An unreadable compile_commands.json is an error that names it.
+  core::Result<CompileCommand> of(const std::string &file);
+
+private:
+  using Database = std::unique_ptr<clang::tooling::CompilationDatabase>;
+
+  core::Result<const clang::tooling::CompilationDatabase *> databaseFor(const std::string &file);
+  void derive(CompileCommand &command);
+  void adopt(CompileCommand &command, const std::vector<std::string> &arguments);
+  void finish(CompileCommand &command);
+
+  const Options &options_;
+  std::optional<TorchLocation> torch_;
+  Projects projects_;
+  std::map<std::string, Database> databases_;
+  std::string stubs_;
+  std::string resources_;
+};
+
+} // namespace devsan::analyzer

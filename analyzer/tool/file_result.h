@@ -1,0 +1,26 @@
+// What the analysis of one file yields. It is made in a child process, so that a crash of the compiler costs one file,
+// and comes back as text.
+#pragma once
+
+#include "core/finding.h"
+#include "core/result.h"
+
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+struct FileResult {
+  std::vector<core::Finding> findings; // absolute paths
+  std::vector<std::string> missing_headers;
+  std::string first_error; // "file:line: text" of the first thing that did not parse
+  unsigned errors = 0;
+  unsigned suppressed = 0; // by NOLINT
+
+  bool isPartial() const { return errors != 0 || !missing_headers.empty(); }
+};
+
+std::string serialize(const FileResult &result);
+core::Result<FileResult> parseFileResult(const std::string &text);
+
+} // namespace devsan::analyzer

@@ -1,0 +1,63 @@
+#include "analyzer/tool/function_names.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
+#include <llvm/ADT/SmallString.h>
+
+namespace devsan::analyzer {
+namespace {
+
+// Absolute, because diagnostics give absolute paths.
+std::string pathOf(const clang::SourceManager &sources, clang::FileID file) {
+  clang::OptionalFileEntryRef entry = sources.getFileEntryRefForID(file);
+  if (!entry)
+    return {};
+  llvm::SmallString<256> path(entry->getName());
+  sources.getFileManager().makeAbsolutePath(path);
+  return std::string(path);
+}
+
+class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+public:
+  template <typename Add> Visitor(Add add) : add_(add) {}
+
+  bool VisitFunctionDecl(clang::FunctionDecl *function) {
+    const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+    if (function->isThisDeclarationADefinition() && !(method && method->getParent()->isLambda()))
+      add_(function);
+    return true;
+  }
+
+private:
+  std::function<void(clang::FunctionDecl *)> add_;
+};
+
+} // namespace
+
+void FunctionNames::add(llvm::ArrayRef<clang::Decl *> decls) {
+  for (clang::Decl *decl : decls) {
+    const clang::SourceManager &sources = decl->getASTContext().getSourceManager();
+    Visitor visitor([&](clang::FunctionDecl *function) {
+      const auto begin = sources.getDecomposedExpansionLoc(function->getBeginLoc());
+      const auto end = sources.getDecomposedExpansionLoc(function->getEndLoc());
+      if (begin.first == end.first)
+        by_file_[pathOf(sources, begin.first)].push_back(
+            {begin.second, end.second, function->getQualifiedNameAsString()});
+    });
+    visitor.TraverseDecl(decl);
+  }
+}
+
+std::string FunctionNames::at(llvm::StringRef file, unsigned offset) const {
+  auto ranges = by_file_.find(file);
+  if (ranges == by_file_.end())
+    return {};
+  const Range *innermost = nullptr;
+  for (const Range &range : ranges->second)
+    if (range.begin <= offset && offset <= range.end && (!innermost || range.begin >= innermost->begin))
+      innermost = &range;
+  return innermost ? innermost->name : std::string();
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,135 @@
+#include "analyzer/tool/source_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace devsan::analyzer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// More folders than a project that needs derived flags has; a walk that reaches it has left the project.
+constexpr std::size_t kMaxHeaderFolders = 400;
+
+bool isSource(const fs::path &path) {
+  const fs::path extension = path.extension();
+  return extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".cu";
+}
+
+bool isHeader(const fs::path &path) {
+  const fs::path extension = path.extension();
+  return extension == ".h" || extension == ".hpp" || extension == ".cuh" || extension == ".hh";
+}
+
+bool isForeignFolder(const fs::path &folder) {
+  static const std::set<std::string> kNames = {"build",       "_build",   "dist",        "node_modules",
+                                               "third_party", "3rdparty", "third-party", "thirdparty",
+                                               "external",    "venv",     "__pycache__", "site-packages"};
+  const std::string name = folder.filename().string();
+  std::error_code ignored;
+  return name.starts_with(".") || name.starts_with("cmake-build") || kNames.contains(name) ||
+         fs::exists(folder / "CMakeCache.txt", ignored) || fs::exists(folder / "pyvenv.cfg", ignored);
+}
+
+template <typename Visit> void walk(const fs::path &root, Visit visit) {
+  std::error_code error;
+  fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) {
+      if (isForeignFolder(entry->path()))
+        entry.disable_recursion_pending();
+    } else if (!visit(entry->path())) {
+      return;
+    }
+  }
+}
+
+Project readProject(const fs::path &root) {
+  Project project;
+  std::set<fs::path> includes = {root};
+  std::set<fs::path> headers;
+  walk(root, [&](const fs::path &file) {
+    project.has_cuda |= file.extension() == ".cu";
+    if (isHeader(file)) {
+      headers.insert(file.parent_path());
+      for (fs::path folder = file.parent_path(); folder != root && folder.has_relative_path();
+           folder = folder.parent_path())
+        if (folder.filename() == "include" || folder.filename() == "csrc")
+          includes.insert(folder);
+    }
+    return headers.size() < kMaxHeaderFolders;
+  });
+  for (const fs::path &folder : includes)
+    project.include_folders.push_back(folder.string());
+  for (const fs::path &folder : headers)
+    if (!includes.contains(folder))
+      project.header_folders.push_back(folder.string());
+  return project;
+}
+
+} // namespace
+
+bool isCudaFile(std::string_view path) { return path.ends_with(".cu") || path.ends_with(".cuh"); }
+
+core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs) {
+  std::vector<std::string> files;
+  std::set<std::string> seen;
+  const auto add = [&](const fs::path &path) {
+    std::string file = path.lexically_normal().string();
+    if (seen.insert(file).second)
+      files.push_back(std::move(file));
+  };
+  for (const std::string &input : inputs) {
+    std::error_code error;
+    const fs::path path = fs::absolute(input, error);
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status))
+      return core::failure(input + ": no such file or folder");
+    if (!fs::is_directory(status)) {
+      if (!fs::is_regular_file(status))
+        return core::failure(input + ": neither a file nor a folder");
+      if (!isSource(path) && !isHeader(path))
+        return core::failure(input + ": not a C++ or CUDA source (.cpp, .cc, .cxx, .cu or a header)");
+      add(path);
+      continue;
+    }
+    std::vector<fs::path> found;
+    walk(path, [&](const fs::path &file) {
+      if (isSource(file))
+        found.push_back(file);
+      return true;
+    });
+    if (found.empty())
+      return core::failure(input + ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)");
+    std::ranges::sort(found);
+    std::ranges::for_each(found, add);
+  }
+  return files;
+}
+
+std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names) {
+  std::error_code ignored;
+  for (fs::path folder = fs::path(file).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path())
+    for (std::string_view name : names)
+      if (fs::exists(folder / name, ignored))
+        return folder.string();
+  return {};
+}
+
+const Project &Projects::of(const std::string &file) {
+  std::string root = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+  // A lone file has no project: walking whatever folder it lies in could mean a home directory.
+  if (root.empty()) {
+    static const Project kNone;
+    return kNone;
+  }
+  auto [entry, is_new] = by_root_.try_emplace(root);
+  if (is_new)
+    entry->second = readProject(root);
+  return entry->second;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,38 @@
+// Which files to analyse, and what their project looks like around them.
+#pragma once
+
+#include "core/result.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::analyzer {
+
+bool isCudaFile(std::string_view path);
+
+// Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked for .cpp .cc .cxx .cu,
+// without hidden, build and third-party folders. Missing files and folders without sources are errors.
+core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs);
+
+// The nearest folder above a file that holds a file or folder of one of these names; empty where there is none.
+std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names);
+
+// What derived compiler flags need to know about a project.
+struct Project {
+  std::vector<std::string> include_folders; // named include or csrc, and the root: meant to be searched
+  std::vector<std::string> header_folders;  // merely hold headers
+  bool has_cuda = false;
+};
+
+// Projects by their root, each walked once.
+class Projects {
+public:
+  const Project &of(const std::string &file);
+
+private:
+  std::map<std::string, Project> by_root_;
+};
+
+} // namespace devsan::analyzer

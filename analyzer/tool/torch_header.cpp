@@ -1,0 +1,216 @@
+#include "analyzer/tool/torch_header.h"
+
+#include <clang/Basic/Version.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
+#include <llvm/Support/Process.h>
+#include <llvm/Support/SHA256.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace devsan::analyzer {
+namespace {
+
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{2} << 30;
+
+// Any of these brings nearly all of LibTorch; where one follows a smaller header, it is the one worth precompiling.
+constexpr std::array<StringRef, 7> kUmbrellas = {"torch/extension.h", "torch/torch.h",     "torch/all.h",
+                                                 "torch/script.h",    "torch/types.h",     "ATen/ATen.h",
+                                                 "ATen/Functions.h"};
+
+bool isTorchInclude(StringRef name) {
+  return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/");
+}
+
+// Reads the directives at the head of a file, and of the project headers it includes there, line by line. What it does
+// not understand ends the reading: then the file has no header to precompile.
+class Head {
+public:
+  explicit Head(const CompileCommand &command) : command_(command) {}
+
+  bool read(StringRef file) {
+    if (!seen_.insert(file.str()).second || seen_.size() > 64)
+      return true;
+    auto buffer = llvm::MemoryBuffer::getFile(file);
+    if (!buffer)
+      return true;
+    unsigned conditions = 0;
+    bool guarded = false;
+    bool in_comment = false;
+    StringRef rest = (*buffer)->getBuffer();
+    while (!rest.empty() && !done_) {
+      StringRef line;
+      std::tie(line, rest) = rest.split('\n');
+      line = stripComments(line, in_comment);
+      if (line.empty())
+        continue;
+      if (!line.consume_front("#"))
+        return false; // code
+      line = line.ltrim();
+      if (line.consume_front("include")) {
+        if (!include(line.trim(), file, conditions))
+          return false;
+      } else if (line.consume_front("if")) {
+        // `#ifndef NAME`, `#define NAME` at the very start is the guard of the header, not a condition.
+        if (!guarded && conditions == 0 && line.consume_front("ndef") &&
+            rest.ltrim().starts_with(("#define " + line.trim()).str())) {
+          guarded = true;
+          rest = rest.split('\n').second;
+        } else {
+          ++conditions;
+        }
+      } else if (line.starts_with("endif")) {
+        conditions -= conditions ? 1 : 0;
+      } else if (line.consume_front("define") && conditions == 0) {
+        if (line.ends_with("\\"))
+          return false;
+        defines_ += ("#define" + line + "\n").str();
+      }
+    }
+    return true;
+  }
+
+  std::string text() const {
+    return first_.empty() ? std::string() : defines_ + "#include <" + first_ + ">\n";
+  }
+
+private:
+  static StringRef stripComments(StringRef line, bool &in_comment) {
+    line = line.trim();
+    while (true) {
+      if (in_comment) {
+        const size_t end = line.find("*/");
+        if (end == StringRef::npos)
+          return {};
+        line = line.drop_front(end + 2).ltrim();
+        in_comment = false;
+      }
+      if (line.starts_with("//"))
+        return {};
+      if (!line.consume_front("/*"))
+        return line;
+      in_comment = true;
+    }
+  }
+
+  bool include(StringRef spelling, StringRef from, unsigned conditions) {
+    const bool angled = spelling.consume_front("<");
+    if (!angled && !spelling.consume_front("\""))
+      return conditions != 0; // a macro names it
+    const StringRef name = spelling.take_until([&](char c) { return c == (angled ? '>' : '"'); });
+    if (isTorchInclude(name)) {
+      if (conditions)
+        return false;
+      if (llvm::is_contained(kUmbrellas, name)) {
+        first_ = name.str();
+        done_ = true;
+      } else if (first_.empty()) {
+        first_ = name.str();
+      }
+      return true;
+    }
+    if (conditions || first_.size())
+      return true;
+    const std::string found = resolve(name, from, angled);
+    return found.empty() || read(found);
+  }
+
+  std::string resolve(StringRef name, StringRef from, bool angled) const {
+    llvm::SmallString<256> candidate;
+    if (!angled) {
+      candidate = path::parent_path(from);
+      path::append(candidate, name);
+      if (fs::exists(candidate))
+        return std::string(candidate);
+    }
+    for (size_t i = 0; i + 1 < command_.local.size(); i += 2) {
+      if (command_.local[i] != "-I" && command_.local[i] != "-iquote")
+        continue;
+      candidate = command_.local[i + 1];
+      path::append(candidate, name);
+      if (fs::exists(candidate))
+        return std::string(candidate);
+    }
+    return {};
+  }
+
+  const CompileCommand &command_;
+  std::set<std::string> seen_;
+  std::string defines_;
+  std::string first_;
+  bool done_ = false;
+};
+
+std::string cacheFolder() {
+  llvm::SmallString<256> folder;
+  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"); cache && path::is_absolute(*cache))
+    folder = *cache;
+  else if (!path::cache_directory(folder))
+    return {};
+  path::append(folder, "devsan", "torch-headers");
+  return std::string(folder);
+}
+
+} // namespace
+
+std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version) {
+  const std::string folder = cacheFolder();
+  // A forced include comes before the file's own, so the header would not be the first thing read.
+  if (folder.empty() || llvm::is_contained(command.local, "-include"))
+    return std::nullopt;
+  Head head(command);
+  head.read(command.file);
+  PrecompiledHeader header;
+  header.text = head.text();
+  if (header.text.empty())
+    return std::nullopt;
+  llvm::SHA256 hash;
+  for (const std::string &argument : command.common) {
+    hash.update(argument);
+    hash.update(StringRef("\0", 1));
+  }
+  hash.update(header.text);
+  hash.update(torch_version);
+  hash.update(clang::getClangFullVersion());
+  header.path = folder + "/" + llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true) + ".pch";
+  return header;
+}
+
+void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &command) {
+  if (fs::create_directories(path::parent_path(header.path)))
+    return;
+  llvm::SmallString<256> temporary;
+  if (fs::createUniqueFile(header.path + ".%%%%%%%%.tmp", temporary))
+    return;
+  if (!precompile(command, {header.text, std::string(temporary)}) || fs::rename(temporary, header.path))
+    fs::remove(temporary);
+}
+
+void trimTorchHeaders() {
+  struct Entry {
+    std::string path;
+    std::uint64_t bytes;
+    llvm::sys::TimePoint<> used;
+  };
+  std::vector<Entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(cacheFolder(), error), end; !error && it != end; it.increment(error))
+    if (auto status = it->status())
+      entries.push_back({it->path(), status->getSize(), status->getLastAccessedTime()});
+  std::ranges::sort(entries, std::greater<>(), &Entry::used);
+  std::uint64_t bytes = 0;
+  for (const Entry &entry : entries)
+    if ((bytes += entry.bytes) > kMaxCacheBytes)
+      fs::remove(entry.path);
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,53 @@
+#include "core/fingerprint.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace devsan::core {
+namespace {
+
+class Fingerprint : public testing::Test {
+protected:
+  ~Fingerprint() override { std::filesystem::remove(file_); }
+
+  std::vector<Finding> findingsAt(std::initializer_list<unsigned> lines) {
+    std::vector<Finding> findings;
+    for (unsigned line : lines) {
+      findings.emplace_back().rule = "device-host-sync";
+      findings.back().locations = {{file_, line, 1, "step"}};
+    }
+    assignFingerprints(findings);
+    return findings;
+  }
+  void write(const std::string &text) { std::ofstream(file_) << text; }
+
+  std::string file_ = testing::TempDir() + "fingerprint_test.cpp";
+};
+
+TEST_F(Fingerprint, SurvivesMovedLinesAndReformatting) {
+  write("a.item();\n");
+  const std::string before = findingsAt({1})[0].fingerprint;
+  write("// new\n\n  a . item( );\n");
+  EXPECT_EQ(findingsAt({3})[0].fingerprint, before);
+}
+
+TEST_F(Fingerprint, ChangesWithTheStatement) {
+  write("a.item();\nb.item();\n");
+  const auto findings = findingsAt({1, 2});
+  EXPECT_NE(findings[0].fingerprint, findings[1].fingerprint);
+}
+
+TEST_F(Fingerprint, TellsEqualStatementsApartByOrdinal) {
+  write("a.item();\na.item();\n");
+  const auto findings = findingsAt({1, 2});
+  EXPECT_NE(findings[0].fingerprint, findings[1].fingerprint);
+  EXPECT_EQ(findings[0].fingerprint, findingsAt({1})[0].fingerprint);
+}
+
+TEST_F(Fingerprint, ToleratesAFileThatIsGone) {
+  EXPECT_EQ(findingsAt({1})[0].fingerprint.size(), 16u);
+}
+
+} // namespace
+} // namespace devsan::core

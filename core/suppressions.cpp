@@ -1,0 +1,95 @@
+#include "core/suppressions.h"
+
+#include "core/rule_table.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace devsan::core {
+namespace {
+
+constexpr std::string_view kFunctionPrefix = "function:";
+
+std::string where(const std::string &source, const toml::source_region &region) {
+  return fmt::format("{}:{}", source, region.begin.line);
+}
+
+bool matches(const std::string &pattern, const std::string &text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+} // namespace
+
+Result<void> Suppressions::add(const std::string &toml_text, const std::string &source,
+                               const std::string &table) {
+  const toml::parse_result parsed = toml::parse(std::string_view(toml_text));
+  if (!parsed)
+    return failure(fmt::format("{}: {}", where(source, parsed.error().source()),
+                               parsed.error().description()));
+  const toml::table *rules = &parsed.table();
+  if (!table.empty()) {
+    const toml::node *node = parsed.table().get(table);
+    if (!node)
+      return {};
+    rules = node->as_table();
+    if (!rules)
+      return failure(fmt::format("{}: '{}' must be a table", where(source, node->source()), table));
+  }
+  for (const auto &[key, value] : *rules) {
+    if (!findRule(key.str()))
+      return failure(fmt::format("{}: unknown rule '{}'; the rules are {}",
+                                 where(source, key.source()), key.str(), ruleIds()));
+    const auto addPattern = [&](const toml::node &node) {
+      const toml::value<std::string> *pattern = node.as_string();
+      if (!pattern)
+        return false;
+      std::string_view text = pattern->get();
+      const bool on_function = text.starts_with(kFunctionPrefix);
+      if (on_function)
+        text.remove_prefix(kFunctionPrefix.size());
+      entries_.push_back(
+          {std::string(key.str()), std::string(text), on_function, where(source, node.source())});
+      return true;
+    };
+    const toml::array *list = value.as_array();
+    const bool good = list ? std::ranges::all_of(*list, addPattern) : addPattern(value);
+    if (!good)
+      return failure(fmt::format(
+          "{}: '{}' must be a glob or a list of globs, such as \"src/*.cpp\" or \"function:*log*\"",
+          where(source, value.source()), key.str()));
+  }
+  return {};
+}
+
+bool Suppressions::covers(const Finding &finding) {
+  bool covered = false;
+  for (Entry &entry : entries_) {
+    if (entry.rule != finding.rule)
+      continue;
+    const auto matchesLocation = [&](const Location &location) {
+      return matches(entry.pattern, entry.on_function ? location.function : location.file);
+    };
+    if (std::ranges::any_of(finding.locations, matchesLocation) ||
+        std::ranges::any_of(finding.stack, matchesLocation, &Frame::location)) {
+      ++entry.hits;
+      covered = true;
+    }
+  }
+  return covered;
+}
+
+std::vector<std::string> Suppressions::unused() const {
+  std::vector<std::string> lines;
+  for (const Entry &entry : entries_)
+    if (!entry.hits)
+      lines.push_back(fmt::format("{} = {}{} ({})", entry.rule,
+                                  entry.on_function ? kFunctionPrefix : std::string_view(),
+                                  entry.pattern, entry.where));
+  return lines;
+}
+
+} // namespace devsan::core

@@ -1,0 +1,65 @@
+#include "core/suppressions.h"
+
+#include <gmock/gmock.h>
+
+namespace devsan::core {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Finding findingAt(std::string rule, std::string file, std::string function) {
+  Finding finding;
+  finding.rule = std::move(rule);
+  finding.locations = {{std::move(file), 1, 1, std::move(function)}};
+  return finding;
+}
+
+TEST(Suppressions, CoverByFileAndByFunction) {
+  Suppressions suppressions;
+  ASSERT_TRUE(
+      suppressions.add("device-host-sync = [\"src/*.cpp\", \"function:*::log\"]", "s.toml", ""));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "src/a.cpp", "f")));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "lib/a.cpp", "Trainer::log")));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-host-sync", "lib/a.cpp", "f")));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-bare-cuda", "src/a.cpp", "f")));
+}
+
+TEST(Suppressions, CoverByACallerOnTheStack) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("device-host-sync = \"function:evaluate\"", "s.toml", ""));
+  Finding finding = findingAt("device-host-sync", "a.cpp", "f");
+  finding.stack = {{{"a.cpp", 1, 1, "f"}, "", true}, {{"b.cpp", 9, 1, "evaluate"}, "", true}};
+  EXPECT_TRUE(suppressions.covers(finding));
+}
+
+TEST(Suppressions, ListWhatCoveredNothing) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add(
+      "[suppressions]\ndevice-mismatch = \"old.cpp\"\ndevice-host-sync = \"a.cpp\"\n",
+      ".devsan.toml", "suppressions"));
+  suppressions.covers(findingAt("device-host-sync", "a.cpp", "f"));
+  EXPECT_THAT(suppressions.unused(), ElementsAre("device-mismatch = old.cpp (.devsan.toml:2)"));
+}
+
+TEST(Suppressions, ErrorsNameFileLineAndTheValidForms) {
+  const auto error = [](const std::string &text, const std::string &table = "") {
+    return Suppressions().add(text, "s.toml", table).error().message;
+  };
+  EXPECT_THAT(error("\ndevice-typo = \"x\""),
+              testing::AllOf(HasSubstr("s.toml:2: unknown rule 'device-typo'"),
+                             HasSubstr("device-host-sync")));
+  EXPECT_THAT(error("device-host-sync = 3"),
+              HasSubstr("s.toml:1: 'device-host-sync' must be a glob"));
+  EXPECT_THAT(error("device-host-sync = [\"a\", 3]"), HasSubstr("must be a glob"));
+  EXPECT_THAT(error("device-host-sync = "), HasSubstr("s.toml:1: "));
+  EXPECT_THAT(error("suppressions = 1", "suppressions"),
+              HasSubstr("'suppressions' must be a table"));
+}
+
+TEST(Suppressions, AProjectFileWithoutTheTableIsFine) {
+  EXPECT_TRUE(Suppressions().add("[other]\nx = 1\n", ".devsan.toml", "suppressions"));
+}
+
+} // namespace
+} // namespace devsan::core

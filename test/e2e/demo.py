@@ -1,0 +1,168 @@
+"""Runs DevSan on the seed bugs and on real libraries, and prints a table of what was caught.
+
+Each command and its report stay in build/demo/. The exit status is 1 where a bad program is not reported by its rule,
+or a fixed one has any finding, so that the demonstration is a test as well.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+BAD_RELEASE = "1.4.0"
+FIXED_RELEASE = "1.9.0"
+EXTENSION = "torch_scatter"
+EXTENSION_RELEASE = "2.1.2"
+SIMULATED = "--sim=2"
+# The seeds end in seconds; one that hangs must not hold up a test run.
+TIMEOUT_S = 300
+
+
+class Demo:
+    def __init__(self, root, build, cache):
+        self.root, self.build, self.cache = root, build, cache
+        self.devsan = build / "bin" / "devsan"
+        self.reports = build / "demo"
+        self.reports.mkdir(parents=True, exist_ok=True)
+        self.failures = []
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def shown(self, path):
+        return os.path.relpath(path, self.root)
+
+    def run(self, name, command, report, env=None):
+        """Runs a devsan command, keeps its output beside its JSON report, and returns the findings."""
+        report.unlink(missing_ok=True)
+        self.say(f"  {name}: {shlex.join(map(self.shorten, command))}")
+        log = report.with_suffix(".log")
+        with log.open("wb") as output:
+            try:
+                status = subprocess.run(
+                    command, cwd=self.root, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                    env={**os.environ, **(env or {})}, timeout=TIMEOUT_S).returncode
+            except subprocess.TimeoutExpired:
+                status = f"no end within {TIMEOUT_S} s"
+        if not report.exists():
+            self.failures.append(f"{name}: status {status}, no report; see {self.shown(log)}")
+            return []
+        return json.loads(report.read_text())["findings"]
+
+    def shorten(self, word):
+        text = str(word)
+        return text.replace(str(self.root) + "/", "")
+
+    def check(self, name, sources, *options):
+        report = self.reports / f"check-{name}.json"
+        return self.run(name, [self.devsan, "check", "--format=json", "-o", report, *options, *sources], report)
+
+    def observe(self, name, command, env=None):
+        report = self.reports / f"run-{name}.json"
+        return self.run(name, [self.devsan, "run", SIMULATED, f"--report={report}", "--", *command], report, env)
+
+    def torchmetrics(self, release):
+        target = self.cache / f"torchmetrics-{release}"
+        if not target.exists():
+            self.pip("install", "--no-deps", "--target", target, f"torchmetrics=={release}")
+        return {"PYTHONPATH": str(target)}
+
+    def extension(self):
+        source = self.cache / f"{EXTENSION}-{EXTENSION_RELEASE}"
+        if not source.exists():
+            self.pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d", self.cache,
+                     f"{EXTENSION}=={EXTENSION_RELEASE}")
+            archive = next(self.cache.glob(f"{EXTENSION.replace('_', '?')}-{EXTENSION_RELEASE}.tar.gz"))
+            with tarfile.open(archive) as tar:
+                tar.extractall(self.cache, filter="data")
+        return source
+
+    def pip(self, *arguments):
+        command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"demo: error: {shlex.join(command)} failed:\n{done.stderr}"
+                     "remedy: the first run needs the package index that pip is configured for")
+
+    def expect(self, condition, text):
+        if not condition:
+            self.failures.append(text)
+        return condition
+
+    def reported(self, name, findings, rule):
+        rules = [finding["rule"] for finding in findings]
+        return self.expect(rule in rules, f"{name}: {rule} expected, got {rules or 'nothing'}")
+
+    def silent(self, name, findings):
+        return self.expect(not findings, f"{name}: findings in a fixed program: {[f['rule'] for f in findings]}")
+
+    def seed(self, seed):
+        """One row of the table: static, run time, real library, fixed is silent."""
+        folder, name = self.root / "test" / "seeds" / seed["folder"], seed["folder"]
+        self.say(f"{name}: {seed['title']}")
+        program = self.build / "seeds"
+        row = [
+            self.reported(name, self.check(f"{name}-bad", [folder / "bad.cpp"], "-p", self.build), seed["static"]),
+            self.reported(name, self.observe(f"{name}-bad", [program / f"{name}-bad"]), seed["runtime"]),
+        ]
+        fixed = [
+            self.silent(name, self.check(f"{name}-fixed", [folder / "fixed.cpp"], "-p", self.build)),
+            self.silent(name, self.observe(f"{name}-fixed", [program / f"{name}-fixed"])),
+        ]
+        library = seed.get("library")
+        if library:
+            python = [sys.executable]
+            findings = self.observe(f"{name}-library-bad", [*python, folder / library["bad"]],
+                                    self.torchmetrics(BAD_RELEASE))
+            row.append(self.reported(name, findings, library["rule"]))
+            findings = self.observe(f"{name}-library-fixed", [*python, folder / library["fixed"]],
+                                    self.torchmetrics(FIXED_RELEASE))
+            fixed.append(self.silent(name, findings))
+        else:
+            row.append(None)
+        return [*row, all(fixed)]
+
+    def real_extension(self):
+        source = self.extension()
+        self.say(f"{source.name}: C++ and CUDA host code of a real extension")
+        findings = self.check(EXTENSION, [source / "csrc"])
+        report = self.reports / f"check-{EXTENSION}.json"
+        if report.exists():
+            summary = json.loads(report.read_text())["summary"]
+            self.say(f"  {summary['subject']}: {len(findings)} findings")
+            for note in summary["notes"]:
+                self.say(f"  note: {note}")
+
+
+def table(seeds, rows):
+    head = ["bug", "static", "run time", "real library", "fixed is silent"]
+    marks = {True: "yes", False: "NO", None: "-"}
+    lines = [head] + [[seed["title"], *(marks[cell] for cell in row)] for seed, row in zip(seeds, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for folder in ("root", "build", "cache"):
+        parser.add_argument(f"--{folder}", type=Path, required=True)
+    arguments = parser.parse_args()
+    demo = Demo(arguments.root.resolve(), arguments.build.resolve(), arguments.cache.resolve())
+    seeds = tomllib.loads((demo.root / "test" / "seeds" / "seeds.toml").read_text())["seed"]
+    rows = [demo.seed(seed) for seed in seeds]
+    demo.real_extension()
+    print()
+    print(table(seeds, rows))
+    print(f"\nReports: {demo.shown(demo.reports)}/*.json, what each command printed beside them in *.log")
+    for failure in demo.failures:
+        print(f"demo: FAILED: {failure}")
+    sys.exit(bool(demo.failures))
+
+
+if __name__ == "__main__":
+    main()
