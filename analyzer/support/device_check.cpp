@@ -14,10 +14,14 @@ void DeviceCheck::registerMatchers(MatchFinder *finder) {
 }
 
 void DeviceCheck::check(const MatchFinder::MatchResult &result) {
-  if (!model_)
-    model_ = DeviceModel::of(*result.Context);
+  useModel(*result.Context);
   if (const FunctionFacts *facts = model_->facts(result.Nodes.getNodeAs<FunctionDecl>("function")))
     examine(*facts);
+}
+
+void DeviceCheck::useModel(ASTContext &context) {
+  if (!model_)
+    model_ = DeviceModel::of(context);
 }
 
 void DeviceCheck::onEndOfTranslationUnit() {

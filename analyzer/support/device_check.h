@@ -21,6 +21,8 @@ public:
 protected:
   virtual void examine(const FunctionFacts &facts) = 0;
 
+  // Takes the shared model; for a check with matchers of its own.
+  void useModel(clang::ASTContext &context);
   DeviceModel &model() { return *model_; }
   // False where this place was reported before.
   bool firstAt(const clang::Expr *expr);

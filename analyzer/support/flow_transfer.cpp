@@ -528,6 +528,7 @@ Value Flow::evaluateGather(const CallExpr *call) {
       for (const Path &filled : sameTensors(*output)) {
         Value value = load(filled);
         value.own_slice = false;
+        value.no_grad = false;
         state_.values[filled] = value.add(Origin::Kind::kGather, call);
       }
   record({Kind::kGather, call, name, receiverOf(call), {},
@@ -549,7 +550,10 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
     Value self = facts_.value(receiver);
     static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert", "emplace", "push_front", "assign"};
     if (target && llvm::is_contained(kAdds, name)) {
-      insert(*target, together(arguments));
+      Value added = together(arguments);
+      insert(*target, added);
+      if (!arguments.empty())
+        record({Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
       return {};
     }
     if (target && name == "clear") {
