@@ -1,0 +1,38 @@
+// The subcommands of `devsan`. Each prints its own errors and returns the exit status of the
+// process.
+#pragma once
+
+#include "core/command/install_tree.h"
+
+#include <string>
+#include <vector>
+
+namespace devsan::command {
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kCannotStart = 2; // also: bad usage
+inline constexpr int kFindings = 3;
+
+// "devsan: error: …" on stderr; returns kCannotStart.
+int fail(const std::string &message);
+
+// Replaces the process by libexec/devsan-check; returns only where that fails.
+int check(const InstallTree &tree, const std::vector<std::string> &arguments);
+
+int printRules(const std::string &format);
+int explainRule(const std::string &id);
+int doctor(const InstallTree &tree);
+
+// As the user gave them; run() judges them.
+struct RunArguments {
+  std::string sim;
+  std::string fail_on = "error";
+  std::vector<std::string> reports;
+  std::vector<std::string> suppressions;
+  std::vector<std::string> budgets;
+  std::vector<std::string> command;
+};
+
+int run(const InstallTree &tree, const RunArguments &arguments);
+
+} // namespace devsan::command

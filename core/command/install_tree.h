@@ -1,0 +1,23 @@
+// Where the parts of DevSan lie, relative to the `devsan` executable: the build tree and an
+// installed tree have the same shape.
+#pragma once
+
+#include <filesystem>
+
+namespace devsan::command {
+
+struct InstallTree {
+  std::filesystem::path root;
+
+  static InstallTree ofThisExecutable();
+
+  std::filesystem::path preload() const { return root / "lib/libdevsan_preload.so"; }
+  std::filesystem::path runtime() const { return root / "lib/libdevsan_runtime.so"; }
+  std::filesystem::path simulator() const { return root / "lib/libdevsan_sim.so"; }
+  std::filesystem::path tidyPlugin() const { return root / "lib/libDevSanTidy.so"; }
+  std::filesystem::path check() const { return root / "libexec/devsan-check"; }
+  std::filesystem::path symbolizer() const { return root / "libexec/devsan-symbolize"; }
+  std::filesystem::path python() const { return root / "python"; }
+};
+
+} // namespace devsan::command

@@ -1,0 +1,126 @@
+#include "core/command/launch.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace devsan::command {
+namespace {
+
+constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+// Read by the signal handler.
+volatile pid_t forward_to = 0;
+
+// A signal typed at the terminal goes to the whole process group, so the program has it already
+// (SI_KERNEL); one sent to this process alone must be passed on.
+void forward(int signal, siginfo_t *info, void *) {
+  const int saved_errno = errno;
+  if (forward_to > 0 && info->si_code != SI_KERNEL)
+    kill(forward_to, signal);
+  errno = saved_errno;
+}
+
+// Installs the forwarding handlers, and restores what was there.
+class SignalForwarding {
+public:
+  explicit SignalForwarding(pid_t child) {
+    forward_to = child;
+    struct sigaction action = {};
+    action.sa_sigaction = forward;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    for (std::size_t i = 0; i < std::size(kForwarded); ++i)
+      sigaction(kForwarded[i], &action, &previous_[i]);
+  }
+  ~SignalForwarding() {
+    for (std::size_t i = 0; i < std::size(kForwarded); ++i)
+      sigaction(kForwarded[i], &previous_[i], nullptr);
+    forward_to = 0;
+  }
+
+private:
+  struct sigaction previous_[std::size(kForwarded)];
+};
+
+// In the child: becomes the program, or tells the parent why not.
+[[noreturn]] void become(char *const *argv, const Environment &environment, int error_pipe) {
+  for (const auto &[name, value] : environment)
+    setenv(name.c_str(), value.c_str(), 1);
+  execvp(argv[0], argv);
+  const int error = errno;
+  [[maybe_unused]] ssize_t written = write(error_pipe, &error, sizeof error);
+  _exit(127);
+}
+
+} // namespace
+
+core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
+                                const Environment &environment) {
+  std::vector<char *> argv;
+  for (const std::string &argument : command)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+
+  int error_pipe[2]; // closed by a successful exec
+  if (pipe2(error_pipe, O_CLOEXEC) != 0)
+    return core::failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+
+  // Blocked until the handlers are in place, so that a signal meanwhile is not lost on either side.
+  sigset_t forwarded, previous;
+  sigemptyset(&forwarded);
+  for (int signal : kForwarded)
+    sigaddset(&forwarded, signal);
+  sigprocmask(SIG_BLOCK, &forwarded, &previous);
+  const pid_t child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &previous, nullptr);
+    become(argv.data(), environment, error_pipe[1]);
+  }
+  const int fork_error = errno;
+  close(error_pipe[1]);
+  if (child < 0) {
+    close(error_pipe[0]);
+    sigprocmask(SIG_SETMASK, &previous, nullptr);
+    return core::failure(std::string("cannot start a process: ") + std::strerror(fork_error));
+  }
+
+  int wait_status = 0;
+  int exec_error = 0;
+  ssize_t got;
+  {
+    SignalForwarding forwarding(child);
+    sigprocmask(SIG_SETMASK, &previous, nullptr);
+    do
+      got = read(error_pipe[0], &exec_error, sizeof exec_error);
+    while (got < 0 && errno == EINTR);
+    close(error_pipe[0]);
+    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (got == sizeof exec_error)
+    return core::failure("cannot execute '" + command[0] + "': " +
+                         (exec_error == ENOENT ? "command not found" : std::strerror(exec_error)));
+  if (WIFSIGNALED(wait_status))
+    return ProgramEnd{0, WTERMSIG(wait_status)};
+  return ProgramEnd{WEXITSTATUS(wait_status), 0};
+}
+
+void endBySignal(int signal) {
+  // The program left its own core file; a second one, of this process, would only hide it.
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(signal);
+  _exit(128 + signal);
+}
+
+} // namespace devsan::command

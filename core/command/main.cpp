@@ -1,0 +1,129 @@
+#include "core/command/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+namespace devsan::command {
+
+int fail(const std::string &message) {
+  std::fprintf(stderr, "devsan: error: %s\n", message.c_str());
+  return kCannotStart;
+}
+
+namespace {
+
+int runCommand(const InstallTree &tree, const RunArguments &arguments) {
+#ifdef DEVSAN_WITH_RUNTIME
+  return run(tree, arguments);
+#else
+  return fail("this devsan was built without the runtime; build it with -DDEVSAN_BUILD_RUNTIME=ON");
+#endif
+}
+
+constexpr const char *kNextSteps =
+    "devsan finds device bugs in LibTorch and PyTorch programs.\n"
+    "\n"
+    "  devsan check FILE|DIR...          look for them in C++ and CUDA sources\n"
+    "  devsan run -- CMD...              report them while a program runs\n"
+    "  devsan run --sim=2 -- CMD...      the same on two simulated GPUs\n"
+    "  devsan doctor                     see what is installed\n"
+    "\n"
+    "devsan --help lists everything.\n";
+
+int dispatch(std::vector<std::string> arguments) {
+  const InstallTree tree = InstallTree::ofThisExecutable();
+  if (arguments.empty()) {
+    std::fputs(kNextSteps, stdout);
+    return kSuccess;
+  }
+  // `check` has options of its own, --help among them: nothing of them is judged here.
+  if (arguments.front() == "check")
+    return check(tree, {arguments.begin() + 1, arguments.end()});
+
+  static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor"};
+  if (!arguments.front().starts_with("-") &&
+      std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
+    return fail("unknown command '" + arguments.front() +
+                "'; valid: check, run, rules, explain, doctor");
+
+  // What follows `--` belongs to the program under test.
+  RunArguments run_arguments;
+  auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  if (separator != arguments.end()) {
+    run_arguments.command.assign(separator + 1, arguments.end());
+    arguments.erase(separator, arguments.end());
+  }
+
+  CLI::App app("devsan finds device bugs in LibTorch and PyTorch programs.", "devsan");
+  app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
+  app.require_subcommand(1);
+  app.add_subcommand("check",
+                     "look for device bugs in C++ and CUDA sources (see devsan check --help)");
+
+  CLI::App *run_app = app.add_subcommand(
+      "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
+  run_app->footer("Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
+                  "--max names, else 0;\n"
+                  "2 where CMD could not be started. Death by a signal is passed on.");
+  run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
+      ->type_name("N");
+  run_app
+      ->add_option("--fail-on", run_arguments.fail_on,
+                   "rules, separated by commas, or the least severity that fails the run: note, "
+                   "warning, error, none")
+      ->type_name("RULES|SEVERITY|none")
+      ->capture_default_str();
+  run_app
+      ->add_option("--report", run_arguments.reports,
+                   "also write a report; the format follows the name's end: .txt or .json (not "
+                   "yet: .sarif, .html, .perfetto.json)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  run_app
+      ->add_option("--suppressions", run_arguments.suppressions,
+                   "read suppressions, beside those of .devsan.toml")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  run_app
+      ->add_option("--max", run_arguments.budgets,
+                   "let RULE happen N times; more fails the run, fewer does not")
+      ->type_name("RULE=N")
+      ->allow_extra_args(false);
+
+  std::string rules_format = "text";
+  CLI::App *rules_app = app.add_subcommand("rules", "list the rules");
+  rules_app->add_option("--format", rules_format, "text or json")->capture_default_str();
+
+  std::string rule;
+  CLI::App *explain_app = app.add_subcommand("explain", "print the page of a rule");
+  explain_app->add_option("RULE", rule, "the rule's id, such as device-host-sync")->required();
+
+  CLI::App *doctor_app =
+      app.add_subcommand("doctor", "show which parts are present and what is missing");
+
+  try {
+    std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
+    app.parse(arguments);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    return fail(std::string(error.what()) + "; see devsan --help");
+  }
+  if (run_app->parsed())
+    return runCommand(tree, run_arguments);
+  if (rules_app->parsed())
+    return printRules(rules_format);
+  if (explain_app->parsed())
+    return explainRule(rule);
+  if (doctor_app->parsed())
+    return doctor(tree);
+  return kCannotStart;
+}
+
+} // namespace
+} // namespace devsan::command
+
+int main(int argc, char **argv) {
+  return devsan::command::dispatch({argv + 1, argv + argc});
+}

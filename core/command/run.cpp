@@ -1,0 +1,237 @@
+#include "core/command/commands.h"
+#include "core/command/launch.h"
+#include "core/command/run_options.h"
+#include "core/fingerprint.h"
+#include "core/reports.h"
+#include "core/suppressions.h"
+#include "runtime/offline/analysis.h"
+#include "runtime/offline/source_paths.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <tuple>
+#include <unistd.h>
+
+namespace devsan::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+core::Result<std::string> readFile(const fs::path &path) {
+  std::ifstream stream(path);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf() || stream.peek() == EOF))
+    return core::failure("cannot read " + path.string() + ": " + std::strerror(errno));
+  return text.str();
+}
+
+// The nearest .devsan.toml from the working directory upwards; empty where there is none.
+fs::path projectFile() {
+  std::error_code error;
+  for (fs::path directory = fs::current_path(error); !directory.empty();
+       directory = directory.parent_path()) {
+    if (fs::is_regular_file(directory / ".devsan.toml", error))
+      return directory / ".devsan.toml";
+    if (directory == directory.parent_path())
+      break;
+  }
+  return {};
+}
+
+core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files) {
+  core::Suppressions suppressions;
+  auto add = [&](const fs::path &path, const std::string &table) -> core::Result<void> {
+    core::Result<std::string> text = readFile(path);
+    if (!text)
+      return tl::unexpected(text.error());
+    return suppressions.add(*text, path, table);
+  };
+  if (const fs::path project = projectFile(); !project.empty())
+    if (core::Result<void> added = add(project, "suppressions"); !added)
+      return tl::unexpected(added.error());
+  for (const std::string &file : files)
+    if (core::Result<void> added = add(file, ""); !added)
+      return tl::unexpected(added.error());
+  return suppressions;
+}
+
+// A directory for the logs that goes away with this object.
+class LogDirectory {
+public:
+  static core::Result<LogDirectory> make() {
+    std::error_code error;
+    std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
+    if (error || !mkdtemp(pattern.data()))
+      return core::failure("cannot make a directory for the logs in the temporary directory: " +
+                           std::string(error ? error.message() : std::strerror(errno)));
+    return LogDirectory(pattern);
+  }
+  LogDirectory(LogDirectory &&other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
+  LogDirectory &operator=(LogDirectory &&) = delete;
+  ~LogDirectory() {
+    std::error_code error;
+    if (!path_.empty())
+      fs::remove_all(path_, error);
+  }
+  const fs::path &path() const { return path_; }
+
+private:
+  explicit LogDirectory(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+// `added` joined to what the variable holds already, before or after it.
+std::string joined(const char *variable, const std::string &added, bool before) {
+  const char *present = std::getenv(variable);
+  if (!present || !*present)
+    return added;
+  return before ? added + ":" + present : std::string(present) + ":" + added;
+}
+
+core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptions &options,
+                                         const fs::path &logs) {
+  std::vector<fs::path> needed = {tree.preload(), tree.runtime(), tree.symbolizer()};
+  std::string libraries = tree.runtime();
+  if (options.simulated_devices > 0) {
+    needed.push_back(tree.simulator());
+    libraries = tree.simulator().string() + ":" + libraries;
+  }
+  std::error_code error;
+  for (const fs::path &path : needed)
+    if (!fs::exists(path, error))
+      return core::failure("no " + path.string() + ": `devsan doctor` shows what is missing");
+  Environment environment = {
+      // Appended: AddressSanitizer's runtime must stay first.
+      {"LD_PRELOAD", joined("LD_PRELOAD", tree.preload(), false)},
+      {"DEVSAN_LOG_DIR", logs},
+      {"DEVSAN_LIBS", libraries},
+      {"PYTHONPATH", joined("PYTHONPATH", tree.python(), true)},
+  };
+  if (options.simulated_devices > 0)
+    environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(options.simulated_devices));
+  return environment;
+}
+
+// The findings' paths are relative to the repository, and reports read the lines they show.
+void enterRepository() {
+  std::error_code error;
+  const fs::path repository = runtime::repositoryOf(fs::current_path(error));
+  if (!error && !repository.empty())
+    fs::current_path(repository, error);
+}
+
+core::Result<void> write(const ReportFile &report, const std::string &text) {
+  std::ofstream stream(report.path, std::ios::trunc);
+  stream << text;
+  stream.close();
+  if (!stream)
+    return core::failure("cannot write the report " + report.path.string() + ": " +
+                         std::strerror(errno));
+  return {};
+}
+
+std::string shown(const std::vector<std::string> &command) {
+  std::string text;
+  for (const std::string &argument : command)
+    text += (text.empty() ? "" : " ") + argument;
+  return text;
+}
+
+// Worst first; the rest of the order only has to be the same every time.
+void rank(std::vector<core::Finding> &findings) {
+  std::ranges::sort(findings, [](const core::Finding &a, const core::Finding &b) {
+    if (std::tie(a.severity, a.blocked_ns, a.bytes, a.count) !=
+        std::tie(b.severity, b.blocked_ns, b.bytes, b.count))
+      return std::tie(a.severity, a.blocked_ns, a.bytes, a.count) >
+             std::tie(b.severity, b.blocked_ns, b.bytes, b.count);
+    return std::tie(a.rule, a.fingerprint) < std::tie(b.rule, b.fingerprint);
+  });
+}
+
+// What the terminal gets. Single host syncs that the program spells out are only notes: most
+// programs have some, and they would bury the rest.
+std::string terminalReport(const std::vector<core::Finding> &findings, core::Summary summary) {
+  std::vector<core::Finding> loud;
+  std::ranges::copy_if(findings, std::back_inserter(loud), [](const core::Finding &finding) {
+    return finding.severity != core::Severity::kNote;
+  });
+  if (const std::size_t quiet = findings.size() - loud.size())
+    summary.notes.push_back(std::to_string(quiet) + (quiet == 1 ? " finding" : " findings") +
+                            " of severity note not shown; --report=FILE.txt holds all");
+  return core::textReport(loud, summary, isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"));
+}
+
+} // namespace
+
+int run(const InstallTree &tree, const RunArguments &arguments) {
+  if (arguments.command.empty())
+    return fail("no command; write it after `--`, as in `devsan run --sim=2 -- ./train`");
+  core::Result<RunOptions> options = parseRunOptions(arguments);
+  if (!options)
+    return fail(options.error().message);
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return fail(suppressions.error().message);
+  // Before the run: an hour of training must not end with a report that cannot be written.
+  for (const ReportFile &report : options->reports)
+    if (core::Result<void> written = write(report, ""); !written)
+      return fail(written.error().message);
+  core::Result<LogDirectory> logs = LogDirectory::make();
+  if (!logs)
+    return fail(logs.error().message);
+  core::Result<Environment> environment = environmentFor(tree, *options, logs->path());
+  if (!environment)
+    return fail(environment.error().message);
+
+  std::fflush(nullptr);
+  core::Result<ProgramEnd> end = launch(arguments.command, *environment);
+  if (!end)
+    return fail(end.error().message);
+
+  runtime::Analysis analysis = runtime::analyse(logs->path(), tree.symbolizer());
+  core::Summary summary{.tool = "devsan run", .subject = shown(arguments.command)};
+  summary.notes = std::move(analysis.notes);
+  if (!analysis.torch_was_loaded)
+    summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
+                            ": nothing was observed");
+  std::vector<core::Finding> findings;
+  for (core::Finding &finding : analysis.findings) {
+    if (suppressions->covers(finding))
+      ++summary.suppressed;
+    else
+      findings.push_back(std::move(finding));
+  }
+  summary.unused_suppressions = suppressions->unused();
+  for (std::string &sentence : options->failure.exceededBudgets(findings))
+    summary.notes.push_back(std::move(sentence));
+  enterRepository();
+  core::assignFingerprints(findings);
+  rank(findings);
+
+  // The program's own output first, whole: both may go to one file.
+  std::fputs(terminalReport(findings, summary).c_str(), stderr);
+  int status = options->failure.failed(findings) ? kFindings : kSuccess;
+  for (const ReportFile &report : options->reports) {
+    const bool json = report.format == ReportFormat::kJson;
+    core::Result<void> written = write(report, json ? core::jsonReport(findings, summary)
+                                                    : core::textReport(findings, summary, false));
+    if (!written)
+      status = fail(written.error().message);
+  }
+  if (end->signal) {
+    {
+      LogDirectory removed = std::move(*logs);
+    }
+    endBySignal(end->signal);
+  }
+  return end->status ? end->status : status;
+}
+
+} // namespace devsan::command

@@ -1,0 +1,49 @@
+// The settings of `devsan run`, judged before anything is started: what is wrong is named together
+// with what is valid.
+#pragma once
+
+#include "core/command/commands.h"
+#include "core/finding.h"
+#include "core/result.h"
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace devsan::command {
+
+// Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a
+// rule's budget. A budget replaces the other two for its rule.
+struct FailureCriteria {
+  std::optional<core::Severity> severity;
+  std::set<std::string, std::less<>> rules;
+  std::map<std::string, std::uint64_t, std::less<>> budgets;
+
+  bool failed(std::span<const core::Finding> findings) const;
+  // One sentence for each budget that the findings exceed.
+  std::vector<std::string> exceededBudgets(std::span<const core::Finding> findings) const;
+};
+
+enum class ReportFormat { kText, kJson };
+
+struct ReportFile {
+  std::filesystem::path path; // absolute
+  ReportFormat format;
+};
+
+struct RunOptions {
+  int simulated_devices = 0; // 0: no simulation
+  FailureCriteria failure;
+  std::vector<ReportFile> reports;
+};
+
+core::Result<int> parseSimulatedDevices(const std::string &text);
+core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
+                                                   const std::vector<std::string> &budgets);
+core::Result<ReportFile> parseReportFile(const std::string &path);
+core::Result<RunOptions> parseRunOptions(const RunArguments &arguments);
+
+} // namespace devsan::command

@@ -1,0 +1,85 @@
+#include "core/command/run_options.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::command {
+namespace {
+
+core::Finding finding(const char *rule, core::Severity severity, std::uint64_t count = 1) {
+  core::Finding result;
+  result.rule = rule;
+  result.severity = severity;
+  result.count = count;
+  return result;
+}
+
+TEST(SimulatedDevices, AcceptsOneToSixtyFour) {
+  EXPECT_EQ(parseSimulatedDevices("1").value(), 1);
+  EXPECT_EQ(parseSimulatedDevices("64").value(), 64);
+}
+
+TEST(SimulatedDevices, RejectsEverythingElse) {
+  for (const char *text : {"0", "-1", "65", "two", "2x", " 2", "99999999999", "1.5"})
+    EXPECT_FALSE(parseSimulatedDevices(text)) << text;
+}
+
+TEST(FailureCriteria, DefaultFailsOnErrorsOnly) {
+  const FailureCriteria criteria = parseFailureCriteria("error", {}).value();
+  const core::Finding warning = finding("device-host-sync", core::Severity::kWarning);
+  const core::Finding error = finding("device-mismatch", core::Severity::kError);
+  EXPECT_FALSE(criteria.failed({&warning, 1}));
+  EXPECT_TRUE(criteria.failed({&error, 1}));
+}
+
+TEST(FailureCriteria, NamesRules) {
+  const FailureCriteria criteria =
+      parseFailureCriteria("device-host-sync,device-implicit-transfer", {}).value();
+  const core::Finding sync = finding("device-host-sync", core::Severity::kNote);
+  const core::Finding error = finding("device-mismatch", core::Severity::kError);
+  EXPECT_TRUE(criteria.failed({&sync, 1}));
+  EXPECT_FALSE(criteria.failed({&error, 1}));
+}
+
+TEST(FailureCriteria, NoneNeverFails) {
+  const core::Finding error = finding("device-mismatch", core::Severity::kError);
+  EXPECT_FALSE(parseFailureCriteria("none", {}).value().failed({&error, 1}));
+}
+
+TEST(FailureCriteria, ListsWhatIsValid) {
+  for (const char *text : {"", "warnings", "device-host-sync,", "none,error", "device-nothing"}) {
+    auto criteria = parseFailureCriteria(text, {});
+    ASSERT_FALSE(criteria) << text;
+    EXPECT_NE(criteria.error().message.find("note, warning, error, none, device-bare-cuda"),
+              std::string::npos);
+  }
+}
+
+TEST(FailureCriteria, BudgetReplacesSeverity) {
+  const FailureCriteria criteria = parseFailureCriteria("warning", {"device-host-sync=10"}).value();
+  const core::Finding within = finding("device-host-sync", core::Severity::kError, 10);
+  const core::Finding beyond = finding("device-host-sync", core::Severity::kNote, 11);
+  EXPECT_FALSE(criteria.failed({&within, 1}));
+  EXPECT_TRUE(criteria.failed({&beyond, 1}));
+  EXPECT_EQ(criteria.exceededBudgets({&beyond, 1}).size(), 1u);
+}
+
+TEST(FailureCriteria, RejectsMalformedBudgets) {
+  for (const char *text : {"device-host-sync", "device-host-sync=", "device-host-sync=-1",
+                           "device-host-sync=1/step", "=1", "nothing=1"})
+    EXPECT_FALSE(parseFailureCriteria("error", {text})) << text;
+}
+
+TEST(ReportFile, FormatFollowsTheName) {
+  EXPECT_EQ(parseReportFile("a.txt").value().format, ReportFormat::kText);
+  EXPECT_EQ(parseReportFile("d/a.json").value().format, ReportFormat::kJson);
+  for (const char *path : {"a.sarif", "a.html", "a.perfetto.json"}) {
+    auto report = parseReportFile(path);
+    ASSERT_FALSE(report) << path;
+    EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos) << path;
+  }
+  EXPECT_FALSE(parseReportFile("a"));
+  EXPECT_FALSE(parseReportFile("a.xml"));
+}
+
+} // namespace
+} // namespace devsan::command

@@ -1,0 +1,26 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/detectors/groups.h"
+#include "runtime/offline/names.h"
+
+namespace devsan::runtime {
+
+std::vector<core::Finding> detectCpuRoundTrip(const Recording &recording) {
+  std::vector<core::Finding> findings;
+  for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
+         return event.event.kind == EventKind::kRoundTrip && !event.has(kTransferAllowed);
+       })) {
+    const Event &event = group.first->event;
+    core::Finding finding = makeFinding("device-cpu-round-trip", group);
+    finding.from = deviceName(event.origin);
+    finding.to = deviceName(event.to);
+    finding.message = bytesText(event.bytes) + " of " + finding.from +
+                      " went to the host and came back to " + finding.to +
+                      inOperator(*group.first) + ", " + timesText(group.count) + " (" +
+                      bytesText(group.bytes) + ")";
+    addRelated(finding, group.first->related, "left " + finding.from + " here");
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+} // namespace devsan::runtime

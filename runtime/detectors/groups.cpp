@@ -1,0 +1,84 @@
+#include "runtime/detectors/groups.h"
+#include "core/rule_table.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+namespace devsan::runtime {
+namespace {
+
+using Key = std::tuple<std::string, unsigned, std::string, std::string, std::int8_t, std::int8_t,
+                       std::int8_t, std::int8_t, EventKind>;
+
+Key keyOf(const ResolvedEvent &event) {
+  core::Location place = event.stack->location();
+  return {std::move(place.file),     place.line,
+          std::move(place.function), event.calledOp(),
+          event.event.from.type,     event.event.from.index,
+          event.event.to.type,       event.event.to.index,
+          event.event.kind};
+}
+
+} // namespace
+
+std::vector<EventGroup> groupByPlace(const Recording &recording,
+                                     const std::function<bool(const ResolvedEvent &)> &chosen) {
+  std::vector<EventGroup> groups;
+  std::map<Key, std::size_t> indices;
+  std::vector<std::unordered_map<const ResolvedStack *, std::uint64_t>> calls;
+  for (const ResolvedEvent &event : recording.events()) {
+    if (!chosen(event))
+      continue;
+    auto [entry, added] = indices.try_emplace(keyOf(event), groups.size());
+    if (added) {
+      groups.emplace_back().first = &event;
+      calls.emplace_back();
+    }
+    EventGroup &group = groups[entry->second];
+    ++group.count;
+    group.bytes += event.event.bytes;
+    group.blocked_ns += event.event.blocked_ns;
+    group.any_flags |= event.event.flags;
+    group.repeats = std::max(group.repeats, ++calls[entry->second][event.stack]);
+    group.same_rank &= event.rank == group.first->rank;
+  }
+  return groups;
+}
+
+core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
+  const ResolvedEvent &event = *group.first;
+  core::Finding finding;
+  finding.rule = rule;
+  finding.origin = core::Origin::kRuntime;
+  if (const core::Rule *row = core::findRule(rule))
+    finding.severity = row->severity;
+  finding.count = group.count;
+  finding.bytes = group.bytes;
+  finding.blocked_ns = group.blocked_ns;
+  finding.op = event.calledOp();
+  finding.thread = event.event.thread;
+  if (group.same_rank)
+    finding.rank = event.rank;
+  finding.locations.push_back(event.stack->location());
+  finding.stack = event.stack->shown();
+  return finding;
+}
+
+void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message) {
+  if (stack && stack->innermost_user)
+    finding.related.push_back({stack->location(), std::move(message)});
+}
+
+std::string inOperator(const ResolvedEvent &event) {
+  const std::string &op = event.calledOp();
+  return op.empty() ? "" : " in " + op;
+}
+
+bool isImplicitTransfer(const ResolvedEvent &event) {
+  return event.event.kind == EventKind::kCopy && event.event.from != event.event.to &&
+         event.stack->intent == Intent::kImplicit && !event.stack->reads_scalar;
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,46 @@
+// Equal events make one finding. Detectors choose events, group them by place and devices, and word
+// one message for each group; the rest of a finding is the same for all rules and is made here.
+#pragma once
+
+#include "core/finding.h"
+#include "runtime/offline/resolve.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::runtime {
+
+// Events of the same place, operator and devices.
+struct EventGroup {
+  const ResolvedEvent *first = nullptr;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocked_ns = 0;
+  // How often the same call happened: one call of a module's `.to` makes many events at one place,
+  // from few stacks.
+  std::uint64_t repeats = 0;
+  std::uint32_t any_flags = 0;
+  bool same_rank = true;
+};
+
+// In the order of the first events.
+std::vector<EventGroup> groupByPlace(const Recording &recording,
+                                     const std::function<bool(const ResolvedEvent &)> &chosen);
+
+// A finding with everything but its message. `from` and `to` are the event's devices.
+core::Finding makeFinding(std::string_view rule, const EventGroup &group);
+
+// The place of `stack` as a related place; nothing where it is null or holds no place of the
+// user's.
+void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message);
+
+// " in aten::where", or nothing where no operator is known.
+std::string inOperator(const ResolvedEvent &event);
+
+// A copy that LibTorch made although nothing in the program asked for one. Reads of a single value
+// are no transfers: what they cost is the wait.
+bool isImplicitTransfer(const ResolvedEvent &event);
+
+} // namespace devsan::runtime

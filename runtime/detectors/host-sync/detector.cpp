@@ -1,0 +1,95 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/detectors/groups.h"
+#include "runtime/offline/names.h"
+
+#include <set>
+#include <tuple>
+
+namespace devsan::runtime {
+namespace {
+
+// Where data left for the host, or came back, in a round trip: those waits are that finding's.
+using Leg = std::tuple<std::string, unsigned, bool>;
+
+Leg leg(const ResolvedStack &stack, bool to_host) {
+  core::Location place = stack.location();
+  return {std::move(place.file), place.line, to_host};
+}
+
+std::set<Leg> roundTripLegs(const Recording &recording) {
+  std::set<Leg> legs;
+  for (const ResolvedEvent &event : recording.events()) {
+    if (event.event.kind != EventKind::kRoundTrip || event.has(kTransferAllowed))
+      continue;
+    legs.insert(leg(*event.stack, false));
+    if (event.related)
+      legs.insert(leg(*event.related, true));
+  }
+  return legs;
+}
+
+bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips) {
+  if (event.has(kSyncAllowed))
+    return false;
+  if (event.event.kind == EventKind::kBlock)
+    return true;
+  if (event.event.kind != EventKind::kCopy || !event.has(kBlocks))
+    return false;
+  if (event.has(kSyncForbidden))
+    return true;
+  // A copy that nobody asked for is wrong as a copy already, and moving a module is no step's work.
+  if (isImplicitTransfer(event))
+    return event.has(kTransferAllowed);
+  return event.stack->intent != Intent::kModuleMove &&
+         !round_trips.contains(leg(*event.stack, event.event.to.isHost()));
+}
+
+core::Severity severity(const EventGroup &group) {
+  if (group.any_flags & kSyncForbidden)
+    return core::Severity::kError;
+  const bool spelled_out = group.first->stack->intent != Intent::kImplicit;
+  return spelled_out && group.repeats < 2 ? core::Severity::kNote : core::Severity::kWarning;
+}
+
+std::string message(const EventGroup &group) {
+  const Event &event = group.first->event;
+  std::string text = "the host waited for ";
+  if (event.kind == EventKind::kCopy && event.from.isHost())
+    text += deviceName(event.to) + " to take " + bytesText(event.bytes) + " from pageable memory";
+  else
+    text += deviceName(event.from);
+  text += inOperator(*group.first);
+  if (group.any_flags & kSyncForbidden)
+    text += " inside ExpectNoSync";
+  text += ", " + timesText(group.count);
+  if (group.bytes || group.blocked_ns) {
+    text += " (";
+    if (group.bytes)
+      text += bytesText(group.bytes) + " " + deviceName(event.from) + " → " + deviceName(event.to);
+    if (group.blocked_ns)
+      text += (group.bytes ? ", " : "") + durationText(group.blocked_ns);
+    text += ")";
+  }
+  return text;
+}
+
+} // namespace
+
+std::vector<core::Finding> detectHostSync(const Recording &recording) {
+  const std::set<Leg> round_trips = roundTripLegs(recording);
+  std::vector<core::Finding> findings;
+  for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
+         return blocksTheHost(event, round_trips);
+       })) {
+    core::Finding finding = makeFinding("device-host-sync", group);
+    finding.severity = severity(group);
+    finding.message = message(group);
+    finding.from = deviceName(group.first->event.from);
+    if (group.first->event.kind == EventKind::kCopy)
+      finding.to = deviceName(group.first->event.to);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+} // namespace devsan::runtime

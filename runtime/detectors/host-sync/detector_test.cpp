@@ -1,0 +1,146 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+std::vector<core::Finding> detectHostSync(const Recording &recording);
+
+namespace {
+
+using namespace testing;
+
+Event read(LogBuilder &log, std::initializer_list<TestFrame> frames) {
+  Event event;
+  event.kind = EventKind::kCopy;
+  event.flags = kBlocks;
+  event.from = cuda(1);
+  event.to = kHost;
+  event.bytes = 4;
+  event.blocked_ns = 1000;
+  event.stack = log.stack(frames);
+  return event;
+}
+
+Event upload(LogBuilder &log, std::initializer_list<TestFrame> frames) {
+  Event event = read(log, frames);
+  std::swap(event.from, event.to);
+  return event;
+}
+
+TEST(HostSync, ASpelledOutReadIsANote) {
+  LogBuilder log;
+  log.add(read(log, {op("_local_scalar_dense"), op("item"), user("main", 5)}));
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  EXPECT_EQ(findings[0].message,
+            "the host waited for cuda:1 in aten::item, once (4 B cuda:1 → cpu, 1.0 µs)");
+}
+
+TEST(HostSync, ARepeatedReadIsAWarning) {
+  LogBuilder log;
+  log.add(read(log, {op("item"), user("main", 5)}), 100);
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(findings[0].count, 100u);
+  EXPECT_EQ(findings[0].blocked_ns, 100000u);
+  EXPECT_EQ(findings[0].locations[0].line, 5u);
+}
+
+TEST(HostSync, AWaitThatNobodySpelledOutIsAWarningAtOnce) {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kBlock;
+  event.flags = kBlocks;
+  event.from = cuda(0);
+  event.stack = log.stack({op("nonzero"), user("main", 5)});
+  log.add(event);
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(findings[0].message, "the host waited for cuda:0 in aten::nonzero, once");
+}
+
+TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
+  LogBuilder log;
+  const std::string formatter = "/v/site-packages/torch/_tensor_str.py";
+  log.add(read(log, {op("item"), python("_str_intern", 10, formatter), python("main", 5)}));
+  log.add(read(log, {op("item"), python("_str_intern", 11, formatter), python("main", 5)}));
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  EXPECT_EQ(findings[0].count, 2u);
+}
+
+TEST(HostSync, UploadsFromPageableMemoryInALoopAreAWarning) {
+  LogBuilder log;
+  log.add(upload(log, {op("to_device"), user("safeDivide", 5)}), 10);
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(findings[0].message,
+            "the host waited for cuda:1 to take 4 B from pageable memory in aten::to, 10 times "
+            "(40 B cpu → cuda:1, 10.0 µs)");
+}
+
+TEST(HostSync, AnErrorInsideExpectNoSync) {
+  LogBuilder log;
+  Event event = read(log, {op("item"), user("main", 5)});
+  event.flags |= kSyncForbidden;
+  log.add(event);
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kError);
+  EXPECT_NE(findings[0].message.find("inside ExpectNoSync"), std::string::npos);
+}
+
+TEST(HostSync, IsSilentInsideAllowSync) {
+  LogBuilder log;
+  Event event = read(log, {op("item"), user("main", 5)});
+  event.flags |= kSyncAllowed;
+  log.add(event, 10);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+TEST(HostSync, IsSilentWhereTheHostDoesNotWait) {
+  LogBuilder log;
+  Event event = read(log, {op("to_device"), user("main", 5)});
+  event.flags = kNonBlocking | kPinned;
+  log.add(event, 10);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+TEST(HostSync, IsSilentWhereAModuleIsMoved) {
+  LogBuilder log;
+  log.add(upload(log, {op("to_dtype_layout"), torch("torch::nn::Module::to(c10::Device, bool)"),
+                       user("main", 5)}),
+          8);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+TEST(HostSync, LeavesCopiesThatNobodyAskedForToImplicitTransfer) {
+  LogBuilder log;
+  Event event = upload(log, {op("copy_"), op("where_self"), user("main", 5)});
+  log.add(event, 10);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+  event.flags |= kTransferAllowed;
+  log.add(event);
+  EXPECT_EQ(detectHostSync(replay(log)).size(), 1u);
+}
+
+TEST(HostSync, LeavesTheLegsOfARoundTripToItsRule) {
+  LogBuilder log;
+  const Event down = read(log, {op("cpu"), user("cumsum", 5)});
+  const Event up = upload(log, {op("to_device"), user("cumsum", 6)});
+  Event trip = up;
+  trip.kind = EventKind::kRoundTrip;
+  trip.related = down.stack;
+  for (int i = 0; i < 3; ++i)
+    log.add(down).add(up).add(trip);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+} // namespace
+} // namespace devsan::runtime

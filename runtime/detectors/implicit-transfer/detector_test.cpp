@@ -1,0 +1,100 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+std::vector<core::Finding> detectImplicitTransfer(const Recording &recording);
+
+namespace {
+
+using namespace testing;
+
+Event upload(LogBuilder &log, StackId stack) {
+  Event event;
+  event.kind = EventKind::kCopy;
+  event.from = kHost;
+  event.to = cuda(1);
+  event.bytes = 4;
+  event.op = log.string("aten::copy_");
+  event.stack = stack;
+  return event;
+}
+
+TEST(ImplicitTransfer, FlagsACopyInsideAnotherOperator) {
+  LogBuilder log;
+  log.add(upload(log, log.stack({op("copy_"), op("to_device"), op("where_self"), user("divide", 7),
+                                 user("main", 9)})),
+          100);
+  const auto findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "device-implicit-transfer");
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(
+      findings[0].message,
+      "copied 4 B cpu → cuda:1 in aten::where although nothing asked for it, 100 times (400 B)");
+  EXPECT_EQ(findings[0].count, 100u);
+  EXPECT_EQ(findings[0].bytes, 400u);
+  EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
+TEST(ImplicitTransfer, KeepsPlacesAndDevicesApart) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("add_Tensor"), user("main", 1)}));
+  log.add(event);
+  event.to = cuda(0);
+  log.add(event);
+  event.stack = log.stack({op("add_Tensor"), user("main", 2)});
+  log.add(event);
+  EXPECT_EQ(detectImplicitTransfer(replay(log)).size(), 3u);
+}
+
+TEST(ImplicitTransfer, JoinsProcesses) {
+  LogBuilder log;
+  log.header.rank = 0;
+  log.add(upload(log, log.stack({op("add_Tensor"), user("main", 1)})));
+  LogBuilder other;
+  other.header.rank = 1;
+  other.add(upload(other, other.stack({op("add_Tensor"), user("main", 1)})));
+  Recording recording{SourcePaths("/src")};
+  for (const LogBuilder *one : {&log, &other})
+    recording.add(parseLog(one->bytes(), "x").value(), one->symbols());
+  const auto findings = detectImplicitTransfer(recording);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].count, 2u);
+  EXPECT_EQ(findings[0].rank, std::nullopt);
+}
+
+TEST(ImplicitTransfer, IsSilentWhereTheCopyWasAskedFor) {
+  LogBuilder log;
+  log.add(upload(log, log.stack({op("copy_"), op("to_device"), user("main", 1)})));
+  EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
+}
+
+TEST(ImplicitTransfer, LeavesScalarReadsToHostSync) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("_local_scalar_dense"), op("item"),
+                                       op("repeat_interleave"), user("main", 1)}));
+  std::swap(event.from, event.to);
+  log.add(event);
+  EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
+}
+
+TEST(ImplicitTransfer, IsSilentWithinOneDevice) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("copy_"), op("add_Tensor"), user("main", 1)}));
+  event.from = event.to;
+  log.add(event);
+  EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
+}
+
+TEST(ImplicitTransfer, IsSilentInsideAllowTransfer) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("add_Tensor"), user("main", 1)}));
+  event.flags = kTransferAllowed;
+  log.add(event);
+  EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
+}
+
+} // namespace
+} // namespace devsan::runtime

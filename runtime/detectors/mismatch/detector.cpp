@@ -1,0 +1,22 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/detectors/mismatch_cause.h"
+#include "runtime/offline/names.h"
+
+namespace devsan::runtime {
+
+std::vector<core::Finding> detectMismatch(const Recording &recording) {
+  std::vector<core::Finding> findings;
+  for (const ExplainedMismatch &mismatch : explainMismatches(recording)) {
+    if (mismatch.cause != MismatchCause::kUnexplained)
+      continue;
+    const ResolvedEvent &event = *mismatch.group.first;
+    core::Finding finding = makeMismatchFinding("device-mismatch", mismatch.group);
+    finding.message = finding.op + " got " + (event.operand.empty() ? "a tensor" : event.operand) +
+                      " on " + finding.from + ", the others on " + finding.to + ", and refused " +
+                      timesText(mismatch.group.count);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,25 @@
+// One refusal of ATen is one mistake, and three rules can explain it: a part of a module that was
+// not moved, a state that does not follow its module, or neither. They ask here, so that exactly
+// one of them answers.
+#pragma once
+
+#include "runtime/detectors/groups.h"
+
+#include <vector>
+
+namespace devsan::runtime {
+
+enum class MismatchCause { kPartNotMoved, kStateLeftBehind, kUnexplained };
+
+struct ExplainedMismatch {
+  EventGroup group; // `first` is the event of the operand that explains the refusal
+  MismatchCause cause = MismatchCause::kUnexplained;
+};
+
+// One for each place where ATen refused.
+std::vector<ExplainedMismatch> explainMismatches(const Recording &recording);
+
+// The finding of one of the three rules: what is common to them.
+core::Finding makeMismatchFinding(std::string_view rule, const EventGroup &group);
+
+} // namespace devsan::runtime

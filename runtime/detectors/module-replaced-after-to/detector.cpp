@@ -1,0 +1,22 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/detectors/mismatch_cause.h"
+#include "runtime/offline/names.h"
+
+namespace devsan::runtime {
+
+std::vector<core::Finding> detectModuleReplacedAfterTo(const Recording &recording) {
+  std::vector<core::Finding> findings;
+  for (const ExplainedMismatch &mismatch : explainMismatches(recording)) {
+    if (mismatch.cause != MismatchCause::kPartNotMoved)
+      continue;
+    const ResolvedEvent &event = *mismatch.group.first;
+    core::Finding finding = makeMismatchFinding("device-module-replaced-after-to", mismatch.group);
+    finding.message = "the module was moved to " + finding.to + ", but a parameter (" +
+                      event.operand + ") lives on " + finding.from + ": " + finding.op +
+                      " refused " + timesText(mismatch.group.count);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+} // namespace devsan::runtime

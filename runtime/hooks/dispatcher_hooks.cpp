@@ -1,0 +1,159 @@
+#include "runtime/hooks/dispatcher_hooks.h"
+
+#include "runtime/hooks/device_keys.h"
+#include "runtime/hooks/hooked_operators.h"
+#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/hooks/origins.h"
+#include "runtime/hooks/provenance.h"
+#include "runtime/hooks/recorder.h"
+
+#include <array>
+#include <cstring>
+
+namespace devsan::runtime {
+namespace {
+
+// The outermost hooked operator that runs on a thread; what the operators inside it do counts as its doing.
+struct OuterCall {
+  std::array<Effect, 4> copies;
+  std::size_t copy_count = 0;
+  bool blocks = false;
+
+  void add(const Effect &effect) {
+    blocks |= effect.blocks;
+    if (!effect.copies)
+      return;
+    for (std::size_t i = 0; i < copy_count; ++i)
+      if (copies[i].from == effect.from && copies[i].to == effect.to) {
+        copies[i].bytes += effect.bytes;
+        copies[i].blocks |= effect.blocks;
+        return;
+      }
+    if (copy_count < copies.size())
+      copies[copy_count++] = effect;
+  }
+};
+
+thread_local OuterCall *outer_call = nullptr;
+
+class OuterScope {
+public:
+  explicit OuterScope(OuterCall &call) { outer_call = &call; }
+  ~OuterScope() { outer_call = nullptr; }
+};
+
+Event makeEvent(const Effect &effect, StringId op) {
+  Event event;
+  event.kind = effect.copies ? EventKind::kCopy : EventKind::kBlock;
+  event.flags = effect.flags | (effect.blocks ? kBlocks : 0);
+  event.from = toDeviceId(effect.from);
+  event.to = toDeviceId(effect.to);
+  event.bytes = effect.bytes;
+  event.op = op;
+  return event;
+}
+
+class Hook : public c10::OperatorKernel {
+public:
+  Hook(WrappedKernel wrapped, const HookedOperator &hooked)
+      : kernel_(std::move(wrapped.kernel)), hooked_(hooked), is_copy_(std::strcmp(hooked.name, "aten::copy_") == 0) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+    Effect effect = InsideRuntime::active() ? Effect{} : effectOf(op, *stack);
+    // Operators inside a call that does nothing itself speak for themselves.
+    if (!effect.any()) {
+      kernel_.callBoxed(op, keys, stack);
+      return;
+    }
+    at::Tensor source;
+    if (is_copy_)
+      source = (*stack)[stack->size() - 2].toTensor();
+    if (outer_call) {
+      outer_call->add(effect);
+      kernel_.callBoxed(op, keys, stack);
+      if (is_copy_)
+        followCopy(stack->back().toTensor(), source, effect, 0);
+      return;
+    }
+    OuterCall call;
+    std::uint64_t begin, end;
+    {
+      OuterScope scope(call);
+      begin = monotonicTime();
+      kernel_.callBoxed(op, keys, stack);
+      end = monotonicTime();
+    }
+    record(call, effect, end - begin, is_copy_ ? &stack->back().toTensor() : nullptr, source);
+  }
+
+private:
+  Effect effectOf(const c10::OperatorHandle &op, const torch::jit::Stack &stack) const {
+    InsideRuntime inside;
+    try {
+      std::size_t count = op.schema().arguments().size();
+      return hooked_.effect({stack.data() + (stack.size() - count), count});
+    } catch (...) {
+      // Arguments that the operator itself is about to reject.
+      return {};
+    }
+  }
+
+  void record(const OuterCall &call, const Effect &own, std::uint64_t duration, const at::Tensor *copied,
+              const at::Tensor &source) const try {
+    InsideRuntime inside;
+    Recorder &out = recorder();
+    StringId op = out.string(hooked_.name);
+    StackId stack = out.currentStack();
+    // A copy may be made of several; what an operator says of its own copies is complete.
+    bool split = !own.copies && call.copy_count > 0;
+    std::size_t count = split ? call.copy_count : 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      Effect effect = split ? call.copies[i] : own;
+      if (i == 0)
+        effect.blocks |= own.blocks || call.blocks;
+      Event event = makeEvent(effect, op);
+      event.stack = stack;
+      event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
+      out.record(event);
+    }
+    if (copied)
+      followCopy(*copied, source, own, stack);
+  } catch (...) {
+    // Out of memory: the program's call succeeded and must return.
+  }
+
+  static void followCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack) try {
+    InsideRuntime inside;
+    if (stack == 0)
+      stack = recorder().currentStack();
+    noteCopy(to, from, effect, stack);
+    if (isFresh(to))
+      noteOrigin(to, stack, /*is_move=*/true);
+  } catch (...) {
+  }
+
+  // A tensor that `.to()` and its kind have just made: written for the first time and known to nobody else. A parameter
+  // that is overwritten in place is not moved.
+  static bool isFresh(const at::Tensor &tensor) {
+    constexpr std::size_t kCallerAndStack = 2;
+    return tensor.use_count() <= kCallerAndStack && !tensor.is_inference() && tensor._version() == 0 &&
+           tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj() == nullptr;
+  }
+
+  c10::SafeKernelFunction kernel_;
+  const HookedOperator &hooked_;
+  bool is_copy_;
+};
+
+} // namespace
+
+void installDispatcherHooks() {
+  for (c10::DispatchKey key : deviceKeys()) {
+    auto *registrar = new KernelRegistrar("aten", key);
+    for (const HookedOperator &hooked : hookedOperators())
+      if (auto wrapped = findKernel(hooked.name, hooked.overload, key))
+        registrar->wrap(*wrapped, std::make_unique<Hook>(*wrapped, hooked));
+  }
+}
+
+} // namespace devsan::runtime

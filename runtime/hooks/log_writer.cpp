@@ -1,0 +1,225 @@
+#include "runtime/hooks/log_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+constexpr std::size_t aligned(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
+
+// The record of lost events stands first in every log, unpublished until an event is lost: on a full disk there would
+// be no room for it any more.
+constexpr std::size_t kDroppedOffset = sizeof(FileHeader);
+constexpr std::size_t kFirstRecord = kDroppedOffset + sizeof(RecordHeader) + sizeof(std::uint64_t);
+
+std::uint64_t realTime() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
+}
+
+// A spin lock, because a mutex that another thread holds at fork could never be released in the child; `resetInChild`
+// clears this one.
+class GrowthLock {
+public:
+  explicit GrowthLock(std::atomic_flag &flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire))
+      sched_yield();
+  }
+  ~GrowthLock() { flag_.clear(std::memory_order_release); }
+
+private:
+  std::atomic_flag &flag_;
+};
+
+// Reserves disk space for [offset, offset + size). Writing to a mapped page without it raises SIGBUS on a full disk, and
+// growing beyond RLIMIT_FSIZE raises SIGXFSZ.
+int reserveOnDisk(int file, std::uint64_t offset, std::uint64_t size) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size > limit.rlim_cur)
+    return EFBIG;
+  int status;
+  do
+    status = posix_fallocate(file, off_t(offset), off_t(size));
+  while (status == EINTR);
+  return status;
+}
+
+} // namespace
+
+bool LogWriter::open(const char *directory, std::uint32_t simulated_devices, std::string &error) {
+  if (std::strlen(directory) >= sizeof directory_) {
+    error = "its name is too long";
+    return false;
+  }
+  std::strcpy(directory_, directory);
+  simulated_devices_ = simulated_devices;
+  configured_.store(true, std::memory_order_release);
+  GrowthLock lock(growing_);
+  return create(error);
+}
+
+bool LogWriter::create(std::string &error) {
+  std::uint64_t start = realTime();
+  char path[4096];
+  std::snprintf(path, sizeof path, "%s/%ld-%llu.devsanlog", directory_, long(getpid()), (unsigned long long)start);
+  file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file_ < 0) {
+    error = std::strerror(errno);
+    return false;
+  }
+  if (!grow(0)) {
+    error = "no space left for the log";
+    ::close(file_);
+    ::unlink(path);
+    return false;
+  }
+  FileHeader header;
+  header.pid = std::uint32_t(getpid());
+  header.parent_pid = std::uint32_t(getppid());
+  if (const char *rank = std::getenv("RANK"); rank && *rank)
+    header.rank = std::int32_t(std::strtol(rank, nullptr, 10));
+  header.start_time_ns = start;
+  header.simulated_devices = simulated_devices_;
+  char *first = segments_[0].load(std::memory_order_relaxed);
+  std::memcpy(first, &header, sizeof header);
+  RecordHeader dropped;
+  dropped.size = std::uint32_t(kFirstRecord - kDroppedOffset);
+  std::memcpy(first + kDroppedOffset, &dropped, sizeof dropped);
+  tail_.store(kFirstRecord, std::memory_order_relaxed);
+  is_open_.store(true, std::memory_order_release);
+  return true;
+}
+
+bool LogWriter::grow(std::size_t index) {
+  if (index >= kMaxSegments || reserveOnDisk(file_, index * kSegmentSize, kSegmentSize) != 0)
+    return false;
+  void *memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_, off_t(index * kSegmentSize));
+  if (memory == MAP_FAILED)
+    return false;
+  segments_[index].store(static_cast<char *>(memory), std::memory_order_release);
+  return true;
+}
+
+char *LogWriter::segment(std::size_t index) {
+  if (index >= kMaxSegments)
+    return nullptr;
+  if (char *memory = segments_[index].load(std::memory_order_acquire))
+    return memory;
+  if (full_.load(std::memory_order_relaxed))
+    return nullptr;
+  GrowthLock lock(growing_);
+  if (char *memory = segments_[index].load(std::memory_order_acquire))
+    return memory;
+  // Once full, always full: later records would name strings and stacks that are not there.
+  if (full_.load(std::memory_order_relaxed) || !grow(index)) {
+    full_.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return segments_[index].load(std::memory_order_relaxed);
+}
+
+char *LogWriter::reserve(std::size_t size) {
+  if (!isOpen()) {
+    if (!configured_.load(std::memory_order_acquire) || full_.load(std::memory_order_relaxed))
+      return nullptr;
+    GrowthLock lock(growing_);
+    std::string error;
+    if (!isOpen() && !create(error)) {
+      full_.store(true, std::memory_order_relaxed);
+      return nullptr;
+    }
+  }
+  for (;;) {
+    // A full log keeps its tail, so that the offset cannot run away.
+    if (full_.load(std::memory_order_relaxed))
+      return nullptr;
+    std::uint64_t offset = tail_.fetch_add(size, std::memory_order_relaxed);
+    std::size_t index = offset / kSegmentSize;
+    char *memory = segment(index);
+    if (!memory)
+      return nullptr;
+    // A record that would straddle two segments leaves its room as zeros, which a reader skips.
+    if ((offset + size - 1) / kSegmentSize != index)
+      continue;
+    char *record = memory + offset % kSegmentSize;
+    RecordHeader header;
+    header.size = std::uint32_t(size);
+    std::memcpy(record, &header, sizeof header);
+    return record;
+  }
+}
+
+void LogWriter::publish(char *record, RecordKind kind) {
+  auto *header = reinterpret_cast<RecordHeader *>(record);
+  std::atomic_ref<std::uint16_t>(header->kind).store(std::uint16_t(kind), std::memory_order_release);
+}
+
+void LogWriter::countDropped() {
+  if (!isOpen())
+    return;
+  char *record = segments_[0].load(std::memory_order_relaxed) + kDroppedOffset;
+  auto &count = *reinterpret_cast<std::uint64_t *>(record + sizeof(RecordHeader));
+  std::atomic_ref<std::uint64_t>(count).fetch_add(1, std::memory_order_relaxed);
+  publish(record, RecordKind::kDropped);
+}
+
+bool LogWriter::append(const Event &event) {
+  char *record = reserve(sizeof(RecordHeader) + sizeof event);
+  if (!record) {
+    countDropped();
+    return false;
+  }
+  std::memcpy(record + sizeof(RecordHeader), &event, sizeof event);
+  publish(record, RecordKind::kEvent);
+  return true;
+}
+
+bool LogWriter::append(RecordKind kind, std::span<const std::string_view> parts) {
+  std::size_t size = sizeof(RecordHeader);
+  for (std::string_view part : parts)
+    size += part.size();
+  if (aligned(size) > kSegmentSize / 2)
+    return false;
+  char *record = reserve(aligned(size));
+  if (!record)
+    return false;
+  char *body = record + sizeof(RecordHeader);
+  for (std::string_view part : parts) {
+    std::memcpy(body, part.data(), part.size());
+    body += part.size();
+  }
+  publish(record, kind);
+  return true;
+}
+
+void LogWriter::end() {
+  if (isOpen())
+    append(RecordKind::kEnd, {});
+}
+
+void LogWriter::resetInChild() {
+  std::size_t last = std::min<std::size_t>(tail_.load(std::memory_order_relaxed) / kSegmentSize, kMaxSegments - 1);
+  for (std::size_t i = 0; i <= last; ++i)
+    if (char *memory = segments_[i].exchange(nullptr, std::memory_order_relaxed))
+      munmap(memory, kSegmentSize);
+  if (file_ >= 0)
+    ::close(file_);
+  file_ = -1;
+  growing_.clear();
+  full_.store(false, std::memory_order_relaxed);
+  is_open_.store(false, std::memory_order_relaxed);
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,65 @@
+// Writes the event log of log_format.h. Any thread may append at any time, without a lock and without allocating, except
+// that whoever needs the next segment of the file takes a mutex to create it. After fork the child starts a log of its
+// own with its first record. No LibTorch in here.
+#pragma once
+
+#include "runtime/log_format.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace devsan::runtime {
+
+class LogWriter {
+public:
+  static constexpr std::size_t kSegmentSize = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxSegments = 1 << 16;
+
+  // Never destroyed: threads may write until the process is gone.
+  LogWriter() = default;
+  LogWriter(const LogWriter &) = delete;
+  LogWriter &operator=(const LogWriter &) = delete;
+
+  // Creates the log in `directory`. False, with the reason in `error`, where that is impossible.
+  bool open(const char *directory, std::uint32_t simulated_devices, std::string &error);
+
+  // False, and counted in the log's kDropped record, where the disk is full.
+  bool append(const Event &event);
+
+  // The parts make up the body one after the other.
+  bool append(RecordKind kind, std::span<const std::string_view> parts);
+
+  // Marks the end of a process that leaves through exit.
+  void end();
+
+  // For pthread_atfork: forgets the parent's file without touching it.
+  void resetInChild();
+
+  // True once the log has a file, which a forked child has only after its first record.
+  bool isOpen() const { return is_open_.load(std::memory_order_acquire); }
+
+private:
+  // Room for a record, zeroed, its header's `size` already written; null where there is none.
+  char *reserve(std::size_t size);
+  static void publish(char *record, RecordKind kind);
+  char *segment(std::size_t index);
+  bool grow(std::size_t index);
+  bool create(std::string &error);
+  void countDropped();
+
+  char directory_[3072] = {};
+  std::uint32_t simulated_devices_ = 0;
+  std::atomic<bool> configured_{false};
+  std::atomic<bool> is_open_{false};
+  std::atomic<bool> full_{false};
+  std::atomic<std::uint64_t> tail_{0};
+  std::atomic<char *> segments_[kMaxSegments] = {};
+  std::atomic_flag growing_ = ATOMIC_FLAG_INIT;
+  int file_ = -1;
+};
+
+} // namespace devsan::runtime

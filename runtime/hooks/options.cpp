@@ -1,0 +1,95 @@
+#include "runtime/hooks/options.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+Options current;
+
+
+struct Key {
+  std::string_view name;
+  std::string_view values; // as listed, the default first
+  std::string_view meaning;
+};
+
+constexpr Key kKeys[] = {
+    {"origins", "sampled|all|off", "record where host tensors are made (with --sim the default is all)"},
+    {"python_stacks", "on|off", "take Python frames into stacks"},
+    {"provenance", "on|off", "follow data that left a device, and gathered tensors, to their next use"},
+    {"help", "0|1", "print this list"},
+};
+
+void printKeys(std::FILE *out) {
+  std::fprintf(out, "devsan: keys of DEVSAN_OPTIONS (key=value:key=value), the default first:\n");
+  for (const Key &key : kKeys)
+    std::fprintf(out, "  %-14s %-16s %s\n", std::string(key.name).c_str(), std::string(key.values).c_str(),
+                 std::string(key.meaning).c_str());
+}
+
+[[noreturn]] void reject(const std::string &what) {
+  std::fprintf(stderr, "devsan: %s in DEVSAN_OPTIONS\n", what.c_str());
+  printKeys(stderr);
+  std::fflush(stderr);
+  _exit(2);
+}
+
+bool apply(Options &options, std::string_view key, std::string_view value) {
+  bool on = value == "on", off = value == "off";
+  if (key == "origins") {
+    if (value == "sampled")
+      options.origins = Origins::kSampled;
+    else if (value == "all")
+      options.origins = Origins::kAll;
+    else if (off)
+      options.origins = Origins::kOff;
+    else
+      return false;
+    return true;
+  }
+  if (key == "python_stacks")
+    options.python_stacks = on;
+  else if (key == "provenance")
+    options.provenance = on;
+  else if (key == "help") {
+    if (value == "1")
+      printKeys(stderr);
+    return value == "0" || value == "1";
+  }
+  return on || off;
+}
+
+} // namespace
+
+const Options &options() { return current; }
+
+void readOptions(bool simulated) {
+  if (simulated)
+    current.origins = Origins::kAll;
+  const char *text = std::getenv("DEVSAN_OPTIONS");
+  std::string_view rest = text ? text : "";
+  while (!rest.empty()) {
+    std::string_view item = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    if (item.empty())
+      continue;
+    std::size_t equals = item.find('=');
+    std::string_view name = item.substr(0, equals);
+    bool known = false;
+    for (const Key &key : kKeys)
+      known |= key.name == name;
+    if (!known)
+      reject("unknown key '" + std::string(name) + "'");
+    std::string_view value = equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    if (!apply(current, name, value))
+      reject("invalid value '" + std::string(value) + "' of key '" + std::string(name) + "'");
+  }
+}
+
+} // namespace devsan::runtime

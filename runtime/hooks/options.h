@@ -1,0 +1,25 @@
+// DEVSAN_OPTIONS, read once when the runtime starts. An unknown key or value ends the process and lists the valid ones.
+#pragma once
+
+namespace devsan::runtime {
+
+enum class Origins {
+  kSampled, // the first thousand host tensors, then one in 64
+  kAll,
+  kOff,
+};
+
+struct Options {
+  Origins origins = Origins::kSampled;
+  bool python_stacks = true;
+  bool provenance = true;
+};
+
+// Moved tensors have their origin recorded in any case; under simulation all factories are recorded unless the user says
+// otherwise.
+const Options &options();
+
+// Parses the environment. Ends the process where it is wrong.
+void readOptions(bool simulated);
+
+} // namespace devsan::runtime

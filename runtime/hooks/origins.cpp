@@ -1,0 +1,158 @@
+#include "runtime/hooks/origins.h"
+
+#include "runtime/hooks/device_keys.h"
+#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/hooks/options.h"
+#include "runtime/hooks/recorder.h"
+
+#include <ATen/ops/empty_native.h>
+#include <ATen/ops/empty_strided_native.h>
+#include <atomic>
+
+namespace devsan::runtime {
+namespace {
+
+using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+struct Slot {
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
+  c10::StorageImpl *key = nullptr; // kept from reuse by `storage`
+  WeakStorage storage{c10::intrusive_ptr<c10::StorageImpl>()};
+  TensorOrigin origin;
+};
+
+constexpr std::size_t kSlots = 1 << 14;
+
+Slot *slots() {
+  static Slot *table = new Slot[kSlots];
+  return table;
+}
+
+Slot &slotOf(const c10::StorageImpl *storage) {
+  auto address = reinterpret_cast<std::uintptr_t>(storage);
+  return slots()[(address * 0x9e3779b97f4a7c15ull) >> (64 - 14)];
+}
+
+// A slot that another thread is using is not worth waiting for.
+class SlotLock {
+public:
+  explicit SlotLock(Slot &slot) : slot_(slot), held_(!slot.busy.test_and_set(std::memory_order_acquire)) {}
+  ~SlotLock() {
+    if (held_)
+      slot_.busy.clear(std::memory_order_release);
+  }
+  explicit operator bool() const { return held_; }
+
+private:
+  Slot &slot_;
+  bool held_;
+};
+
+// The first tensors are those of the program's set-up, which live longest.
+bool shouldSample() {
+  if (options().origins == Origins::kAll)
+    return true;
+  constexpr std::uint32_t kFirst = 1000, kOneIn = 64;
+  thread_local std::uint32_t made = 0;
+  ++made;
+  return made <= kFirst || made % kOneIn == 0;
+}
+
+void noteFactory(const at::Tensor &tensor) {
+  if (InsideRuntime::active() || !recorder().recording() || !shouldSample())
+    return;
+  InsideRuntime inside;
+  try {
+    noteOrigin(tensor, recorder().currentStack(), /*is_move=*/false);
+  } catch (...) {
+  }
+}
+
+at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                       std::optional<at::Device> device, std::optional<bool> pin_memory,
+                       std::optional<at::MemoryFormat> memory_format) {
+  at::Tensor result = at::native::empty_cpu(size, dtype, layout, device, pin_memory, memory_format);
+  noteFactory(result);
+  return result;
+}
+
+at::Tensor emptyStridedOnHost(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
+                              std::optional<at::Layout> layout, std::optional<at::Device> device,
+                              std::optional<bool> pin_memory) {
+  at::Tensor result = at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
+  noteFactory(result);
+  return result;
+}
+
+class DeviceFactory : public c10::OperatorKernel {
+public:
+  explicit DeviceFactory(WrappedKernel wrapped) : kernel_(std::move(wrapped.kernel)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+    kernel_.callBoxed(op, keys, stack);
+    noteFactory(stack->back().toTensor());
+  }
+
+private:
+  c10::SafeKernelFunction kernel_;
+};
+
+} // namespace
+
+void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
+  if (!tensor.has_storage())
+    return;
+  const c10::Storage &storage = tensor.storage();
+  Slot &slot = slotOf(storage.unsafeGetStorageImpl());
+  WeakStorage displaced{c10::intrusive_ptr<c10::StorageImpl>()};
+  SlotLock lock(slot);
+  if (!lock)
+    return;
+  if (slot.key != storage.unsafeGetStorageImpl()) {
+    displaced = std::move(slot.storage);
+    slot.storage = storage.getWeakStorageImpl();
+    slot.key = storage.unsafeGetStorageImpl();
+  }
+  slot.origin = {stack, is_move};
+}
+
+TensorOrigin originOf(const at::Tensor &tensor) {
+  if (!tensor.has_storage())
+    return {};
+  auto *storage = tensor.storage().unsafeGetStorageImpl();
+  Slot &slot = slotOf(storage);
+  SlotLock lock(slot);
+  return lock && slot.key == storage ? slot.origin : TensorOrigin{};
+}
+
+void installFactoryHooks() {
+  if (options().origins == Origins::kOff || !recorder().recording())
+    return;
+  // The CPU's factories run often and their kernels are known: typed wrappers spare them the boxing. With all origins
+  // wanted, the tensors of every device count.
+  {
+    SilentWarnings silent;
+    c10::WarningUtils::WarningHandlerGuard guard(&silent);
+    auto *host = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
+    host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
+    host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
+  }
+  if (options().origins != Origins::kAll)
+    return;
+  for (c10::DispatchKey key : deviceKeys()) {
+    auto *registrar = new KernelRegistrar("aten", key);
+    for (auto [name, overload] : {std::pair{"aten::empty", "memory_format"}, std::pair{"aten::empty_strided", ""}})
+      if (auto wrapped = findKernel(name, overload, key))
+        registrar->wrap(*wrapped, std::make_unique<DeviceFactory>(*wrapped));
+  }
+}
+
+void forgetOrigins() {
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    Slot &slot = slots()[i];
+    slot.busy.clear();
+    slot.origin = {};
+  }
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,26 @@
+// Where tensors were made or last moved, for those that still exist: a table of fixed size that forgets when it is full.
+// Any thread. Storages are held weakly: their memory is freed as ever, only the small header lives until it is displaced.
+#pragma once
+
+#include "runtime/event.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace devsan::runtime {
+
+struct TensorOrigin {
+  StackId stack = 0; // 0 where unknown
+  bool is_move = false;
+};
+
+void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move);
+
+TensorOrigin originOf(const at::Tensor &tensor);
+
+// Puts recording wrappers over the factories, as the options say.
+void installFactoryHooks();
+
+// For the child after fork, whose log has none of the stacks.
+void forgetOrigins();
+
+} // namespace devsan::runtime

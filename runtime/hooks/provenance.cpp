@@ -1,0 +1,368 @@
+#include "runtime/hooks/provenance.h"
+
+#include "runtime/hooks/device_keys.h"
+#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/hooks/options.h"
+#include "runtime/hooks/recorder.h"
+
+#include <ATen/record_function.h>
+#include <algorithm>
+#include <c10/core/GradMode.h>
+#include <string_view>
+#include <vector>
+
+namespace devsan::runtime {
+namespace {
+
+using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+// Gathered tensors, waiting to be combined.
+struct Gather {
+  StackId stack = 0;
+  std::uint32_t id = 0;
+  std::size_t outputs = 0;
+  std::vector<bool> consumed; // by elementwise operators, which take them one by one
+};
+
+// A storage that is followed: host data that came from a device, or output `output` of a gather.
+struct Followed {
+  c10::StorageImpl *key; // kept from reuse by `storage`
+  WeakStorage storage;
+  DeviceId source;
+  StackId stack = 0;
+  std::uint32_t gather = 0; // Gather::id, 0 for host data
+  std::size_t output = 0;
+};
+
+constexpr std::size_t kMaxFollowed = 256;
+constexpr std::size_t kMaxGathers = 16;
+constexpr unsigned kMaxOperators = 256;
+
+class Follower {
+public:
+  void followHostData(const at::Tensor &tensor, DeviceId source, StackId stack);
+  void followGather(const std::vector<at::Tensor> &outputs, StackId stack);
+  const Followed *find(const at::Tensor &tensor, bool gathered) const;
+
+  std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction &function);
+  void onEnd(const at::RecordFunction &function, at::ObserverContext *context);
+
+private:
+  struct Context : at::ObserverContext {
+    std::vector<Followed> inputs;
+  };
+
+  void add(const at::Tensor &tensor, const Followed &like);
+  void watch();
+  void stopWatching();
+  void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered, std::size_t tensors,
+               bool list_input);
+  Gather *gather(std::uint32_t id);
+
+  std::vector<Followed> followed_;
+  std::vector<Gather> gathers_;
+  std::uint32_t next_gather_ = 1;
+  unsigned operators_left_ = 0;
+  at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
+};
+
+// Leaked with its thread's storage slot: it is reached from operators that run while the thread is torn down.
+Follower &follower() {
+  thread_local auto *instance = new Follower;
+  return *instance;
+}
+
+// True on threads that follow anything.
+thread_local bool watching = false;
+
+// Operators that take a list, or a whole gathered tensor, and make one value of all ranks' parts.
+bool isCombining(std::string_view op) {
+  static constexpr std::string_view kNames[] = {
+      "aten::cat",  "aten::concat", "aten::concatenate", "aten::stack", "aten::hstack", "aten::vstack",
+      "aten::sum",  "aten::mean",   "aten::max",         "aten::min",   "aten::amax",   "aten::amin",
+      "aten::prod", "aten::norm",   "aten::logsumexp",   "aten::var",   "aten::std",    "aten::linalg_vector_norm",
+      "aten::mm",   "aten::matmul", "aten::mse_loss"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+bool isElementwise(std::string_view op) {
+  static constexpr std::string_view kNames[] = {"aten::add",  "aten::add_",    "aten::sub",     "aten::sub_",
+                                                "aten::mul",  "aten::mul_",    "aten::maximum", "aten::minimum",
+                                                "aten::addcmul"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+template <typename Visit> void forEachTensor(const c10::IValue &value, Visit visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined())
+      visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor &tensor : value.toTensorVector())
+      if (tensor.defined())
+        visit(tensor);
+  } else if (value.isList()) {
+    for (const c10::IValue &element : value.toListRef())
+      forEachTensor(element, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue &element : value.toTupleRef().elements())
+      forEachTensor(element, visit);
+  }
+}
+
+void Follower::watch() {
+  operators_left_ = kMaxOperators;
+  watching = true;
+  if (handle_ != at::INVALID_CALLBACK_HANDLE)
+    return;
+  handle_ = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(
+          [](const at::RecordFunction &function) -> std::unique_ptr<at::ObserverContext> {
+            // Autograd threads inherit the callback, not what is followed.
+            if (!watching || InsideRuntime::active())
+              return nullptr;
+            InsideRuntime inside;
+            try {
+              return follower().onStart(function);
+            } catch (...) {
+              return nullptr;
+            }
+          },
+          [](const at::RecordFunction &function, at::ObserverContext *context) {
+            if (!context || !watching)
+              return;
+            InsideRuntime inside;
+            try {
+              follower().onEnd(function, context);
+            } catch (...) {
+            }
+          })
+          .needsInputs(true)
+          .needsOutputs(true)
+          .scopes({at::RecordScope::FUNCTION}));
+}
+
+void Follower::stopWatching() {
+  at::removeCallback(handle_);
+  handle_ = at::INVALID_CALLBACK_HANDLE;
+  watching = false;
+  followed_.clear();
+  gathers_.clear();
+}
+
+const Followed *Follower::find(const at::Tensor &tensor, bool gathered) const {
+  if (!tensor.has_storage())
+    return nullptr;
+  auto *key = tensor.storage().unsafeGetStorageImpl();
+  for (auto entry = followed_.rbegin(); entry != followed_.rend(); ++entry)
+    if (entry->key == key && (entry->gather != 0) == gathered)
+      return &*entry;
+  return nullptr;
+}
+
+void Follower::add(const at::Tensor &tensor, const Followed &like) {
+  if (!tensor.has_storage())
+    return;
+  auto *key = tensor.storage().unsafeGetStorageImpl();
+  std::erase_if(followed_, [&](const Followed &entry) {
+    return entry.storage.use_count() == 0 || (entry.key == key && (entry.gather != 0) == (like.gather != 0));
+  });
+  if (followed_.size() == kMaxFollowed)
+    followed_.erase(followed_.begin());
+  Followed entry = like;
+  entry.key = key;
+  entry.storage = tensor.storage().getWeakStorageImpl();
+  followed_.push_back(std::move(entry));
+}
+
+void Follower::followHostData(const at::Tensor &tensor, DeviceId source, StackId stack) {
+  watch();
+  add(tensor, Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()), source, stack});
+}
+
+void Follower::followGather(const std::vector<at::Tensor> &outputs, StackId stack) {
+  watch();
+  if (gathers_.size() == kMaxGathers)
+    gathers_.erase(gathers_.begin());
+  Gather made{stack, next_gather_++, outputs.size(), std::vector<bool>(outputs.size())};
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    add(outputs[i], Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()),
+                             toDeviceId(outputs[i].device()), stack, made.id, i});
+  gathers_.push_back(std::move(made));
+}
+
+Gather *Follower::gather(std::uint32_t id) {
+  for (Gather &candidate : gathers_)
+    if (candidate.id == id)
+      return &candidate;
+  return nullptr;
+}
+
+// Reports a gather whose parts an operator combines while none of its inputs carries the graph.
+void Follower::consume(const at::RecordFunction &function, const std::vector<Followed> &gathered, std::size_t tensors,
+                       bool list_input) {
+  std::string_view op = function.name();
+  bool combining = isCombining(op);
+  if (!combining && !isElementwise(op))
+    return;
+  for (const Followed &input : gathered) {
+    Gather *made = gather(input.gather);
+    if (!made)
+      continue;
+    if (combining && !list_input && made->outputs > 1)
+      continue;
+    // A sum over the list takes its parts one after the other, and the own slice may still come.
+    if (!combining) {
+      made->consumed[input.output] = true;
+      if (made->outputs > 1 && std::find(made->consumed.begin(), made->consumed.end(), false) != made->consumed.end())
+        continue;
+      if (made->outputs == 1)
+        continue;
+    }
+    Event event;
+    event.kind = EventKind::kGatherCombined;
+    event.op = recorder().string(op);
+    event.from = event.to = input.source;
+    event.related = made->stack;
+    recorder().record(event);
+    std::uint32_t done = made->id;
+    std::erase_if(gathers_, [&](const Gather &candidate) { return candidate.id == done; });
+    std::erase_if(followed_, [&](const Followed &entry) { return entry.gather == done; });
+  }
+}
+
+std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction &function) {
+  if (operators_left_-- == 0 || followed_.empty()) {
+    stopWatching();
+    return nullptr;
+  }
+  std::vector<Followed> host, gathered;
+  std::size_t tensors = 0;
+  bool requires_grad = false, list_input = false;
+  for (const c10::IValue &argument : function.inputs()) {
+    list_input |= argument.isList();
+    forEachTensor(argument, [&](const at::Tensor &tensor) {
+      ++tensors;
+      requires_grad |= tensor.requires_grad();
+      if (const Followed *entry = find(tensor, false))
+        host.push_back(*entry);
+      if (const Followed *entry = find(tensor, true))
+        gathered.push_back(*entry);
+    });
+  }
+  if (host.empty() && gathered.empty())
+    return nullptr;
+  if (!gathered.empty() && !requires_grad && c10::GradMode::is_enabled())
+    consume(function, gathered, tensors, list_input);
+  auto context = std::make_unique<Context>();
+  if (!host.empty())
+    context->inputs.push_back(host.front());
+  // What is made of one part alone is that part still.
+  if (gathered.size() == 1 && tensors == 1 && gather(gathered.front().gather))
+    context->inputs.push_back(gathered.front());
+  return context;
+}
+
+void Follower::onEnd(const at::RecordFunction &function, at::ObserverContext *context) {
+  for (const Followed &input : static_cast<Context *>(context)->inputs)
+    for (const c10::IValue &output : function.outputs())
+      forEachTensor(output, [&](const at::Tensor &tensor) {
+        if (find(tensor, input.gather != 0))
+          return;
+        if (input.gather != 0 || tensor.device().is_cpu())
+          add(tensor, input);
+      });
+}
+
+class CollectiveHook : public c10::OperatorKernel {
+public:
+  explicit CollectiveHook(WrappedKernel wrapped, bool functional)
+      : kernel_(std::move(wrapped.kernel)), functional_(functional) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+    bool drops_grad = false;
+    std::vector<at::Tensor> outputs;
+    if (c10::GradMode::is_enabled() && !InsideRuntime::active()) {
+      InsideRuntime inside;
+      try {
+        const c10::IValue *arguments = stack->data() + (stack->size() - op.schema().arguments().size());
+        forEachTensor(arguments[functional_ ? 0 : 1],
+                      [&](const at::Tensor &tensor) { drops_grad |= tensor.requires_grad(); });
+        if (drops_grad && !functional_)
+          forEachTensor(arguments[0], [&](const at::Tensor &tensor) { outputs.push_back(tensor); });
+      } catch (...) {
+        drops_grad = false;
+      }
+    }
+    kernel_.callBoxed(op, keys, stack);
+    if (!drops_grad)
+      return;
+    InsideRuntime inside;
+    try {
+      if (functional_)
+        forEachTensor(stack->back(), [&](const at::Tensor &tensor) { outputs.push_back(tensor); });
+      follower().followGather(outputs, recorder().currentStack());
+    } catch (...) {
+    }
+  }
+
+private:
+  c10::SafeKernelFunction kernel_;
+  bool functional_;
+};
+
+struct Collective {
+  const char *name_space;
+  const char *name;
+  bool functional; // returns its result instead of taking it as first argument
+};
+
+constexpr Collective kCollectives[] = {
+    {"c10d", "c10d::allgather_", false},
+    {"c10d", "c10d::_allgather_base_", false},
+    {"c10d", "c10d::allgather_coalesced_", false},
+    {"c10d", "c10d::allgather_into_tensor_coalesced_", false},
+    {"c10d", "c10d::gather_", false},
+    {"_c10d_functional", "_c10d_functional::all_gather_into_tensor", true},
+};
+
+} // namespace
+
+void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack) {
+  if (!options().provenance)
+    return;
+  if (!effect.from.is_cpu() && effect.to.is_cpu()) {
+    follower().followHostData(to, toDeviceId(effect.from), stack);
+    return;
+  }
+  if (!watching || !effect.from.is_cpu())
+    return;
+  const Followed *entry = follower().find(from, false);
+  if (!entry)
+    return;
+  Event event;
+  event.kind = EventKind::kRoundTrip;
+  event.op = recorder().string("aten::copy_");
+  event.flags = effect.flags | (effect.blocks ? kBlocks : 0);
+  event.bytes = effect.bytes;
+  event.from = toDeviceId(effect.from);
+  event.to = toDeviceId(effect.to);
+  event.origin = entry->source;
+  event.stack = stack;
+  event.related = entry->stack;
+  recorder().record(event);
+}
+
+void installCollectiveHooks() {
+  if (!options().provenance || !recorder().recording())
+    return;
+  std::vector<c10::DispatchKey> keys(deviceKeys().begin(), deviceKeys().end());
+  keys.push_back(c10::DispatchKey::CPU);
+  for (c10::DispatchKey key : keys)
+    for (const Collective &collective : kCollectives)
+      if (auto wrapped = findKernel(collective.name, "", key)) {
+        auto *registrar = new KernelRegistrar(collective.name_space, key);
+        registrar->wrap(*wrapped, std::make_unique<CollectiveHook>(*wrapped, collective.functional));
+      }
+}
+
+} // namespace devsan::runtime

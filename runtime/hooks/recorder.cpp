@@ -1,0 +1,118 @@
+#include "runtime/hooks/recorder.h"
+
+#include "runtime/hooks/autograd_state.h"
+#include "runtime/hooks/modules.h"
+#include "runtime/hooks/options.h"
+#include "runtime/hooks/python_frames.h"
+#include "runtime/hooks/scopes.h"
+#include "runtime/hooks/stacks.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+thread_local int inside_runtime = 0;
+thread_local std::uint32_t thread_id = 0;
+std::atomic<std::uint32_t> current_step{0};
+
+} // namespace
+
+std::uint64_t monotonicTime() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
+}
+
+InsideRuntime::InsideRuntime() { ++inside_runtime; }
+InsideRuntime::~InsideRuntime() { --inside_runtime; }
+bool InsideRuntime::active() { return inside_runtime != 0; }
+
+Recorder &recorder() {
+  // In static storage, because the log's segment table is large and most of it is never touched; never destroyed,
+  // because threads outlive static destructors.
+  alignas(Recorder) static char storage[sizeof(Recorder)];
+  static Recorder *instance = new (storage) Recorder;
+  return *instance;
+}
+
+void Recorder::start() {
+  if (const char *devices = std::getenv("DEVSAN_SIM_DEVICES"))
+    simulated_devices_ = std::uint32_t(std::strtoul(devices, nullptr, 10));
+  const char *directory = std::getenv("DEVSAN_LOG_DIR");
+  if (!directory || !*directory)
+    return;
+  std::string error;
+  if (!log_.open(directory, simulated_devices_, error)) {
+    std::fprintf(stderr, "devsan: cannot write the event log in %s (DEVSAN_LOG_DIR): %s\n", directory, error.c_str());
+    _exit(2);
+  }
+  writeNewModules(log_);
+  if (options().python_stacks)
+    findPython();
+  recording_ = true;
+}
+
+StackId Recorder::currentStack() {
+  FrameRecord frames[kMaxFrames];
+  std::size_t count = captureStack(interner_, frames);
+  bool is_new = false;
+  StackId id = interner_.stack({frames, count}, &is_new);
+  // An interpreter may have been loaded since.
+  if (is_new && writeNewModules(log_) && options().python_stacks)
+    findPython();
+  return id;
+}
+
+void Recorder::record(Event event) {
+  if (!recording_)
+    return;
+  event.time_ns = monotonicTime();
+  if (thread_id == 0)
+    thread_id = std::uint32_t(syscall(SYS_gettid));
+  event.thread = thread_id;
+  event.step = current_step.load(std::memory_order_relaxed);
+  event.flags |= scopeFlags();
+  if (inBackward()) {
+    event.flags |= kInBackward;
+    if (event.detail == 0)
+      event.detail = string(currentNodeName());
+  }
+  if (event.stack == 0)
+    event.stack = currentStack();
+  log_.append(event);
+}
+
+std::uint32_t Recorder::step() const { return current_step.load(std::memory_order_relaxed); }
+
+void Recorder::countStep() {
+  Event event;
+  event.kind = EventKind::kStep;
+  record(event);
+  current_step.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Recorder::writeModules() {
+  if (recording_)
+    writeNewModules(log_);
+}
+
+void Recorder::resetInChild() {
+  thread_id = 0;
+  log_.resetInChild();
+  interner_.resetInChild();
+  forgetWrittenModules();
+}
+
+void Recorder::finish() {
+  writeModules();
+  log_.end();
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,56 @@
+// The runtime's one place where events go: fills in what every event has (time, thread, stack, step, scopes), and owns
+// the log and the interner. Hooks call it from any thread. Where no log directory is set, nothing is recorded.
+#pragma once
+
+#include "runtime/event.h"
+#include "runtime/hooks/interner.h"
+#include "runtime/hooks/log_writer.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace devsan::runtime {
+
+std::uint64_t monotonicTime();
+
+// True while the runtime itself runs on this thread: what it calls in LibTorch is not the program's doing.
+class InsideRuntime {
+public:
+  InsideRuntime();
+  ~InsideRuntime();
+  InsideRuntime(const InsideRuntime &) = delete;
+  InsideRuntime &operator=(const InsideRuntime &) = delete;
+  static bool active();
+};
+
+class Recorder {
+public:
+  // Opens the log named by the environment; ends the process with one clear line where that fails.
+  void start();
+  bool recording() const { return recording_; }
+  bool simulated() const { return simulated_devices_ != 0; }
+
+  StringId string(std::string_view text) { return interner_.string(text); }
+  StackId currentStack();
+
+  // Takes the current stack where the event has none.
+  void record(Event event);
+
+  std::uint32_t step() const;
+  void countStep();
+
+  void writeModules();
+  void resetInChild();
+  void finish();
+
+private:
+  LogWriter log_;
+  Interner interner_{log_};
+  std::uint32_t simulated_devices_ = 0;
+  bool recording_ = false;
+};
+
+// Never destroyed.
+Recorder &recorder();
+
+} // namespace devsan::runtime

@@ -1,0 +1,44 @@
+// Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are in the process.
+#include "runtime/hooks/dispatcher_hooks.h"
+#include "runtime/hooks/mismatch.h"
+#include "runtime/hooks/options.h"
+#include "runtime/hooks/origins.h"
+#include "runtime/hooks/provenance.h"
+#include "runtime/hooks/recorder.h"
+
+#include <cstdlib>
+#include <exception>
+#include <cstdio>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+void afterForkInChild() {
+  recorder().resetInChild();
+  forgetOrigins();
+}
+
+__attribute__((constructor)) void start() {
+  const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");
+  readOptions(simulated && *simulated);
+  try {
+    recorder().start();
+    if (!recorder().recording())
+      return;
+    installDispatcherHooks();
+    installFactoryHooks();
+    installCollectiveHooks();
+    observeMismatches();
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
+    _exit(2);
+  }
+  pthread_atfork(nullptr, nullptr, afterForkInChild);
+}
+
+__attribute__((destructor)) void finish() { recorder().finish(); }
+
+} // namespace
+} // namespace devsan::runtime

@@ -1,0 +1,61 @@
+#include "runtime/offline/analysis.h"
+#include "runtime/detectors/detector.h"
+#include "runtime/offline/resolve.h"
+
+#include <algorithm>
+
+namespace devsan::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> logsIn(const fs::path &directory, std::vector<std::string> &notes) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".devsanlog")
+      paths.push_back(entry->path());
+  if (error)
+    notes.push_back("cannot read " + directory.string() + ": " + error.message());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+void describe(const ProcessLog &log, std::vector<std::string> &notes) {
+  notes.insert(notes.end(), log.damage.begin(), log.damage.end());
+  if (log.dropped)
+    notes.push_back("process " + std::to_string(log.header.pid) + ": " +
+                    std::to_string(log.dropped) +
+                    " events found no room in the log and are missing here");
+}
+
+} // namespace
+
+Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
+  Analysis analysis;
+  std::vector<ProcessLog> logs;
+  std::set<CodeAddress> addresses;
+  for (const fs::path &path : logsIn(log_directory, analysis.notes)) {
+    analysis.torch_was_loaded = true;
+    core::Result<ProcessLog> log = readLog(path);
+    if (!log) {
+      analysis.notes.push_back(log.error().message);
+      continue;
+    }
+    describe(*log, analysis.notes);
+    addresses.merge(Recording::addresses(*log));
+    logs.push_back(std::move(*log));
+  }
+  core::Result<SymbolTable> symbols = symbolize(symbolizer, addresses);
+  if (!symbols)
+    analysis.notes.push_back(symbols.error().message);
+  std::error_code error;
+  Recording recording{SourcePaths(fs::current_path(error))};
+  for (const ProcessLog &log : logs)
+    recording.add(log, symbols.value_or(SymbolTable()));
+  analysis.findings = detectAll(recording);
+  return analysis;
+}
+
+} // namespace devsan::runtime

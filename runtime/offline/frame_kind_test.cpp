@@ -1,0 +1,56 @@
+#include "runtime/offline/frame_kind.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+namespace {
+
+constexpr const char *kProgram = "/src/build/train";
+
+TEST(NativeFrameKind, TorchIsItsLibrariesAndItsInlinedHeaders) {
+  for (const char *module :
+       {"/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
+        "/opt/libtorch/lib/libc10.so",
+        "/venv/lib/python3.11/site-packages/torch/_C.cpython-311-x86_64-linux-gnu.so"})
+    EXPECT_EQ(nativeFrameKind(module, "f", ""), FrameKind::kTorch) << module;
+  EXPECT_EQ(
+      nativeFrameKind(kProgram, "at::Tensor::cuda", "/venv/torch/include/ATen/core/TensorBody.h"),
+      FrameKind::kTorch);
+  EXPECT_EQ(nativeFrameKind(kProgram, "at::Tensor::cuda", ""), FrameKind::kTorch);
+}
+
+TEST(NativeFrameKind, ProgramsAndLibrariesOnTopOfTorchAreTheUser) {
+  EXPECT_EQ(nativeFrameKind(kProgram, "main", "/src/train.cpp"), FrameKind::kUser);
+  EXPECT_EQ(nativeFrameKind(kProgram, "main", ""), FrameKind::kUser);
+  EXPECT_EQ(nativeFrameKind("/venv/lib/python3.11/site-packages/torch_scatter/_scatter_cpu.so",
+                            "scatter", ""),
+            FrameKind::kUser);
+  EXPECT_EQ(nativeFrameKind("/usr/local/lib/libtorchvision.so", "vision::nms", ""),
+            FrameKind::kUser);
+}
+
+TEST(NativeFrameKind, TheRestIsNot) {
+  EXPECT_EQ(nativeFrameKind("/lib/x86_64-linux-gnu/libc.so.6", "__libc_start_main", ""),
+            FrameKind::kSystem);
+  EXPECT_EQ(
+      nativeFrameKind(kProgram, "std::vector::push_back", "/usr/include/c++/12/bits/stl_vector.h"),
+      FrameKind::kSystem);
+  EXPECT_EQ(nativeFrameKind(kProgram, "_start", ""), FrameKind::kSystem);
+  EXPECT_EQ(nativeFrameKind("/usr/bin/python3.11", "PyEval", ""), FrameKind::kInterpreter);
+  EXPECT_EQ(nativeFrameKind("/x/lib/libdevsan_runtime.so", "f", ""), FrameKind::kDevSan);
+}
+
+TEST(PythonFrameKind, TellsTorchFromLibrariesOnTopOfIt) {
+  EXPECT_EQ(pythonFrameKind("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"),
+            FrameKind::kTorch);
+  EXPECT_EQ(pythonFrameKind("/venv/lib/python3.11/site-packages/torchmetrics/metric.py"),
+            FrameKind::kUser);
+  EXPECT_EQ(pythonFrameKind("/src/train.py"), FrameKind::kUser);
+  EXPECT_EQ(pythonFrameKind("<string>"), FrameKind::kUser);
+  EXPECT_EQ(pythonFrameKind("/usr/lib/python3.11/threading.py"), FrameKind::kSystem);
+  EXPECT_EQ(pythonFrameKind("<frozen runpy>"), FrameKind::kSystem);
+  EXPECT_EQ(pythonFrameKind("/x/build/python/sitecustomize.py"), FrameKind::kDevSan);
+}
+
+} // namespace
+} // namespace devsan::runtime

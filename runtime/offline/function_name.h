@@ -1,0 +1,21 @@
+// Takes demangled C++ names apart, as far as telling frames apart needs it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace devsan::runtime {
+
+// Without return type, template arguments and parameters: "at::Tensor
+// ns::A<int>::f<float>(at::Tensor const&) const" is "ns::A::f". Names of interpreted functions come
+// back as they are.
+std::string qualifiedName(std::string_view demangled);
+
+// The scope of a qualified name, without its last component; empty for a free function. Works for
+// C++ ("ns::A" of "ns::A::f") and Python ("A" of "A.f").
+std::string scopeOf(std::string_view qualified);
+
+// "f" of "ns::A::f" or "A.f".
+std::string_view lastComponent(std::string_view qualified);
+
+} // namespace devsan::runtime

@@ -1,0 +1,48 @@
+// Reads the event log of one process (see runtime/log_format.h). A log may end anywhere, hold
+// records that were never finished, or be damaged: what can be read is read, and the rest is named
+// with file and offset. Nothing in a log is trusted: sizes are bounds-checked, ids are keys and
+// never indices.
+#pragma once
+
+#include "core/result.h"
+#include "runtime/log_format.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace devsan::runtime {
+
+struct Module {
+  std::uint64_t base = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string path;
+};
+
+struct ProcessLog {
+  std::string source; // the file, for messages
+  FileHeader header;
+  std::unordered_map<StringId, std::string> strings;
+  std::unordered_map<StackId, std::vector<FrameRecord>> stacks;
+  std::vector<Module>
+      modules; // in the order of loading: a later one may lie where an earlier one was unloaded
+  std::vector<Event> events;
+  std::uint64_t dropped = 0;       // events that found no room
+  std::uint64_t unfinished = 0;    // records whose writer died
+  bool ended = false;              // the process left through exit
+  std::vector<std::string> damage; // one sentence each, at most a few
+
+  // Empty where there is no such id.
+  const std::string &string(StringId id) const;
+  std::span<const FrameRecord> stack(StackId id) const;
+};
+
+// Fails only where the file as a whole is no log of this version.
+core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source);
+core::Result<ProcessLog> readLog(const std::filesystem::path &path);
+
+} // namespace devsan::runtime

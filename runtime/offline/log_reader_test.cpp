@@ -1,0 +1,183 @@
+#include "runtime/offline/log_reader.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+using testing::LogBuilder;
+
+template <typename T> std::vector<std::byte> bytesOf(const T &value, std::size_t extra = 0) {
+  std::vector<std::byte> bytes(sizeof value + extra);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+LogBuilder smallLog() {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kCopy;
+  event.op = log.string("aten::copy_");
+  event.stack =
+      log.stack({testing::op("copy_"), testing::user("main", 3), testing::python("f", 7)});
+  log.add(event, 2);
+  log.record(RecordKind::kEnd, {});
+  return log;
+}
+
+ProcessLog parsed(const std::vector<std::byte> &bytes) {
+  auto log = parseLog(bytes, "a.devsanlog");
+  EXPECT_TRUE(log) << log.error().message;
+  return log.value_or(ProcessLog());
+}
+
+TEST(LogReader, ReadsWhatWasWritten) {
+  const ProcessLog log = parsed(smallLog().bytes());
+  EXPECT_EQ(log.header.pid, 42u);
+  ASSERT_EQ(log.events.size(), 2u);
+  EXPECT_EQ(log.string(log.events[0].op), "aten::copy_");
+  ASSERT_EQ(log.stack(log.events[0].stack).size(), 3u);
+  EXPECT_EQ(log.string(log.stack(log.events[0].stack)[2].function), "f");
+  EXPECT_EQ(log.modules.size(), 2u);
+  EXPECT_TRUE(log.ended);
+  EXPECT_TRUE(log.damage.empty());
+}
+
+TEST(LogReader, UnknownIdsAreEmpty) {
+  const ProcessLog log = parsed(smallLog().bytes());
+  EXPECT_EQ(log.string(0), "");
+  EXPECT_EQ(log.string(4000000000u), "");
+  EXPECT_TRUE(log.stack(0).empty());
+  EXPECT_TRUE(log.stack(4000000000u).empty());
+}
+
+// The allocation is exact, so that AddressSanitizer sees a read beyond the end.
+TEST(LogReader, SurvivesTruncationAtEveryByte) {
+  const std::vector<std::byte> whole = smallLog().bytes();
+  const ProcessLog complete = parsed(whole);
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const std::vector<std::byte> part(whole.begin(),
+                                      whole.begin() + static_cast<std::ptrdiff_t>(size));
+    auto log = parseLog(part, "a.devsanlog");
+    ASSERT_EQ(log.has_value(), size >= sizeof(FileHeader)) << size;
+    if (!log) {
+      EXPECT_NE(log.error().message.find("a.devsanlog at offset 0"), std::string::npos);
+      continue;
+    }
+    EXPECT_LE(log->events.size(), complete.events.size());
+    EXPECT_LE(log->strings.size(), complete.strings.size());
+    for (const std::string &sentence : log->damage)
+      EXPECT_NE(sentence.find("a.devsanlog at offset "), std::string::npos);
+  }
+}
+
+TEST(LogReader, SurvivesEveryByteOverwritten) {
+  const std::vector<std::byte> whole = smallLog().bytes();
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    for (std::byte value :
+         {std::byte{0}, std::byte{0xff}, std::byte{0x80}, whole[i] ^ std::byte{1}}) {
+      std::vector<std::byte> damaged = whole;
+      damaged[i] = value;
+      auto log = parseLog(damaged, "a.devsanlog");
+      if (log)
+        Recording::addresses(*log);
+      else
+        EXPECT_LT(i, sizeof(FileHeader));
+    }
+}
+
+TEST(LogReader, SkipsARecordThatWasNeverFinished) {
+  LogBuilder log;
+  Event event;
+  log.record(RecordKind::kEvent, bytesOf(event), /*finished=*/false);
+  log.add(event);
+  const ProcessLog result = parsed(log.bytes());
+  EXPECT_EQ(result.events.size(), 1u);
+  EXPECT_EQ(result.unfinished, 1u);
+  EXPECT_TRUE(result.damage.empty());
+}
+
+TEST(LogReader, FindsTheNextRecordAfterRoomThatWasNeverWritten) {
+  LogBuilder log;
+  std::vector<std::byte> bytes = log.bytes();
+  bytes.resize(bytes.size() + 80);
+  LogBuilder tail;
+  tail.add(Event());
+  const std::vector<std::byte> rest = tail.bytes();
+  bytes.insert(bytes.end(), rest.begin() + sizeof(FileHeader), rest.end());
+  bytes.resize(bytes.size() + 4096); // the rest of the segment
+  const ProcessLog result = parsed(bytes);
+  EXPECT_EQ(result.events.size(), 1u);
+  EXPECT_TRUE(result.damage.empty());
+}
+
+TEST(LogReader, NamesFileAndOffsetOfDamage) {
+  LogBuilder log;
+  log.record(RecordKind::kString, bytesOf(StringRecord{1, 0xffffffff}));
+  log.record(RecordKind::kStack, bytesOf(StackRecord{1, 0xffffffff}));
+  log.record(RecordKind::kModule, bytesOf(ModuleRecord{0, 0, 1, 0xffffffff, 0}));
+  log.record(static_cast<RecordKind>(77), {});
+  log.record(RecordKind::kEvent, bytesOf(std::uint64_t{0}));
+  log.add(Event());
+  const ProcessLog result = parsed(log.bytes());
+  EXPECT_EQ(result.events.size(), 1u);
+  ASSERT_EQ(result.damage.size(), 5u); // four, and how many more
+  EXPECT_EQ(result.damage[0], "a.devsanlog at offset 40: malformed record of kind 2");
+  EXPECT_EQ(result.damage[4], "a.devsanlog: 1 more damaged places");
+}
+
+TEST(LogReader, RejectsHostileSizes) {
+  for (std::uint32_t size : {1u, 4u, 12u, 0xfffffff8u, 0xffffffffu}) {
+    LogBuilder log;
+    std::vector<std::byte> bytes = log.bytes();
+    RecordHeader header;
+    header.kind = static_cast<std::uint16_t>(RecordKind::kEvent);
+    header.size = size;
+    const std::vector<std::byte> record = bytesOf(header, 8);
+    bytes.insert(bytes.end(), record.begin(), record.end());
+    const ProcessLog result = parsed(bytes);
+    EXPECT_TRUE(result.events.empty());
+    ASSERT_FALSE(result.damage.empty()) << size;
+    EXPECT_NE(result.damage[0].find("at offset 40"), std::string::npos);
+  }
+}
+
+TEST(LogReader, CountsDroppedEvents) {
+  LogBuilder log;
+  log.record(RecordKind::kDropped, bytesOf(std::uint64_t{5}));
+  log.record(RecordKind::kDropped, bytesOf(std::uint64_t{2}));
+  EXPECT_EQ(parsed(log.bytes()).dropped, 7u);
+}
+
+TEST(LogReader, RejectsOtherFilesAndVersions) {
+  LogBuilder log;
+  log.header.magic = 1;
+  EXPECT_EQ(parseLog(log.bytes(), "x").error().message, "x at offset 0: this is no event log");
+  log.header = FileHeader();
+  log.header.version = 9;
+  EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
+            "x at offset 8: event log of version 9, this devsan reads version 1");
+}
+
+TEST(LogReader, NamesAFileThatIsNotThere) {
+  EXPECT_EQ(readLog("/no/such.devsanlog").error().message,
+            "cannot read /no/such.devsanlog: No such file or directory");
+}
+
+TEST(LogReader, ReadsAFile) {
+  const std::string path = ::testing::TempDir() + "devsan-log-" + std::to_string(getpid());
+  const std::vector<std::byte> bytes = smallLog().bytes();
+  std::ofstream(path).write(reinterpret_cast<const char *>(bytes.data()),
+                            static_cast<std::streamsize>(bytes.size()));
+  auto log = readLog(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->events.size(), 2u);
+}
+
+} // namespace
+} // namespace devsan::runtime

@@ -1,0 +1,40 @@
+#include "runtime/offline/names.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+namespace {
+
+TEST(Names, Devices) {
+  EXPECT_EQ(deviceName({0, -1}), "cpu");
+  EXPECT_EQ(deviceName({0, 0}), "cpu");
+  EXPECT_EQ(deviceName({1, 1}), "cuda:1");
+  EXPECT_EQ(deviceName({1, -1}), "cuda");
+  EXPECT_EQ(deviceName({13, 0}), "mps:0");
+  EXPECT_EQ(deviceName({12, 3}), "xpu:3");
+  EXPECT_EQ(deviceName({-7, 0}), "device type 249:0");
+}
+
+TEST(Names, Quantities) {
+  EXPECT_EQ(bytesText(4), "4 B");
+  EXPECT_EQ(bytesText(1500000), "1.5 MB");
+  EXPECT_EQ(durationText(640), "640 ns");
+  EXPECT_EQ(durationText(1200000), "1.2 ms");
+  EXPECT_EQ(timesText(1), "once");
+  EXPECT_EQ(timesText(100), "100 times");
+}
+
+TEST(Names, Operators) {
+  EXPECT_EQ(operatorName("to_device"), "aten::to");
+  EXPECT_EQ(operatorName("to_dtype_layout"), "aten::to");
+  EXPECT_EQ(operatorName("_to_copy"), "aten::_to_copy");
+  EXPECT_EQ(operatorName("copy_"), "aten::copy_");
+  EXPECT_EQ(operatorName("add_Tensor"), "aten::add");
+  EXPECT_EQ(operatorName("add__Tensor"), "aten::add_");
+  EXPECT_EQ(operatorName("where_self"), "aten::where");
+  EXPECT_EQ(operatorName("index_put_"), "aten::index_put_");
+  EXPECT_EQ(operatorName("item"), "aten::item");
+}
+
+} // namespace
+} // namespace devsan::runtime

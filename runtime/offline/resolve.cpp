@@ -1,0 +1,150 @@
+#include "runtime/offline/resolve.h"
+#include "runtime/offline/function_name.h"
+#include "runtime/offline/intent.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace devsan::runtime {
+namespace {
+
+const Module *moduleAt(const ProcessLog &log, std::uint64_t pc) {
+  // From the back: a module that was loaded later may lie where an earlier one was unloaded.
+  for (auto module = log.modules.rbegin(); module != log.modules.rend(); ++module)
+    if (pc >= module->begin && pc < module->end)
+      return &*module;
+  return nullptr;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
+                  const SymbolTable &symbols) {
+  const Module *module = moduleAt(log, pc);
+  if (!module)
+    return; // code that was generated at run time has no name
+  const CodeAddress address{module->path, pc - module->base};
+  auto found = symbols.find(address);
+  if (found == symbols.end()) {
+    ResolvedFrame frame;
+    frame.frame.module = module->path;
+    frame.frame.location.function = hexadecimal(address.offset);
+    frame.kind = nativeFrameKind(module->path, "", "");
+    stack.frames.push_back(std::move(frame));
+    return;
+  }
+  for (const SymbolFrame &symbol : found->second) {
+    ResolvedFrame frame;
+    frame.frame.module = module->path;
+    frame.frame.location = {symbol.file, symbol.line, symbol.column, symbol.function};
+    frame.qualified = qualifiedName(symbol.function);
+    frame.kind = nativeFrameKind(module->path, frame.qualified, symbol.file);
+    stack.frames.push_back(std::move(frame));
+  }
+}
+
+// Which of the user's functions made the odd operand of a refused call, and did it return before?
+// The two stacks share their outer part, the calls that were live both times.
+bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
+  if (!made.innermost_user || !used.innermost_user)
+    return false;
+  const std::string &maker = made.frames[*made.innermost_user].qualified;
+  return std::ranges::none_of(used.frames, [&](const ResolvedFrame &frame) {
+    return frame.kind == FrameKind::kUser && frame.qualified == maker;
+  });
+}
+
+} // namespace
+
+core::Location ResolvedStack::location() const {
+  if (innermost_user) {
+    core::Location place = frames[*innermost_user].frame.location;
+    if (place.file.empty()) // no debug information: at least the binary
+      place.file = frames[*innermost_user].frame.module;
+    return place;
+  }
+  return {"", 0, 0, op};
+}
+
+std::vector<core::Frame> ResolvedStack::shown() const {
+  std::vector<core::Frame> result;
+  for (const ResolvedFrame &frame : frames)
+    if (frame.kind == FrameKind::kUser || frame.kind == FrameKind::kTorch)
+      result.push_back(frame.frame);
+  return result;
+}
+
+std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
+  std::set<StackId> stacks;
+  for (const Event &event : log.events) {
+    stacks.insert(event.stack);
+    stacks.insert(event.related);
+  }
+  std::set<CodeAddress> result;
+  for (StackId stack : stacks)
+    for (const FrameRecord &frame : log.stack(stack)) {
+      if (frame.file)
+        continue;
+      const Module *module = moduleAt(log, frame.pc);
+      if (module && !moduleIsOpaque(module->path))
+        result.insert({module->path, frame.pc - module->base});
+    }
+  return result;
+}
+
+const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
+                                        const SymbolTable &symbols) {
+  auto [entry, added] = stacks_of_process_.try_emplace(id, nullptr);
+  if (!added)
+    return entry->second;
+  ResolvedStack &stack = stacks_.emplace_back();
+  for (const FrameRecord &record : log.stack(id)) {
+    if (!record.file) {
+      appendNative(stack, log, record.pc, symbols);
+      continue;
+    }
+    ResolvedFrame frame;
+    frame.interpreted = true;
+    frame.frame.location = {log.string(record.file), record.line, 0, log.string(record.function)};
+    frame.qualified = frame.frame.location.function;
+    frame.kind = pythonFrameKind(frame.frame.location.file);
+    stack.frames.push_back(std::move(frame));
+  }
+  for (std::size_t i = 0; i < stack.frames.size(); ++i) {
+    ResolvedFrame &frame = stack.frames[i];
+    frame.frame.user = frame.kind == FrameKind::kUser;
+    if (frame.frame.user && !stack.innermost_user)
+      stack.innermost_user = i;
+  }
+  readIntent(stack); // before the paths change: it knows torch's files by their places
+  for (ResolvedFrame &frame : stack.frames)
+    frame.frame.location.file = paths_.shown(frame.frame.location.file);
+  return entry->second = &stack;
+}
+
+void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
+  stacks_of_process_.clear();
+  for (const Event &event : log.events) {
+    ResolvedEvent resolved;
+    resolved.event = event;
+    resolved.op = log.string(event.op);
+    resolved.operand = log.string(event.operand);
+    resolved.detail = log.string(event.detail);
+    resolved.stack = resolve(log, event.stack, symbols);
+    resolved.related = event.related ? resolve(log, event.related, symbols) : nullptr;
+    resolved.process = processes_;
+    if (log.header.rank >= 0)
+      resolved.rank = log.header.rank;
+    if (event.kind == EventKind::kMismatch && resolved.related &&
+        makerHasReturned(*resolved.related, *resolved.stack))
+      resolved.event.flags |= kSourceOutlivesCall;
+    events_.push_back(std::move(resolved));
+  }
+  ++processes_;
+}
+
+} // namespace devsan::runtime

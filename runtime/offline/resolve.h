@@ -1,0 +1,86 @@
+// A Recording is what the program did, in terms that detectors reason in: events whose stacks have
+// names, whose frames are told apart, and whose intent is known. It is built from event logs after
+// the run, in one thread.
+#pragma once
+
+#include "core/finding.h"
+#include "runtime/offline/frame_kind.h"
+#include "runtime/offline/log_reader.h"
+#include "runtime/offline/source_paths.h"
+#include "runtime/offline/symbols.h"
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devsan::runtime {
+
+// Who asked for a copy or a wait.
+enum class Intent {
+  kImplicit,   // LibTorch did it on the program's behalf
+  kExplicit,   // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
+  kModuleMove, // so, for all tensors of a module at once
+};
+
+struct ResolvedFrame {
+  core::Frame frame; // `location.function` as people read it
+  FrameKind kind = FrameKind::kUser;
+  bool interpreted = false;
+  std::string qualified; // see qualifiedName()
+};
+
+struct ResolvedStack {
+  std::vector<ResolvedFrame> frames; // innermost first
+  std::optional<std::size_t> innermost_user;
+  std::string op; // the operator that the user's code called, "aten::to"; empty where none
+  Intent intent = Intent::kImplicit;
+  bool without_index = false; // the call names no device index: `.cuda()`
+  bool reads_scalar =
+      false; // the user's call, or an operator in it, reads one value: `.item()`, `if (tensor)`
+
+  // The user's line, or the operator where the stack holds no frame of the user's (on autograd's
+  // threads).
+  core::Location location() const;
+  // What reports show: without the interpreter's and the system's frames.
+  std::vector<core::Frame> shown() const;
+};
+
+struct ResolvedEvent {
+  Event event;
+  std::string op; // as the dispatcher names it
+  std::string operand;
+  std::string detail;
+  const ResolvedStack *stack = nullptr;   // never null
+  const ResolvedStack *related = nullptr; // null where there is none
+  std::optional<int> rank;
+  std::uint32_t process = 0; // index of the log
+
+  bool has(EventFlags flag) const { return event.flags & flag; }
+  // The user's operator where the stack tells it, else the dispatcher's.
+  const std::string &calledOp() const { return stack->op.empty() ? op : stack->op; }
+};
+
+class Recording {
+public:
+  explicit Recording(SourcePaths paths) : paths_(std::move(paths)) {}
+
+  // The addresses whose names are needed to resolve the events of `log`.
+  static std::set<CodeAddress> addresses(const ProcessLog &log);
+
+  void add(const ProcessLog &log, const SymbolTable &symbols);
+
+  const std::vector<ResolvedEvent> &events() const { return events_; }
+
+private:
+  const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols);
+
+  SourcePaths paths_;
+  std::uint32_t processes_ = 0;
+  std::vector<ResolvedEvent> events_;
+  std::deque<ResolvedStack> stacks_; // addresses of elements stay
+  std::unordered_map<StackId, const ResolvedStack *> stacks_of_process_;
+};
+
+} // namespace devsan::runtime

@@ -1,0 +1,161 @@
+#include "runtime/offline/testing/log_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+namespace {
+
+using namespace testing;
+
+const ResolvedStack &stackOf(const Recording &recording) {
+  return *recording.events().front().stack;
+}
+
+Recording recordingOf(std::initializer_list<TestFrame> frames) {
+  LogBuilder log;
+  Event event;
+  event.stack = log.stack(frames);
+  return replay(log.add(event));
+}
+
+TestFrame torchPython(const char *function, const char *file) {
+  return python(function, 1, std::string("/venv/lib/python3.11/site-packages/torch/") + file);
+}
+
+TEST(Location, IsTheInnermostFrameOutsideTorch) {
+  const Recording recording =
+      recordingOf({op("copy_"), op("to_device"), user("helper(at::Tensor)", 7), user("main", 20)});
+  const core::Location place = stackOf(recording).location();
+  EXPECT_EQ(place.file, "/src/train.cpp");
+  EXPECT_EQ(place.line, 7u);
+  EXPECT_EQ(place.function, "helper(at::Tensor)");
+}
+
+TEST(Location, IsALibraryOnTopOfTorchInPython) {
+  const Recording recording =
+      recordingOf({op("item"), torchPython("Tensor.norm", "_tensor.py"),
+                   python("_safe_divide", 57,
+                          "/venv/lib/python3.11/site-packages/torchmetrics/utilities/compute.py"),
+                   python("train", 9)});
+  EXPECT_EQ(stackOf(recording).location().line, 57u);
+  EXPECT_EQ(stackOf(recording).shown().size(), 4u);
+}
+
+TEST(Location, IsTheOperatorWhereTheUserIsNotOnTheStack) {
+  const Recording recording =
+      recordingOf({op("copy_"), op("mul_Tensor"), torch("torch::autograd::Engine::thread_main()")});
+  EXPECT_EQ(stackOf(recording).location().file, "");
+  EXPECT_EQ(stackOf(recording).location().function, "aten::mul");
+}
+
+TEST(Location, IsTheBinaryWithoutDebugInformation) {
+  const Recording recording = recordingOf({op("item"), user("step()", 0, "")});
+  EXPECT_EQ(stackOf(recording).location().file, "/src/train");
+}
+
+TEST(Intent, IsExplicitForMovesAndReads) {
+  for (const char *name :
+       {"to_device", "to_dtype_layout", "to_other", "cpu", "cuda", "copy_", "item"})
+    EXPECT_EQ(stackOf(recordingOf({op("_to_copy"), op(name), user("main", 1)})).intent,
+              Intent::kExplicit)
+        << name;
+}
+
+TEST(Intent, IsImplicitInsideAnotherOperator) {
+  const Recording recording =
+      recordingOf({op("copy_"), op("to_device"), op("where_self"), user("main", 1)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kImplicit);
+  EXPECT_EQ(stackOf(recording).op, "aten::where");
+}
+
+TEST(Intent, IsImplicitInsideAnotherFunctionOfTorch) {
+  const Recording recording =
+      recordingOf({op("to_dtype_layout"),
+                   {"/src/train", "torch::detail::TensorDataContainer::convert_to_tensor()",
+                    "/venv/torch/include/torch/detail/TensorDataContainer.h", 3},
+                   user("main", 1)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kImplicit);
+}
+
+TEST(Intent, IsReadThroughInlinedMethods) {
+  const Recording recording = recordingOf(
+      {op("to_dtype_layout"),
+       {"/src/train", "at::Tensor::cuda() const", "/venv/torch/include/ATen/core/TensorBody.h", 3},
+       user("main", 1)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kExplicit);
+  EXPECT_TRUE(stackOf(recording).without_index);
+}
+
+TEST(Intent, KnowsThatAModuleIsMoved) {
+  EXPECT_EQ(
+      stackOf(
+          recordingOf(
+              {op("to_dtype_layout"),
+               torch("void torch::nn::Module::to_impl<c10::Device&, bool&>(c10::Device&, bool&)"),
+               torch("torch::nn::Module::to(c10::Device, bool)"), user("main", 1)}))
+          .intent,
+      Intent::kModuleMove);
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_dtype_layout"),
+                           torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
+                           torchPython("Module.to.<locals>.convert", "nn/modules/module.py"),
+                           torchPython("Module._apply", "nn/modules/module.py"),
+                           torchPython("Module.to", "nn/modules/module.py"), python("main", 3)}))
+          .intent,
+      Intent::kModuleMove);
+}
+
+TEST(Intent, TellsPythonsBindingsApart) {
+  auto through = [](const char *binding, const char *name) {
+    return stackOf(recordingOf({op(name),
+                                torch(std::string("torch::autograd::THPVariable_") + binding +
+                                      "(_object*, _object*)"),
+                                python("main", 3)}))
+        .intent;
+  };
+  EXPECT_EQ(through("item", "item"), Intent::kExplicit);
+  EXPECT_EQ(through("float_scalar", "item"), Intent::kExplicit);
+  EXPECT_EQ(through("to", "to_dtype_layout"), Intent::kExplicit);
+  EXPECT_EQ(through("bool_scalar", "is_nonzero"), Intent::kImplicit); // `if tensor:`
+  EXPECT_EQ(through("setitem", "copy_"), Intent::kImplicit);
+  EXPECT_EQ(through("tensor", "to_device"), Intent::kImplicit);
+}
+
+TEST(Intent, IsExplicitWherePythonPrints) {
+  EXPECT_EQ(stackOf(recordingOf({op("item"),
+                                 torch("torch::autograd::THPVariable_item(_object*, _object*)"),
+                                 torchPython("_Formatter.__init__", "_tensor_str.py"),
+                                 torchPython("Tensor.__repr__", "_tensor.py"), python("main", 3)}))
+                .intent,
+            Intent::kExplicit);
+}
+
+TEST(Intent, IsExplicitForSynchronize) {
+  EXPECT_EQ(stackOf(recordingOf({torch("torch::cuda::synchronize(long)"), user("main", 1)})).intent,
+            Intent::kExplicit);
+  EXPECT_EQ(stackOf(recordingOf({torch("c10::something()"), user("main", 1)})).intent,
+            Intent::kImplicit);
+}
+
+TEST(Resolve, DanglingIdsGiveEmptyStacks) {
+  LogBuilder log;
+  Event event;
+  event.stack = 77;
+  event.related = 78;
+  event.op = 79;
+  const Recording recording = replay(log.add(event));
+  EXPECT_TRUE(stackOf(recording).frames.empty());
+  EXPECT_EQ(recording.events().front().op, "");
+}
+
+TEST(Resolve, AddressesAreAskedOnceAndNotForTheInterpreter) {
+  LogBuilder log;
+  Event event;
+  event.stack = log.stack({op("item"), {"/usr/bin/python3.11", "PyEval", "", 0}, user("main", 1)});
+  log.add(event, 3);
+  const ProcessLog parsed = parseLog(log.bytes(), "x").value();
+  EXPECT_EQ(Recording::addresses(parsed).size(), 2u);
+}
+
+} // namespace
+} // namespace devsan::runtime

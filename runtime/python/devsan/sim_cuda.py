@@ -1,0 +1,99 @@
+"""Gives Python programs the simulated CUDA devices of libdevsan_sim.so.
+
+A CPU build of PyTorch has the Python half of `torch.cuda` and lacks the C functions below it. install() provides them,
+at the one moment that works: `torch.cuda` binds some of them, and derives classes from others, while it is imported,
+which is while `import torch` runs. So an import hook acts when `torch._C` is about to be loaded (the library must be in
+the process before LibTorch asks for CUDA), and again when `torch.cuda` is (then `torch._C` can be filled).
+
+install() is called before the program imports torch, by devsan's sitecustomize.
+"""
+
+import ctypes
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+_LIBRARY = "libdevsan_sim.so"
+_finder = None
+
+
+def library_path():
+    """The simulator among the libraries that `devsan run` names, or None."""
+    for path in os.environ.get("DEVSAN_LIBS", "").split(os.pathsep):
+        if os.path.basename(path) == _LIBRARY:
+            return path
+    return None
+
+
+def install():
+    """Makes this process's `torch.cuda` simulated. Does nothing without DEVSAN_SIM_DEVICES or a second time."""
+    global _finder
+    if _finder is not None or "DEVSAN_SIM_DEVICES" not in os.environ:
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError("devsan: torch is already imported; the simulated devices must be installed before it")
+    path = library_path()
+    if path is None:
+        raise RuntimeError(f"devsan: DEVSAN_SIM_DEVICES is set but DEVSAN_LIBS names no {_LIBRARY}; use devsan run --sim=N")
+    _finder = _Finder(path)
+    sys.meta_path.insert(0, _finder)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds nothing itself; lets the others find `torch._C` and `torch.cuda`, and acts before and after."""
+
+    def __init__(self, path):
+        self.path = path
+        self.library = None
+        self.searching = False
+
+    def find_spec(self, name, path, target=None):
+        if name not in ("torch._C", "torch.cuda") or self.searching:
+            return None
+        if name == "torch._C":
+            self.load(list(path)[0])
+            return None
+        from . import sim_torch_c
+
+        sim_torch_c.provide(sys.modules["torch._C"], self.library)
+        self.searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.searching = False
+        spec.loader = _AfterExec(spec.loader, sim_torch_c.after_torch_cuda)
+        return spec
+
+    def load(self, torch_path):
+        # The preload shim has done this already under `devsan run`; loading again gives the same library.
+        if self.library is not None:
+            return
+        libraries = os.path.join(torch_path, "lib")
+        if os.path.exists(os.path.join(libraries, "libtorch_cuda.so")):
+            print(
+                "devsan: simulated devices: this PyTorch is built with CUDA; use a CPU build of PyTorch, "
+                "or run without --sim",
+                file=sys.stderr,
+            )
+            os._exit(2)
+        ctypes.CDLL(os.path.join(libraries, "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
+        self.library = ctypes.CDLL(self.path)
+
+
+class _AfterExec(importlib.abc.Loader):
+    def __init__(self, loader, action):
+        self.loader = loader
+        self.action = action
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        self.action(module)
+
+    def __getattr__(self, name):
+        # get_source and kin, for tracebacks and inspect
+        return getattr(self.loader, name)

@@ -1,0 +1,35 @@
+"""Runs in every Python process under `devsan run`: prepares the simulated devices, then the user's own sitecustomize."""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+
+def _install_simulator():
+    if not os.environ.get("DEVSAN_SIM_DEVICES"):
+        return
+    try:
+        if importlib.util.find_spec("devsan.sim_cuda") is None:
+            return
+        from devsan import sim_cuda
+
+        sim_cuda.install()
+    except Exception as error:  # the program must run on, as it would without us
+        print(f"devsan: torch.cuda is not simulated: {error!r}", file=sys.stderr)
+
+
+def _run_next():
+    """Python imports one sitecustomize only, the first on the path; ours must not hide the user's."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    path = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_install_simulator()
+_run_next()

@@ -1,0 +1,45 @@
+// The simulated devices of this process: how many there are, which one is current on this thread, which stream is
+// current on each of them. C++ (device guard, CUDA hooks) and Python (extern "C" functions) both read and write this one
+// state, so that they agree. Any thread; nothing here allocates.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+namespace devsan::sim {
+
+inline constexpr int kMaxDevices = 64;
+
+// From DEVSAN_SIM_DEVICES, read once when the library is loaded.
+c10::DeviceIndex deviceCount();
+
+c10::DeviceIndex currentDevice();
+// `index` must be valid.
+void setCurrentDevice(c10::DeviceIndex index);
+// Throws CUDA's "invalid device ordinal" for an index that no device has.
+void checkDeviceIndex(c10::DeviceIndex index);
+
+// A device with an index: the given one, or the current device for "cuda" alone. Throws on an invalid ordinal.
+c10::Device withIndex(c10::Device device);
+
+c10::Stream currentStream(c10::DeviceIndex index);
+// Returns the stream that was current on the stream's device.
+c10::Stream exchangeCurrentStream(c10::Stream stream);
+// Streams have ids that are unique in the process; 0 is every device's default stream.
+c10::Stream makeStream(c10::DeviceIndex index);
+
+// What the device guard does for the time of a kernel. Does not validate.
+class CurrentDeviceScope {
+public:
+  explicit CurrentDeviceScope(c10::DeviceIndex index) : previous_(currentDevice()) {
+    setCurrentDevice(index);
+  }
+  ~CurrentDeviceScope() { setCurrentDevice(previous_); }
+  CurrentDeviceScope(const CurrentDeviceScope &) = delete;
+  CurrentDeviceScope &operator=(const CurrentDeviceScope &) = delete;
+
+private:
+  c10::DeviceIndex previous_;
+};
+
+} // namespace devsan::sim

@@ -1,0 +1,186 @@
+#include "fallback.h"
+
+#include <bit>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/library.h>
+
+#include "device_check.h"
+#include "devices.h"
+#include "generators.h"
+#include "memory.h"
+#include "operator_facts.h"
+#include "tensor_alias.h"
+
+namespace devsan::sim {
+namespace {
+
+using torch::jit::Stack;
+
+constexpr unsigned kNoPosition = 64; // of tensors in lists: remembered for no scalar
+
+// The device that an operator runs on, and whether its operands need the full check.
+class DeviceSurvey {
+public:
+  void see(const at::Tensor &tensor, unsigned position) {
+    if (!tensor.defined())
+      return;
+    c10::Device device = tensor.device();
+    if (device.is_cuda()) {
+      if (!device_)
+        device_ = device;
+      else if (*device_ != device)
+        elsewhere_ = true;
+    } else if (device.is_cpu() && tensor.dim() == 0 && position < 64) {
+      cpu_scalars_ |= std::uint64_t{1} << position;
+      wrapped_number_ = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+    } else {
+      elsewhere_ = true;
+    }
+  }
+  void name(c10::Device device) {
+    if (device.is_cuda())
+      named_ = device;
+  }
+  // One number written in the program (x * 2), or one CPU scalar where ATen took one before, needs no check.
+  bool needsCheck(const OperatorFacts &facts) const {
+    if (!device_ || !(elsewhere_ || cpu_scalars_))
+      return false;
+    bool one_known_scalar = !elsewhere_ && std::has_single_bit(cpu_scalars_) &&
+                            ((wrapped_number_ && facts.check == DeviceCheck::kTensorIterator) ||
+                             (cpu_scalars_ & facts.accepted_scalars.load(std::memory_order_relaxed)) != 0);
+    return !one_known_scalar;
+  }
+  void rememberAccepted(const OperatorFacts &facts) const {
+    if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
+      facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
+  }
+  c10::Device device() const {
+    if (named_)
+      return withIndex(*named_);
+    return device_ ? *device_ : c10::Device(c10::kCUDA, currentDevice());
+  }
+
+private:
+  std::optional<c10::Device> device_, named_;
+  std::uint64_t cpu_scalars_ = 0;
+  bool wrapped_number_ = false;
+  bool elsewhere_ = false;
+};
+
+DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
+  DeviceSurvey devices;
+  for (const ArgumentFact &fact : facts.arguments) {
+    const c10::IValue &value = arguments[fact.position];
+    if (value.isTensor()) {
+      devices.see(value.toTensor(), fact.position);
+    } else if (value.isTensorList()) {
+      for (const auto &element : value.toTensorList())
+        devices.see(static_cast<const c10::IValue &>(element.get()).toTensor(), kNoPosition);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
+        if (tensor)
+          devices.see(*tensor, kNoPosition);
+    } else if (value.isDevice()) {
+      devices.name(value.toDevice());
+    }
+  }
+  return devices;
+}
+
+void toCpu(Translation &translation, c10::IValue &value) {
+  if (value.isTensor()) {
+    value = translation.toCpu(std::move(value).toTensor());
+  } else if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor &tensor : value.toTensorVector())
+      list.push_back(translation.toCpu(tensor));
+    value = std::move(list);
+  } else if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
+      list.push_back(tensor ? std::optional<at::Tensor>(translation.toCpu(*tensor)) : std::nullopt);
+    value = std::move(list);
+  } else if (value.isStorage()) {
+    value = translation.toCpu(value.toStorage());
+  } else if (value.isDevice() && value.toDevice().is_cuda()) {
+    value = c10::Device(c10::kCPU);
+  } else if (value.isGenerator()) {
+    value = cpuGenerator(value.toGenerator(), translation.device());
+  }
+}
+
+void toDevice(Translation &translation, c10::IValue &value) {
+  if (value.isTensor()) {
+    value = translation.toDevice(std::move(value).toTensor());
+  } else if (value.isTensorList()) {
+    // Elements must lose their other owner first: only unshared results are relabelled in place.
+    std::vector<at::Tensor> tensors = value.toTensorVector();
+    value = c10::IValue();
+    c10::List<at::Tensor> list;
+    list.reserve(tensors.size());
+    for (at::Tensor &tensor : tensors)
+      list.push_back(translation.toDevice(std::move(tensor)));
+    value = std::move(list);
+  }
+}
+
+c10::DispatchKey cpuKey(const c10::DispatchKeySet &keys) { return c10::DispatchKey::CPU; }
+
+[[noreturn]] void refuseUnsimulated(const c10::OperatorHandle &op) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "not simulated: ", toString(op.operator_name()),
+                              " has no CPU kernel that a simulated device could run; run this operator on a real GPU, "
+                              "or register a CPU kernel for it");
+}
+
+} // namespace
+
+void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
+  const OperatorFacts &facts = operatorFacts(op);
+  c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
+  DeviceSurvey devices = survey(facts, arguments);
+  if (C10_UNLIKELY(devices.needsCheck(facts))) {
+    bool done = checkMixedDevices(op, facts, stack);
+    devices.rememberAccepted(facts);
+    if (done)
+      return;
+    arguments = stack->data() + stack->size() - facts.argument_count;
+  }
+  c10::Device device = devices.device();
+  c10::DispatchKey key = cpuKey(keys);
+  if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
+    refuseUnsimulated(op);
+
+  Translation translation(device);
+  for (const ArgumentFact &fact : facts.arguments)
+    toCpu(translation, arguments[fact.position]);
+  if (C10_UNLIKELY(facts.has_generator))
+    for (const ArgumentFact &fact : facts.arguments)
+      if (fact.kind == ArgumentKind::kGenerator && arguments[fact.position].isNone())
+        arguments[fact.position] = cpuGenerator(defaultGenerator(device.index()), device);
+  {
+    CurrentDeviceScope current(device.index());
+    KernelScope kernel(device.index());
+    // The CPU's autocast would cast inside a kernel that computes for a device.
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+    std::optional<DefaultGeneratorScope> generator;
+    if (C10_UNLIKELY(facts.draws_implicitly))
+      generator.emplace(device.index());
+    op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  }
+  if (facts.mutates)
+    translation.updateArguments();
+  c10::IValue *results = stack->data() + stack->size() - facts.return_count;
+  for (std::uint16_t i = 0; i < facts.return_count; ++i)
+    toDevice(translation, results[i]);
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnCpu>()); }
+
+TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+  for (const CudaOperator &op : cudaOperators())
+    if (op.needs_registration)
+      m.impl(op.name.data(), torch::CppFunction::makeFromBoxedFunction<&runOnCpu>());
+}
+
+} // namespace devsan::sim

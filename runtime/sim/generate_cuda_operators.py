@@ -1,0 +1,69 @@
+"""Writes cuda_operators.inc: what native_functions.yaml says about each operator's CUDA kernel.
+
+usage: generate_cuda_operators.py native_functions.yaml cuda_operators.inc
+
+The file comes with the LibTorch that is built against, so the simulator follows that release's own device rules. It is
+read line by line: the environment need not have a YAML parser, and the comment beside `device_check` (lost to a parser)
+tells operators that check through TensorIterator from those that do not check at all.
+"""
+
+import re
+import sys
+
+FUNC = re.compile(r"^- func: (?P<name>[\w.]+)\(")
+FIELD = re.compile(r"^  (?P<key>\w+): *(?P<value>[^#]*?) *(?:#(?P<comment>.*))?$")
+KERNEL = re.compile(r"^    (?P<keys>[\w, ]+): *\w+")
+
+
+def read_operators(path):
+    operators = []
+    current = None
+    in_dispatch = False
+    for line in open(path, encoding="utf-8"):
+        line = line.rstrip("\n")
+        if match := FUNC.match(line):
+            current = {"name": match["name"], "check": "kExactSame", "structured": False, "delegates": False, "keys": set()}
+            operators.append(current)
+            in_dispatch = False
+        elif current is None:
+            continue
+        elif match := FIELD.match(line):
+            key, value, comment = match["key"], match["value"], match["comment"] or ""
+            in_dispatch = key == "dispatch"
+            if key == "device_check" and value == "NoCheck":
+                current["check"] = "kTensorIterator" if "TensorIterator" in comment else "kNone"
+            elif key == "structured" and value == "True" or key == "structured_delegate":
+                current["structured"] = True
+                current["delegates"] = key == "structured_delegate"
+        elif in_dispatch and (match := KERNEL.match(line)):
+            current["keys"].update(key.strip() for key in match["keys"].split(","))
+    return operators
+
+
+def needs_registration(operator):
+    """Whether a composite kernel would come before the fallback, where CUDA has a kernel of its own.
+
+    Functional and in-place structured operators have a generated composite kernel that calls the out= operator: two
+    dispatches, and another name in error texts. Foreach operators keep theirs: it takes tensors of several devices.
+    """
+    if operator["name"].startswith("_foreach"):
+        return False
+    if "CompositeImplicitAutograd" in operator["keys"]:
+        return False
+    return operator["delegates"] or {"CUDA", "CompositeExplicitAutograd"} <= operator["keys"]
+
+
+def main():
+    source, target = sys.argv[1:]
+    operators = read_operators(source)
+    if len(operators) < 1000:
+        sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
+    with open(target, "w", encoding="utf-8") as out:
+        for operator in sorted(operators, key=lambda o: o["name"].encode()):
+            flags = (operator["structured"], needs_registration(operator))
+            flags = ", ".join("true" if flag else "false" for flag in flags)
+            out.write(f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {flags}}},\n')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+// The device guard of the simulated devices: what at::DeviceGuard, c10::Stream and c10::Event call.
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "devices.h"
+#include "events.h"
+
+namespace devsan::sim {
+namespace {
+
+class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
+public:
+  c10::DeviceType type() const override { return c10::kCUDA; }
+
+  c10::Device exchangeDevice(c10::Device device) const override {
+    c10::Device previous = getDevice();
+    if (device.has_index() && device.index() != previous.index())
+      setDevice(device);
+    return previous;
+  }
+  c10::Device getDevice() const override { return {c10::kCUDA, currentDevice()}; }
+  void setDevice(c10::Device device) const override {
+    checkDeviceIndex(device.index());
+    setCurrentDevice(device.index());
+  }
+  void uncheckedSetDevice(c10::Device device) const noexcept override {
+    if (device.index() >= 0 && device.index() < sim::deviceCount())
+      setCurrentDevice(device.index());
+  }
+  c10::DeviceIndex deviceCount() const noexcept override { return sim::deviceCount(); }
+  c10::DeviceCapability getDeviceCapability(c10::Device) const override { return {}; }
+
+  c10::Stream getStream(c10::Device device) const override { return currentStream(withIndex(device).index()); }
+  c10::Stream getDefaultStream(c10::Device device) const override {
+    return c10::Stream(c10::Stream::DEFAULT, withIndex(device));
+  }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
+    return makeStream(withIndex(device).index());
+  }
+  c10::Stream getNewStream(c10::Device device, int) const override { return makeStream(withIndex(device).index()); }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return exchangeCurrentStream(stream); }
+  // No driver stands behind a stream: its id is its handle.
+  void *getStreamNativeHandle(const c10::Stream stream) const override {
+    return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
+  }
+  bool queryStream(const c10::Stream &) const override { return true; }
+  void synchronizeStream(const c10::Stream &) const override {}
+
+  void record(void **event, const c10::Stream &stream, const c10::DeviceIndex index,
+              const c10::EventFlag) const override {
+    TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ", static_cast<int>(index),
+                " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
+    if (*event == nullptr)
+      *event = new Event;
+    recordEvent(*static_cast<Event *>(*event));
+  }
+  void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event *>(event); }
+  void block(void *, const c10::Stream &) const override {}
+  bool queryEvent(void *) const override { return true; }
+  void synchronizeEvent(void *) const override {}
+  void synchronizeDevice(const c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
+    TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
+    return elapsedMilliseconds(*static_cast<Event *>(start), *static_cast<Event *>(end));
+  }
+};
+
+C10_REGISTER_GUARD_IMPL(CUDA, GuardImpl)
+
+} // namespace
+} // namespace devsan::sim

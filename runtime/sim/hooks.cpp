@@ -1,0 +1,67 @@
+// What LibTorch asks about CUDA without linking to it: availability, number of devices, generators, pinned memory.
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include "devices.h"
+#include "generators.h"
+#include "memory.h"
+
+namespace devsan::sim {
+namespace {
+
+class CUDAHooks final : public at::CUDAHooksInterface {
+public:
+  explicit CUDAHooks(at::CUDAHooksArgs) {}
+
+  void init() const override {}
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasCUDA() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    return true;
+  }
+
+  c10::DeviceIndex deviceCount() const override { return sim::deviceCount(); }
+  int getNumGPUs() const override { return sim::deviceCount(); }
+  c10::DeviceIndex current_device() const override { return currentDevice(); }
+  c10::DeviceIndex getCurrentDevice() const override { return currentDevice(); }
+  void setCurrentDevice(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    sim::setCurrentDevice(index);
+  }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
+    c10::DeviceIndex previous = currentDevice();
+    setCurrentDevice(index);
+    return previous;
+  }
+  // A negative index asks to leave the device as it is.
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
+    return index < 0 ? currentDevice() : exchangeDevice(index);
+  }
+
+  const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override { return defaultGenerator(index); }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return newGenerator(index); }
+
+  c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
+  c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
+  bool isPinnedPtr(const void *data) const override { return isPinned(data); }
+  c10::Device getDeviceFromPtr(void *data) const override {
+    return {c10::kCUDA, currentDevice()};
+  }
+
+  void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
+  // The cuFFT plan cache of a simulated device holds nothing.
+  int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }
+  void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t) const override {}
+  int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex) const override { return 0; }
+  void cuFFTClearPlanCache(c10::DeviceIndex) const override {}
+};
+
+} // namespace
+} // namespace devsan::sim
+
+namespace at {
+using devsan::sim::CUDAHooks;
+REGISTER_CUDA_HOOKS(CUDAHooks)
+} // namespace at

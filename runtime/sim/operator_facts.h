@@ -1,0 +1,59 @@
+// What the fallback must know about an operator, read once from its schema and from native_functions.yaml.
+// operatorFacts() is called on every simulated operator: a lookup by pointer, no lock, no string work for ATen's own
+// operators.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
+
+namespace devsan::sim {
+
+enum class DeviceCheck : std::uint8_t {
+  kExactSame,      // the CUDA wrapper compares the devices of all tensor arguments
+  kTensorIterator, // TensorIterator compares them, and takes CPU scalars
+  kNone,           // the kernel takes tensors from different devices
+};
+
+// One entry of native_functions.yaml, by its name without "aten::"; sorted by name.
+struct CudaOperator {
+  std::string_view name;
+  DeviceCheck check;
+  bool structured;
+  bool needs_registration; // a composite kernel would come before the fallback
+};
+c10::ArrayRef<CudaOperator> cudaOperators();
+
+enum class ArgumentKind : std::uint8_t { kTensor, kTensorList, kOptionalTensorList, kStorage, kGenerator, kDevice };
+
+struct ArgumentFact {
+  ArgumentKind kind;
+  std::uint16_t position;
+  bool may_stay_on_cpu; // CPU indices, lengths and the like, whatever the operator's check is
+};
+
+struct OperatorFacts {
+  const c10::OperatorName *key;
+  c10::OperatorName name;
+  c10::SmallVector<ArgumentFact, 8> arguments; // those that need translation, in schema order
+  c10::SmallVector<std::uint16_t, 8> check_order; // indices into `arguments`; out= arguments come first, as in ATen
+  std::uint16_t argument_count;
+  std::uint16_t return_count;
+  DeviceCheck check;
+  bool known_to_aten;       // has an entry in native_functions.yaml
+  bool mutates;             // an argument is written to, so it may have been resized
+  bool has_generator;       // a Generator argument is there
+  bool draws_implicitly;    // random, but without a Generator argument: uses the default generator
+  bool structured;          // TensorIterator can be asked (see device_check.h)
+  std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
+  // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen, one by one.
+  mutable std::atomic<std::uint64_t> accepted_scalars;
+};
+
+const OperatorFacts &operatorFacts(const c10::OperatorHandle &op);
+
+} // namespace devsan::sim

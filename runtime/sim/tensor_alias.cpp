@@ -1,0 +1,183 @@
+#include "tensor_alias.h"
+
+#include <c10/core/TensorImpl.h>
+
+#include "memory.h"
+
+namespace devsan::sim {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::StorageImpl;
+using c10::TensorImpl;
+
+// Key set and device of a tensor are fixed at construction for everybody else; relabelling a fresh result in place saves
+// two allocations per operator. Members of a base are reachable through a derived class's pointer to member.
+struct TensorLabel : TensorImpl {
+  static constexpr DispatchKeySet TensorImpl::*keySet() { return &TensorLabel::key_set_; }
+  static constexpr std::optional<c10::Device> TensorImpl::*device() { return &TensorLabel::device_opt_; }
+};
+
+const DispatchKeySet kCpuBits = DispatchKeySet(c10::BackendComponent::CPUBit) | DispatchKeySet(DispatchKey::AutocastCPU);
+const DispatchKeySet kCudaBits =
+    DispatchKeySet(c10::BackendComponent::CUDABit) | DispatchKeySet(DispatchKey::AutocastCUDA);
+
+// The same functionality (dense, autograd, conjugate, negative ...) on the other backend.
+DispatchKeySet swapBackend(DispatchKeySet keys, DispatchKeySet from, DispatchKeySet to) {
+  return DispatchKeySet::from_raw_repr((keys.raw_repr() & ~from.raw_repr()) | to.raw_repr());
+}
+
+// Tensors without a storage of their own (sparse, nested, opaque) are described by other tensors.
+bool isStrided(const at::Tensor &tensor) { return tensor.unsafeGetTensorImpl()->has_storage(); }
+
+void releaseKept(void *storage) { c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl *>(storage)); }
+
+// A device storage over memory that belongs to `cpu`: a kernel's static or external memory.
+c10::intrusive_ptr<StorageImpl> wrapStorage(const c10::intrusive_ptr<StorageImpl> &cpu, c10::Device device) {
+  auto kept = cpu;
+  c10::DataPtr data(cpu->_mutable_data_ptr_no_checks().get(), kept.release(), &releaseKept, device);
+  return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(cpu->nbytes()),
+                                          std::move(data), deviceAllocator(), true);
+}
+
+void relabelStorage(StorageImpl &storage, c10::Device device) {
+  storage._mutable_data_ptr_no_checks().unsafe_set_device(device);
+  storage.set_allocator(deviceAllocator());
+}
+
+at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like, DispatchKeySet keys) {
+  TensorImpl *impl = like.unsafeGetTensorImpl();
+  auto alias = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), keys, like.dtype());
+  TensorImpl *made = alias.unsafeGetTensorImpl();
+  made->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
+  if (C10_UNLIKELY(impl->is_conj()))
+    made->_set_conj(true);
+  if (C10_UNLIKELY(impl->is_neg()))
+    made->_set_neg(true);
+  if (C10_UNLIKELY(impl->is_wrapped_number()))
+    made->set_wrapped_number(true);
+  return alias;
+}
+
+} // namespace
+
+c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
+  if (StorageImpl *twin = cachedCpuTwin(*storage))
+    return c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
+  for (const StorageBinding &binding : storages_)
+    if (binding.device.get() == storage)
+      return binding.cpu;
+  void *data = storage->_mutable_data_ptr_no_checks().get();
+  auto cpu = c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage->nbytes()),
+      c10::DataPtr(data, data, [](void *) {}, c10::Device(c10::kCPU)), kernelAllocator(), true);
+  storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage), cpu});
+  return cpu;
+}
+
+at::Tensor Translation::denseToCpu(const at::Tensor &tensor) {
+  return makeAlias(cpuStorage(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()), tensor,
+                   DispatchKeySet(DispatchKey::CPU));
+}
+
+at::Tensor Translation::toCpu(const at::Tensor &tensor) {
+  if (!tensor.defined() || !tensor.is_cuda())
+    return tensor;
+  for (const Binding &binding : tensors_)
+    if (binding.device.is_same(tensor))
+      return binding.cpu;
+  tensors_.push_back({tensor, denseToCpu(tensor)});
+  return tensors_.back().cpu;
+}
+
+c10::Storage Translation::toCpu(const c10::Storage &storage) {
+  if (!storage || storage.device_type() != c10::kCUDA)
+    return storage;
+  auto cpu = cpuStorage(storage.unsafeGetStorageImpl());
+  storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl()), cpu});
+  return c10::Storage(std::move(cpu));
+}
+
+c10::Storage Translation::deviceStorage(const c10::Storage &cpu) {
+  StorageImpl *impl = cpu.unsafeGetStorageImpl();
+  for (const StorageBinding &binding : storages_)
+    if (binding.cpu.get() == impl)
+      return c10::Storage(c10::intrusive_ptr<StorageImpl>(binding.device));
+  for (const Binding &binding : tensors_)
+    if (binding.cpu.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == impl)
+      return binding.device.storage();
+  auto owned = c10::intrusive_ptr<StorageImpl>::reclaim_copy(impl);
+  auto device = wrapStorage(owned, device_);
+  storages_.push_back({device, std::move(owned)});
+  return c10::Storage(std::move(device));
+}
+
+at::Tensor Translation::denseToDevice(at::Tensor tensor) {
+  TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  const c10::DataPtr &data = storage->_mutable_data_ptr_no_checks();
+  bool fresh = tensor.use_count() == 1 && impl->unsafe_storage().use_count() == 1 && impl->key_set().has(DispatchKey::CPU) &&
+               (ownsDeviceBlock(data) || data.get() == nullptr);
+  if (C10_LIKELY(fresh)) {
+    relabelStorage(*storage, device_);
+    impl->*TensorLabel::keySet() = swapBackend(impl->key_set(), kCpuBits, kCudaBits);
+    impl->*TensorLabel::device() = device_;
+    return tensor;
+  }
+  c10::Storage shared = deviceStorage(impl->unsafe_storage());
+  return makeAlias(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.unsafeGetStorageImpl()), tensor,
+                   DispatchKeySet(DispatchKey::CUDA));
+}
+
+at::Tensor Translation::toDevice(at::Tensor tensor) {
+  if (!tensor.defined() || !tensor.is_cpu())
+    return tensor;
+  for (const Binding &binding : tensors_)
+    if (binding.cpu.is_same(tensor))
+      return binding.device;
+  return denseToDevice(std::move(tensor));
+}
+
+void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
+  if (cpu._mutable_data_ptr_no_checks().get() != device._mutable_data_ptr_no_checks().get()) {
+    c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();
+    if (ownsDeviceBlock(data) || data.get() == nullptr) {
+      // The block moves to the device storage; the twin of the old block goes with the old block.
+      c10::DataPtr moved = std::move(data);
+      moved.unsafe_set_device(device.device());
+      device.set_data_ptr_noswap(std::move(moved));
+    } else {
+      auto kept = c10::intrusive_ptr<StorageImpl>::reclaim_copy(&cpu);
+      device.set_data_ptr_noswap({data.get(), kept.release(), &releaseKept, device.device()});
+    }
+  }
+  if (cpu.nbytes() != device.nbytes())
+    device.set_nbytes(cpu.nbytes());
+}
+
+void Translation::updateArguments() {
+  for (const StorageBinding &binding : storages_)
+    updateStorage(*binding.device, *binding.cpu);
+  for (const Binding &binding : tensors_) {
+    if (!isStrided(binding.device))
+      continue;
+    TensorImpl *device = binding.device.unsafeGetTensorImpl();
+    TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
+    StorageImpl *cpu_storage = cpu->unsafe_storage().unsafeGetStorageImpl();
+    StorageImpl *device_storage = device->unsafe_storage().unsafeGetStorageImpl();
+    if (cpu_storage->_mutable_data_ptr_no_checks().get() != device_storage->_mutable_data_ptr_no_checks().get() ||
+        cpu_storage->nbytes() != device_storage->nbytes())
+      updateStorage(*device_storage, *cpu_storage);
+    if (C10_UNLIKELY(device->sizes() != cpu->sizes() || device->strides() != cpu->strides() ||
+                     device->storage_offset() != cpu->storage_offset()))
+      device->set_sizes_and_strides(cpu->sizes(), cpu->strides(), cpu->storage_offset());
+  }
+}
+
+at::Tensor cpuAlias(const at::Tensor &tensor) {
+  Translation translation(tensor.device());
+  return translation.toCpu(tensor);
+}
+
+} // namespace devsan::sim

@@ -1,0 +1,79 @@
+// devsan-symbolize: names for code addresses. Reads lines "module path<TAB>offset" (offset decimal,
+// or hexadecimal with 0x) and answers each with one line of JSON:
+//
+//   {"frames":[{"function":"ns::f(int)","file":"/src/f.cpp","line":3,"column":7}, …]}   innermost
+//   first
+//   {"error":"…"}
+//
+// `devsan` runs it once after the program under test has ended.
+
+#include "llvm/DebugInfo/Symbolize/Symbolize.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using llvm::DILineInfo;
+using llvm::symbolize::LLVMSymbolizer;
+
+llvm::json::Object describe(const DILineInfo &info) {
+  llvm::json::Object frame;
+  auto add = [&frame](const char *key, llvm::StringRef text) {
+    if (text != DILineInfo::BadString)
+      frame[key] = llvm::json::fixUTF8(text);
+  };
+  add("function", info.FunctionName);
+  add("file", info.FileName);
+  frame["line"] = info.Line;
+  frame["column"] = info.Column;
+  return frame;
+}
+
+llvm::json::Object failed(std::string message) {
+  return llvm::json::Object{{"error", llvm::json::fixUTF8(message)}};
+}
+
+llvm::json::Object answer(LLVMSymbolizer &symbolizer, llvm::StringRef question) {
+  auto [module, offset_text] = question.rsplit('\t');
+  std::uint64_t offset = 0;
+  if (module.empty() || offset_text.getAsInteger(0, offset))
+    return failed("a question is: module path, tab, offset");
+  llvm::Expected<llvm::DIInliningInfo> info = symbolizer.symbolizeInlinedCode(
+      module, {offset, llvm::object::SectionedAddress::UndefSection});
+  if (!info)
+    return failed(llvm::toString(info.takeError()));
+  llvm::json::Array frames;
+  for (std::uint32_t i = 0; i < info->getNumberOfFrames(); ++i) {
+    llvm::json::Object frame = describe(info->getFrame(i));
+    if (frame.find("function") != frame.end())
+      frames.push_back(std::move(frame));
+  }
+  return llvm::json::Object{{"frames", std::move(frames)}};
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    std::fprintf(
+        stderr,
+        "devsan-symbolize reads lines \"module path<TAB>offset\" and answers each with JSON\n");
+    return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
+  }
+  LLVMSymbolizer::Options options;
+  options.SkipLineZero = true; // a line of the same function says more than none
+  LLVMSymbolizer symbolizer(options);
+  char *line = nullptr;
+  std::size_t capacity = 0;
+  for (ssize_t length; (length = getline(&line, &capacity, stdin)) >= 0;) {
+    llvm::StringRef question(line, static_cast<std::size_t>(length));
+    question.consume_back("\n");
+    llvm::outs() << llvm::json::Value(answer(symbolizer, question)) << '\n';
+  }
+  std::free(line);
+  return 0;
+}
