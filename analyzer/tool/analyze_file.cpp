@@ -61,9 +61,10 @@ private:
     return sources_.isInSystemHeader(sources_.getExpansionLoc(decl->getLocation()));
   }
 
-  static bool isDeviceOnly(const clang::Decl *decl) {
-    return decl->hasAttr<clang::CUDAGlobalAttr>() ||
-           (decl->hasAttr<clang::CUDADeviceAttr>() && !decl->hasAttr<clang::CUDAHostAttr>());
+  static bool isDeviceOnly(clang::Decl *decl) {
+    const clang::FunctionDecl *function = decl->getAsFunction(); // of a template too
+    return function && (function->hasAttr<clang::CUDAGlobalAttr>() ||
+                        (function->hasAttr<clang::CUDADeviceAttr>() && !function->hasAttr<clang::CUDAHostAttr>()));
   }
 
   const clang::SourceManager &sources_;
