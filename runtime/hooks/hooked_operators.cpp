@@ -9,7 +9,9 @@
 namespace devsan::runtime {
 namespace {
 
-bool isHost(const at::Tensor &tensor) { return tensor.device().is_cpu(); }
+bool isHost(const at::Tensor &tensor) {
+  return tensor.device().is_cpu();
+}
 
 bool isMask(const at::Tensor &tensor) {
   return tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
@@ -83,9 +85,15 @@ Effect foreachCopy(Arguments arguments) {
   return total;
 }
 
-Effect first(Arguments arguments) { return blockOn(tensorAt(arguments, 0)); }
-Effect firstNonEmpty(Arguments arguments) { return blockOnNonEmpty(tensorAt(arguments, 0)); }
-Effect secondNonEmpty(Arguments arguments) { return blockOnNonEmpty(tensorAt(arguments, 1)); }
+Effect first(Arguments arguments) {
+  return blockOn(tensorAt(arguments, 0));
+}
+Effect firstNonEmpty(Arguments arguments) {
+  return blockOnNonEmpty(tensorAt(arguments, 0));
+}
+Effect secondNonEmpty(Arguments arguments) {
+  return blockOnNonEmpty(tensorAt(arguments, 1));
+}
 
 // Masks become index lists by nonzero, and indices on the host are copied over.
 Effect indexEffect(const at::Tensor &self, const c10::IValue &indices, bool *only_masks) {
@@ -124,18 +132,24 @@ Effect indexPut(Arguments arguments) {
   return effect;
 }
 
-Effect maskedFillTensor(Arguments arguments) { return blockOn(tensorAt(arguments, 2)); }
+Effect maskedFillTensor(Arguments arguments) {
+  return blockOn(tensorAt(arguments, 2));
+}
 
 Effect equal(Arguments arguments) {
   const at::Tensor *a = tensorAt(arguments, 0), *b = tensorAt(arguments, 1);
   return a && b && a->sizes() == b->sizes() ? blockOnNonEmpty(a) : Effect{};
 }
 
-Effect repeatInterleave(Arguments arguments) { return arguments[1].isNone() ? first(arguments) : Effect{}; }
+Effect repeatInterleave(Arguments arguments) {
+  return arguments[1].isNone() ? first(arguments) : Effect{};
+}
 
 // Without a range, the range is read from the data.
 Effect histogram(Arguments arguments) {
-  return arguments[2].toScalar().toDouble() == arguments[3].toScalar().toDouble() ? firstNonEmpty(arguments) : Effect{};
+  return arguments[2].toScalar().toDouble() == arguments[3].toScalar().toDouble()
+             ? firstNonEmpty(arguments)
+             : Effect{};
 }
 
 Effect segmentReduce(Arguments arguments) {
@@ -196,6 +210,8 @@ constexpr HookedOperator kHooked[] = {
 
 } // namespace
 
-std::span<const HookedOperator> hookedOperators() { return kHooked; }
+std::span<const HookedOperator> hookedOperators() {
+  return kHooked;
+}
 
 } // namespace devsan::runtime
