@@ -20,8 +20,8 @@ struct EventGroup {
   std::uint64_t blocked_ns = 0;
   std::uint64_t largest = 0; // bytes of one event
   bool same_size = true;
-  // How often one thread made the same call: printing a tensor once, or reading a result once in
-  // every rank, makes several events at one place and is no loop.
+  // How often one thread made the same call: reading a result once in every rank makes several
+  // events at one place and is no loop, nor is printing a tensor once.
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0;
   bool same_rank = true;
