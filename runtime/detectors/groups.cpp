@@ -89,7 +89,11 @@ void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string 
 
 std::string inOperator(const ResolvedEvent &event) {
   const std::string &op = event.calledOp();
-  return op.empty() ? "" : " in " + op;
+  std::string text = op.empty() ? "" : " in " + op;
+  // In a backward, `detail` names the autograd node.
+  if (event.has(kInBackward) && !event.detail.empty())
+    text += " (backward: " + event.detail + ")";
+  return text;
 }
 
 std::string sizeText(const EventGroup &group) {

@@ -38,7 +38,8 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group);
 // user's.
 void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message);
 
-// " in aten::where", or nothing where no operator is known.
+// " in aten::where", or nothing where no operator is known; in a backward with the autograd node,
+// which is all there is to say where no frame of the user's is on the stack. Not for refusals.
 std::string inOperator(const ResolvedEvent &event);
 
 // "4 B", or "up to 4 B" where the events differ.
