@@ -108,9 +108,8 @@ int doctor(const InstallTree &tree) {
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
   std::printf(
-      "\n--sim simulates CUDA devices on the CPU. Not simulated yet: custom CUDA kernels and "
-      "Triton, "
-      "NCCL, quantised, nested and sparse compressed tensors, memory limits and statistics.\n");
+      "\n--sim computes on the CPU. Not simulated yet: the CUDA kernels of extensions, Triton, "
+      "CUDA graphs, NCCL; an operator without a CPU kernel fails with 'not simulated: NAME'.\n");
 #endif
   return checkup.status();
 }

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <tuple>
 #include <unistd.h>
 
@@ -23,11 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 core::Result<std::string> readFile(const fs::path &path) {
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return core::failure("cannot read " + path.string() + ": it is a directory");
   std::ifstream stream(path);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf() || stream.peek() == EOF))
+  if (!stream)
     return core::failure("cannot read " + path.string() + ": " + std::strerror(errno));
-  return text.str();
+  return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
 // The nearest .devsan.toml from the working directory upwards; empty where there is none.

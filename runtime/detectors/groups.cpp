@@ -22,13 +22,24 @@ Key keyOf(const ResolvedEvent &event) {
           event.event.kind};
 }
 
+// The events of a group, by stack and thread.
+using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::uint64_t>;
+
+std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
+  const auto by_count = [](const auto &a, const auto &b) { return a.second < b.second; };
+  // Printing reads in loops of its own, but some of its reads happen once.
+  return group.first->stack->intent == Intent::kDisplay
+             ? std::ranges::min_element(calls, by_count)->second
+             : std::ranges::max_element(calls, by_count)->second;
+}
+
 } // namespace
 
 std::vector<EventGroup> groupByPlace(const Recording &recording,
                                      const std::function<bool(const ResolvedEvent &)> &chosen) {
   std::vector<EventGroup> groups;
   std::map<Key, std::size_t> indices;
-  std::vector<std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::uint64_t>> calls;
+  std::vector<Calls> calls;
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
@@ -43,11 +54,12 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.largest = std::max(group.largest, event.event.bytes);
     group.blocked_ns += event.event.blocked_ns;
     group.any_flags |= event.event.flags;
-    group.repeats =
-        std::max(group.repeats, ++calls[entry->second][{event.stack, event.event.thread}]);
+    ++calls[entry->second][{event.stack, event.event.thread}];
     group.same_size &= event.event.bytes == group.first->event.bytes;
     group.same_rank &= event.rank == group.first->rank;
   }
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    groups[i].repeats = repeats(groups[i], calls[i]);
   return groups;
 }
 
@@ -77,7 +89,11 @@ void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string 
 
 std::string inOperator(const ResolvedEvent &event) {
   const std::string &op = event.calledOp();
-  return op.empty() ? "" : " in " + op;
+  std::string text = op.empty() ? "" : " in " + op;
+  // In a backward, `detail` names the autograd node.
+  if (event.has(kInBackward) && !event.detail.empty())
+    text += " (backward: " + event.detail + ")";
+  return text;
 }
 
 std::string sizeText(const EventGroup &group) {

@@ -20,8 +20,8 @@ struct EventGroup {
   std::uint64_t blocked_ns = 0;
   std::uint64_t largest = 0; // bytes of one event
   bool same_size = true;
-  // How often one thread made the same call: printing a tensor once, or reading a result once in
-  // every rank, makes several events at one place and is no loop.
+  // How often one thread made the same call: reading a result once in every rank makes several
+  // events at one place and is no loop, nor is printing a tensor once.
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0;
   bool same_rank = true;
@@ -38,7 +38,8 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group);
 // user's.
 void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message);
 
-// " in aten::where", or nothing where no operator is known.
+// " in aten::where", or nothing where no operator is known; in a backward with the autograd node,
+// which is all there is to say where no frame of the user's is on the stack. Not for refusals.
 std::string inOperator(const ResolvedEvent &event);
 
 // "4 B", or "up to 4 B" where the events differ.

@@ -3,6 +3,7 @@
 #include "runtime/offline/names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
@@ -22,14 +23,25 @@ std::set<DeviceKey> devicesOfModules(const Recording &recording) {
   return devices;
 }
 
-// The classes whose methods are the user's frames of a stack.
-std::set<std::string> classesOf(const ResolvedStack &stack) {
-  std::set<std::string> classes;
-  for (const ResolvedFrame &frame : stack.frames)
-    if (frame.kind == FrameKind::kUser)
-      if (std::string scope = scopeOf(frame.function()); !scope.empty())
-        classes.insert(std::move(scope));
-  return classes;
+// Whether the scope of a function is a class and not a namespace, as far as names tell: it has a
+// constructor, or it is written as classes mostly are.
+bool isMethod(const ResolvedFrame &frame, const std::string &scope) {
+  const std::string_view name = lastComponent(scope);
+  return frame.interpreted || name == lastComponent(frame.function()) ||
+         (!name.empty() && std::isupper(static_cast<unsigned char>(name.front())));
+}
+
+// The scopes of the user's frames of a stack.
+std::set<std::string> scopesOf(const ResolvedStack &stack, bool classes_only) {
+  std::set<std::string> scopes;
+  for (const ResolvedFrame &frame : stack.frames) {
+    if (frame.kind != FrameKind::kUser)
+      continue;
+    std::string scope = scopeOf(frame.function());
+    if (!scope.empty() && (!classes_only || isMethod(frame, scope)))
+      scopes.insert(std::move(scope));
+  }
+  return scopes;
 }
 
 // A state is made by one method of a class, mostly its constructor, and used by another after the
@@ -39,8 +51,8 @@ bool isStateOfAUser(const ResolvedEvent &event) {
   if (!event.event.from.isHost() || event.has(kLeafParameter) || event.has(kOriginIsMove) ||
       !event.has(kSourceOutlivesCall))
     return false;
-  const std::set<std::string> makers = classesOf(*event.related);
-  const std::set<std::string> users = classesOf(*event.stack);
+  const std::set<std::string> makers = scopesOf(*event.related, /*classes_only=*/true);
+  const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/false);
   return std::ranges::any_of(makers,
                              [&](const std::string &maker) { return users.contains(maker); });
 }

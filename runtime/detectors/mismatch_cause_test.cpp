@@ -157,6 +157,22 @@ TEST(Mismatch, IsNoStateWhereAHelperMadeABatch) {
       "device-mismatch");
 }
 
+TEST(Mismatch, IsNoStateWhereOnlyTheNamespaceIsShared) {
+  Refusal refusal;
+  refusal.used(
+      {op("add__Tensor"), user("(anonymous namespace)::update(at::Tensor)", 12), user("main", 9)});
+  refusal.made({op("zeros"), user("(anonymous namespace)::makeBatch()", 5), user("main", 4)});
+  EXPECT_EQ(refusal.refuse().finding().rule, "device-mismatch");
+}
+
+TEST(Mismatch, IsAStateOfAClassInSmallLetters) {
+  Refusal refusal;
+  refusal.used(
+      {op("add__Tensor"), user("stats::pearson::update(at::Tensor)", 12), user("main", 9)});
+  refusal.made({op("zeros"), user("stats::pearson::pearson()", 5), user("main", 4)});
+  EXPECT_EQ(refusal.refuse().finding().rule, "device-unregistered-state");
+}
+
 TEST(Mismatch, IsNoStateWhereTheMakerStillRuns) {
   EXPECT_EQ(update()
                 .made({op("zeros"), user("Pearson::update(at::Tensor)", 11), user("main", 9)})

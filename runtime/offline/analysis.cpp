@@ -30,6 +30,17 @@ void describe(const ProcessLog &log, std::vector<std::string> &notes) {
                     " events found no room in the log and are missing here");
 }
 
+void describeMissingLines(Analysis &analysis) {
+  std::set<std::string> binaries;
+  for (const core::Finding &finding : analysis.findings)
+    for (const core::Location &place : finding.locations)
+      if (!place.line && !place.file.empty())
+        binaries.insert(place.file);
+  for (const std::string &binary : binaries)
+    analysis.notes.push_back(binary +
+                             " has no line tables: compile it with -g1 to see which lines");
+}
+
 } // namespace
 
 Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
@@ -55,6 +66,7 @@ Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
   for (const ProcessLog &log : logs)
     recording.add(log, symbols.value_or(SymbolTable()));
   analysis.findings = detectAll(recording);
+  describeMissingLines(analysis);
   return analysis;
 }
 

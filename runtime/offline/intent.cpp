@@ -23,8 +23,7 @@ constexpr auto kScalarReads =
 
 // Functions that add nothing to what the user's line asked for, by the start of their names.
 constexpr auto kWrappers = std::to_array<std::string_view>(
-    {"at::Tensor::", "at::TensorBase::", "at::print", "at::operator<<", "at::storage_copy",
-     "torch::print", "torch::operator<<", "torch::autograd::dispatch_",
+    {"at::Tensor::", "at::TensorBase::", "at::storage_copy", "torch::autograd::dispatch_",
      "torch::autograd::TypeError_to_NotImplemented_", "torch::autograd::VariableHooks::",
      "torch::utils::tensor_to_list", "torch::utils::recursive_to_list", "THPStorage_"});
 
@@ -44,7 +43,6 @@ struct PythonFunction {
 };
 // The program calls them in order to move or read one tensor.
 constexpr PythonFunction kPythonMoves[] = {
-    {"/torch/_tensor_str.py", ""},
     {"/torch/_tensor.py", "__repr__"},
     {"/torch/_tensor.py", "__format__"},
     {"/torch/_tensor.py", "__deepcopy__"},
@@ -72,6 +70,13 @@ bool isPython(const ResolvedFrame &frame, const PythonFunction (&functions)[N]) 
     return frame.frame.location.file.ends_with(one.file_end) &&
            (one.function.empty() || one.function == lastComponent(frame.function()));
   });
+}
+
+bool isDisplay(const ResolvedFrame &frame) {
+  if (frame.interpreted)
+    return frame.frame.location.file.ends_with("/torch/_tensor_str.py");
+  return isOneOf(frame.function(),
+                 std::to_array<std::string_view>({"at::print", "at::operator<<"}));
 }
 
 bool isBulkMove(const ResolvedFrame &frame) {
@@ -125,10 +130,12 @@ void readIntent(ResolvedStack &stack) {
     stack.op = operatorName(outermost);
   bool straight = true;
   bool bulk_move = false;
+  bool display = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
     bulk_move |= isBulkMove(frame);
+    display |= isDisplay(frame);
     const std::string_view function = lastComponent(frame.function());
     if (frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda"))
       stack.without_index = true;
@@ -137,7 +144,10 @@ void readIntent(ResolvedStack &stack) {
         frame.function().find("ynchronize") != std::string::npos)
       stack.intent = Intent::kExplicit;
   }
-  if (bulk_move && !outermost.empty())
+  if (display) {
+    stack.intent = Intent::kDisplay;
+    stack.op = "print";
+  } else if (bulk_move && !outermost.empty())
     stack.intent = Intent::kBulkMove;
   else if (straight && isOneOf(outermost, kMoves))
     stack.intent = Intent::kExplicit;

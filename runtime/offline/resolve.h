@@ -22,6 +22,7 @@ enum class Intent {
   kImplicit, // LibTorch did it on the program's behalf
   kExplicit, // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
   kBulkMove, // so, for all tensors of a module or a file at once
+  kDisplay,  // it prints a tensor: one call, many reads
 };
 
 struct ResolvedFrame {

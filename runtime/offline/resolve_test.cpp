@@ -154,13 +154,14 @@ TEST(Intent, TellsPythonsBindingsApart) {
   EXPECT_EQ(through("tensor", "to_device"), Intent::kImplicit);
 }
 
-TEST(Intent, IsExplicitWherePythonPrints) {
-  EXPECT_EQ(stackOf(recordingOf({op("item"),
-                                 torch("torch::autograd::THPVariable_item(_object*, _object*)"),
-                                 torchPython("_Formatter.__init__", "_tensor_str.py"),
-                                 torchPython("Tensor.__repr__", "_tensor.py"), python("main", 3)}))
-                .intent,
-            Intent::kExplicit);
+TEST(Intent, KnowsThatATensorIsPrinted) {
+  const Recording recording =
+      recordingOf({op("item"), op("is_nonzero"),
+                   torch("torch::autograd::THPVariable_is_nonzero(_object*, _object*)"),
+                   torchPython("_Formatter.__init__", "_tensor_str.py"),
+                   torchPython("Tensor.__repr__", "_tensor.py"), python("main", 3)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kDisplay);
+  EXPECT_EQ(stackOf(recording).op, "print");
 }
 
 TEST(Intent, IsExplicitForSynchronize) {

@@ -66,12 +66,19 @@ TEST(HostSync, AWaitThatNobodySpelledOutIsAWarningAtOnce) {
 TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
   LogBuilder log;
   const std::string formatter = "/v/site-packages/torch/_tensor_str.py";
-  log.add(read(log, {op("item"), python("_str_intern", 10, formatter), python("main", 5)}));
-  log.add(read(log, {op("item"), python("_str_intern", 11, formatter), python("main", 5)}));
-  const auto findings = detectHostSync(replay(log));
+  const Event once =
+      read(log, {op("item"), python("_str_intern", 10, formatter), python("main", 5)});
+  const Event often =
+      read(log, {op("item"), python("_Formatter.__init__", 11, formatter), python("main", 5)});
+  log.add(once).add(often, 8);
+  auto findings = detectHostSync(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kNote);
-  EXPECT_EQ(findings[0].count, 2u);
+  EXPECT_EQ(findings[0].count, 9u);
+  log.add(once).add(often, 8); // in a loop
+  findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
 }
 
 TEST(HostSync, OneReadInEachThreadIsANote) {

@@ -49,6 +49,19 @@ TEST(ImplicitTransfer, SaysWhereSizesDiffer) {
             "(516 B)");
 }
 
+TEST(ImplicitTransfer, NamesTheAutogradNode) {
+  LogBuilder log;
+  Event event = upload(
+      log, log.stack({op("_index_put_impl_"), torch("torch::autograd::Engine::thread_main()")}));
+  event.flags = kInBackward;
+  event.detail = log.string("IndexBackward0");
+  log.add(event);
+  EXPECT_EQ(detectImplicitTransfer(replay(log)).at(0).message,
+            "copied 4 B cpu → cuda:1 in aten::_index_put_impl_ (backward: IndexBackward0) although "
+            "nothing asked "
+            "for it, once (4 B)");
+}
+
 TEST(ImplicitTransfer, KeepsPlacesAndDevicesApart) {
   LogBuilder log;
   Event event = upload(log, log.stack({op("add_Tensor"), user("main", 1)}));

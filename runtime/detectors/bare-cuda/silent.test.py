@@ -1,0 +1,10 @@
+# RUN: %status 0 %sim --fail-on=warning -- %python %s 2>&1 | %file_check
+import torch
+
+x = torch.ones(4, device="cuda:1")
+x.cuda(1)
+torch.ones(4).cuda()
+x.to("cuda:0")                # split models name the device
+with torch.cuda.device(1):
+    x.cuda()
+# CHECK: no findings

@@ -1,0 +1,8 @@
+# RUN: %status 0 %sim --fail-on=warning -- %python %s 2>&1 | %file_check
+import torch
+
+x = torch.ones(4, device="cuda:1")
+x + 1.0
+x + torch.tensor(1.0)     # a scalar of the host is welcome everywhere
+x + torch.ones(4).to(x.device)
+# CHECK: no findings

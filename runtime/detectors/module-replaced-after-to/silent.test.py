@@ -1,0 +1,8 @@
+# RUN: %status 0 %sim --fail-on=warning -- %python %s 2>&1 | %file_check
+import torch
+
+device = torch.device("cuda:1")
+model = torch.nn.Sequential(torch.nn.Linear(8, 4)).to(device)
+model.append(torch.nn.Linear(4, 2).to(device))
+model(torch.ones(3, 8, device=device))
+# CHECK: no findings

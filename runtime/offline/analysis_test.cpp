@@ -1,0 +1,101 @@
+#include "runtime/offline/analysis.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+namespace {
+
+using namespace testing;
+namespace fs = std::filesystem;
+
+class AnalysisTest : public ::testing::Test {
+protected:
+  AnalysisTest() {
+    std::string pattern = ::testing::TempDir() + "devsan-analysis-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~AnalysisTest() override { fs::remove_all(directory_); }
+
+  void write(const std::string &name, const std::vector<std::byte> &bytes) {
+    std::ofstream(directory_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+
+  static LogBuilder logWithFinding() {
+    LogBuilder log;
+    Event event;
+    event.kind = EventKind::kBlock;
+    event.flags = kBlocks;
+    event.from = cuda(0);
+    event.op = log.string("aten::nonzero");
+    event.stack = log.stack({python("train", 9)});
+    log.add(event);
+    return log;
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(AnalysisTest, NothingWasLoadedWhereThereIsNoLog) {
+  write("notes.txt", {});
+  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  EXPECT_FALSE(analysis.torch_was_loaded);
+  EXPECT_TRUE(analysis.findings.empty());
+  EXPECT_TRUE(analysis.notes.empty());
+}
+
+TEST_F(AnalysisTest, ReadsAllProcesses) {
+  write("1-1.devsanlog", logWithFinding().bytes());
+  write("2-1.devsanlog", logWithFinding().bytes());
+  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  EXPECT_TRUE(analysis.torch_was_loaded);
+  ASSERT_EQ(analysis.findings.size(), 1u);
+  EXPECT_EQ(analysis.findings[0].count, 2u);
+  EXPECT_EQ(analysis.findings[0].locations[0].line, 9u);
+}
+
+TEST_F(AnalysisTest, NamesALogThatCannotBeRead) {
+  write("1-1.devsanlog", {});
+  write("2-1.devsanlog", logWithFinding().bytes());
+  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  EXPECT_TRUE(analysis.torch_was_loaded);
+  EXPECT_EQ(analysis.findings.size(), 1u);
+  ASSERT_EQ(analysis.notes.size(), 1u);
+  EXPECT_NE(analysis.notes[0].find("1-1.devsanlog at offset 0"), std::string::npos);
+}
+
+TEST_F(AnalysisTest, SaysThatEventsWereLost) {
+  LogBuilder log = logWithFinding();
+  std::vector<std::byte> count(sizeof(std::uint64_t));
+  count[0] = std::byte{3};
+  log.record(RecordKind::kDropped, count);
+  write("1-1.devsanlog", log.bytes());
+  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  ASSERT_EQ(analysis.notes.size(), 1u);
+  EXPECT_EQ(analysis.notes[0],
+            "process 42: 3 events found no room in the log and are missing here");
+}
+
+TEST_F(AnalysisTest, DoesWithoutSymbols) {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kBlock;
+  event.from = cuda(0);
+  event.stack = log.stack({user("main", 9)});
+  log.add(event);
+  write("1-1.devsanlog", log.bytes());
+  const Analysis analysis = analyse(directory_, "/no/such/symbolizer");
+  ASSERT_EQ(analysis.findings.size(), 1u);
+  EXPECT_EQ(analysis.findings[0].locations[0].file, "/src/train");
+  ASSERT_EQ(analysis.notes.size(), 2u);
+  EXPECT_NE(analysis.notes[0].find("/no/such/symbolizer"), std::string::npos);
+  EXPECT_EQ(analysis.notes[1],
+            "/src/train has no line tables: compile it with -g1 to see which lines");
+}
+
+} // namespace
+} // namespace devsan::runtime

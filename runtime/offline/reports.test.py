@@ -1,0 +1,47 @@
+# The report's files: JSON by its schema, text as on the terminal; .devsan.toml of the working directory counts.
+# RUN: %status 0 %sim --report=%t.json --report=%t.txt -- %python %s run
+# RUN: %python %s check %t.json
+# RUN: %file_check < %t.txt
+# RUN: mkdir -p %t.dir/sub
+# RUN: echo '[suppressions]' > %t.dir/.devsan.toml
+# RUN: echo 'device-host-sync = ["*reports.test.py"]' >> %t.dir/.devsan.toml
+# RUN: cd %t.dir/sub
+# RUN: %status 0 %sim --fail-on=warning -- %python %s run 2>&1 | FileCheck %s --check-prefix=TOML
+# TOML: no findings, 1 suppressed
+import json
+import sys
+
+
+def run():
+    import torch
+
+    x = torch.ones(4, device="cuda:1")
+    for _ in range(3):
+        # CHECK: reports.test.py:[[#@LINE+1]]: warning: the host waited for cuda:1 in aten::item, 3 times [device-host-sync]
+        x.sum().item()
+
+
+def check(path):
+    report = json.load(open(path))
+    assert report["schema"] == "devsan/1", report
+    (finding,) = report["findings"]
+    assert finding["rule"] == "device-host-sync"
+    assert finding["severity"] == "warning"
+    assert finding["origin"] == "runtime"
+    assert finding["count"] == 3
+    assert finding["from"] == "cuda:1"
+    assert finding["op"] == "aten::item"
+    assert finding["fingerprint"]
+    (location,) = finding["locations"]
+    # Relative to the repository, with the function as Python names it.
+    assert location["file"] == "runtime/offline/reports.test.py" or location["file"].startswith("/"), location
+    assert location["function"] == "run", location
+    functions = [frame["function"] for frame in finding["stack"]]
+    assert functions[0] == "at::_ops::item::call", functions
+    assert functions[-2:] == ["run", "<module>"], functions
+
+
+if sys.argv[1] == "run":
+    run()
+else:
+    check(sys.argv[2])
