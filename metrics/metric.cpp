@@ -93,6 +93,41 @@ void Metric::to(at::Device device) {
   pinned_ = states_.front().device();
 }
 
+torch::OrderedDict<std::string, at::Tensor> Metric::state_dict() const {
+  torch::OrderedDict<std::string, at::Tensor> states("State");
+  for (size_t i = 0; i < states_.size(); ++i)
+    states.insert(specs_[i].name, states_[i]);
+  return states;
+}
+
+void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states) {
+  check_not_synced("load_state_dict()");
+  const StateScope scope;
+  std::vector<at::Tensor> loaded;
+  if (!states.is_empty()) {
+    TORCH_CHECK(states.size() == specs_.size(), name(), ": the dictionary holds ", states.size(), " states, not ",
+                specs_.size(), "; pass the state_dict() of the same class");
+    const at::Tensor &first = states.items().front().value();
+    TORCH_CHECK(first.defined(), name(), ": the dictionary holds an undefined tensor; the checkpoint is damaged");
+    const at::Device source = first.device();
+    TORCH_CHECK(device().value_or(source) == source, name(), ": the dictionary's states lie on ", source,
+                ", this metric on ", *device(), "; move them to ", *device(), " first");
+    const std::vector<at::Tensor> expected = states_on(source);
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      const at::Tensor *state = states.find(specs_[i].name);
+      TORCH_CHECK(state && state->defined(), name(), ": the dictionary has no state `", specs_[i].name,
+                  "`; pass the state_dict() of the same class");
+      TORCH_CHECK(state->sizes() == expected[i].sizes() && state->scalar_type() == expected[i].scalar_type() &&
+                      state->device() == source,
+                  name(), ": state `", specs_[i].name, "` is ", state->scalar_type(), " of shape ", state->sizes(), " on ",
+                  state->device(), ", not ", expected[i].scalar_type(), " of shape ", expected[i].sizes(), " on ", source,
+                  "; pass the state_dict() of a metric with the same options");
+      loaded.push_back(state->detach().clone());
+    }
+  }
+  states_ = std::move(loaded);
+}
+
 std::optional<at::Device> Metric::device() const {
   if (!states_.empty())
     return states_.front().device();

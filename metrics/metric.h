@@ -20,6 +20,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/ordered_dict.h>
 
 namespace c10d {
 class ProcessGroup;
@@ -72,6 +73,14 @@ public:
 
   // Brings back this rank's own states after sync().
   void unsync();
+
+  // The states by name, for a checkpoint; empty before the first update(). The tensors are the metric's own: do not
+  // write to them.
+  torch::OrderedDict<std::string, at::Tensor> state_dict() const;
+
+  // Takes over copies of the states of a metric of the same class and options, on the device that they lie on; a metric
+  // that has a device takes them from there only. An empty dictionary is that of a metric that has seen nothing.
+  void load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states);
 
   // The states in the order of their declaration; empty before they are made.
   const std::vector<at::Tensor> &states() const { return states_; }

@@ -160,5 +160,25 @@ TEST_P(Accuracy, UpdateRunsOnMetaTensors) {
   }
 }
 
+class AccuracyNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(AccuracyNoSync);
+
+TEST_P(AccuracyNoSync, NeverWaitsForTheDevice) {
+  at::Tensor scores, target;
+  {
+    const test::HostAccessScope host_access;
+    scores = at::randn({32, 5}).to(device());
+    target = at::randint(0, 5, {32}, at::kLong).to(device());
+  }
+  const devsan::ExpectNoSync no_sync;
+  for (const Average average : {Average::kMicro, Average::kMacro, Average::kWeighted, Average::kNone})
+    for (const int64_t top_k : {1, 2}) {
+      MulticlassAccuracy metric(MulticlassAccuracyOptions(5).average(average).top_k(top_k).ignore_index(3));
+      for (int step = 0; step < 3; ++step)
+        metric.update(scores, target);
+      EXPECT_EQ(metric.compute().device(), device());
+    }
+}
+
 } // namespace
 } // namespace devsan::metrics

@@ -124,5 +124,18 @@ TEST_P(Cumsum, DoublingScanRoundsLittle) {
   EXPECT_NEAR(values(detail::doubling_scan(x, 0)).back(), exact, exact * 20 * 6e-8);
 }
 
+class CumsumNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(CumsumNoSync);
+
+TEST_P(CumsumNoSync, NeverWaitsForTheDevice) {
+  const at::Tensor x = at::ones({100}, at::TensorOptions().device(device()));
+  const devsan::ExpectNoSync no_sync;
+  for (const bool deterministic : {false, true}) {
+    const DeterministicMode mode(deterministic);
+    EXPECT_EQ(metrics::cumsum(x, 0).device(), device());
+    EXPECT_EQ(detail::doubling_scan(x, 0).device(), device());
+  }
+}
+
 } // namespace
 } // namespace devsan::metrics

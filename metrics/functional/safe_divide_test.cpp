@@ -59,5 +59,15 @@ TEST_P(SafeDivide, RunsOnMetaTensors) {
   EXPECT_EQ(safe_divide(at::empty({3}, at::kMeta), at::empty({3}, at::kMeta)).sizes(), at::IntArrayRef({3}));
 }
 
+class SafeDivideNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(SafeDivideNoSync);
+
+TEST_P(SafeDivideNoSync, NeverWaitsForTheDevice) {
+  const at::Tensor zero = at::zeros({4}, at::TensorOptions().device(device()));
+  const devsan::ExpectNoSync no_sync;
+  for (int step = 0; step < 3; ++step)
+    EXPECT_EQ(safe_divide(zero, zero, 1).device(), device());
+}
+
 } // namespace
 } // namespace devsan::metrics

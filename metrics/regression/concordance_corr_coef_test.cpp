@@ -81,5 +81,26 @@ TEST_P(Concordance, UpdateRunsOnMetaTensors) {
   EXPECT_EQ(metric.compute().dim(), 0);
 }
 
+class ConcordanceNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(ConcordanceNoSync);
+
+TEST_P(ConcordanceNoSync, NeverWaitsForTheDevice) {
+  Pairs host{};
+  {
+    const test::HostAccessScope host_access;
+    host = random_pairs(64, 2);
+    host = {host.preds.to(device()), host.target.to(device())};
+  }
+  const devsan::ExpectNoSync no_sync;
+  ConcordanceCorrCoef metric(ConcordanceCorrCoefOptions(2)), other(ConcordanceCorrCoefOptions(2));
+  other.update(host.preds, host.target);
+  for (int step = 0; step < 3; ++step) {
+    metric.update(host.preds, host.target);
+    metric.compute();
+  }
+  metric.merge(other);
+  EXPECT_EQ(metric.compute().device(), device());
+}
+
 } // namespace
 } // namespace devsan::metrics

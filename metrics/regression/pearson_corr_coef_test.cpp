@@ -143,5 +143,26 @@ TEST_P(Pearson, UpdateRunsOnMetaTensors) {
   EXPECT_EQ(metric.compute().sizes(), at::IntArrayRef({3}));
 }
 
+class PearsonNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(PearsonNoSync);
+
+TEST_P(PearsonNoSync, NeverWaitsForTheDevice) {
+  Pairs host{};
+  {
+    const test::HostAccessScope host_access;
+    host = random_pairs(64, 2);
+    host = {host.preds.to(device()), host.target.to(device())};
+  }
+  const devsan::ExpectNoSync no_sync;
+  PearsonCorrCoef metric(PearsonCorrCoefOptions(2)), other(PearsonCorrCoefOptions(2));
+  other.update(host.preds, host.target);
+  for (int step = 0; step < 3; ++step) {
+    metric.update(host.preds, host.target);
+    metric.compute();
+  }
+  metric.merge(other);
+  EXPECT_EQ(metric.compute().device(), device());
+}
+
 } // namespace
 } // namespace devsan::metrics

@@ -1,6 +1,7 @@
 // Fine-tunes a classifier of a hundred classes for ten new ones.
 #include <iostream>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -32,6 +33,7 @@ void fineTune(const torch::Device &device) {
   torch::optim::SGD optimizer(model->head->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(model, inputs, labels);
 
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include <devsan/devsan.h>
 #include <torch/script.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ void train(const std::string &embedder_path, const torch::Device &device) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(embedder, model, inputs, labels);
 
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {

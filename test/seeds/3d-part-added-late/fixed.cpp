@@ -1,6 +1,7 @@
 // Puts a new classification layer on top of a pre-trained feature extractor.
 #include <iostream>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -20,6 +21,7 @@ void train(const torch::Device &device) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(model, inputs, labels);
 
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {

@@ -1,6 +1,7 @@
 // Scores a regression model by the concordance of its predictions with the targets, batch by batch.
 #include <iostream>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -62,6 +63,7 @@ void evaluate(const torch::Device &device) {
     const auto preds = model->forward(inputs);
     const auto target = preds + 0.1 * torch::randn_like(preds);
     metric->update(preds, target);
+    devsan::expectSameDevice(model, metric, inputs);
   }
   std::cout << "concordance: " << metric->compute().mean().item<float>() << "\n";
 }
