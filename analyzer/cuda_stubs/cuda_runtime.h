@@ -5,19 +5,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __CUDA__
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((managed))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __grid_constant__
+#else
+#define __host__
+#define __device__
+#define __global__
+#define __shared__
+#define __constant__
+#define __managed__
+#define __launch_bounds__(...)
+#define __grid_constant__
+#endif
+#define __forceinline__ __inline__ __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
 
-extern "C" int cudaConfigureCall(dim3 gridDim, dim3 blockDim, size_t sharedMem = 0, cudaStream_t stream = 0);
+#ifdef __cplusplus
+// What clang makes of `<<<grid, block, shared, stream>>>`.
+extern "C" cudaError_t cudaConfigureCall(dim3 gridDim, dim3 blockDim, size_t sharedMem = 0, cudaStream_t stream = 0);
 extern "C" unsigned __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem = 0, void *stream = 0);
 
-struct uint3 {
-  unsigned x, y, z;
-};
 extern const uint3 threadIdx;
 extern const uint3 blockIdx;
 extern const dim3 blockDim;
 extern const dim3 gridDim;
+constexpr int warpSize = 32;
+
+#define DEVSAN_MAKE(name, T)                                                                       \
+  __host__ __device__ constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                \
+  __host__ __device__ constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }        \
+  __host__ __device__ constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+DEVSAN_MAKE(int, int)
+DEVSAN_MAKE(uint, unsigned int)
+DEVSAN_MAKE(float, float)
+DEVSAN_MAKE(double, double)
+DEVSAN_MAKE(longlong, long long)
+#undef DEVSAN_MAKE
+
+// The functions of the device that `__host__ __device__` code calls too.
+template <typename T> __device__ T atomicAdd(T *address, T value);
+template <typename T> __device__ T atomicMax(T *address, T value);
+template <typename T> __device__ T atomicMin(T *address, T value);
+template <typename T> __device__ T atomicExch(T *address, T value);
+template <typename T> __device__ T atomicCAS(T *address, T compare, T value);
+template <typename T> __device__ T __ldg(const T *address);
+template <typename T> __device__ T __shfl_sync(unsigned mask, T value, int lane, int width = 32);
+template <typename T> __device__ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32);
+template <typename T> __device__ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32);
+template <typename T> __device__ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32);
+__device__ void __syncthreads();
+__device__ void __syncwarp(unsigned mask = 0xffffffff);
+__device__ void __threadfence();
+__device__ unsigned __ballot_sync(unsigned mask, int predicate);
+__device__ unsigned __activemask();
+__host__ __device__ float rsqrtf(float x);
+__host__ __device__ double rsqrt(double x);
+#endif

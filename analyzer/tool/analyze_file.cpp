@@ -35,13 +35,14 @@ private:
   std::vector<std::string> &names_;
 };
 
-// Decides what is parsed and looked at: bodies and declarations of system headers, LibTorch's among them, are neither.
-// Runs before the checks' consumer, which then sees the narrowed scope.
+// Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among them, are neither; nor
+// are bodies that run on the device only: no rule looks at them, and they use intrinsics that only a toolkit declares. Runs
+// before the checks' consumer, which then sees the narrowed scope.
 class UserCode : public clang::ASTConsumer {
 public:
   UserCode(const clang::SourceManager &sources, FunctionNames &names) : sources_(sources), names_(names) {}
 
-  bool shouldSkipFunctionBody(clang::Decl *decl) override { return isSystem(decl); }
+  bool shouldSkipFunctionBody(clang::Decl *decl) override { return isSystem(decl) || isDeviceOnly(decl); }
 
   bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
     for (clang::Decl *decl : group)
@@ -58,6 +59,12 @@ public:
 private:
   bool isSystem(const clang::Decl *decl) const {
     return sources_.isInSystemHeader(sources_.getExpansionLoc(decl->getLocation()));
+  }
+
+  static bool isDeviceOnly(clang::Decl *decl) {
+    const clang::FunctionDecl *function = decl->getAsFunction(); // of a template too
+    return function && (function->hasAttr<clang::CUDAGlobalAttr>() ||
+                        (function->hasAttr<clang::CUDADeviceAttr>() && !function->hasAttr<clang::CUDAHostAttr>()));
   }
 
   const clang::SourceManager &sources_;

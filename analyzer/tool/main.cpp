@@ -119,11 +119,13 @@ Headers prepareTorchHeaders(const std::vector<CompileCommand> &commands, const s
 FileResult analyzeWith(const CompileCommand &command, const std::string &checks,
                        const std::optional<PrecompiledHeader> &header) {
   FileResult result = analyzeFile(command, checks, header ? &*header : nullptr);
-  // A precompiled header that does not fit (LibTorch has changed under it) shows as errors: what counts is the parse
-  // without it.
-  if (header && result.errors)
-    result = analyzeFile(command, checks, nullptr);
-  return result;
+  if (!header || !result.errors)
+    return result;
+  FileResult plain = analyzeFile(command, checks, nullptr);
+  // The precompiled header was at fault: something that it was made from has changed. The next run makes a new one.
+  if (plain.errors < result.errors)
+    llvm::sys::fs::remove(header->path);
+  return plain;
 }
 
 void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,

@@ -35,6 +35,7 @@ void fineTune(const torch::Device &device) {
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
   devsan::expectSameDevice(model, inputs, labels);
 
+  devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     loss = torch::nn::functional::cross_entropy(model->forward(inputs), labels);
@@ -42,6 +43,7 @@ void fineTune(const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after fine-tuning: " << loss.item<float>() << "\n";
 }
 

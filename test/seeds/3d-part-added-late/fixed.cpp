@@ -23,6 +23,7 @@ void train(const torch::Device &device) {
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
   devsan::expectSameDevice(model, inputs, labels);
 
+  devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     loss = torch::nn::functional::cross_entropy(model->forward(inputs), labels);
@@ -30,6 +31,7 @@ void train(const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after training: " << loss.item<float>() << "\n";
 }
 

@@ -1,0 +1,149 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/device_check.h"
+
+#include <clang/Lex/Lexer.h>
+
+namespace devsan::analyzer {
+
+namespace {
+
+using namespace clang;
+
+// What in scope tells the device, as text for the message and as an expression for the fix-it.
+struct Source {
+  std::string name;
+  std::string device; // "x.device()", empty where no expression can be offered
+};
+
+class BareCudaCheck : public DeviceCheck {
+public:
+  using DeviceCheck::DeviceCheck;
+
+protected:
+  void examine(const FunctionFacts &facts) override {
+    if (facts.function->isMain())
+      return;
+    for (const Operation &operation : facts.operations) {
+      bool asks = operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
+      if (asks && operation.target.place.isSpelledDevice())
+        examineRequest(facts, operation);
+    }
+  }
+
+private:
+  void examineRequest(const FunctionFacts &facts, const Operation &request) {
+    const Place &target = request.target.place;
+    const Expr *spelled = request.target.origin(Origin::Kind::kDeviceName);
+    bool indexless = target.is(Place::Kind::kIndexless);
+    // A module that is set up, not a tensor that meets others.
+    if (request.kind == Operation::Kind::kMove && request.operands.empty())
+      return;
+    if (!spelled || (indexless && (model().guarded(request.expr) || model().guarded(spelled))))
+      return;
+    std::optional<Source> source = sourceFor(facts, request);
+    if (!source || !firstAt(spelled))
+      return;
+    bool moves = request.kind == Operation::Kind::kMove;
+    {
+      auto finding = diag(locationOf(spelled), "'%0' %select{is made on|goes to}1 %2, whichever device %3 is on%4")
+                     << spelling(moves ? request.receiver : request.expr) << moves
+                     << (indexless ? target.text() : "the fixed device " + target.text()) << source->name
+                     << (source->device.empty() ? std::string() : ": use " + source->device) << spelled->getSourceRange();
+      fix(finding, request, *source);
+    }
+    if (lineOf(spelled) != lineOf(request.expr))
+      diag(locationOf(request.expr), "used here", DiagnosticIDs::Note) << request.expr->getSourceRange();
+  }
+
+  // Who says which device, other than the data that is being moved.
+  std::optional<Source> sourceFor(const FunctionFacts &facts, const Operation &request) {
+    std::optional<Path> moving;
+    bool was_on_device = false;
+    if (request.kind == Operation::Kind::kMove) {
+      const Value &value = request.operands.front().value;
+      if (value.place.is(Place::Kind::kOf))
+        moving = value.place.of;
+      // Data that was copied to the host for the purpose has to go back where it came from.
+      if (const Expr *copy = value.origin(Origin::Kind::kHostCopy)) {
+        const Expr *origin = receiverOf(copy);
+        Value before = facts.value(origin);
+        if (before.place.is(Place::Kind::kOf) && nameable(before.place.of))
+          return Source{quoted(before.place.of), before.place.of.text() + ".device()"};
+        was_on_device = true;
+      }
+    }
+    for (const ParmVarDecl *parameter : facts.function->parameters()) {
+      Path path{parameter, {}};
+      if (parameter->getName().empty() || path == moving || movedBare(facts, path))
+        continue;
+      if (isDevice(parameter->getType()))
+        return Source{quoted(path), parameter->getNameAsString()};
+      if (isTensor(parameter->getType()) && !onHost(facts, path))
+        return Source{quoted(path), parameter->getNameAsString() + ".device()"};
+      if (isTensorOptions(parameter->getType()))
+        return Source{quoted(path), parameter->getNameAsString() + ".device()"};
+      if (isModule(parameter->getType()))
+        return Source{"the module '" + parameter->getNameAsString() + "'", ""};
+    }
+    if (std::optional<Source> member = memberSource(facts, moving))
+      return member;
+    if (was_on_device)
+      return Source{"the tensor that it came from", ""};
+    return std::nullopt;
+  }
+
+  // Parameters and buffers of the module whose method this is.
+  std::optional<Source> memberSource(const FunctionFacts &facts, const std::optional<Path> &moving) {
+    const CXXRecordDecl *owner = ownerOf(facts.function);
+    if (!owner || isa<CXXConstructorDecl>(facts.function) || !derivesFromModule(owner))
+      return std::nullopt;
+    for (const FieldDecl *field : owner->fields()) {
+      Path path{nullptr, {field}};
+      if (path == moving)
+        continue;
+      if (isTensor(field->getType()))
+        return Source{quoted(path), field->getNameAsString() + ".device()"};
+      if (isModule(field->getType()))
+        return Source{"the module's part " + quoted(path), ""};
+    }
+    return std::nullopt;
+  }
+
+  static std::string quoted(const Path &path) { return "'" + path.text() + "'"; }
+  static bool nameable(const Path &path) { return path.root || !path.fields.empty(); }
+
+  // Also taken to the current device as it comes: it does not know better.
+  static bool movedBare(const FunctionFacts &facts, const Path &path) {
+    return llvm::any_of(facts.operations, [&](const Operation &operation) {
+      return operation.kind == Operation::Kind::kMove && operation.path == path && operation.target.place.isSpelledDevice();
+    });
+  }
+
+  // Checked to be on the host, or brought there by the function.
+  static bool onHost(const FunctionFacts &facts, const Path &path) {
+    auto found = facts.exit.values.find(path);
+    return found != facts.exit.values.end() && found->second.place.onHost();
+  }
+
+  // `.cuda()` and `.to(kCUDA)` alone become `.to(x.device())`; options keep their dtype, so only their device changes.
+  void fix(DiagnosticBuilder &finding, const Operation &request, const Source &source) {
+    if (source.device.empty() || !editable(request.expr))
+      return;
+    const auto *call = dyn_cast<CXXMemberCallExpr>(strip(request.expr));
+    const Expr *spelled = strip(request.target.origin(Origin::Kind::kDeviceName));
+    if (call && spelled == call && call->getNumArgs() == 0) {
+      SourceLocation name = cast<MemberExpr>(call->getCallee()->IgnoreParens())->getMemberLoc();
+      finding << FixItHint::CreateReplacement(CharSourceRange::getTokenRange(name, call->getRParenLoc()),
+                                              "to(" + source.device + ")");
+    } else if (isDeviceType(spelled->getType()) && spelled->getSourceRange().isValid() && editable(spelled) &&
+               request.target.place.is(Place::Kind::kIndexless) && lineOf(spelled) == lineOf(request.expr)) {
+      finding << FixItHint::CreateReplacement(spelled->getSourceRange(), source.device);
+    }
+  }
+};
+
+} // namespace
+
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(BareCudaCheck, bare_cuda)

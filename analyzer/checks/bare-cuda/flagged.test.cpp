@@ -1,0 +1,61 @@
+// RUN: not %check_mock | %file_check
+#include <torch/torch.h>
+
+torch::Tensor lostIndex(const torch::Tensor &x) {
+  auto host = x.cpu();
+  // CHECK: :[[@LINE+1]]:25: warning: 'host.cumsum(0)' goes to the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
+  return host.cumsum(0).cuda();
+}
+
+torch::Tensor besideAnother(torch::Tensor x, torch::Tensor weight) {
+  // CHECK: warning: 'x' goes to the current cuda device, whichever device 'weight' is on: use weight.device() [device-bare-cuda]
+  return x.to(torch::kCUDA) * weight;
+}
+
+torch::Tensor onMps(torch::Tensor x, torch::Tensor weight) {
+  // CHECK: warning: 'x' goes to the current mps device, whichever device 'weight' is on: use weight.device() [device-bare-cuda]
+  return x.to(torch::kMPS) * weight;
+}
+
+torch::Tensor made(const torch::Tensor &x) {
+  // CHECK: warning: 'torch::zeros({2}, torch::kCUDA)' is made on the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
+  auto zeros = torch::zeros({2}, torch::kCUDA);
+  // CHECK: :[[@LINE+2]]:{{[0-9]+}}: warning: 'at::empty({2}, options)' is made on the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
+  // CHECK: :[[@LINE+2]]:{{[0-9]+}}: note: used here
+  auto options = torch::TensorOptions().dtype(torch::kFloat).device(torch::kCUDA);
+  auto empty = at::empty({2}, options);
+  auto more = at::empty({3}, options);
+  return x + zeros + empty + more;
+}
+
+torch::Tensor hardCoded(const torch::Tensor &x, torch::Device wanted) {
+  // CHECK: warning: 'x' goes to the fixed device cuda:0, whichever device 'wanted' is on: use wanted [device-bare-cuda]
+  auto a = x.to(torch::Device("cuda:0"));
+  // CHECK: warning: 'torch::ones({2}, device)' is made on the fixed device cuda:1, whichever device 'wanted' is on: use wanted [device-bare-cuda]
+  // CHECK: note: used here
+  torch::Device device(torch::kCUDA, 1);
+  return a + torch::ones({2}, device);
+}
+
+// A choice between the host and the current device drops the index too.
+torch::Tensor choice(const torch::Tensor &x) {
+  // CHECK: warning: 'torch::ones({2}, device)' is made on the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
+  // CHECK: note: used here
+  torch::Device device = torch::cuda::is_available() ? torch::kCUDA : torch::kCPU;
+  return x + torch::ones({2}, device);
+}
+
+struct NetImpl : torch::nn::Module {
+  NetImpl() : fc(register_module("fc", torch::nn::Linear(2, 2))) {}
+  torch::Tensor forward(torch::Tensor x) {
+    // CHECK: warning: 'x' goes to the current cuda device, whichever device the module's part 'fc' is on [device-bare-cuda]
+    return fc->forward(x.cuda());
+  }
+  torch::nn::Linear fc;
+};
+TORCH_MODULE(Net);
+
+torch::Tensor withModule(Net net, torch::Tensor x) {
+  // CHECK: warning: 'x' goes to the current cuda device, whichever device the module 'net' is on [device-bare-cuda]
+  return net->forward(x.cuda());
+}

@@ -1,0 +1,72 @@
+// RUN: not %check_mock | %file_check
+#include <torch/torch.h>
+
+#include <vector>
+
+double loop(const std::vector<torch::Tensor> &batches) {
+  double total = 0;
+  for (const auto &batch : batches)
+    // CHECK: :[[@LINE+1]]:26: warning: 'batch.sum().item<double>()' makes the host wait for the device on every step (in a loop); keep the value on the device, or read it once after the loop [device-host-sync]
+    total += batch.sum().item<double>();
+  return total;
+}
+
+struct NetImpl : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) {
+    // CHECK: warning: 'x.isnan().any().item<bool>()' makes the host wait for the device on every step (in 'forward'); {{.*}} [device-host-sync]
+    if (x.isnan().any().item<bool>())
+      x = x * 0;
+    auto mask = x > 0;
+    // CHECK: warning: 'x.index({mask})' needs the number of true elements of the mask, so the host waits for the device on every step (in 'forward'); {{.*}} [device-host-sync]
+    auto positive = x.index({mask});
+    // CHECK: warning: 'torch::nonzero(x)' gives the host a result of the device, so the host waits on every step (in 'forward'); {{.*}} [device-host-sync]
+    auto where = torch::nonzero(x);
+    // CHECK: warning: 'torch::_unique2(x)' gives {{.*}} [device-host-sync]
+    auto unique = torch::_unique2(x);
+    // CHECK: warning: 'torch::equal(x, positive)' gives {{.*}} [device-host-sync]
+    if (torch::equal(x, positive))
+      return where;
+    // CHECK: warning: 'x.cpu()' copies from the device, so the host waits for it on every step (in 'forward'); {{.*}} [device-host-sync]
+    auto host = x.cpu();
+    return positive + helper(x);
+  }
+  torch::Tensor helper(torch::Tensor x) {
+    // CHECK: warning: 'x.max().item()' makes the host wait for the device on every step (in 'helper', which 'forward' calls); {{.*}} [device-host-sync]
+    auto largest = x.max().item();
+    return x;
+  }
+};
+
+torch::Tensor safeDivide(const torch::Tensor &a, const torch::Tensor &b, double zero_division) {
+  // CHECK: warning: 'torch::tensor(zero_division).to(a.device())' copies one host value to the device on every step (in 'safeDivide', which 'update' calls); {{.*}} [device-host-sync]
+  auto fallback = torch::tensor(zero_division).to(a.device());
+  return torch::where(b != 0, a / b, fallback);
+}
+
+class Accuracy {
+public:
+  void update(const torch::Tensor &correct, const torch::Tensor &total) {
+    // CHECK: warning: 'torch::tensor(1.0, correct.device())' copies a host value to the device on every step (in 'update'); {{.*}} [device-host-sync]
+    auto one = torch::tensor(1.0, correct.device());
+    ratio_ = safeDivide(correct, total, 0.0) * one;
+  }
+
+private:
+  torch::Tensor ratio_;
+};
+
+int main() {
+  torch::nn::Linear model(2, 2);
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  torch::Device device(torch::kCUDA);
+  model->to(device);
+  double running = 0;
+  auto x = torch::ones({2, 2}).to(device);
+  while (running < 10) {
+    auto loss = torch::mean(model->forward(x));
+    loss.backward();
+    optimizer.step();
+    // CHECK: :[[@LINE+1]]:21: warning: 'loss.item<float>()' makes {{.*}} (in a loop); {{.*}} [device-host-sync]
+    running += loss.item<float>();
+  }
+}

@@ -1,0 +1,80 @@
+// RUN: %check_mock | %file_check --allow-empty
+#include <torch/torch.h>
+
+#include <vector>
+
+// Once, after the loop.
+double once(const std::vector<torch::Tensor> &batches) {
+  auto total = torch::zeros({}, batches[0].options());
+  for (const auto &batch : batches)
+    total += batch.sum();
+  return total.item<double>();
+}
+void perEpoch(const std::vector<torch::Tensor> &batches, double *log) {
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    auto total = torch::zeros({}, batches[0].options());
+    for (const auto &batch : batches)
+      total += batch.sum();
+    log[epoch] = total.item<double>();
+  }
+}
+
+// Every so many steps.
+void logged(const std::vector<torch::Tensor> &batches) {
+  int step = 0;
+  for (const auto &batch : batches) {
+    if (step % 100 == 0)
+      double shown = batch.sum().item<double>();
+    ++step;
+    if (step % 10 != 0)
+      continue;
+    auto host = batch.cpu();
+  }
+}
+
+// The loop ends there.
+int search(const std::vector<torch::Tensor> &batches, int wanted) {
+  for (int i = 0; i < 10; ++i)
+    if (i == wanted)
+      return batches[i].sum().item<int>();
+  return 0;
+}
+
+// Tensors of the host.
+double onHost(const torch::Tensor &x) {
+  auto host = x.cpu();
+  auto table = torch::rand({10});
+  double total = 0;
+  for (int i = 0; i < 10; ++i)
+    total += host[i].item<double>() + table[i].item<double>();
+  return total;
+}
+double checked(const torch::Tensor &x) {
+  TORCH_CHECK(x.device().type() == torch::kCPU);
+  double total = 0;
+  for (int i = 0; i < 10; ++i)
+    total += x[i].item<double>();
+  return total;
+}
+
+// item() of something that is no tensor.
+struct Matrix {
+  float item(int row, int column) const;
+  Matrix cpu() const;
+};
+float matrix(const Matrix &m) {
+  float total = 0;
+  for (int i = 0; i < 10; ++i)
+    total += m.cpu().item(i, i);
+  return total;
+}
+
+struct NetImpl : torch::nn::Module {
+  NetImpl() { auto depth = torch::ones({3}).to(torch::kCUDA).item<float>(); }
+  torch::Tensor forward(torch::Tensor x) {
+    auto one = torch::full({}, 1.0, x.options());
+    auto mask = x > 0;
+    return torch::where(mask, x, one) + x.masked_fill(mask, 0);
+  }
+  double report(torch::Tensor x) { return x.item<double>(); }
+};

@@ -1,0 +1,130 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/device_check.h"
+
+namespace devsan::analyzer {
+
+namespace {
+
+using namespace clang;
+
+class MissingDeviceCheck : public DeviceCheck {
+public:
+  using DeviceCheck::DeviceCheck;
+
+protected:
+  void examine(const FunctionFacts &facts) override {
+    for (const Operation &operation : facts.operations) {
+      if (operation.kind == Operation::Kind::kTensorOp && !acceptsHostOperand(operation.name))
+        examineMeeting(facts, operation);
+      else if (operation.kind == Operation::Kind::kReturn)
+        examineReturn(facts, operation);
+    }
+  }
+
+private:
+  static const Expr *factoryOf(const Value &value) {
+    return value.place.is(Place::Kind::kDefaultHost) && !value.zero_dim ? value.origin(Origin::Kind::kFactory) : nullptr;
+  }
+
+  void examineMeeting(const FunctionFacts &facts, const Operation &operation) {
+    const Operand *device = deviceOperand(operation.operands);
+    if (!device)
+      return;
+    for (const Operand &operand : operation.operands)
+      if (const Expr *factory = factoryOf(operand.value))
+        report(facts, factory, *device, operation.expr, "meets");
+  }
+
+  static const Operand *deviceOperand(const std::vector<Operand> &operands) {
+    for (const Operand &operand : operands)
+      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory))
+        return &operand;
+    return nullptr;
+  }
+
+  void examineReturn(const FunctionFacts &facts, const Operation &result) {
+    const Operand *device = deviceOperand(result.operands);
+    for (const Operand &operand : result.operands) {
+      const Expr *factory = factoryOf(operand.value);
+      if (!factory)
+        continue;
+      Operation made = factoryCall(facts, factory);
+      // A dtype taken from a tensor whose device was left out.
+      const Expr *dtype_from = made.target.origin(Origin::Kind::kDtypeOf);
+      if (dtype_from && receiverOf(dtype_from)) {
+        const Expr *tensor = receiverOf(dtype_from);
+        if (facts.value(tensor).place.maybeOffHost())
+          report(facts, factory, {tensor, facts.value(tensor)}, result.expr, "is returned without the device of");
+        continue;
+      }
+      // Counts and offsets made from host values are often wanted on the host.
+      bool host_data = operand.value.has(Origin::Kind::kHostScalar) || operand.value.dtype == Dtype::kIntegral;
+      if (device && !host_data)
+        report(facts, factory, *device, result.expr, "is returned beside");
+    }
+  }
+
+  static Operation factoryCall(const FunctionFacts &facts, const Expr *factory) {
+    for (const Operation &operation : facts.operations)
+      if (operation.expr == factory)
+        return operation;
+    return {Operation::Kind::kFactory, factory, "", nullptr, {}, {}, {}, {}};
+  }
+
+  void report(const FunctionFacts &facts, const Expr *factory, const Operand &other, const Expr *where, llvm::StringRef how) {
+    if (!firstAt(factory))
+      return;
+    const Place &place = other.value.place;
+    std::string other_name = spelling(other.expr);
+    std::string device = place.is(Place::Kind::kOf) && isTensorPath(place.of) ? place.of.text() + ".device()" : "";
+    {
+      auto finding = diag(locationOf(factory), "'%0' makes a tensor on the CPU that %1 '%2'%3: pass the device%4")
+                     << spelling(factory) << how << other_name << (place.text() == "the device of '" + other_name + "'" ? "" : ", which is on " + place.text())
+                     << (device.empty() ? std::string() : " (" + device + ")") << factory->getSourceRange();
+      if (!device.empty())
+        fix(finding, factory, device);
+    }
+    if (lineOf(where) != lineOf(factory))
+      diag(locationOf(where), "here they come together", DiagnosticIDs::Note) << where->getSourceRange();
+  }
+
+  static bool isTensorPath(const Path &path) {
+    const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
+    return decl && isTensor(decl->getType());
+  }
+
+  // The dtype stays what it is: options that are there get `.device(…)`, a call without any gets options of its own.
+  void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device) {
+    const auto *call = dyn_cast<CallExpr>(strip(factory));
+    if (!call || !editable(call) || !call->getRParenLoc().isFileID())
+      return;
+    for (const Expr *argument : argumentsOf(call))
+      if (isTensorOptions(argument->getType())) {
+        const Expr *written = argument->IgnoreUnlessSpelledInSource();
+        if (!editable(written))
+          return;
+        const SourceManager &sources = model().context().getSourceManager();
+        SourceLocation end = Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
+        if (isTensorOptions(written->getType())) {
+          finding << FixItHint::CreateInsertion(end, ".device(" + device + ")");
+        } else if (isScalarType(written->getType())) {
+          finding << FixItHint::CreateInsertion(written->getBeginLoc(), "torch::dtype(")
+                  << FixItHint::CreateInsertion(end, ").device(" + device + ")");
+        }
+        return;
+      }
+    unsigned options = 0;
+    const FunctionDecl *callee = call->getDirectCallee();
+    while (options < callee->getNumParams() && !isTensorOptions(callee->getParamDecl(options)->getType()))
+      ++options;
+    // Optional parameters before the options would be skipped by an argument appended.
+    if (options == argumentsOf(call).size())
+      finding << FixItHint::CreateInsertion(call->getRParenLoc(), ", " + device);
+  }
+};
+
+} // namespace
+
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(MissingDeviceCheck, missing_device)

@@ -1,0 +1,59 @@
+// RUN: not %check_mock | %file_check
+#include <torch/torch.h>
+
+torch::Tensor added(const torch::Tensor &x) {
+  // CHECK: :[[@LINE+1]]:14: warning: 'torch::zeros({3})' makes a tensor on the CPU that meets 'x': pass the device (x.device()) [device-missing-device]
+  return x + torch::zeros({3});
+}
+
+torch::Tensor throughVariables(torch::Tensor x) {
+  // CHECK: :[[@LINE+1]]:16: warning: 'torch::arange(5)' makes a tensor on the CPU that meets 'y', which is on the device of 'x': pass the device (x.device()) [device-missing-device]
+  auto steps = torch::arange(5);
+  auto scaled = steps * 2;
+  auto y = torch::relu(x);
+  // CHECK: :[[@LINE+1]]:{{[0-9]+}}: note: here they come together
+  return torch::matmul(y, scaled);
+}
+
+torch::Tensor inList(torch::Tensor x) {
+  auto options = torch::TensorOptions().dtype(torch::kDouble);
+  // CHECK: warning: 'torch::ones({2}, options)' makes a tensor on the CPU that meets 'x': {{.*}} [device-missing-device]
+  return torch::cat({x, torch::ones({2}, options)});
+}
+
+torch::Tensor dtypeOnly(torch::Tensor x) {
+  // CHECK: warning: 'torch::empty({2}, torch::kFloat)' makes a tensor on the CPU that meets 'x'{{.*}} [device-missing-device]
+  auto out = torch::empty({2}, torch::kFloat);
+  out += x;
+  return out;
+}
+
+std::tuple<torch::Tensor, torch::Tensor> beside(torch::Tensor x) {
+  // CHECK: warning: 'torch::zeros({4})' makes a tensor on the CPU that is returned beside 'x * 2', which is on the device of 'x': {{.*}} [device-missing-device]
+  auto grad = torch::zeros({4});
+  return std::make_tuple(x * 2, grad);
+}
+
+torch::Tensor dtypeWithoutDevice(torch::Tensor x) {
+  // CHECK: warning: 'at::empty({4}, x.scalar_type())' makes a tensor on the CPU that is returned without the device of 'x'{{.*}} [device-missing-device]
+  auto out = at::empty({4}, x.scalar_type());
+  return out;
+}
+
+struct NetImpl : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) {
+    torch::Tensor mask;
+    if (is_training())
+      // CHECK: warning: 'torch::rand({4})' makes a tensor on the CPU that meets 'x': {{.*}} [device-missing-device]
+      mask = torch::rand({4});
+    else
+      mask = torch::ones({4}, torch::kDouble);
+    // CHECK: note: here they come together
+    return x * mask;
+  }
+  torch::Tensor noise(torch::Tensor x) {
+    // CHECK: warning: 'torch::randn({4})' makes a tensor on the CPU that meets 'weight': pass the device (weight.device()) [device-missing-device]
+    return weight + torch::randn({4});
+  }
+  torch::Tensor weight = register_parameter("weight", torch::zeros({4}));
+};

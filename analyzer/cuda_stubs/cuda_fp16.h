@@ -1,0 +1,42 @@
+#pragma once
+#include "cuda_runtime.h"
+
+struct __half_raw {
+  unsigned short x;
+};
+struct __half2_raw {
+  unsigned short x, y;
+};
+struct __half {
+  unsigned short __x;
+  __half() = default;
+  __host__ __device__ __half(const __half_raw &raw);
+  __host__ __device__ __half(float value);
+  __host__ __device__ __half(double value);
+  __host__ __device__ __half(int value);
+  __host__ __device__ operator float() const;
+  __host__ __device__ operator __half_raw() const;
+  __host__ __device__ __half &operator=(const __half_raw &raw);
+  __host__ __device__ __half &operator=(float value);
+};
+struct __half2 {
+  __half x, y;
+  __half2() = default;
+  __host__ __device__ __half2(const __half &a, const __half &b);
+  __host__ __device__ __half2(const __half2_raw &raw);
+  __host__ __device__ operator __half2_raw() const;
+};
+typedef __half half;
+typedef __half2 half2;
+
+__host__ __device__ __half __float2half(float value);
+__host__ __device__ __half __float2half_rn(float value);
+__host__ __device__ float __half2float(__half value);
+__host__ __device__ __half2 __floats2half2_rn(float a, float b);
+__host__ __device__ __half2 __float2half2_rn(float value);
+__host__ __device__ float2 __half22float2(__half2 value);
+__host__ __device__ __half2 __halves2half2(__half a, __half b);
+__host__ __device__ __half __low2half(__half2 value);
+__host__ __device__ __half __high2half(__half2 value);
+__host__ __device__ __half __ushort_as_half(unsigned short bits);
+__host__ __device__ unsigned short __half_as_ushort(__half value);

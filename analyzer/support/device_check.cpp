@@ -1,0 +1,70 @@
+#include "analyzer/support/device_check.h"
+
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/Lex/Lexer.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+using namespace clang::ast_matchers;
+
+void DeviceCheck::registerMatchers(MatchFinder *finder) {
+  finder->addMatcher(functionDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader())).bind("function"),
+                     this);
+}
+
+void DeviceCheck::check(const MatchFinder::MatchResult &result) {
+  useModel(*result.Context);
+  if (const FunctionFacts *facts = model_->facts(result.Nodes.getNodeAs<FunctionDecl>("function")))
+    examine(*facts);
+}
+
+void DeviceCheck::useModel(ASTContext &context) {
+  if (!model_)
+    model_ = DeviceModel::of(context);
+}
+
+void DeviceCheck::onEndOfTranslationUnit() {
+  model_.reset();
+  reported_.clear();
+}
+
+bool DeviceCheck::firstAt(const Expr *expr) { return reported_.insert(locationOf(expr)).second; }
+
+std::string DeviceCheck::spelling(const Expr *expr) {
+  constexpr std::size_t kMaxLength = 60;
+  const SourceManager &sources = model_->context().getSourceManager();
+  CharSourceRange range = Lexer::makeFileCharRange(CharSourceRange::getTokenRange(expr->getSourceRange()), sources,
+                                                   getLangOpts());
+  if (range.isInvalid())
+    range = sources.getExpansionRange(expr->getSourceRange());
+  llvm::StringRef text = Lexer::getSourceText(range, sources, getLangOpts());
+  std::string line;
+  for (char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c)))
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  if (line.size() > kMaxLength)
+    line = line.substr(0, kMaxLength - 1) + "…";
+  return line;
+}
+
+SourceLocation DeviceCheck::locationOf(const Expr *expr) {
+  SourceLocation location = expr->getBeginLoc();
+  const Expr *inner = strip(expr);
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(inner))
+    if (const auto *member = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens()))
+      location = member->getMemberLoc();
+  return model_->context().getSourceManager().getFileLoc(location);
+}
+
+unsigned DeviceCheck::lineOf(const Expr *expr) {
+  return model_->context().getSourceManager().getExpansionLineNumber(locationOf(expr));
+}
+
+bool DeviceCheck::editable(const Expr *expr) {
+  return expr->getBeginLoc().isFileID() && expr->getEndLoc().isFileID();
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,325 @@
+#include "analyzer/support/flow.h"
+
+#include "analyzer/support/flow_transfer.h"
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/StmtCXX.h>
+#include <clang/Analysis/CFG.h>
+
+#include <queue>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// The lattice is finite, but origins make it deep; a block that has not settled by then keeps what it has.
+constexpr unsigned kMaxVisits = 10;
+
+Value defaultOf(const Path &path) {
+  const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
+  if (!decl)
+    return {};
+  QualType type = decl->getType();
+  if (!holdsTensor(type) && !namesDevice(type) && !isModule(type))
+    return {};
+  const auto *variable = dyn_cast_or_null<VarDecl>(path.root);
+  bool local = variable && variable->isLocalVarDecl() && !variable->isStaticLocal();
+  Value value;
+  value.place = !local ? Place::deviceOf(path) : path.fields.empty() ? Place::none() : Place::unknown();
+  return value;
+}
+
+bool joinInto(State &into, const State &from) {
+  if (!into.reached) {
+    into = from;
+    into.reached = true;
+    return true;
+  }
+  State before = into;
+  for (const auto &[path, value] : from.values) {
+    auto found = into.values.find(path);
+    if (found == into.values.end())
+      into.values[path] = join(defaultOf(path), value);
+    else
+      found->second = join(found->second, value);
+  }
+  for (auto &[path, value] : into.values)
+    if (!from.values.count(path))
+      value = join(value, defaultOf(path));
+  into.moved.insert(from.moved.begin(), from.moved.end());
+  into.replaced.insert(from.replaced.begin(), from.replaced.end());
+  return !(into == before);
+}
+
+std::unique_ptr<CFG> buildGraph(const FunctionDecl *function, Stmt *body, ASTContext &context) {
+  CFG::BuildOptions options;
+  options.setAllAlwaysAdd();
+  options.AddInitializers = true;
+  options.AddCXXDefaultInitExprInCtors = true;
+  options.PruneTriviallyFalseEdges = false;
+  return CFG::buildCFG(function, body, &context, options);
+}
+
+} // namespace
+
+llvm::SmallVector<Value, 4> valuesOf(llvm::ArrayRef<Operand> operands) {
+  llvm::SmallVector<Value, 4> values;
+  for (const Operand &operand : operands)
+    values.push_back(operand.value);
+  return values;
+}
+
+Value FunctionFacts::value(const Expr *expr) const {
+  auto found = values_.find(strip(expr));
+  return found == values_.end() ? Value() : found->second;
+}
+
+Flow::Flow(FunctionFacts &facts, ASTContext &context, const FlowOptions &options)
+    : facts_(facts), context_(context), options_(options) {}
+
+void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
+  std::unique_ptr<CFG> graph = buildGraph(function, body, context_);
+  if (!graph)
+    return;
+  llvm::DenseMap<unsigned, State> entries;
+  llvm::DenseMap<unsigned, unsigned> visits;
+  // Blocks are numbered against the flow: high numbers first visits a block after its predecessors, loops aside.
+  std::priority_queue<unsigned> pending;
+  std::vector<const CFGBlock *> blocks(graph->getNumBlockIDs());
+  for (const CFGBlock *block : *graph)
+    blocks[block->getBlockID()] = block;
+  entry.reached = true;
+  entries[graph->getEntry().getBlockID()] = std::move(entry);
+  pending.push(graph->getEntry().getBlockID());
+  std::set<unsigned> queued{graph->getEntry().getBlockID()};
+  while (!pending.empty()) {
+    unsigned id = pending.top();
+    pending.pop();
+    queued.erase(id);
+    if (++visits[id] > kMaxVisits)
+      continue;
+    state_ = entries[id];
+    transferBlock(*blocks[id]);
+    unsigned way = 0;
+    for (const CFGBlock::AdjacentBlock &edge : blocks[id]->succs()) {
+      const CFGBlock *next = edge.getReachableBlock();
+      unsigned taken = way++;
+      // A failed check is no way out of the function that its caller continues from.
+      if (!next || (next == &graph->getExit() && blocks[id]->hasNoReturnElement()))
+        continue;
+      State out = state_;
+      if (const Stmt *condition = blocks[id]->getTerminatorCondition(false);
+          condition && blocks[id]->succ_size() == 2 && isa<Expr>(condition))
+        refine(out, cast<Expr>(condition), taken == 0);
+      if (joinInto(entries[next->getBlockID()], out) && queued.insert(next->getBlockID()).second)
+        pending.push(next->getBlockID());
+    }
+  }
+  recording_ = true;
+  for (unsigned id = blocks.size(); id-- > 0;) {
+    if (!blocks[id] || !entries.count(id) || !entries[id].reached)
+      continue;
+    state_ = entries[id];
+    transferBlock(*blocks[id]);
+  }
+  if (!in_lambda_)
+    facts_.exit = entries[graph->getExit().getBlockID()];
+  recording_ = false;
+  for (auto &[lambda, state] : std::exchange(lambdas_, {})) {
+    Flow nested(facts_, context_, options_);
+    nested.in_lambda_ = true;
+    nested.run(lambda->getCallOperator(), lambda->getBody(), std::move(state));
+  }
+}
+
+void Flow::transferBlock(const CFGBlock &block) {
+  for (const CFGElement &element : block) {
+    if (auto initializer = element.getAs<CFGInitializer>()) {
+      const CXXCtorInitializer *member = initializer->getInitializer();
+      if (member->isAnyMemberInitializer() && member->getInit())
+        assign(Path{nullptr, {member->getAnyMember()}}, member->getInit(), member->getInit());
+    } else if (auto statement = element.getAs<CFGStmt>()) {
+      transfer(statement->getStmt());
+    }
+  }
+}
+
+void Flow::transfer(const Stmt *statement) {
+  if (const auto *declaration = dyn_cast<DeclStmt>(statement)) {
+    for (const Decl *decl : declaration->decls())
+      if (const auto *variable = dyn_cast<VarDecl>(decl))
+        declare(variable);
+  } else if (const auto *result = dyn_cast<ReturnStmt>(statement)) {
+    if (recording_ && result->getRetValue())
+      recordReturn(result->getRetValue());
+  } else if (const auto *lambda = dyn_cast<LambdaExpr>(statement)) {
+    if (recording_)
+      lambdas_.emplace_back(lambda, state_);
+  } else if (const auto *expr = dyn_cast<Expr>(statement)) {
+    if (strip(expr) == expr)
+      facts_.values_[expr] = evaluate(expr);
+  }
+}
+
+void Flow::declare(const VarDecl *variable) {
+  const Expr *init = variable->getInit();
+  if (!init) {
+    state_.values.erase(Path{variable, {}});
+    return;
+  }
+  if (variable->getType()->isReferenceType() || variable->isImplicit())
+    if (std::optional<Path> target = path(init)) {
+      facts_.aliases_[variable] = *target;
+      return;
+    }
+  assign(Path{variable, {}}, init, init);
+}
+
+void Flow::assign(const Path &path, const Expr *value, const Expr *at) {
+  Value assigned = facts_.value(value);
+  // What was known of the old value's members goes with it.
+  for (auto it = state_.values.upper_bound(path); it != state_.values.end() && it->first.startsWith(path);)
+    it = state_.values.erase(it);
+  state_.values[path] = assigned;
+  replaceByAssignment(path, value);
+  if (recording_)
+    facts_.operations.push_back({Operation::Kind::kAssign, at, "operator=", nullptr, {}, {{value, assigned}}, assigned, path});
+}
+
+Value Flow::load(const Path &path) const {
+  auto found = state_.values.find(path);
+  if (found != state_.values.end())
+    return found->second;
+  // A member of a value that was followed lives where the value does: the tensors of a struct, a vector, a module.
+  for (Path outer = path; !outer.fields.empty();) {
+    outer.fields.pop_back();
+    auto whole = state_.values.find(outer);
+    if (whole != state_.values.end() && !whole->second.place.is(Place::Kind::kNone))
+      return whole->second;
+  }
+  return defaultOf(path);
+}
+
+std::optional<Path> FunctionFacts::path(const Expr *expr) const {
+  expr = strip(expr);
+  if (!expr)
+    return std::nullopt;
+  if (isa<CXXThisExpr>(expr))
+    return Path{};
+  if (const auto *reference = dyn_cast<DeclRefExpr>(expr)) {
+    const auto *variable = dyn_cast<ValueDecl>(reference->getDecl());
+    if (!isa_and_nonnull<VarDecl, BindingDecl>(variable))
+      return std::nullopt;
+    auto alias = aliases_.find(variable);
+    return alias != aliases_.end() ? alias->second : Path{variable, {}};
+  }
+  if (const auto *member = dyn_cast<MemberExpr>(expr)) {
+    const auto *field = dyn_cast<FieldDecl>(member->getMemberDecl());
+    std::optional<Path> base = field ? path(member->getBase()) : std::nullopt;
+    if (base)
+      base->fields.push_back(field);
+    return base;
+  }
+  if (const auto *unary = dyn_cast<UnaryOperator>(expr);
+      unary && (unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf))
+    return path(unary->getSubExpr());
+  if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
+    return path(subscript->getBase());
+  const Expr *object = receiverOf(expr);
+  if (!object || isTensor(object->getType()))
+    return std::nullopt;
+  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(expr)) {
+    bool reaches = op->getOperator() == OO_Arrow || op->getOperator() == OO_Star || op->getOperator() == OO_Subscript;
+    return reaches ? path(object) : std::nullopt;
+  }
+  static const llvm::StringRef kReach[] = {"get", "ptr", "value", "at", "front", "back", "begin", "end", "as"};
+  return llvm::is_contained(kReach, nameOf(calleeOf(expr))) ? path(object) : std::nullopt;
+}
+
+std::optional<Path> Flow::path(const Expr *expr) const { return facts_.path(expr); }
+
+void Flow::refine(State &state, const Expr *condition, bool truth) const {
+  condition = strip(condition);
+  if (const auto *negation = dyn_cast<UnaryOperator>(condition); negation && negation->getOpcode() == UO_LNot)
+    return refine(state, negation->getSubExpr(), !truth);
+  if (const auto *binary = dyn_cast<BinaryOperator>(condition)) {
+    bool both = (binary->getOpcode() == BO_LAnd && truth) || (binary->getOpcode() == BO_LOr && !truth);
+    if (both) {
+      refine(state, binary->getLHS(), truth);
+      refine(state, binary->getRHS(), truth);
+    } else if (binary->isEqualityOp()) {
+      refineEquality(state, binary->getLHS(), binary->getRHS(), (binary->getOpcode() == BO_EQ) == truth);
+    }
+    return;
+  }
+  const auto *call = dyn_cast<CallExpr>(condition);
+  if (!call)
+    return;
+  if (call->getBuiltinCallee() && nameOf(call->getDirectCallee()) == "__builtin_expect")
+    return refine(state, call->getArg(0), truth);
+  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(call)) {
+    bool equal = op->getOperator() == OO_EqualEqual;
+    if ((equal || op->getOperator() == OO_ExclaimEqual) && op->getNumArgs() == 2)
+      refineEquality(state, op->getArg(0), op->getArg(1), equal == truth);
+    return;
+  }
+  const Expr *receiver = receiverOf(call);
+  if (!receiver || (!isTensor(receiver->getType()) && !isDevice(receiver->getType())))
+    return;
+  llvm::StringRef name = nameOf(call->getDirectCallee());
+  // Not on the accelerator that the function is about: what is left is the host.
+  bool on_host = (name == "is_cpu" && truth) ||
+                 (!truth && (name == "is_cuda" || name == "is_mps" || name == "is_xpu" || name == "is_hip"));
+  if (on_host)
+    refineToHost(state, receiver);
+}
+
+void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
+  // x.device().type() keeps x's place; kCPU is the host, any other constant a device.
+  Value a = facts_.value(left), b = facts_.value(right);
+  auto names = [&](const Expr *expr) { return namesDevice(expr->getType()) || isTensor(expr->getType()); };
+  if (!names(left) || !names(right))
+    return;
+  if (!a.place.is(Place::Kind::kOf)) {
+    std::swap(a, b);
+    std::swap(left, right);
+  }
+  if (!a.place.is(Place::Kind::kOf))
+    return;
+  if (b.place.is(Place::Kind::kHost) ? equal : b.place.is(Place::Kind::kIndexless) && !equal)
+    refineToHost(state, left);
+}
+
+void Flow::refineToHost(State &state, const Expr *expr) const {
+  Place known = facts_.value(expr).place;
+  if (std::optional<Path> named = path(expr)) {
+    Value value = load(*named);
+    value.place = Place::host();
+    state.values[*named] = value;
+  }
+  if (!known.is(Place::Kind::kOf))
+    return;
+  Value source = defaultOf(known.of);
+  source.place = Place::host();
+  state.values.try_emplace(known.of, source);
+  for (auto &[where, value] : state.values)
+    if (value.place == known)
+      value.place = Place::host();
+}
+
+std::unique_ptr<FunctionFacts> analyseFunction(const FunctionDecl *function, ASTContext &context,
+                                               const FlowOptions &options) {
+  if (!function->doesThisDeclarationHaveABody() || !function->getBody())
+    return nullptr;
+  auto facts = std::make_unique<FunctionFacts>();
+  facts->function = function;
+  State entry;
+  if (options.assume_moved)
+    entry.moved[*options.assume_moved] = nullptr;
+  Flow(*facts, context, options).run(function, function->getBody(), std::move(entry));
+  return facts;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,620 @@
+#include "analyzer/support/flow_transfer.h"
+
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/StmtCXX.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+using Kind = Operation::Kind;
+
+// "CUDA" for the enumerator of c10::DeviceType with that value.
+llvm::StringRef deviceTypeName(QualType type, const llvm::APSInt &value) {
+  const auto *enumeration = type->getAs<EnumType>();
+  if (!enumeration)
+    return {};
+  for (const EnumConstantDecl *constant : enumeration->getDecl()->getDefinitionOrSelf()->enumerators())
+    if (llvm::APSInt::isSameValue(constant->getInitVal(), value))
+      return constant->getName();
+  return {};
+}
+
+Dtype dtypeOf(llvm::StringRef scalar_type) {
+  static const llvm::StringRef kIntegral[] = {"Byte", "Char", "Short", "Int", "Long", "UInt16", "UInt32", "UInt64"};
+  if (scalar_type == "Bool")
+    return Dtype::kBool;
+  if (llvm::is_contained(kIntegral, scalar_type))
+    return Dtype::kIntegral;
+  return scalar_type.empty() ? Dtype::kUnknown : Dtype::kFloating;
+}
+
+// {} or {1} as a shape: no dimension at all.
+bool isEmptyList(const Expr *expr) {
+  expr = strip(expr);
+  if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(expr)) {
+    if (construct->getNumArgs() == 0)
+      return true;
+    return construct->getNumArgs() == 1 && isEmptyList(construct->getArg(0));
+  }
+  if (const auto *standard = dyn_cast_or_null<CXXStdInitializerListExpr>(expr))
+    return isEmptyList(standard->getSubExpr());
+  const auto *list = dyn_cast_or_null<InitListExpr>(expr);
+  return list && list->getNumInits() == 0;
+}
+
+bool isScalarData(const Expr *expr) {
+  expr = strip(expr);
+  if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(expr))
+    return construct->getNumArgs() == 1 && isScalarData(construct->getArg(0));
+  return expr && expr->getType()->isArithmeticType();
+}
+
+bool isDtypeQuery(llvm::StringRef name) { return name == "scalar_type" || name == "dtype" || name == "type"; }
+
+} // namespace
+
+// Whatever a constant expression of type DeviceType or ScalarType says: kCUDA, torch::kCUDA, DeviceType::MPS, or a
+// project's own constant.
+std::optional<Value> Flow::constantDevice(const Expr *expr) const {
+  QualType type = expr->getType().getCanonicalType().getUnqualifiedType();
+  if (!type->isEnumeralType() || (!isDeviceType(type) && !isScalarType(type)) || expr->isValueDependent())
+    return std::nullopt;
+  Expr::EvalResult result;
+  if (!expr->EvaluateAsInt(result, context_))
+    return std::nullopt;
+  llvm::StringRef name = deviceTypeName(type, result.Val.getInt());
+  Value value;
+  if (isScalarType(type)) {
+    value.dtype = dtypeOf(name);
+    return value;
+  }
+  value.place = Place::named(name, -1);
+  value.add(Origin::Kind::kDeviceName, expr);
+  return value;
+}
+
+Value Flow::together(llvm::ArrayRef<const Expr *> parts) const {
+  Value all;
+  for (const Expr *part : parts)
+    all = join(all, facts_.value(part));
+  return all;
+}
+
+std::optional<Value> Flow::deviceAmong(llvm::ArrayRef<const Expr *> arguments) const {
+  for (const Expr *argument : arguments) {
+    if (!namesDevice(argument->getType()) && !isTensor(argument->getType()))
+      continue;
+    Value value = facts_.value(argument);
+    if (!value.place.is(Place::Kind::kNone))
+      return value;
+  }
+  return std::nullopt;
+}
+
+void Flow::record(Operation operation) {
+  if (!recording_)
+    return;
+  if (operation.receiver && !operation.path)
+    operation.path = path(operation.receiver);
+  facts_.operations.push_back(std::move(operation));
+}
+
+std::vector<Operand> Flow::tensorOperands(const Expr *receiver, llvm::ArrayRef<const Expr *> arguments) const {
+  std::vector<Operand> operands;
+  auto add = [&](auto &&self, const Expr *expr, int depth) -> void {
+    const Expr *inner = strip(expr);
+    // A list's elements are operands of their own: cat({a, b}).
+    if (const auto *standard = dyn_cast<CXXStdInitializerListExpr>(inner))
+      return self(self, standard->getSubExpr(), depth);
+    if (const auto *list = dyn_cast<InitListExpr>(inner)) {
+      for (const Expr *element : list->inits())
+        self(self, element, depth + 1);
+      return;
+    }
+    if (const auto *construct = dyn_cast<CXXConstructExpr>(inner);
+        construct && construct->getNumArgs() >= 1 && depth < 6 && holdsTensor(construct->getType())) {
+      llvm::SmallVector<const Expr *, 4> parts = argumentsOf(construct);
+      if (parts.size() == 1 || isa<CXXTemporaryObjectExpr>(construct)) {
+        for (const Expr *part : parts)
+          self(self, part, depth + 1);
+        return;
+      }
+    }
+    if (holdsTensor(inner->getType()))
+      operands.push_back({inner, facts_.value(inner)});
+  };
+  if (receiver)
+    add(add, receiver, 0);
+  for (const Expr *argument : arguments)
+    if (holdsTensor(argument->getType()) || isa<InitListExpr>(strip(argument)))
+      add(add, argument, 0);
+  return operands;
+}
+
+Value Flow::evaluate(const Expr *expr) {
+  if (expr->isTypeDependent())
+    return {};
+  if (std::optional<Value> constant = constantDevice(expr))
+    return *constant;
+  if (const auto *literal = dyn_cast<StringLiteral>(expr)) {
+    Value value;
+    if (literal->isOrdinary())
+      if (std::optional<Place> place = Place::parse(literal->getString())) {
+        value.place = *place;
+        value.add(Origin::Kind::kDeviceName, expr);
+      }
+    return value;
+  }
+  if (isa<DeclRefExpr, MemberExpr>(expr)) {
+    if (std::optional<Path> named = path(expr))
+      return load(*named);
+    if (const auto *member = dyn_cast<MemberExpr>(expr))
+      return facts_.value(member->getBase());
+    return {};
+  }
+  if (const auto *construct = dyn_cast<CXXConstructExpr>(expr))
+    return evaluateConstruct(construct);
+  if (const auto *call = dyn_cast<CallExpr>(expr))
+    return evaluateCall(call);
+  if (const auto *list = dyn_cast<InitListExpr>(expr)) {
+    if (isTensorOptions(list->getType()) || isDevice(list->getType()))
+      return {};
+    return together(llvm::SmallVector<const Expr *, 4>(list->inits().begin(), list->inits().end()));
+  }
+  if (const auto *standard = dyn_cast<CXXStdInitializerListExpr>(expr))
+    return facts_.value(standard->getSubExpr());
+  if (const auto *choice = dyn_cast<AbstractConditionalOperator>(expr)) {
+    Value yes = facts_.value(choice->getTrueExpr()), no = facts_.value(choice->getFalseExpr());
+    Value either = join(yes, no);
+    // `r == rank ? own : gathered[r]` puts the own slice back.
+    either.own_slice |= yes.has(Origin::Kind::kGather) != no.has(Origin::Kind::kGather);
+    return either;
+  }
+  if (const auto *unary = dyn_cast<UnaryOperator>(expr))
+    return unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf ? facts_.value(unary->getSubExpr()) : Value();
+  if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
+    return facts_.value(subscript->getBase());
+  if (const auto *binary = dyn_cast<BinaryOperator>(expr); binary && binary->getOpcode() == BO_Comma)
+    return facts_.value(binary->getRHS());
+  return {};
+}
+
+Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(construct);
+  QualType type = construct->getType();
+  if (namesDevice(type)) {
+    Value value;
+    for (const Expr *argument : arguments) {
+      Value given = facts_.value(argument);
+      if (value.place.is(Place::Kind::kNone))
+        value.place = given.place;
+      if (given.dtype != Dtype::kUnknown)
+        value.dtype = given.dtype;
+      value.addAll(given);
+    }
+    // Device(kCUDA, index): a literal index is fixed, any other is somebody's choice.
+    if (isDevice(type) && arguments.size() >= 2 && value.place.is(Place::Kind::kIndexless)) {
+      Expr::EvalResult result;
+      if (arguments[1]->isValueDependent() || !arguments[1]->EvaluateAsInt(result, context_))
+        value.place = Place::unknown();
+      else
+        value.place = Place::named(value.place.type, static_cast<int>(result.Val.getInt().getExtValue()));
+    }
+    return value;
+  }
+  if (const CXXRecordDecl *module = moduleClass(type)) {
+    // Linear(shared_ptr) and the like pass a module on; anything else makes one, on the host.
+    if (arguments.size() == 1 && isModule(arguments[0]->getType()) && !isModuleContainer(module))
+      return facts_.value(arguments[0]);
+    Value value;
+    if (arguments.size() == 1 && arguments[0]->getType()->isNullPtrType())
+      return value;
+    value.place = Place::defaultHost();
+    if (std::optional<Value> device = deviceAmong(arguments))
+      value.place = device->place;
+    value.add(Origin::Kind::kNewModule, construct);
+    return value;
+  }
+  return together(arguments);
+}
+
+Value Flow::evaluateCall(const CallExpr *call) {
+  const FunctionDecl *callee = call->getDirectCallee();
+  llvm::StringRef name = nameOf(callee);
+  const Expr *receiver = receiverOf(call);
+  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(call))
+    name = op->isAssignmentOp() && op->getOperator() == OO_Equal ? "operator=" : name;
+  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(call); op && name.empty()) {
+    // Names of operators, for the tables that tell what an operation does.
+    static llvm::StringMap<std::string> names;
+    name = names.try_emplace(getOperatorSpelling(op->getOperator()),
+                             std::string("operator") + getOperatorSpelling(op->getOperator())).first->second;
+  }
+  Value result;
+  if (receiver && moduleCall(call, name, receiver, result))
+    return result;
+  if (receiver && isTensor(receiver->getType()))
+    return evaluateTensorMethod(call, name, receiver);
+  if (receiver && namesDevice(receiver->getType()))
+    return evaluateDeviceMethod(call, name, receiver);
+  if (receiver && isProcessGroup(receiver->getType()))
+    return evaluateGather(call);
+  if (callee && !ownerOf(callee) && isTorchDecl(callee))
+    return evaluateTorchFunction(call, name);
+  return evaluateOther(call, name, receiver);
+}
+
+Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  Value self = facts_.value(receiver);
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (name == "operator=") {
+    std::optional<Path> target = path(receiver);
+    Value assigned = facts_.value(arguments[0]);
+    // x = y makes x another tensor; list[i] = y one element of it; x[i] = y copies into x.
+    if (target && isa<DeclRefExpr, MemberExpr>(strip(receiver)))
+      assign(*target, arguments[0], call);
+    else if (target)
+      insert(*target, assigned);
+    else
+      write(receiver, assigned);
+    return assigned;
+  }
+  static const llvm::StringRef kMoves[] = {"to", "cuda", "cpu", "hip", "ve", "vulkan", "metal", "xpu", "mps", "_to_copy"};
+  if (llvm::is_contained(kMoves, name))
+    return evaluateMove(call, name, receiver);
+  if (name == "device" || name == "options") {
+    Value value;
+    value.place = self.place;
+    value.dtype = name == "options" ? self.dtype : Dtype::kUnknown;
+    if (self.place.isSpelledDevice())
+      value.addAll(self).drop(Origin::Kind::kHostCopy).drop(Origin::Kind::kHostScalar);
+    return value;
+  }
+  if (isDtypeQuery(name)) {
+    Value value;
+    value.dtype = self.dtype;
+    if (self.place.maybeOffHost())
+      value.add(Origin::Kind::kDtypeOf, call);
+    return value;
+  }
+  if (isFactory(call->getDirectCallee()))
+    return evaluateFactory(call, name, receiver);
+  if (name == "accessor") {
+    // Only host memory can be read through an accessor, so the program relies on x being there.
+    if (std::optional<Path> named = path(receiver)) {
+      Value value = self;
+      value.place = Place::host();
+      state_.values[*named] = value;
+    }
+    return {};
+  }
+  return evaluateTensorOp(call, name, receiver);
+}
+
+Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  Value self = facts_.value(receiver);
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  Value target;
+  Value result = self;
+  if (name == "cpu") {
+    target.place = Place::host();
+  } else if (name == "to" || name == "_to_copy") {
+    for (const Expr *argument : arguments)
+      if (Dtype dtype = facts_.value(argument).dtype; dtype != Dtype::kUnknown)
+        result.dtype = dtype;
+    std::optional<Value> device = deviceAmong(arguments);
+    if (!device) {
+      // A conversion only: the data stays where it is.
+      bool dtype_only = llvm::none_of(arguments, [](const Expr *a) { return isTensor(a->getType()) || isDevice(a->getType()); });
+      if (!dtype_only)
+        result.place = Place::unknown();
+      if (result.dtype == Dtype::kIntegral || result.dtype == Dtype::kBool)
+        result.no_grad = true;
+      record({Kind::kTensorOp, call, name, receiver, {}, {{receiver, self}}, result, {}});
+      return result;
+    }
+    target = *device;
+  } else {
+    target.place = Place::named(name == "cuda" ? "CUDA" : name == "hip" ? "HIP" : name == "xpu" ? "XPU" : name == "mps" ? "MPS" : "VE", -1);
+    target.add(Origin::Kind::kDeviceName, call);
+  }
+  result.place = target.place;
+  result.drop(Origin::Kind::kFactory);
+  bool to_host = target.place.onHost();
+  if (to_host && !self.place.onHost())
+    result.add(Origin::Kind::kHostCopy, call);
+  if (!to_host)
+    result.drop(Origin::Kind::kHostCopy).drop(Origin::Kind::kHostScalar);
+  record({Kind::kMove, call, name, receiver, target, {{receiver, self}}, result, {}});
+  return result;
+}
+
+Value Flow::evaluateFactory(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  Value target;
+  for (const Expr *argument : arguments)
+    if (namesDevice(argument->getType())) {
+      target = facts_.value(argument);
+      break;
+    }
+  std::vector<Operand> operands = tensorOperands(receiver, arguments);
+  Value result;
+  result.dtype = target.dtype;
+  // A factory's tensor has no graph; the options that ask for one are for parameters, which are nobody's gather.
+  result.no_grad = true;
+  bool like = name.ends_with("_like") || receiver;
+  if (!target.place.is(Place::Kind::kNone))
+    result.place = target.place;
+  else if (!operands.empty()) {
+    result = combine(valuesOf(operands));
+    if (like)
+      result.origins.clear();
+    result.no_grad = true;
+  } else {
+    result.place = Place::defaultHost();
+    result.add(Origin::Kind::kFactory, call);
+  }
+  if (name == "tensor" || name == "scalar_tensor") {
+    result.zero_dim = !arguments.empty() && isScalarData(arguments[0]);
+    result.add(Origin::Kind::kHostScalar, call);
+  } else if (!like && !arguments.empty() && (name == "full" || name == "zeros" || name == "ones" || name == "empty")) {
+    result.zero_dim = isEmptyList(arguments[0]);
+    if (result.zero_dim && result.place.onHost())
+      result.add(Origin::Kind::kHostScalar, call);
+  } else if (name == "from_blob" && result.place.onHost()) {
+    result.add(Origin::Kind::kHostScalar, call);
+  }
+  record({Kind::kFactory, call, name, receiver, target, operands, result, {}});
+  return result;
+}
+
+Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  std::vector<Operand> operands = tensorOperands(receiver, argumentsOf(call));
+  bool gives_tensor = holdsTensor(call->getType());
+  Value result;
+  if (gives_tensor) {
+    result = combine(valuesOf(operands));
+    if (acceptsHostOperand(name) && !operands.empty()) {
+      Place place = operands[0].value.place;
+      result = operands[0].value;
+      result.place = place;
+    }
+    // A result that met another device is no host tensor any more: it is reported where they met.
+    if (!result.place.onHost())
+      result.drop(Origin::Kind::kFactory);
+    if (givesBool(name))
+      result.dtype = Dtype::kBool;
+    if (dropsGrad(name))
+      result.no_grad = true;
+  }
+  record({Kind::kTensorOp, call, name, receiver, {}, operands, result, {}});
+  bool writes = isInPlace(name) || name == "set_data" || name == "operator+=" || name == "operator-=" ||
+                name == "operator*=" || name == "operator/=";
+  if (receiver && writes) {
+    Value written = result;
+    written.place = facts_.value(receiver).place;
+    write(receiver, written);
+  }
+  return result;
+}
+
+// In-place operators change what their variable holds, through views and elements too.
+void Flow::write(const Expr *target, const Value &value) {
+  target = strip(target);
+  while (target && !path(target)) {
+    const Expr *object = receiverOf(target);
+    if (!object)
+      return;
+    target = strip(object);
+  }
+  if (!target)
+    return;
+  Path named = *path(target);
+  Value merged = load(named);
+  merged.addAll(value);
+  merged.no_grad = merged.no_grad && value.no_grad;
+  state_.values[named] = merged;
+}
+
+// One more element for a container.
+void Flow::insert(const Path &container, const Value &element) {
+  Value held = join(load(container), element);
+  held.own_slice |= !element.no_grad && !element.has(Origin::Kind::kGather);
+  state_.values[container] = held;
+}
+
+Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (isTensorOptions(call->getType())) {
+    Value value = together(arguments);
+    if (name != "device" && name != "TensorOptions")
+      value.place = name == "dtype" ? Place::none() : value.place;
+    return value;
+  }
+  if (isFactory(call->getDirectCallee()))
+    return evaluateFactory(call, name, nullptr);
+  if (name == "load") {
+    loadModule(call);
+    if (isModule(call->getType()) || holdsTensor(call->getType())) {
+      Value value;
+      value.place = Place::unknown();
+      if (std::optional<Value> device = deviceAmong(arguments))
+        value.place = device->place;
+      else
+        value.add(Origin::Kind::kLoaded, call);
+      return value;
+    }
+    return {};
+  }
+  if (name == "all_gather_into_tensor" || name == "all_gather_into_tensor_coalesced") {
+    Value value = together(arguments);
+    if (!value.no_grad)
+      value.add(Origin::Kind::kGather, call);
+    record({Kind::kGather, call, name, nullptr, {}, tensorOperands(nullptr, arguments), value, {}});
+    return value;
+  }
+  if (name == "optional" || isDevice(call->getType())) // device_of(x), device(x)
+    return together(arguments);
+  return evaluateTensorOp(call, name, nullptr);
+}
+
+Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  Value self = facts_.value(receiver);
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (name == "operator=") {
+    if (std::optional<Path> target = path(receiver); target && !arguments.empty())
+      assign(*target, arguments[0], call);
+    return arguments.empty() ? self : facts_.value(arguments[0]);
+  }
+  if (isTensorOptions(receiver->getType()) && isTensorOptions(call->getType())) {
+    for (const Expr *argument : arguments) {
+      Value given = facts_.value(argument);
+      if (name == "device" || name == "device_opt" || name == "device_index" || name == "merge_in") {
+        if (!given.place.is(Place::Kind::kNone))
+          self.place = given.place;
+        self.drop(Origin::Kind::kDeviceName);
+      }
+      if (given.dtype != Dtype::kUnknown || name == "dtype")
+        self.dtype = given.dtype;
+      self.addAll(given);
+    }
+    if (name == "device_index")
+      self.place = Place::unknown();
+    return self;
+  }
+  // device(), device_opt(), value(), *optional and type() all speak of the same device. type() loses the index, which is
+  // another rule's matter; for conditions it has to keep the place.
+  if (namesDevice(call->getType())) {
+    if (name == "type" && self.place.is(Place::Kind::kFixed))
+      self.place = Place::named(self.place.type, -1);
+    return self;
+  }
+  return {};
+}
+
+// `std::vector<std::vector<Tensor>> outputs{slices}` holds handles of the tensors in `slices`: filling one fills both.
+std::vector<Path> Flow::sameTensors(const Path &container) const {
+  std::vector<Path> same{container};
+  const auto *variable = dyn_cast_or_null<VarDecl>(container.root);
+  if (!variable || !variable->getInit() || !container.fields.empty())
+    return same;
+  auto collect = [&](auto &&self, const Stmt *statement) -> void {
+    if (const auto *reference = dyn_cast_or_null<DeclRefExpr>(statement))
+      if (std::optional<Path> named = path(reference); named && holdsTensor(reference->getType()) && !isTensor(reference->getType()))
+        same.push_back(*named);
+    for (const Stmt *child : statement->children())
+      if (child)
+        self(self, child);
+  };
+  collect(collect, variable->getInit());
+  return same;
+}
+
+Value Flow::evaluateGather(const CallExpr *call) {
+  llvm::StringRef name = nameOf(call->getDirectCallee());
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  static const llvm::StringRef kGathers[] = {"allgather", "_allgather_base", "allgather_coalesced",
+                                             "allgather_into_tensor_coalesced", "gather", "all_gather"};
+  if (!llvm::is_contained(kGathers, name) || arguments.size() < 2)
+    return {};
+  Value input = facts_.value(arguments[1]);
+  if (!input.no_grad && input.dtype != Dtype::kIntegral && input.dtype != Dtype::kBool)
+    if (std::optional<Path> output = path(arguments[0]))
+      for (const Path &filled : sameTensors(*output)) {
+        Value value = load(filled);
+        value.own_slice = false;
+        value.no_grad = false;
+        state_.values[filled] = value.add(Origin::Kind::kGather, call);
+      }
+  record({Kind::kGather, call, name, receiverOf(call), {},
+          {{arguments[0], facts_.value(arguments[0])}, {arguments[1], input}}, {}, {}});
+  return {};
+}
+
+Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  const FunctionDecl *callee = call->getDirectCallee();
+  callWithModules(call, receiver);
+  if (receiver && callee && isLibraryDecl(callee)) {
+    // A container, iterator, optional or smart pointer: what goes in comes out.
+    std::optional<Path> target = path(receiver);
+    if (name == "operator=" && target && !arguments.empty()) {
+      assign(*target, arguments[0], call);
+      return facts_.value(arguments[0]);
+    }
+    Value self = facts_.value(receiver);
+    static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert", "emplace", "push_front", "assign"};
+    if (target && llvm::is_contained(kAdds, name)) {
+      Value added = together(arguments);
+      insert(*target, added);
+      if (!arguments.empty())
+        record({Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
+      return {};
+    }
+    if (target && name == "clear") {
+      state_.values[*target] = {};
+      return {};
+    }
+    return self;
+  }
+  if (callee && callee->isInStdNamespace())
+    return together(arguments);
+  // A function of the program's own: its result may live anywhere, and what it takes by reference may change.
+  if (callee)
+    for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
+      QualType parameter = callee->getParamDecl(i)->getType();
+      unsigned shift = isa<CXXOperatorCallExpr>(call) && receiver ? 1 : 0;
+      if (i + shift >= call->getNumArgs())
+        break;
+      const Expr *argument = call->getArg(i + shift);
+      bool by_reference = parameter->isLValueReferenceType() && !parameter->getPointeeType().isConstQualified();
+      if (std::optional<Path> target = path(argument); target && by_reference && holdsTensor(parameter)) {
+        Value changed;
+        changed.place = Place::unknown();
+        state_.values[*target] = changed;
+      }
+    }
+  Value result;
+  if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType()))
+    result.place = Place::unknown();
+  return result;
+}
+
+void Flow::recordReturn(const Expr *result) {
+  const Expr *inner = strip(result);
+  std::vector<const Expr *> elements;
+  auto split = [&](auto &&self, const Expr *expr) -> void {
+    expr = strip(expr);
+    if (const auto *standard = dyn_cast<CXXStdInitializerListExpr>(expr))
+      return self(self, standard->getSubExpr());
+    if (const auto *list = dyn_cast<InitListExpr>(expr)) {
+      for (const Expr *element : list->inits())
+        self(self, element);
+      return;
+    }
+    llvm::StringRef callee = nameOf(calleeOf(expr));
+    bool groups = (isa<CXXConstructExpr>(expr) && !isTensor(expr->getType())) ||
+                  callee == "make_tuple" || callee == "make_pair" || callee == "tie";
+    llvm::SmallVector<const Expr *, 4> parts = argumentsOf(expr);
+    if (groups && !parts.empty()) {
+      for (const Expr *part : parts)
+        self(self, part);
+      return;
+    }
+    if (holdsTensor(expr->getType()))
+      elements.push_back(expr);
+  };
+  split(split, inner);
+  Operation operation{Kind::kReturn, result, "return", nullptr, {}, {}, {}, {}};
+  for (const Expr *element : elements)
+    operation.operands.push_back({element, facts_.value(element)});
+  operation.result = facts_.value(inner);
+  facts_.operations.push_back(std::move(operation));
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,67 @@
+// The interpreter behind analyseFunction: flow.cpp moves states through the graph, flow_transfer.cpp says what one
+// expression does to them, flow_modules.cpp follows which modules were moved and what was put into them afterwards.
+#pragma once
+
+#include "analyzer/support/flow.h"
+
+#include <clang/AST/ExprCXX.h>
+
+namespace devsan::analyzer {
+
+class Flow {
+public:
+  Flow(FunctionFacts &facts, clang::ASTContext &context, const FlowOptions &options);
+  void run(const clang::FunctionDecl *function, clang::Stmt *body, State entry);
+
+private:
+  // flow.cpp
+  void transferBlock(const clang::CFGBlock &block);
+  void transfer(const clang::Stmt *statement);
+  void declare(const clang::VarDecl *variable);
+  void assign(const Path &path, const clang::Expr *value, const clang::Expr *at);
+  Value load(const Path &path) const;
+  std::optional<Path> path(const clang::Expr *expr) const;
+  void refine(State &state, const clang::Expr *condition, bool truth) const;
+  void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right, bool equal) const;
+  void refineToHost(State &state, const clang::Expr *expr) const;
+
+  // flow_transfer.cpp
+  Value evaluate(const clang::Expr *expr);
+  Value evaluateConstruct(const clang::CXXConstructExpr *construct);
+  Value evaluateCall(const clang::CallExpr *call);
+  Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateFactory(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateMove(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateTorchFunction(const clang::CallExpr *call, llvm::StringRef name);
+  Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateGather(const clang::CallExpr *call);
+  Value together(llvm::ArrayRef<const clang::Expr *> parts) const;
+  std::optional<Value> constantDevice(const clang::Expr *expr) const;
+  std::optional<Value> deviceAmong(llvm::ArrayRef<const clang::Expr *> arguments) const;
+  std::vector<Path> sameTensors(const Path &container) const;
+  void insert(const Path &container, const Value &element);
+  void write(const clang::Expr *target, const Value &value);
+  void recordReturn(const clang::Expr *result);
+  void record(Operation operation);
+  std::vector<Operand> tensorOperands(const clang::Expr *receiver, llvm::ArrayRef<const clang::Expr *> arguments) const;
+
+  // flow_modules.cpp
+  bool moduleCall(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver, Value &result);
+  void moveModule(const Path &module, const Place &place, const clang::Expr *at);
+  void putPart(const Path &module, const Path &part, const clang::Expr *part_value, const clang::Expr *at);
+  void replaceByAssignment(const Path &path, const clang::Expr *value);
+  void loadModule(const clang::CallExpr *call);
+  void callWithModules(const clang::CallExpr *call, const clang::Expr *receiver);
+
+  FunctionFacts &facts_;
+  clang::ASTContext &context_;
+  const FlowOptions &options_;
+  State state_;
+  std::vector<std::pair<const clang::LambdaExpr *, State>> lambdas_;
+  bool recording_ = false; // the last pass, with all states settled
+  bool in_lambda_ = false;
+};
+
+} // namespace devsan::analyzer

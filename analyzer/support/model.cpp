@@ -1,0 +1,326 @@
+#include "analyzer/support/model.h"
+
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// How far a helper may be from the step that calls it.
+constexpr int kMaxCallDepth = 3;
+
+// The statement around `node`, through variable declarations and out of lambdas into the code that writes them; null at
+// the function's own body.
+const Stmt *parentOf(ASTContext &context, const DynTypedNode &node, int depth = 0) {
+  if (depth > 4)
+    return nullptr;
+  for (const DynTypedNode &parent : context.getParents(node))
+    if (const Stmt *found = parent.get<Stmt>())
+      return found;
+  for (const DynTypedNode &parent : context.getParents(node)) {
+    const auto *method = parent.get<CXXMethodDecl>();
+    const auto *record = parent.get<CXXRecordDecl>();
+    bool lambda = (method && method->getParent()->isLambda()) || (record && record->isLambda());
+    if (lambda || parent.get<VarDecl>() || parent.get<FunctionTemplateDecl>())
+      if (const Stmt *found = parentOf(context, parent, depth + 1))
+        return found;
+  }
+  return nullptr;
+}
+
+const Stmt *parentOf(ASTContext &context, const Stmt *statement) {
+  return parentOf(context, DynTypedNode::create(*statement));
+}
+
+bool contains(const Stmt *tree, llvm::function_ref<bool(const Stmt *)> test) {
+  if (!tree)
+    return false;
+  if (test(tree))
+    return true;
+  for (const Stmt *child : tree->children())
+    if (contains(child, test))
+      return true;
+  return false;
+}
+
+bool isLoop(const Stmt *statement) { return isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(statement); }
+
+// Whether `child`, a direct child of the loop, is run again on every turn.
+bool repeats(const Stmt *loop, const Stmt *child) {
+  if (const auto *counted = dyn_cast<ForStmt>(loop))
+    return child != counted->getInit();
+  if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
+    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() && child != ranged->getEndStmt() &&
+           child != ranged->getInit();
+  return true;
+}
+
+bool hasRemainder(const Expr *condition) {
+  return contains(condition, [](const Stmt *part) {
+    const auto *binary = dyn_cast<BinaryOperator>(part);
+    return binary && binary->getOpcode() == BO_Rem;
+  });
+}
+
+const Stmt *lastOf(const Stmt *statement) {
+  while (const auto *compound = dyn_cast_or_null<CompoundStmt>(statement)) {
+    if (compound->body_empty())
+      return compound;
+    statement = compound->body_back();
+  }
+  return statement;
+}
+
+bool leaves(const Stmt *branch) {
+  const Stmt *last = lastOf(branch);
+  if (const auto *full = dyn_cast_or_null<ExprWithCleanups>(last))
+    last = full->getSubExpr();
+  return last && isa<BreakStmt, ReturnStmt, CXXThrowExpr>(last);
+}
+
+bool skips(const Stmt *branch) {
+  const Stmt *last = lastOf(branch);
+  return last && isa<ContinueStmt, ReturnStmt>(last);
+}
+
+// `if (i % 100 != 0) continue;` before `statement` in the same block.
+bool skippedBefore(const CompoundStmt *block, const Stmt *statement) {
+  for (const Stmt *sibling : block->body()) {
+    if (sibling == statement)
+      return false;
+    if (const auto *condition = dyn_cast<IfStmt>(sibling))
+      if (hasRemainder(condition->getCond()) && skips(condition->getThen()))
+        return true;
+  }
+  return false;
+}
+
+bool takesTensor(const FunctionDecl *function) {
+  return llvm::any_of(function->parameters(), [](const ParmVarDecl *p) { return holdsTensor(p->getType()); });
+}
+
+bool isAutogradFunction(const CXXRecordDecl *record) {
+  if (!record || !record->hasDefinition())
+    return false;
+  for (const CXXBaseSpecifier &base : record->getDefinition()->bases())
+    if (const CXXRecordDecl *decl = base.getType()->getAsCXXRecordDecl())
+      if (decl->getNameAsString() == "Function" && isTorchDecl(decl))
+        return true;
+  return false;
+}
+
+// Every function body of the program, with the calls in it.
+class CallCollector : public RecursiveASTVisitor<CallCollector> {
+public:
+  using Sink = llvm::function_ref<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
+  explicit CallCollector(Sink sink) : sink_(sink) {}
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool TraverseDecl(Decl *decl) {
+    if (!decl || isa<TranslationUnitDecl>(decl))
+      return RecursiveASTVisitor::TraverseDecl(decl);
+    if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && isProgram(decl) == false)
+      return true;
+    auto *function = dyn_cast<FunctionDecl>(decl);
+    if (!function)
+      return RecursiveASTVisitor::TraverseDecl(decl);
+    if (isLibraryDecl(function))
+      return true;
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    if (method && method->getParent()->isLambda())
+      return RecursiveASTVisitor::TraverseDecl(decl);
+    const FunctionDecl *outer = std::exchange(function_, function);
+    bool going = RecursiveASTVisitor::TraverseDecl(decl);
+    function_ = outer;
+    return going;
+  }
+
+  bool VisitCallExpr(CallExpr *call) {
+    if (const FunctionDecl *callee = call->getDirectCallee(); function_ && callee && !isLibraryDecl(callee))
+      sink_(function_, callee->getCanonicalDecl(), call);
+    return true;
+  }
+
+private:
+  static bool isProgram(const Decl *decl) {
+    const auto *space = cast<NamespaceDecl>(decl);
+    static const llvm::StringRef kLibraries[] = {"std", "at", "c10", "torch", "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
+    return space->getParent()->getRedeclContext()->isTranslationUnit() ? !llvm::is_contained(kLibraries, space->getName()) : true;
+  }
+
+  Sink sink_;
+  const FunctionDecl *function_ = nullptr;
+};
+
+} // namespace
+
+DeviceModel::DeviceModel(ASTContext &context) : context_(context) {}
+
+std::shared_ptr<DeviceModel> DeviceModel::of(ASTContext &context) {
+  thread_local std::weak_ptr<DeviceModel> shared;
+  std::shared_ptr<DeviceModel> model = shared.lock();
+  if (!model || &model->context_ != &context) {
+    model = std::make_shared<DeviceModel>(context);
+    shared = model;
+  }
+  return model;
+}
+
+const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
+  if (!function || isLibraryDecl(function) || !function->doesThisDeclarationHaveABody())
+    return nullptr;
+  if (const auto *method = dyn_cast<CXXMethodDecl>(function); method && method->getParent()->isLambda())
+    return nullptr;
+  if (auto found = facts_.find(function); found != facts_.end())
+    return found->second.get();
+  FlowOptions options;
+  options.replaced_by_callee = [this](const FunctionDecl *callee, std::optional<unsigned> argument) {
+    return replacedByCallee(callee, argument);
+  };
+  std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
+  return (facts_[function] = std::move(made)).get();
+}
+
+const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee, std::optional<unsigned> argument) {
+  const FunctionDecl *definition = nullptr;
+  if (!callee->hasBody(definition) || isLibraryDecl(definition) || asking_.size() > 4 || !asking_.insert(definition).second)
+    return nullptr;
+  FlowOptions options;
+  options.assume_moved = argument ? Path{definition->getParamDecl(*argument), {}} : Path{};
+  options.replaced_by_callee = [this](const FunctionDecl *inner, std::optional<unsigned> index) {
+    return replacedByCallee(inner, index);
+  };
+  const Expr *found = nullptr;
+  if (std::unique_ptr<FunctionFacts> facts = analyseFunction(definition, context_, options))
+    for (const ReplacedPart &part : facts->exit.replaced)
+      if (!found && !part.moved && !facts->moved_later.count(part.expr))
+        found = part.expr;
+  asking_.erase(definition);
+  return found;
+}
+
+bool DeviceModel::isMetric(const CXXRecordDecl *record) {
+  if (!record || !record->hasDefinition() || derivesFromModule(record))
+    return false;
+  return llvm::any_of(record->getDefinition()->methods(), [](const CXXMethodDecl *method) {
+    return nameOf(method) == "update" && takesTensor(method);
+  });
+}
+
+bool DeviceModel::isStateful(const CXXRecordDecl *record) { return derivesFromModule(record) || isMetric(record); }
+
+void DeviceModel::collectCallers() {
+  if (std::exchange(callers_known_, true))
+    return;
+  CallCollector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
+    callers_[callee].push_back({caller, call});
+  }).TraverseDecl(context_.getTranslationUnitDecl());
+}
+
+std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+  llvm::StringRef name = nameOf(function);
+  const CXXRecordDecl *owner = ownerOf(function);
+  bool step_method = owner && (name == "forward" || name == "update" || name == "backward" ||
+                               function->getOverloadedOperator() == OO_Call) &&
+                     (isStateful(owner) || isAutogradFunction(owner));
+  if (step_method || (isStepName(name) && !function->isMain()))
+    return "in '" + function->getNameAsString() + "'";
+  if (depth == 0)
+    return {};
+  collectCallers();
+  for (const Caller &caller : callers_.lookup(function->getCanonicalDecl())) {
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl())
+      continue;
+    if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
+      return "in '" + function->getNameAsString() + "', which a loop in '" + caller.function->getNameAsString() + "' calls";
+    if (!functionStep(caller.function, depth - 1).empty())
+      return "in '" + function->getNameAsString() + "', which '" + caller.function->getNameAsString() + "' calls";
+  }
+  return {};
+}
+
+const Stmt *DeviceModel::loopAround(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
+    if (isLoop(parent) && repeats(parent, child))
+      return parent;
+  return nullptr;
+}
+
+std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+  std::string reason;
+  bool left = false;
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent) {
+    if (const auto *condition = dyn_cast<IfStmt>(parent); condition && child != condition->getCond()) {
+      if (hasRemainder(condition->getCond()))
+        return {};
+      left |= leaves(child);
+    } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
+      if (child != choice->getCond() && hasRemainder(choice->getCond()))
+        return {};
+    } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
+      if (skippedBefore(block, child))
+        return {};
+    } else if (const auto *call = dyn_cast<CallExpr>(parent)) {
+      // The body of at::parallel_for works on host memory.
+      if (nameOf(call->getDirectCallee()) == "parallel_for")
+        return {};
+    } else if (isLoop(parent) && repeats(parent, child) && reason.empty() && !left) {
+      reason = "in a loop";
+    }
+  }
+  if (!reason.empty() || !function)
+    return reason;
+  return functionStep(function, kMaxCallDepth);
+}
+
+namespace {
+
+bool declares(const Stmt *statement, llvm::function_ref<bool(QualType)> test) {
+  const auto *declaration = dyn_cast<DeclStmt>(statement);
+  return declaration && llvm::any_of(declaration->decls(), [&](const Decl *decl) {
+           const auto *variable = dyn_cast<VarDecl>(decl);
+           return variable && test(variable->getType());
+         });
+}
+
+bool setsDevice(const Stmt *statement) {
+  return contains(statement, [](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    llvm::StringRef name = nameOf(calleeOf(call));
+    return name == "cudaSetDevice" || (name == "set_device" && isTorchDecl(call->getDirectCallee()));
+  });
+}
+
+} // namespace
+
+bool DeviceModel::guarded(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
+    if (const auto *block = dyn_cast<CompoundStmt>(parent))
+      for (const Stmt *sibling : block->body()) {
+        if (sibling == child)
+          break;
+        if (declares(sibling, isDeviceGuard) || setsDevice(sibling))
+          return true;
+      }
+  return false;
+}
+
+bool DeviceModel::gradOff(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
+    if (const auto *block = dyn_cast<CompoundStmt>(parent))
+      for (const Stmt *sibling : block->body()) {
+        if (sibling == child)
+          break;
+        if (declares(sibling, isNoGradGuard))
+          return true;
+      }
+  return false;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,58 @@
+// Which declarations are LibTorch's, told by canonical name and signature, never by what a project happens to call its
+// own things. One list for the model and all checks.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/ExprCXX.h>
+
+namespace devsan::analyzer {
+
+// Types, seen through references, pointers, cv and typedefs.
+bool isTensor(clang::QualType type);
+bool isDevice(clang::QualType type);       // c10::Device
+bool isDeviceType(clang::QualType type);   // c10::DeviceType
+bool isTensorOptions(clang::QualType type);
+bool isScalarType(clang::QualType type);   // c10::ScalarType
+// A class derived from torch::nn::Module, a ModuleHolder of one, a smart pointer to one, or torch::jit::Module.
+bool isModule(clang::QualType type);
+// The module class behind a holder or smart pointer; null where `type` is no module.
+const clang::CXXRecordDecl *moduleClass(clang::QualType type);
+bool derivesFromModule(const clang::CXXRecordDecl *record);
+// The modules that hold whatever is put in them: Sequential, ModuleList, ModuleDict, AnyModule …
+bool isModuleContainer(const clang::CXXRecordDecl *record);
+// A tensor, or anything made of tensors: vector, optional, tuple, TensorList, TensorIndex …
+bool holdsTensor(clang::QualType type);
+// What names a device when it is passed: Device, DeviceType, optional of either, TensorOptions.
+bool namesDevice(clang::QualType type);
+// An RAII guard that sets the current device.
+bool isDeviceGuard(clang::QualType type);
+// An RAII guard that turns autograd off: NoGradGuard, InferenceMode, AutoGradMode.
+bool isNoGradGuard(clang::QualType type);
+bool isProcessGroup(clang::QualType type);
+
+// The outermost namespace is one of LibTorch's or the standard library's.
+bool isLibraryDecl(const clang::Decl *decl);
+bool isTorchDecl(const clang::Decl *decl);
+// The class of a member function; null for a free one.
+const clang::CXXRecordDecl *ownerOf(const clang::FunctionDecl *function);
+
+// The expression without what changes neither its value nor its identity: parentheses, implicit casts and copies,
+// temporaries, std::move, std::forward.
+const clang::Expr *strip(const clang::Expr *expr);
+const clang::FunctionDecl *calleeOf(const clang::Expr *call);
+llvm::StringRef nameOf(const clang::FunctionDecl *function);
+// The object of a member call, also of an operator written as a member; null for others.
+const clang::Expr *receiverOf(const clang::Expr *call);
+// The arguments without the receiver and without default arguments.
+llvm::SmallVector<const clang::Expr *, 4> argumentsOf(const clang::Expr *call);
+
+// Tensor methods and functions by what they do to data.
+bool isFactory(const clang::FunctionDecl *function);   // takes the device in its options and makes a tensor
+bool isInPlace(llvm::StringRef name);                  // writes to its receiver: add_, copy_ …
+bool dropsGrad(llvm::StringRef name);                  // the result carries no autograd graph
+bool givesBool(llvm::StringRef name);                  // the result is a mask
+bool acceptsHostOperand(llvm::StringRef name);         // may be given a host tensor beside a device tensor
+bool isStepName(llvm::StringRef name);                 // a function that names itself a training step
+
+} // namespace devsan::analyzer
