@@ -1,5 +1,5 @@
-// The devices that tests run on: DEVSAN_TEST_DEVICES, e.g. "cpu,cuda:0,cuda:1"; by default the CPU alone, so that a test
-// program runs unchanged with and without (simulated) GPUs.
+// The devices that tests run on: DEVSAN_TEST_DEVICES, e.g. "cpu,cuda:0,cuda:1"; by default the CPU
+// alone, so that a test program runs unchanged with and without (simulated) GPUs.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +41,9 @@ private:
   HostAccessScope host_access_;
 };
 
-// A suite whose tests run once per device and must not wait for it outside a HostAccessScope of their own: under
-// `devsan run --fail-on=device-host-sync,device-implicit-transfer` the run fails if one does.
+// A suite whose tests run once per device and must not wait for it outside a HostAccessScope of
+// their own: under `devsan run --fail-on=device-host-sync,device-implicit-transfer` the run fails
+// if one does.
 class NoSyncTest : public testing::TestWithParam<at::Device> {
 protected:
   at::Device device() const { return GetParam(); }
@@ -63,8 +64,10 @@ inline at::Device rankDevice(at::Device device, int rank) {
   return at::Device(device.type(), static_cast<at::DeviceIndex>((device.index() + rank) % count));
 }
 
-// runRanks() for tests that look at results on the host, which each rank's thread has to be allowed for itself.
-inline void onRanks(int size, const std::function<void(const c10::intrusive_ptr<c10d::ProcessGroup> &)> &body) {
+// runRanks() for tests that look at results on the host, which each rank's thread has to be allowed
+// for itself.
+inline void
+onRanks(int size, const std::function<void(const c10::intrusive_ptr<c10d::ProcessGroup> &)> &body) {
   runRanks(size, [&](const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
     const HostAccessScope host_access;
     body(group);
@@ -79,5 +82,6 @@ inline std::string deviceTestName(const testing::TestParamInfo<at::Device> &info
 
 } // namespace devsan::test
 
-#define DEVSAN_DEVICE_SUITE(suite)                                                                                     \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(devsan::test::testDevices()), devsan::test::deviceTestName)
+#define DEVSAN_DEVICE_SUITE(suite)                                                                 \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(devsan::test::testDevices()),              \
+                           devsan::test::deviceTestName)
