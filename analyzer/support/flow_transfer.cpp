@@ -137,7 +137,8 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver, llvm::ArrayRef<c
 }
 
 Value Flow::evaluate(const Expr *expr) {
-  if (expr->isTypeDependent())
+  // Code with errors keeps expressions without a type; nothing is known of them, nor of templates' open ends.
+  if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
     return {};
   if (std::optional<Value> constant = constantDevice(expr))
     return *constant;

@@ -114,6 +114,17 @@ bool isAutogradFunction(const CXXRecordDecl *record) {
   return false;
 }
 
+// A GoogleTest body reads results because that is what it is for.
+bool isTest(const FunctionDecl *function) {
+  const CXXRecordDecl *record = ownerOf(function);
+  while (record && record->hasDefinition() && record->getDefinition()->getNumBases() > 0) {
+    record = record->getDefinition()->bases_begin()->getType()->getAsCXXRecordDecl();
+    if (record && record->getQualifiedNameAsString() == "testing::Test")
+      return true;
+  }
+  return false;
+}
+
 // Every function body of the program, with the calls in it.
 class CallCollector : public RecursiveASTVisitor<CallCollector> {
 public:
@@ -235,7 +246,7 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
     return {};
   collectCallers();
   for (const Caller &caller : callers_.lookup(function->getCanonicalDecl())) {
-    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl())
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() || isTest(caller.function))
       continue;
     if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
       return "in '" + function->getNameAsString() + "', which a loop in '" + caller.function->getNameAsString() + "' calls";
@@ -253,6 +264,8 @@ const Stmt *DeviceModel::loopAround(const Stmt *statement) {
 }
 
 std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+  if (function && isTest(function))
+    return {};
   std::string reason;
   bool left = false;
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent) {
@@ -299,28 +312,29 @@ bool setsDevice(const Stmt *statement) {
 
 } // namespace
 
-bool DeviceModel::guarded(const Stmt *statement) {
+// Whether a statement that was run before `statement`, in a block around it, passes `test`: what RAII objects set up.
+bool DeviceModel::setUpBefore(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent))
       for (const Stmt *sibling : block->body()) {
         if (sibling == child)
           break;
-        if (declares(sibling, isDeviceGuard) || setsDevice(sibling))
+        if (test(sibling))
           return true;
       }
   return false;
 }
 
+bool DeviceModel::guarded(const Stmt *statement) {
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isDeviceGuard) || setsDevice(before); });
+}
+
 bool DeviceModel::gradOff(const Stmt *statement) {
-  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
-    if (const auto *block = dyn_cast<CompoundStmt>(parent))
-      for (const Stmt *sibling : block->body()) {
-        if (sibling == child)
-          break;
-        if (declares(sibling, isNoGradGuard))
-          return true;
-      }
-  return false;
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isNoGradGuard); });
+}
+
+bool DeviceModel::syncAllowed(const Stmt *statement) {
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isAllowSync); });
 }
 
 } // namespace devsan::analyzer
