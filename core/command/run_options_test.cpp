@@ -34,9 +34,11 @@ TEST(FailureCriteria, DefaultFailsOnErrorsOnly) {
 TEST(FailureCriteria, NamesRules) {
   const FailureCriteria criteria =
       parseFailureCriteria("device-host-sync,device-implicit-transfer", {}).value();
-  const core::Finding sync = finding("device-host-sync", core::Severity::kNote);
+  const core::Finding sync = finding("device-host-sync", core::Severity::kWarning);
+  const core::Finding note = finding("device-host-sync", core::Severity::kNote);
   const core::Finding error = finding("device-mismatch", core::Severity::kError);
   EXPECT_TRUE(criteria.failed({&sync, 1}));
+  EXPECT_FALSE(criteria.failed({&note, 1}));
   EXPECT_FALSE(criteria.failed({&error, 1}));
 }
 

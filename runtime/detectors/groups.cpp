@@ -1,10 +1,11 @@
 #include "runtime/detectors/groups.h"
 #include "core/rule_table.h"
+#include "runtime/offline/names.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_map>
+#include <utility>
 
 namespace devsan::runtime {
 namespace {
@@ -27,7 +28,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
                                      const std::function<bool(const ResolvedEvent &)> &chosen) {
   std::vector<EventGroup> groups;
   std::map<Key, std::size_t> indices;
-  std::vector<std::unordered_map<const ResolvedStack *, std::uint64_t>> calls;
+  std::vector<std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::uint64_t>> calls;
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
@@ -39,9 +40,12 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     EventGroup &group = groups[entry->second];
     ++group.count;
     group.bytes += event.event.bytes;
+    group.largest = std::max(group.largest, event.event.bytes);
     group.blocked_ns += event.event.blocked_ns;
     group.any_flags |= event.event.flags;
-    group.repeats = std::max(group.repeats, ++calls[entry->second][event.stack]);
+    group.repeats =
+        std::max(group.repeats, ++calls[entry->second][{event.stack, event.event.thread}]);
+    group.same_size &= event.event.bytes == group.first->event.bytes;
     group.same_rank &= event.rank == group.first->rank;
   }
   return groups;
@@ -74,6 +78,10 @@ void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string 
 std::string inOperator(const ResolvedEvent &event) {
   const std::string &op = event.calledOp();
   return op.empty() ? "" : " in " + op;
+}
+
+std::string sizeText(const EventGroup &group) {
+  return (group.same_size ? "" : "up to ") + bytesText(group.largest);
 }
 
 bool isImplicitTransfer(const ResolvedEvent &event) {

@@ -18,8 +18,10 @@ struct EventGroup {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t blocked_ns = 0;
-  // How often the same call happened: one call of a module's `.to` makes many events at one place,
-  // from few stacks.
+  std::uint64_t largest = 0; // bytes of one event
+  bool same_size = true;
+  // How often one thread made the same call: printing a tensor once, or reading a result once in
+  // every rank, makes several events at one place and is no loop.
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0;
   bool same_rank = true;
@@ -38,6 +40,9 @@ void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string 
 
 // " in aten::where", or nothing where no operator is known.
 std::string inOperator(const ResolvedEvent &event);
+
+// "4 B", or "up to 4 B" where the events differ.
+std::string sizeText(const EventGroup &group);
 
 // A copy that LibTorch made although nothing in the program asked for one. Reads of a single value
 // are no transfers: what they cost is the wait.

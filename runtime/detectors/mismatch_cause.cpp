@@ -17,17 +17,17 @@ using DeviceKey = std::tuple<std::uint32_t, std::int8_t, std::int8_t>;
 std::set<DeviceKey> devicesOfModules(const Recording &recording) {
   std::set<DeviceKey> devices;
   for (const ResolvedEvent &event : recording.events())
-    if (event.event.kind == EventKind::kCopy && event.stack->intent == Intent::kModuleMove)
+    if (event.event.kind == EventKind::kCopy && event.stack->intent == Intent::kBulkMove)
       devices.insert({event.process, event.event.to.type, event.event.to.index});
   return devices;
 }
 
-// The classes whose methods are the user's frames of a stack, down to the frame at `outside`.
+// The classes whose methods are the user's frames of a stack.
 std::set<std::string> classesOf(const ResolvedStack &stack) {
   std::set<std::string> classes;
   for (const ResolvedFrame &frame : stack.frames)
     if (frame.kind == FrameKind::kUser)
-      if (std::string scope = scopeOf(frame.qualified); !scope.empty())
+      if (std::string scope = scopeOf(frame.function()); !scope.empty())
         classes.insert(std::move(scope));
   return classes;
 }
@@ -60,25 +60,30 @@ std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
   struct Choice {
     const ResolvedEvent *event;
     MismatchCause cause;
+    std::string operands;
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Choice> refusals;
   std::uint64_t ungrouped = 0;
   for (const ResolvedEvent &event : recording.events()) {
     if (event.event.kind != EventKind::kMismatch)
       continue;
-    const Choice choice{&event, causeOf(event, devices_of_modules)};
+    const Choice choice{&event, causeOf(event, devices_of_modules), event.operand};
     const std::uint64_t group = event.event.group ? event.event.group : ~ungrouped++;
     auto [entry, added] = refusals.try_emplace({event.process, group}, choice);
-    if (!added && choice.cause < entry->second.cause)
+    if (added)
+      continue;
+    if (choice.cause < entry->second.cause)
       entry->second = choice;
+    else if (choice.cause == entry->second.cause)
+      entry->second.operands += ", " + event.operand;
   }
-  std::unordered_map<const ResolvedEvent *, MismatchCause> chosen;
+  std::unordered_map<const ResolvedEvent *, const Choice *> chosen;
   for (const auto &[key, choice] : refusals)
-    chosen.emplace(choice.event, choice.cause);
+    chosen.emplace(choice.event, &choice);
   std::vector<ExplainedMismatch> result;
   for (const EventGroup &group :
        groupByPlace(recording, [&](const ResolvedEvent &event) { return chosen.contains(&event); }))
-    result.push_back({group, chosen.at(group.first)});
+    result.push_back({group, chosen.at(group.first)->cause, chosen.at(group.first)->operands});
   return result;
 }
 

@@ -14,6 +14,8 @@ enum class MismatchCause { kPartNotMoved, kStateLeftBehind, kUnexplained };
 struct ExplainedMismatch {
   EventGroup group; // `first` is the event of the operand that explains the refusal
   MismatchCause cause = MismatchCause::kUnexplained;
+  std::string
+      operands; // all that the cause holds for: "self: float32 [10], mat2: float32 [32, 10]"
 };
 
 // One for each place where ATen refused.

@@ -82,7 +82,7 @@ TEST(Mismatch, IsAReplacedPartWhereAParameterOfAMovedModuleStayed) {
   EXPECT_EQ(finding.severity, core::Severity::kError);
   EXPECT_EQ(
       finding.message,
-      "the module was moved to cuda:0, but a parameter (weight: float32 [10, 4]) lives on cpu: "
+      "the module was moved to cuda:0, but parameters (weight: float32 [10, 4]) stayed on cpu: "
       "aten::linear refused once");
   EXPECT_EQ(finding.locations[0].line, 30u);
 }
@@ -104,6 +104,8 @@ TEST(Mismatch, OneRefusalIsOneFinding) {
       forward().moduleMovedTo(cuda(0)).refuse().flags(kLeafParameter).refuse(2).finding();
   EXPECT_EQ(finding.rule, "device-module-replaced-after-to");
   EXPECT_EQ(finding.count, 1u);
+  EXPECT_NE(finding.message.find("(weight: float32 [10, 4], weight: float32 [10, 4])"),
+            std::string::npos);
 }
 
 TEST(Mismatch, RefusalsAtOnePlaceAreCounted) {

@@ -19,7 +19,12 @@ struct Slot {
   c10::StorageImpl *key = nullptr; // kept from reuse by `storage`
   WeakStorage storage{c10::intrusive_ptr<c10::StorageImpl>()};
   TensorOrigin origin;
+  std::uint32_t epoch = 0;
 };
+
+// Counts forks on the way to this process: what an ancestor noted names stacks of its log, not of ours. A slot that
+// another thread held at fork stays busy in the child, which only loses that slot.
+std::uint32_t current_epoch = 0;
 
 constexpr std::size_t kSlots = 1 << 14;
 
@@ -114,6 +119,7 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
     slot.key = storage.unsafeGetStorageImpl();
   }
   slot.origin = {stack, is_move};
+  slot.epoch = current_epoch;
 }
 
 TensorOrigin originOf(const at::Tensor &tensor) {
@@ -122,7 +128,7 @@ TensorOrigin originOf(const at::Tensor &tensor) {
   auto *storage = tensor.storage().unsafeGetStorageImpl();
   Slot &slot = slotOf(storage);
   SlotLock lock(slot);
-  return lock && slot.key == storage ? slot.origin : TensorOrigin{};
+  return lock && slot.key == storage && slot.epoch == current_epoch ? slot.origin : TensorOrigin{};
 }
 
 void installFactoryHooks() {
@@ -147,12 +153,6 @@ void installFactoryHooks() {
   }
 }
 
-void forgetOrigins() {
-  for (std::size_t i = 0; i < kSlots; ++i) {
-    Slot &slot = slots()[i];
-    slot.busy.clear();
-    slot.origin = {};
-  }
-}
+void forgetOrigins() { ++current_epoch; }
 
 } // namespace devsan::runtime

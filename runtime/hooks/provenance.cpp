@@ -46,6 +46,7 @@ public:
 
   std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction &function);
   void onEnd(const at::RecordFunction &function, at::ObserverContext *context);
+  void stopWatching();
 
 private:
   struct Context : at::ObserverContext {
@@ -54,7 +55,6 @@ private:
 
   void add(const at::Tensor &tensor, const Followed &like);
   void watch();
-  void stopWatching();
   void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered, std::size_t tensors,
                bool list_input);
   Gather *gather(std::uint32_t id);
@@ -66,14 +66,29 @@ private:
   at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
 };
 
-// Leaked with its thread's storage slot: it is reached from operators that run while the thread is torn down.
-Follower &follower() {
-  thread_local auto *instance = new Follower;
-  return *instance;
-}
-
 // True on threads that follow anything.
 thread_local bool watching = false;
+
+// A thread's follower goes with the thread; operators may still run in destructors that come later.
+struct ThreadFollower {
+  std::unique_ptr<Follower> instance;
+  static thread_local bool gone;
+  ~ThreadFollower() {
+    gone = true;
+    watching = false;
+  }
+};
+thread_local bool ThreadFollower::gone = false;
+thread_local ThreadFollower thread_follower;
+
+// Null while the thread is torn down.
+Follower *follower() {
+  if (ThreadFollower::gone)
+    return nullptr;
+  if (!thread_follower.instance)
+    thread_follower.instance = std::make_unique<Follower>();
+  return thread_follower.instance.get();
+}
 
 // Operators that take a list, or a whole gathered tensor, and make one value of all ranks' parts.
 bool isCombining(std::string_view op) {
@@ -122,7 +137,7 @@ void Follower::watch() {
               return nullptr;
             InsideRuntime inside;
             try {
-              return follower().onStart(function);
+              return follower()->onStart(function);
             } catch (...) {
               return nullptr;
             }
@@ -132,7 +147,7 @@ void Follower::watch() {
               return;
             InsideRuntime inside;
             try {
-              follower().onEnd(function, context);
+              follower()->onEnd(function, context);
             } catch (...) {
             }
           })
@@ -300,7 +315,8 @@ public:
     try {
       if (functional_)
         forEachTensor(stack->back(), [&](const at::Tensor &tensor) { outputs.push_back(tensor); });
-      follower().followGather(outputs, recorder().currentStack());
+      if (Follower *own = follower())
+        own->followGather(outputs, recorder().currentStack());
     } catch (...) {
     }
   }
@@ -331,12 +347,13 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect
   if (!options().provenance)
     return;
   if (!effect.from.is_cpu() && effect.to.is_cpu()) {
-    follower().followHostData(to, toDeviceId(effect.from), stack);
+    if (Follower *own = follower())
+      own->followHostData(to, toDeviceId(effect.from), stack);
     return;
   }
   if (!watching || !effect.from.is_cpu())
     return;
-  const Followed *entry = follower().find(from, false);
+  const Followed *entry = follower()->find(from, false);
   if (!entry)
     return;
   Event event;
@@ -350,6 +367,11 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect
   event.stack = stack;
   event.related = entry->stack;
   recorder().record(event);
+}
+
+void forgetProvenance() {
+  if (watching)
+    follower()->stopWatching();
 }
 
 void installCollectiveHooks() {

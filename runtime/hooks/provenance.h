@@ -17,4 +17,7 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect
 // Wraps the gathering collectives of c10d, as far as this LibTorch has them.
 void installCollectiveHooks();
 
+// For the child after fork, whose log has none of the stacks.
+void forgetProvenance();
+
 } // namespace devsan::runtime

@@ -6,9 +6,9 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <cstdio>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@ namespace {
 void afterForkInChild() {
   recorder().resetInChild();
   forgetOrigins();
+  forgetProvenance();
 }
 
 __attribute__((constructor)) void start() {

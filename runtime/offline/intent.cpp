@@ -15,47 +15,34 @@ bool isOneOf(std::string_view text, const std::array<std::string_view, N> &list)
 
 // Operators whose call in the program says "copy this to another device" or "read this value", by
 // class in at::_ops.
-constexpr std::array<std::string_view, 15> kMoves = {"to_device",
-                                                     "to_dtype_layout",
-                                                     "to_dtype",
-                                                     "to_other",
-                                                     "_to_copy",
-                                                     "cpu",
-                                                     "cuda",
-                                                     "copy_",
-                                                     "item",
-                                                     "is_nonzero",
-                                                     "_local_scalar_dense",
-                                                     "copy",
-                                                     "pin_memory",
-                                                     "_copy_from",
-                                                     "clone"};
-constexpr std::array<std::string_view, 3> kScalarReads = {"item", "is_nonzero",
-                                                          "_local_scalar_dense"};
+constexpr auto kMoves = std::to_array<std::string_view>(
+    {"to_device", "to_dtype_layout", "to_dtype", "to_other", "_to_copy", "cpu", "cuda", "copy_",
+     "copy", "clone", "pin_memory", "item", "is_nonzero", "_local_scalar_dense"});
+constexpr auto kScalarReads =
+    std::to_array<std::string_view>({"item", "is_nonzero", "_local_scalar_dense"});
+
+// Functions that add nothing to what the user's line asked for, by the start of their names.
+constexpr auto kWrappers = std::to_array<std::string_view>(
+    {"at::Tensor::", "at::TensorBase::", "at::print", "at::operator<<", "at::storage_copy",
+     "torch::print", "torch::operator<<", "torch::autograd::dispatch_",
+     "torch::autograd::TypeError_to_NotImplemented_", "torch::autograd::VariableHooks::",
+     "torch::utils::tensor_to_list", "torch::utils::recursive_to_list", "THPStorage_"});
 
 // Python's bindings that pass a call of the program straight on to the operator of the same
-// meaning. The others (indexing, torch.tensor, bool(tensor)) copy or read on their own account.
-constexpr std::array<std::string_view, 13> kPythonBindings = {"to",
-                                                              "cpu",
-                                                              "cuda",
-                                                              "xpu",
-                                                              "item",
-                                                              "copy_",
-                                                              "tolist",
-                                                              "is_nonzero",
-                                                              "float_scalar",
-                                                              "integral_scalar",
-                                                              "complex_scalar",
-                                                              "index_scalar",
-                                                              "type"};
+// meaning. The others (indexing, torch.tensor, a tensor in a condition) copy or read on their own
+// account.
 constexpr std::string_view kBinding = "torch::autograd::THPVariable_";
+constexpr auto kBindings = std::to_array<std::string_view>(
+    {"to", "cpu", "cuda", "xpu", "item", "copy_", "tolist", "float_scalar", "integral_scalar",
+     "complex_scalar", "index_scalar", "type"});
 
-// Functions of torch's Python package that the program calls in order to move or read, by file and
-// function.
+// Functions of torch's Python package by file and name; an empty name is every function of the
+// file.
 struct PythonFunction {
   std::string_view file_end;
-  std::string_view function; // last component; empty: every function of the file
+  std::string_view function;
 };
+// The program calls them in order to move or read one tensor.
 constexpr PythonFunction kPythonMoves[] = {
     {"/torch/_tensor_str.py", ""},
     {"/torch/_tensor.py", "__repr__"},
@@ -63,59 +50,53 @@ constexpr PythonFunction kPythonMoves[] = {
     {"/torch/_tensor.py", "__deepcopy__"},
     {"/torch/_tensor.py", "__reduce_ex__"},
     {"/torch/_tensor.py", "_reduce_ex_internal"},
-    {"/torch/serialization.py", ""},
     {"/torch/storage.py", ""},
     {"/torch/_utils.py", ""},
 };
-constexpr std::array<std::string_view, 8> kModuleMoves = {"to",     "cuda",    "cpu",      "xpu",
-                                                          "_apply", "convert", "<lambda>", "type"};
+// The program calls them in order to move all tensors of a module or of a file.
+constexpr PythonFunction kPythonBulkMoves[] = {
+    {"/torch/nn/modules/module.py", "_apply"},
+    {"/torch/nn/modules/module.py", "load_state_dict"},
+    {"/torch/serialization.py", ""},
+};
+constexpr auto kBulkMoves = std::to_array<std::string_view>(
+    {"torch::nn::Module::to", "torch::nn::Module::to_impl", "torch::nn::Module::clone",
+     "torch::jit::Module::to", "torch::jit::Module::to_impl", "torch::jit::Object::to",
+     "torch::jit::load", "torch::jit::import_ir_module", "torch::jit::Unpickler::readInstruction",
+     "torch::load", "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
+     "torch::serialize::InputArchive::load_from", "torch::serialize::OutputArchive::save_to"});
 
-bool isModuleMove(const ResolvedFrame &frame) {
-  const std::string_view function = lastComponent(frame.qualified);
-  if (frame.interpreted)
-    return frame.frame.location.file.ends_with("/torch/nn/modules/module.py") &&
-           isOneOf(function, kModuleMoves);
-  return (frame.qualified.starts_with("torch::nn::") ||
-          frame.qualified.starts_with("torch::jit::")) &&
-         (frame.qualified.ends_with("Module::to") || frame.qualified.ends_with("Module::to_impl") ||
-          frame.qualified.ends_with("Module::_to") || frame.qualified.ends_with("::clone"));
+template <std::size_t N>
+bool isPython(const ResolvedFrame &frame, const PythonFunction (&functions)[N]) {
+  return std::ranges::any_of(functions, [&](const PythonFunction &one) {
+    return frame.frame.location.file.ends_with(one.file_end) &&
+           (one.function.empty() || one.function == lastComponent(frame.function()));
+  });
 }
 
-bool isPythonMove(const ResolvedFrame &frame) {
-  return std::ranges::any_of(kPythonMoves, [&](const PythonFunction &move) {
-    return frame.frame.location.file.ends_with(move.file_end) &&
-           (move.function.empty() || move.function == lastComponent(frame.qualified));
-  });
+bool isBulkMove(const ResolvedFrame &frame) {
+  return frame.interpreted ? isPython(frame, kPythonBulkMoves)
+                           : isOneOf(frame.function(), kBulkMoves);
 }
 
 // True for a frame that adds nothing to what the user's line asked for.
 bool passesOn(const ResolvedFrame &frame) {
-  if (frame.kind == FrameKind::kInterpreter || frame.kind == FrameKind::kSystem ||
-      frame.kind == FrameKind::kDevSan)
-    return true;
-  if (isModuleMove(frame))
+  if (frame.kind != FrameKind::kTorch)
     return true;
   if (frame.interpreted)
-    return isPythonMove(frame);
-  const std::string_view name = frame.qualified;
+    return isPython(frame, kPythonMoves);
+  const std::string_view name = frame.function();
   if (const std::size_t at = name.find(kBinding); at != std::string_view::npos) {
-    std::string_view binding = name.substr(at + kBinding.size());
-    binding = binding.substr(0, binding.find("::"));
-    return isOneOf(binding, kPythonBindings);
+    const std::string_view binding = name.substr(at + kBinding.size());
+    return isOneOf(binding.substr(0, binding.find("::")), kBindings);
   }
-  for (std::string_view prefix : {"at::Tensor::", "at::TensorBase::", "torch::autograd::dispatch_",
-                                  "torch::utils::tensor_to_list", "torch::utils::recursive_to_list",
-                                  "torch::autograd::TypeError_to_NotImplemented_", "at::print",
-                                  "at::operator<<", "torch::print", "torch::operator<<",
-                                  "torch::nn::Module::", "torch::autograd::VariableHooks::"})
-    if (name.starts_with(prefix))
-      return true;
-  return name.empty() || name.ends_with("::operator<<");
+  return std::ranges::any_of(kWrappers,
+                             [&](std::string_view start) { return name.starts_with(start); });
 }
 
 // "item" of at::_ops::item::call, empty for another function.
 std::string_view calledOperator(const ResolvedFrame &frame) {
-  std::string_view name = frame.qualified;
+  std::string_view name = frame.function();
   constexpr std::string_view kOps = "at::_ops::";
   constexpr std::string_view kCall = "::call";
   if (!name.starts_with(kOps) || !name.ends_with(kCall) || name.size() < kOps.size() + kCall.size())
@@ -136,27 +117,28 @@ void readIntent(ResolvedStack &stack) {
     if (op.empty())
       continue;
     outermost = op;
+    stack.called = i;
     outside = i + 1;
     stack.reads_scalar |= isOneOf(op, kScalarReads);
   }
   if (!outermost.empty())
     stack.op = operatorName(outermost);
   bool straight = true;
-  bool module_move = false;
+  bool bulk_move = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
-    module_move |= isModuleMove(frame);
-    const std::string_view function = lastComponent(frame.qualified);
+    bulk_move |= isBulkMove(frame);
+    const std::string_view function = lastComponent(frame.function());
     if (frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda"))
       stack.without_index = true;
     // A wait that is no operator is spelled out where its name says so.
     if (outermost.empty() && frame.kind == FrameKind::kTorch &&
-        frame.qualified.find("ynchronize") != std::string::npos)
+        frame.function().find("ynchronize") != std::string::npos)
       stack.intent = Intent::kExplicit;
   }
-  if (module_move && !outermost.empty())
-    stack.intent = Intent::kModuleMove;
+  if (bulk_move && !outermost.empty())
+    stack.intent = Intent::kBulkMove;
   else if (straight && isOneOf(outermost, kMoves))
     stack.intent = Intent::kExplicit;
 }

@@ -40,9 +40,9 @@ void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
   for (const SymbolFrame &symbol : found->second) {
     ResolvedFrame frame;
     frame.frame.module = module->path;
-    frame.frame.location = {symbol.file, symbol.line, symbol.column, symbol.function};
-    frame.qualified = qualifiedName(symbol.function);
-    frame.kind = nativeFrameKind(module->path, frame.qualified, symbol.file);
+    frame.frame.location = {symbol.file, symbol.line, symbol.column,
+                            qualifiedName(symbol.function)};
+    frame.kind = nativeFrameKind(module->path, frame.function(), symbol.file);
     stack.frames.push_back(std::move(frame));
   }
 }
@@ -52,9 +52,9 @@ void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
 bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
   if (!made.innermost_user || !used.innermost_user)
     return false;
-  const std::string &maker = made.frames[*made.innermost_user].qualified;
+  const std::string &maker = made.frames[*made.innermost_user].function();
   return std::ranges::none_of(used.frames, [&](const ResolvedFrame &frame) {
-    return frame.kind == FrameKind::kUser && frame.qualified == maker;
+    return frame.kind == FrameKind::kUser && frame.function() == maker;
   });
 }
 
@@ -72,9 +72,13 @@ core::Location ResolvedStack::location() const {
 
 std::vector<core::Frame> ResolvedStack::shown() const {
   std::vector<core::Frame> result;
-  for (const ResolvedFrame &frame : frames)
-    if (frame.kind == FrameKind::kUser || frame.kind == FrameKind::kTorch)
+  for (std::size_t i = op.empty() ? 0 : called; i < frames.size(); ++i) {
+    const ResolvedFrame &frame = frames[i];
+    const bool inside = i < innermost_user.value_or(frames.size());
+    if (frame.kind == FrameKind::kUser ||
+        (frame.kind == FrameKind::kTorch && (inside || frame.interpreted)))
       result.push_back(frame.frame);
+  }
   return result;
 }
 
@@ -110,7 +114,6 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     ResolvedFrame frame;
     frame.interpreted = true;
     frame.frame.location = {log.string(record.file), record.line, 0, log.string(record.function)};
-    frame.qualified = frame.frame.location.function;
     frame.kind = pythonFrameKind(frame.frame.location.file);
     stack.frames.push_back(std::move(frame));
   }
@@ -131,6 +134,8 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   for (const Event &event : log.events) {
     ResolvedEvent resolved;
     resolved.event = event;
+    if (log.header.simulated_devices) // a simulated device takes the host's time
+      resolved.event.blocked_ns = 0;
     resolved.op = log.string(event.op);
     resolved.operand = log.string(event.operand);
     resolved.detail = log.string(event.detail);

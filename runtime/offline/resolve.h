@@ -19,22 +19,24 @@ namespace devsan::runtime {
 
 // Who asked for a copy or a wait.
 enum class Intent {
-  kImplicit,   // LibTorch did it on the program's behalf
-  kExplicit,   // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
-  kModuleMove, // so, for all tensors of a module at once
+  kImplicit, // LibTorch did it on the program's behalf
+  kExplicit, // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
+  kBulkMove, // so, for all tensors of a module or a file at once
 };
 
 struct ResolvedFrame {
-  core::Frame frame; // `location.function` as people read it
+  core::Frame frame; // `location.function` is a qualified name (see qualifiedName())
   FrameKind kind = FrameKind::kUser;
   bool interpreted = false;
-  std::string qualified; // see qualifiedName()
+
+  const std::string &function() const { return frame.location.function; }
 };
 
 struct ResolvedStack {
   std::vector<ResolvedFrame> frames; // innermost first
   std::optional<std::size_t> innermost_user;
-  std::string op; // the operator that the user's code called, "aten::to"; empty where none
+  std::size_t called = 0; // the frame of the operator that the user's code called, if `op` is set
+  std::string op;         // the operator that the user's code called, "aten::to"; empty where none
   Intent intent = Intent::kImplicit;
   bool without_index = false; // the call names no device index: `.cuda()`
   bool reads_scalar =
@@ -43,13 +45,15 @@ struct ResolvedStack {
   // The user's line, or the operator where the stack holds no frame of the user's (on autograd's
   // threads).
   core::Location location() const;
-  // What reports show: without the interpreter's and the system's frames.
+  // What reports show: the operator that was called, and its callers as far as they are the user's
+  // or torch's own Python code.
   std::vector<core::Frame> shown() const;
 };
 
 struct ResolvedEvent {
   Event event;
-  std::string op; // as the dispatcher names it
+  std::size_t called = 0; // the frame of the operator that the user's code called, if `op` is set
+  std::string op;         // as the dispatcher names it
   std::string operand;
   std::string detail;
   const ResolvedStack *stack = nullptr;   // never null

@@ -28,7 +28,7 @@ TEST(Location, IsTheInnermostFrameOutsideTorch) {
   const core::Location place = stackOf(recording).location();
   EXPECT_EQ(place.file, "/src/train.cpp");
   EXPECT_EQ(place.line, 7u);
-  EXPECT_EQ(place.function, "helper(at::Tensor)");
+  EXPECT_EQ(place.function, "helper");
 }
 
 TEST(Location, IsALibraryOnTopOfTorchInPython) {
@@ -38,7 +38,27 @@ TEST(Location, IsALibraryOnTopOfTorchInPython) {
                           "/venv/lib/python3.11/site-packages/torchmetrics/utilities/compute.py"),
                    python("train", 9)});
   EXPECT_EQ(stackOf(recording).location().line, 57u);
+  // The operator, torch's Python code and the callers.
   EXPECT_EQ(stackOf(recording).shown().size(), 4u);
+}
+
+TEST(Shown, LeavesOutHowTorchWorksInside) {
+  const Recording recording = recordingOf(
+      {op("copy_"), torch("at::native::_to_copy(at::Tensor const&)"), op("to_device"),
+       torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"), python("train", 9)});
+  const std::vector<core::Frame> shown = stackOf(recording).shown();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].location.function, "at::_ops::to_device::call");
+  EXPECT_EQ(shown[1].location.function, "torch::autograd::THPVariable_to");
+  EXPECT_EQ(shown[2].location.function, "train");
+}
+
+TEST(Resolve, SimulatedDevicesTellNoTime) {
+  LogBuilder log;
+  log.header.simulated_devices = 2;
+  Event event;
+  event.blocked_ns = 1000;
+  EXPECT_EQ(replay(log.add(event)).events().front().event.blocked_ns, 0u);
 }
 
 TEST(Location, IsTheOperatorWhereTheUserIsNotOnTheStack) {
@@ -94,7 +114,7 @@ TEST(Intent, KnowsThatAModuleIsMoved) {
                torch("void torch::nn::Module::to_impl<c10::Device&, bool&>(c10::Device&, bool&)"),
                torch("torch::nn::Module::to(c10::Device, bool)"), user("main", 1)}))
           .intent,
-      Intent::kModuleMove);
+      Intent::kBulkMove);
   EXPECT_EQ(
       stackOf(recordingOf({op("to_dtype_layout"),
                            torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
@@ -102,7 +122,20 @@ TEST(Intent, KnowsThatAModuleIsMoved) {
                            torchPython("Module._apply", "nn/modules/module.py"),
                            torchPython("Module.to", "nn/modules/module.py"), python("main", 3)}))
           .intent,
-      Intent::kModuleMove);
+      Intent::kBulkMove);
+}
+
+TEST(Intent, KnowsThatAFileIsLoaded) {
+  EXPECT_EQ(stackOf(recordingOf({op("to_device"), torch("torch::jit::Unpickler::readInstruction()"),
+                                 torch("torch::jit::load(std::string const&)"), user("main", 1)}))
+                .intent,
+            Intent::kBulkMove);
+  EXPECT_EQ(stackOf(recordingOf({op("copy_"), torch("at::storage_copy(c10::Storage&)"),
+                                 torch("THPStorage_copy_(_object*, _object*, _object*)"),
+                                 torchPython("_StorageBase.to", "storage.py"),
+                                 torchPython("_load", "serialization.py"), python("main", 3)}))
+                .intent,
+            Intent::kBulkMove);
 }
 
 TEST(Intent, TellsPythonsBindingsApart) {
@@ -116,7 +149,7 @@ TEST(Intent, TellsPythonsBindingsApart) {
   EXPECT_EQ(through("item", "item"), Intent::kExplicit);
   EXPECT_EQ(through("float_scalar", "item"), Intent::kExplicit);
   EXPECT_EQ(through("to", "to_dtype_layout"), Intent::kExplicit);
-  EXPECT_EQ(through("bool_scalar", "is_nonzero"), Intent::kImplicit); // `if tensor:`
+  EXPECT_EQ(through("is_nonzero", "is_nonzero"), Intent::kImplicit); // `if tensor:`
   EXPECT_EQ(through("setitem", "copy_"), Intent::kImplicit);
   EXPECT_EQ(through("tensor", "to_device"), Intent::kImplicit);
 }

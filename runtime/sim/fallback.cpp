@@ -125,17 +125,13 @@ void toDevice(Translation &translation, c10::IValue &value) {
   }
 }
 
-c10::DispatchKey cpuKey(const c10::DispatchKeySet &keys) { return c10::DispatchKey::CPU; }
-
 [[noreturn]] void refuseUnsimulated(const c10::OperatorHandle &op) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "not simulated: ", toString(op.operator_name()),
                               " has no CPU kernel that a simulated device could run; run this operator on a real GPU, "
                               "or register a CPU kernel for it");
 }
 
-} // namespace
-
-void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
+void call(const c10::OperatorHandle &op, c10::DispatchKey key, Stack *stack) {
   const OperatorFacts &facts = operatorFacts(op);
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
   DeviceSurvey devices = survey(facts, arguments);
@@ -147,7 +143,6 @@ void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
     arguments = stack->data() + stack->size() - facts.argument_count;
   }
   c10::Device device = devices.device();
-  c10::DispatchKey key = cpuKey(keys);
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
 
@@ -175,12 +170,48 @@ void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
     toDevice(translation, results[i]);
 }
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnCpu>()); }
+} // namespace
+
+template <c10::DispatchKey cpu_key>
+void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
+  call(op, cpu_key, stack);
+}
+
+using c10::DispatchKey;
+
+template void runOnCpu<DispatchKey::CPU>(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *);
+
+template <DispatchKey cpu_key> torch::CppFunction kernel() {
+  return torch::CppFunction::makeFromBoxedFunction<&runOnCpu<cpu_key>>();
+}
+
+// An operator with a composite kernel never reaches a fallback; where CUDA has a kernel of its own, neither must it here.
+void registerOver(torch::Library &library, bool CudaOperator::*needed, torch::CppFunction (*make)()) {
+  for (const CudaOperator &op : cudaOperators())
+    if (op.*needed)
+      library.impl(op.name.data(), make());
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(kernel<DispatchKey::CPU>()); }
+TORCH_LIBRARY_IMPL(_, SparseCUDA, m) { m.fallback(kernel<DispatchKey::SparseCPU>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) { m.fallback(kernel<DispatchKey::SparseCsrCPU>()); }
+TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) { m.fallback(kernel<DispatchKey::QuantizedCPU>()); }
+TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) { m.fallback(kernel<DispatchKey::NestedTensorCPU>()); }
 
 TORCH_LIBRARY_IMPL(aten, CUDA, m) {
-  for (const CudaOperator &op : cudaOperators())
-    if (op.needs_registration)
-      m.impl(op.name.data(), torch::CppFunction::makeFromBoxedFunction<&runOnCpu>());
+  registerOver(m, &CudaOperator::over_dense_composite, &kernel<DispatchKey::CPU>);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) {
+  registerOver(m, &CudaOperator::over_sparse_composite, &kernel<DispatchKey::SparseCPU>);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
+  registerOver(m, &CudaOperator::over_sparse_csr_composite, &kernel<DispatchKey::SparseCsrCPU>);
+}
+TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+  registerOver(m, &CudaOperator::over_quantized_composite, &kernel<DispatchKey::QuantizedCPU>);
+}
+TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
+  registerOver(m, &CudaOperator::over_nested_composite, &kernel<DispatchKey::NestedTensorCPU>);
 }
 
 } // namespace devsan::sim

@@ -7,6 +7,9 @@
 
 namespace devsan::sim {
 
+// Calls the kernel of `cpu_key`, which is CPU, SparseCPU, SparseCsrCPU, QuantizedCPU or NestedTensorCPU: the counterpart
+// of the key that this is registered for.
+template <c10::DispatchKey cpu_key>
 void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack);
 
 } // namespace devsan::sim

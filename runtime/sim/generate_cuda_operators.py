@@ -10,6 +10,7 @@ tells operators that check through TensorIterator from those that do not check a
 import re
 import sys
 
+KEYS = ("CUDA", "SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA")
 FUNC = re.compile(r"^- func: (?P<name>[\w.]+)\(")
 FIELD = re.compile(r"^  (?P<key>\w+): *(?P<value>[^#]*?) *(?:#(?P<comment>.*))?$")
 KERNEL = re.compile(r"^    (?P<keys>[\w, ]+): *\w+")
@@ -40,17 +41,17 @@ def read_operators(path):
     return operators
 
 
-def needs_registration(operator):
-    """Whether a composite kernel would come before the fallback, where CUDA has a kernel of its own.
+def covered_by_composite(operator, key):
+    """Whether a composite kernel would come before the fallback for `key`, where CUDA has a kernel of its own.
 
     Functional and in-place structured operators have a generated composite kernel that calls the out= operator: two
     dispatches, and another name in error texts. Foreach operators keep theirs: it takes tensors of several devices.
     """
-    if operator["name"].startswith("_foreach"):
+    if operator["name"].startswith("_foreach") or "CompositeImplicitAutograd" in operator["keys"]:
         return False
-    if "CompositeImplicitAutograd" in operator["keys"]:
-        return False
-    return operator["delegates"] or {"CUDA", "CompositeExplicitAutograd"} <= operator["keys"]
+    if key == "CUDA" and operator["delegates"]:
+        return True
+    return {key, "CompositeExplicitAutograd"} <= operator["keys"]
 
 
 def main():
@@ -60,7 +61,7 @@ def main():
         sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
     with open(target, "w", encoding="utf-8") as out:
         for operator in sorted(operators, key=lambda o: o["name"].encode()):
-            flags = (operator["structured"], needs_registration(operator))
+            flags = [operator["structured"]] + [covered_by_composite(operator, key) for key in KEYS]
             flags = ", ".join("true" if flag else "false" for flag in flags)
             out.write(f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {flags}}},\n')
 

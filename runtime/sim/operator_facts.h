@@ -24,7 +24,12 @@ struct CudaOperator {
   std::string_view name;
   DeviceCheck check;
   bool structured;
-  bool needs_registration; // a composite kernel would come before the fallback
+  // A composite kernel would come before the fallback, for dense and the other kinds of tensors.
+  bool over_dense_composite;
+  bool over_sparse_composite;
+  bool over_sparse_csr_composite;
+  bool over_quantized_composite;
+  bool over_nested_composite;
 };
 c10::ArrayRef<CudaOperator> cudaOperators();
 

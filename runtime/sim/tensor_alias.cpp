@@ -1,8 +1,10 @@
 #include "tensor_alias.h"
 
 #include <c10/core/TensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "memory.h"
+#include "sparse_alias.h"
 
 namespace devsan::sim {
 namespace {
@@ -28,9 +30,6 @@ DispatchKeySet swapBackend(DispatchKeySet keys, DispatchKeySet from, DispatchKey
   return DispatchKeySet::from_raw_repr((keys.raw_repr() & ~from.raw_repr()) | to.raw_repr());
 }
 
-// Tensors without a storage of their own (sparse, nested, opaque) are described by other tensors.
-bool isStrided(const at::Tensor &tensor) { return tensor.unsafeGetTensorImpl()->has_storage(); }
-
 void releaseKept(void *storage) { c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl *>(storage)); }
 
 // A device storage over memory that belongs to `cpu`: a kernel's static or external memory.
@@ -44,6 +43,22 @@ c10::intrusive_ptr<StorageImpl> wrapStorage(const c10::intrusive_ptr<StorageImpl
 void relabelStorage(StorageImpl &storage, c10::Device device) {
   storage._mutable_data_ptr_no_checks().unsafe_set_device(device);
   storage.set_allocator(deviceAllocator());
+}
+
+void relabelTensor(TensorImpl &impl, DispatchKeySet from, DispatchKeySet to, c10::Device device) {
+  impl.*TensorLabel::keySet() = swapBackend(impl.key_set(), from, to);
+  impl.*TensorLabel::device() = device;
+}
+
+// An alias of a tensor of a derived class (quantised, nested): a copy of its description over another storage.
+at::Tensor copyAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like, DispatchKeySet from,
+                     DispatchKeySet to, c10::Device device) {
+  // A Python dispatch mode would make the copy otherwise.
+  c10::impl::ExcludeDispatchKeyGuard no_python(DispatchKey::Python);
+  at::Tensor alias(like.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(std::move(storage)));
+  relabelTensor(*alias.unsafeGetTensorImpl(), from, to, device);
+  return alias;
 }
 
 at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like, DispatchKeySet keys) {
@@ -76,9 +91,16 @@ c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
   return cpu;
 }
 
-at::Tensor Translation::denseToCpu(const at::Tensor &tensor) {
-  return makeAlias(cpuStorage(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()), tensor,
-                   DispatchKeySet(DispatchKey::CPU));
+at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
+  TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(isSparse(tensor)))
+    return translateSparse(tensor, c10::Device(c10::kCPU), [this](const at::Tensor &part) { return toCpu(part); });
+  TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(), "not simulated: tensors of layout ", tensor.layout(), " on ",
+                              tensor.device());
+  auto storage = cpuStorage(impl->unsafe_storage().unsafeGetStorageImpl());
+  if (C10_LIKELY(impl->key_set().has(DispatchKey::CUDA)))
+    return makeAlias(std::move(storage), tensor, DispatchKeySet(DispatchKey::CPU));
+  return copyAlias(std::move(storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 
 at::Tensor Translation::toCpu(const at::Tensor &tensor) {
@@ -87,8 +109,9 @@ at::Tensor Translation::toCpu(const at::Tensor &tensor) {
   for (const Binding &binding : tensors_)
     if (binding.device.is_same(tensor))
       return binding.cpu;
-  tensors_.push_back({tensor, denseToCpu(tensor)});
-  return tensors_.back().cpu;
+  at::Tensor alias = makeCpuAlias(tensor);
+  tensors_.push_back({tensor, alias});
+  return alias;
 }
 
 c10::Storage Translation::toCpu(const c10::Storage &storage) {
@@ -113,21 +136,26 @@ c10::Storage Translation::deviceStorage(const c10::Storage &cpu) {
   return c10::Storage(std::move(device));
 }
 
-at::Tensor Translation::denseToDevice(at::Tensor tensor) {
+at::Tensor Translation::makeDeviceTensor(at::Tensor tensor) {
   TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(isSparse(tensor)))
+    return translateSparse(tensor, device_, [this](const at::Tensor &part) { return toDevice(part); });
+  if (C10_UNLIKELY(!impl->has_storage()))
+    return tensor;
   StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
   const c10::DataPtr &data = storage->_mutable_data_ptr_no_checks();
-  bool fresh = tensor.use_count() == 1 && impl->unsafe_storage().use_count() == 1 && impl->key_set().has(DispatchKey::CPU) &&
+  bool fresh = tensor.use_count() == 1 && impl->unsafe_storage().use_count() == 1 &&
                (ownsDeviceBlock(data) || data.get() == nullptr);
   if (C10_LIKELY(fresh)) {
     relabelStorage(*storage, device_);
-    impl->*TensorLabel::keySet() = swapBackend(impl->key_set(), kCpuBits, kCudaBits);
-    impl->*TensorLabel::device() = device_;
+    relabelTensor(*impl, kCpuBits, kCudaBits, device_);
     return tensor;
   }
   c10::Storage shared = deviceStorage(impl->unsafe_storage());
-  return makeAlias(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.unsafeGetStorageImpl()), tensor,
-                   DispatchKeySet(DispatchKey::CUDA));
+  auto storage_over = c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.unsafeGetStorageImpl());
+  if (C10_LIKELY(impl->key_set().has(DispatchKey::CPU)))
+    return makeAlias(std::move(storage_over), tensor, DispatchKeySet(DispatchKey::CUDA));
+  return copyAlias(std::move(storage_over), tensor, kCpuBits, kCudaBits, device_);
 }
 
 at::Tensor Translation::toDevice(at::Tensor tensor) {
@@ -136,7 +164,7 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
   for (const Binding &binding : tensors_)
     if (binding.cpu.is_same(tensor))
       return binding.device;
-  return denseToDevice(std::move(tensor));
+  return makeDeviceTensor(std::move(tensor));
 }
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
@@ -160,8 +188,10 @@ void Translation::updateArguments() {
   for (const StorageBinding &binding : storages_)
     updateStorage(*binding.device, *binding.cpu);
   for (const Binding &binding : tensors_) {
-    if (!isStrided(binding.device))
+    if (C10_UNLIKELY(isSparse(binding.device))) {
+      assignSparse(binding.device, binding.cpu, [this](const at::Tensor &part) { return toDevice(part); });
       continue;
+    }
     TensorImpl *device = binding.device.unsafeGetTensorImpl();
     TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
     StorageImpl *cpu_storage = cpu->unsafe_storage().unsafeGetStorageImpl();

@@ -40,8 +40,8 @@ private:
     c10::intrusive_ptr<c10::StorageImpl> cpu;
   };
 
-  at::Tensor denseToCpu(const at::Tensor &tensor);
-  at::Tensor denseToDevice(at::Tensor tensor);
+  at::Tensor makeCpuAlias(const at::Tensor &tensor);
+  at::Tensor makeDeviceTensor(at::Tensor tensor);
   c10::intrusive_ptr<c10::StorageImpl> cpuStorage(c10::StorageImpl *storage);
   c10::Storage deviceStorage(const c10::Storage &cpu);
   void updateStorage(c10::StorageImpl &device, c10::StorageImpl &cpu);

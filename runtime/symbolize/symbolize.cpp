@@ -27,7 +27,9 @@ llvm::json::Object describe(const DILineInfo &info) {
       frame[key] = llvm::json::fixUTF8(text);
   };
   add("function", info.FunctionName);
-  add("file", info.FileName);
+  // Without a line, the file is a guess from the symbol table.
+  if (info.Line)
+    add("file", info.FileName);
   frame["line"] = info.Line;
   frame["column"] = info.Column;
   return frame;

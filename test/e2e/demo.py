@@ -101,30 +101,31 @@ class Demo:
     def silent(self, name, findings):
         return self.expect(not findings, f"{name}: findings in a fixed program: {[f['rule'] for f in findings]}")
 
+    def programs(self, folder):
+        """The commands of the bad and the fixed program."""
+        if (folder / "bad.py").exists():
+            return {variant: [sys.executable, folder / f"{variant}.py"] for variant in ("bad", "fixed")}
+        return {variant: [self.build / "seeds" / f"{folder.name}-{variant}"] for variant in ("bad", "fixed")}
+
     def seed(self, seed):
         """One row of the table: static, run time, real library, fixed is silent."""
         folder, name = self.root / "test" / "seeds" / seed["folder"], seed["folder"]
-        self.say(f"{name}: {seed['title']}")
-        program = self.build / "seeds"
-        row = [
-            self.reported(name, self.check(f"{name}-bad", [folder / "bad.cpp"], "-p", self.build), seed["static"]),
-            self.reported(name, self.observe(f"{name}-bad", [program / f"{name}-bad"]), seed["runtime"]),
-        ]
-        fixed = [
-            self.silent(name, self.check(f"{name}-fixed", [folder / "fixed.cpp"], "-p", self.build)),
-            self.silent(name, self.observe(f"{name}-fixed", [program / f"{name}-fixed"])),
-        ]
-        library = seed.get("library")
-        if library:
-            python = [sys.executable]
-            findings = self.observe(f"{name}-library-bad", [*python, folder / library["bad"]],
+        self.say(f"{name}: {seed['title'].strip()}")
+        programs = self.programs(folder)
+        row, fixed = [None, None, None], []
+        if "static" in seed:
+            findings = self.check(f"{name}-bad", [folder / "bad.cpp"], "-p", self.build)
+            row[0] = self.reported(name, findings, seed["static"])
+            fixed.append(self.silent(name, self.check(f"{name}-fixed", [folder / "fixed.cpp"], "-p", self.build)))
+        row[1] = self.reported(name, self.observe(f"{name}-bad", programs["bad"]), seed["runtime"])
+        fixed.append(self.silent(name, self.observe(f"{name}-fixed", programs["fixed"])))
+        if library := seed.get("library"):
+            findings = self.observe(f"{name}-library-bad", [sys.executable, folder / library["bad"]],
                                     self.torchmetrics(BAD_RELEASE))
-            row.append(self.reported(name, findings, library["rule"]))
-            findings = self.observe(f"{name}-library-fixed", [*python, folder / library["fixed"]],
+            row[2] = self.reported(name, findings, library["rule"])
+            findings = self.observe(f"{name}-library-fixed", [sys.executable, folder / library["fixed"]],
                                     self.torchmetrics(FIXED_RELEASE))
             fixed.append(self.silent(name, findings))
-        else:
-            row.append(None)
         return [*row, all(fixed)]
 
     def real_extension(self):

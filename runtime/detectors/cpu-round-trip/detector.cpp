@@ -13,7 +13,7 @@ std::vector<core::Finding> detectCpuRoundTrip(const Recording &recording) {
     core::Finding finding = makeFinding("device-cpu-round-trip", group);
     finding.from = deviceName(event.origin);
     finding.to = deviceName(event.to);
-    finding.message = bytesText(event.bytes) + " of " + finding.from +
+    finding.message = sizeText(group) + " of " + finding.from +
                       " went to the host and came back to " + finding.to +
                       inOperator(*group.first) + ", " + timesText(group.count) + " (" +
                       bytesText(group.bytes) + ")";

@@ -37,10 +37,11 @@ bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips)
     return false;
   if (event.has(kSyncForbidden))
     return true;
-  // A copy that nobody asked for is wrong as a copy already, and moving a module is no step's work.
+  // A copy that nobody asked for is wrong as a copy already, and moving a module or
+  // loading a file is no step's work.
   if (isImplicitTransfer(event))
     return event.has(kTransferAllowed);
-  return event.stack->intent != Intent::kModuleMove &&
+  return event.stack->intent != Intent::kBulkMove &&
          !round_trips.contains(leg(*event.stack, event.event.to.isHost()));
 }
 
@@ -55,7 +56,7 @@ std::string message(const EventGroup &group) {
   const Event &event = group.first->event;
   std::string text = "the host waited for ";
   if (event.kind == EventKind::kCopy && event.from.isHost())
-    text += deviceName(event.to) + " to take " + bytesText(event.bytes) + " from pageable memory";
+    text += deviceName(event.to) + " to take " + sizeText(group) + " from pageable memory";
   else
     text += deviceName(event.from);
   text += inOperator(*group.first);

@@ -74,6 +74,19 @@ TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
   EXPECT_EQ(findings[0].count, 2u);
 }
 
+TEST(HostSync, OneReadInEachThreadIsANote) {
+  LogBuilder log;
+  Event event = read(log, {op("cpu"), user("rank", 5)});
+  for (std::uint32_t thread : {1, 2, 3}) {
+    event.thread = thread;
+    log.add(event);
+  }
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  EXPECT_EQ(findings[0].count, 3u);
+}
+
 TEST(HostSync, UploadsFromPageableMemoryInALoopAreAWarning) {
   LogBuilder log;
   log.add(upload(log, {op("to_device"), user("safeDivide", 5)}), 10);

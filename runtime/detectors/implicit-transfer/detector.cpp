@@ -13,8 +13,8 @@ std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
     core::Finding finding = makeFinding("device-implicit-transfer", group);
     finding.from = deviceName(event.event.from);
     finding.to = deviceName(event.event.to);
-    finding.message = "copied " + bytesText(event.event.bytes) + " " + finding.from + " → " +
-                      finding.to + inOperator(event) + " although nothing asked for it, " +
+    finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +
+                      inOperator(event) + " although nothing asked for it, " +
                       timesText(group.count) + " (" + bytesText(group.bytes) + ")";
     if (group.any_flags & kBlocks)
       finding.message += "; the host waited for it";

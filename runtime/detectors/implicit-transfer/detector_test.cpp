@@ -38,6 +38,17 @@ TEST(ImplicitTransfer, FlagsACopyInsideAnotherOperator) {
   EXPECT_EQ(findings[0].locations[0].line, 7u);
 }
 
+TEST(ImplicitTransfer, SaysWhereSizesDiffer) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("index_Tensor"), user("main", 1)}));
+  log.add(event);
+  event.bytes = 512;
+  log.add(event);
+  EXPECT_EQ(detectImplicitTransfer(replay(log)).at(0).message,
+            "copied up to 512 B cpu → cuda:1 in aten::index although nothing asked for it, 2 times "
+            "(516 B)");
+}
+
 TEST(ImplicitTransfer, KeepsPlacesAndDevicesApart) {
   LogBuilder log;
   Event event = upload(log, log.stack({op("add_Tensor"), user("main", 1)}));

@@ -9,10 +9,10 @@ std::vector<core::Finding> detectMismatch(const Recording &recording) {
   for (const ExplainedMismatch &mismatch : explainMismatches(recording)) {
     if (mismatch.cause != MismatchCause::kUnexplained)
       continue;
-    const ResolvedEvent &event = *mismatch.group.first;
     core::Finding finding = makeMismatchFinding("device-mismatch", mismatch.group);
-    finding.message = finding.op + " got " + (event.operand.empty() ? "a tensor" : event.operand) +
-                      " on " + finding.from + ", the others on " + finding.to + ", and refused " +
+    finding.message = finding.op + " got " +
+                      (mismatch.operands.empty() ? "a tensor" : mismatch.operands) + " on " +
+                      finding.from + ", the others on " + finding.to + ", and refused " +
                       timesText(mismatch.group.count);
     findings.push_back(std::move(finding));
   }

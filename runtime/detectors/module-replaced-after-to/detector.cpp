@@ -9,10 +9,9 @@ std::vector<core::Finding> detectModuleReplacedAfterTo(const Recording &recordin
   for (const ExplainedMismatch &mismatch : explainMismatches(recording)) {
     if (mismatch.cause != MismatchCause::kPartNotMoved)
       continue;
-    const ResolvedEvent &event = *mismatch.group.first;
     core::Finding finding = makeMismatchFinding("device-module-replaced-after-to", mismatch.group);
-    finding.message = "the module was moved to " + finding.to + ", but a parameter (" +
-                      event.operand + ") lives on " + finding.from + ": " + finding.op +
+    finding.message = "the module was moved to " + finding.to + ", but parameters (" +
+                      mismatch.operands + ") stayed on " + finding.from + ": " + finding.op +
                       " refused " + timesText(mismatch.group.count);
     findings.push_back(std::move(finding));
   }

@@ -9,9 +9,8 @@ std::vector<core::Finding> detectUnregisteredState(const Recording &recording) {
   for (const ExplainedMismatch &mismatch : explainMismatches(recording)) {
     if (mismatch.cause != MismatchCause::kStateLeftBehind)
       continue;
-    const ResolvedEvent &event = *mismatch.group.first;
     core::Finding finding = makeMismatchFinding("device-unregistered-state", mismatch.group);
-    finding.message = "a state made earlier (" + event.operand + ") stayed on " + finding.from +
+    finding.message = "a state made earlier (" + mismatch.operands + ") stayed on " + finding.from +
                       " while its inputs are on " + finding.to + ": " + finding.op + " refused " +
                       timesText(mismatch.group.count);
     findings.push_back(std::move(finding));

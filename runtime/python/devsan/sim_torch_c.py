@@ -5,9 +5,11 @@ Device state lives in libdevsan_sim.so. Most of it is reached through PyTorch's 
 errors; the rest through the library's extern "C" functions.
 """
 
+import atexit
 import ctypes
 import os
 import sys
+import time
 import types
 
 _CAPABILITY = (8, 0)
@@ -56,20 +58,36 @@ def after_torch_cuda(cuda):
     sim_storage.extend(UntypedStorage, _State.library)
 
 
+# torch::utils::register_fork_handler_for_device_init: makes a forked child ask torch.cuda again, which then refuses.
+_REGISTER_FORK_HANDLER = "_ZN5torch5utils37register_fork_handler_for_device_initEN3c1010DeviceTypeE"
+
+
 def _watch_fork():
     # As on CUDA, a child forked after the first use of a device cannot use devices.
     if not _State.fork_watched:
         _State.fork_watched = True
         os.register_at_fork(after_in_child=_enter_bad_fork)
+        getattr(ctypes.PyDLL(_torch_python_library()), _REGISTER_FORK_HANDLER)(ctypes.c_int8(_CUDA))
+
+
+def _torch_python_library():
+    return os.path.join(os.path.dirname(sys.modules["torch._C"].__file__), "lib", "libtorch_python.so")
 
 
 def _enter_bad_fork():
     _State.in_bad_fork = True
 
 
+def _let_backward_threads_finish():
+    # A device's autograd thread still owes Python a reference after backward() has returned. It would find the
+    # interpreter gone and abort the process if a short program ended at once; on hardware, teardown takes longer.
+    time.sleep(0.005)
+
+
 def _devices(c):
     def init():
         _watch_fork()
+        atexit.register(_let_backward_threads_finish)
         import torch
 
         torch.cuda.default_generators = tuple(_default_generator(c, i) for i in range(_State.device_count))

@@ -38,4 +38,9 @@ TORCH_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("record_stream", TORCH_FN(recordStream));
 }
 
+TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+  m.impl("copy_", TORCH_FN(copy));
+  m.impl("record_stream", TORCH_FN(recordStream));
+}
+
 } // namespace devsan::sim

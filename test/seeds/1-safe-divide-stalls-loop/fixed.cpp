@@ -2,6 +2,7 @@
 #include <iostream>
 #include <vector>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -53,5 +54,6 @@ int main(int argc, char **argv) {
     optimizer.step();
     log.push_back(accuracy.update(logits.detach(), labels[step]));
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "mean accuracy over " << log.size() << " steps: " << torch::stack(log).mean().item<float>() << "\n";
 }

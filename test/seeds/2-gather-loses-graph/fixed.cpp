@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 #include "test/support/store_backend.h"
@@ -93,6 +94,7 @@ int main(int argc, char **argv) {
         losses.push_back(loss.detach());
       }
     }
+    const devsan::AllowSync once_at_the_end;
     const auto history = torch::stack(losses).cpu();
     const std::lock_guard<std::mutex> lock(output);
     std::cout << "rank " << group->getRank() << ": loss " << history[0].item<float>() << " -> "

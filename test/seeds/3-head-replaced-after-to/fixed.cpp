@@ -1,6 +1,7 @@
 // Fine-tunes a classifier of a hundred classes for ten new ones.
 #include <iostream>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -33,6 +34,7 @@ void fineTune(const torch::Device &device) {
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
 
+  devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     loss = torch::nn::functional::cross_entropy(model->forward(inputs), labels);
@@ -40,6 +42,7 @@ void fineTune(const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after fine-tuning: " << loss.item<float>() << "\n";
 }
 

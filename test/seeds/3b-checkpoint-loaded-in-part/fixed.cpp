@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ void resume(const std::string &head_path, const torch::Device &device) {
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
 
+  devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     loss = torch::nn::functional::cross_entropy(model->forward(inputs), labels);
@@ -42,6 +44,7 @@ void resume(const std::string &head_path, const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after resuming: " << loss.item<float>() << "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <torch/script.h>
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ void train(const std::string &embedder_path, const torch::Device &device) {
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
 
+  devsan::expectSameDevice(embedder, model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     const auto features = embedder.forward({inputs}).toTensor().detach();
@@ -35,6 +37,7 @@ void train(const std::string &embedder_path, const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after training: " << loss.item<float>() << "\n";
 }
 

@@ -1,6 +1,7 @@
 // Puts a new classification layer on top of a pre-trained feature extractor.
 #include <iostream>
 
+#include <devsan/devsan.h>
 #include <torch/torch.h>
 
 namespace {
@@ -21,6 +22,7 @@ void train(const torch::Device &device) {
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
 
+  devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
   for (int step = 0; step < 10; ++step) {
     loss = torch::nn::functional::cross_entropy(model->forward(inputs), labels);
@@ -28,6 +30,7 @@ void train(const torch::Device &device) {
     loss.backward();
     optimizer.step();
   }
+  const devsan::AllowSync once_at_the_end;
   std::cout << "loss after training: " << loss.item<float>() << "\n";
 }
 

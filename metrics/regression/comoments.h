@@ -1,0 +1,43 @@
+// Count, means, second central moments and co-moment of paired samples: the states of every metric that is a function of
+// the joint first and second moments of predictions and targets. A metric derives from it and writes only compute().
+//
+// Each batch is reduced in two passes over the data (mean, then centred sums with the mean's own rounding error taken
+// out) and folded in by the pairwise update of Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
+// Computing Sample Variances" (1979), so that neither large means nor many batches cost digits. Half and bfloat16 inputs are
+// widened first. Everything stays on the device.
+#pragma once
+
+#include "metrics/metric.h"
+
+namespace devsan::metrics {
+
+class CoMomentMetric : public Metric {
+public:
+  // preds, target  real tensors of one shape, [N], or [N, num_outputs]; [N, 1] is fine for one output. N may be 0.
+  //                Dtypes may differ. NaN and infinity propagate to the results of their output.
+  void update(const at::Tensor &preds, const at::Tensor &target) override;
+
+protected:
+  CoMomentMetric(int64_t num_outputs, at::ScalarType dtype, std::optional<Accumulation> accumulation);
+
+  // All [num_outputs], in the base dtype of the accumulation format; count is [1].
+  struct Moments {
+    at::Tensor count, mean_x, mean_y, mean_difference, m2_x, m2_y, c_xy;
+    // Where a second moment is no larger than what rounding alone leaves of a constant.
+    at::Tensor constant_x, constant_y;
+  };
+  Moments moments() const;
+
+  // [num_outputs] to the result's shape and dtype: one output gives a 0-dim tensor.
+  at::Tensor shaped_result(const at::Tensor &result) const;
+
+  std::string signature() const override;
+  std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a, const std::vector<at::Tensor> &b) const override;
+
+private:
+  int64_t num_outputs_;
+  at::ScalarType dtype_;
+  std::optional<Accumulation> accumulation_;
+};
+
+} // namespace devsan::metrics

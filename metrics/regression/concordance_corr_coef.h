@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+
+#include <torch/arg.h>
+
+#include "metrics/regression/comoments.h"
+
+namespace devsan::metrics {
+
+struct ConcordanceCorrCoefOptions {
+  ConcordanceCorrCoefOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
+  // Columns of the inputs, each judged on its own.
+  TORCH_ARG(int64_t, num_outputs);
+  // Whether variances and covariance are divided by N - 1, as TorchMetrics does, or by N, as in the original paper.
+  TORCH_ARG(bool, unbiased) = true;
+  // Of the result. float64 needs a device that has it.
+  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+};
+
+// Lin's concordance correlation coefficient (Lin 1989, Biometrics 45:255),
+//   2 cov(x, y) / (var x + var y + (mean x - mean y)^2):
+// how far predictions lie from the line x = y, 1 for perfect agreement.
+//
+// update()   see CoMomentMetric::update().
+// compute()  [] for one output, [num_outputs] otherwise, of the option's dtype, in [-1, 1]. 0 where one input is constant; NaN
+//            for fewer than two samples (unbiased), and where both inputs are the same constant.
+class ConcordanceCorrCoef : public CoMomentMetric {
+public:
+  explicit ConcordanceCorrCoef(const ConcordanceCorrCoefOptions &options = {});
+  std::string name() const override { return "ConcordanceCorrCoef"; }
+  at::Tensor compute() const override;
+
+protected:
+  std::string signature() const override;
+
+private:
+  bool unbiased_;
+};
+
+} // namespace devsan::metrics

@@ -1,0 +1,388 @@
+// The runtime as a program meets it: this program starts itself again under the preload shim, with two simulated devices,
+// and reads its own event log while it runs.
+#include "runtime/include/devsan/devsan.h"
+#include "runtime/offline/log_reader.h"
+#include "test/support/store_backend.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <cstdlib>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/torch.h>
+#include <unistd.h>
+
+namespace devsan::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+const torch::Device kFirst("cuda:0");
+const torch::Device kSecond("cuda:1");
+
+ProcessLog readOwnLog(pid_t pid = getpid()) {
+  for (const auto &entry : fs::directory_iterator(std::getenv("DEVSAN_LOG_DIR"))) {
+    auto log = readLog(entry.path());
+    EXPECT_TRUE(log) << (log ? "" : log.error().message);
+    if (log && log->header.pid == std::uint32_t(pid))
+      return *log;
+  }
+  return {};
+}
+
+// What `body` made the runtime record, on any thread.
+struct Recorded {
+  ProcessLog log;
+  std::vector<Event> events;
+
+  std::string op(std::size_t i) const { return log.string(events.at(i).op); }
+  std::size_t count(EventKind kind) const {
+    return std::size_t(std::count_if(events.begin(), events.end(), [&](const Event &e) { return e.kind == kind; }));
+  }
+  const Event &first(EventKind kind) const {
+    return *std::find_if(events.begin(), events.end(), [&](const Event &e) { return e.kind == kind; });
+  }
+};
+
+template <typename Body> Recorded record(Body body) {
+  std::size_t before = readOwnLog().events.size();
+  body();
+  Recorded recorded{readOwnLog(), {}};
+  recorded.events.assign(recorded.log.events.begin() + std::ptrdiff_t(before), recorded.log.events.end());
+  return recorded;
+}
+
+#define EXPECT_ONE(recorded, expected_kind, expected_op, is_blocking)                                                  \
+  do {                                                                                                                 \
+    ASSERT_EQ((recorded).events.size(), 1u);                                                                           \
+    EXPECT_EQ((recorded).events[0].kind, EventKind::expected_kind);                                                    \
+    EXPECT_EQ((recorded).op(0), expected_op);                                                                          \
+    EXPECT_EQ(((recorded).events[0].flags & kBlocks) != 0, is_blocking);                                               \
+  } while (false)
+
+DeviceId id(const torch::Device &device) { return {std::int8_t(device.type()), std::int8_t(device.index())}; }
+const DeviceId kHost{0, -1};
+
+torch::Tensor onSecond() { return torch::ones({4, 4}, kSecond); }
+
+TEST(Copies, AreRecordedOnceWithDirectionAndSize) {
+  auto host = torch::ones({4, 4});
+  auto to_device = record([&] { host.to(kSecond); });
+  EXPECT_ONE(to_device, kCopy, "aten::copy_", true);
+  EXPECT_EQ(to_device.events[0].from, kHost);
+  EXPECT_EQ(to_device.events[0].to, id(kSecond));
+  EXPECT_EQ(to_device.events[0].bytes, 64u);
+  EXPECT_GT(to_device.events[0].blocked_ns, 0u);
+
+  auto x = onSecond();
+  auto across = record([&] { x.to(kFirst); });
+  EXPECT_ONE(across, kCopy, "aten::copy_", false);
+  EXPECT_EQ(across.events[0].from, id(kSecond));
+  EXPECT_EQ(across.events[0].to, id(kFirst));
+}
+
+TEST(Copies, WithinOneDeviceOrTheHostAreSilent) {
+  auto x = onSecond();
+  auto host = torch::ones(3);
+  EXPECT_TRUE(record([&] {
+                x.clone();
+                x.copy_(x * 2);
+                x.to(torch::kHalf);
+                x.to(kSecond);
+                host.clone();
+                torch::empty({0}, kSecond).to(torch::kCPU);
+              }).events.empty());
+}
+
+TEST(Copies, WaitUnlessPinned) {
+  auto pageable = torch::ones(8), pinned = torch::ones(8).pin_memory();
+  auto waits = record([&] { pageable.to(kSecond, torch::kFloat, /*non_blocking=*/true); });
+  EXPECT_ONE(waits, kCopy, "aten::copy_", true);
+  EXPECT_TRUE(waits.events[0].flags & kNonBlocking);
+  auto free = record([&] { pinned.to(kSecond, torch::kFloat, /*non_blocking=*/true); });
+  EXPECT_ONE(free, kCopy, "aten::copy_", false);
+  EXPECT_TRUE(free.events[0].flags & kPinned);
+}
+
+TEST(Blocks, AreSeenInEveryHookedOperator) {
+  auto x = onSecond();
+  auto counts = torch::ones({4}, torch::TensorOptions(kSecond).dtype(torch::kLong));
+  EXPECT_ONE(record([&] { x.sum().item<float>(); }), kBlock, "aten::_local_scalar_dense", true);
+  EXPECT_ONE(record([&] { x.nonzero(); }), kBlock, "aten::nonzero", true);
+  EXPECT_ONE(record([&] { torch::equal(x, x + 1); }), kBlock, "aten::equal", true);
+  EXPECT_ONE(record([&] { x.masked_select(x > 0); }), kBlock, "aten::masked_select", true);
+  EXPECT_ONE(record([&] { x.index({x > 0}); }), kBlock, "aten::index", true);
+  EXPECT_ONE(record([&] { torch::bincount(counts); }), kBlock, "aten::bincount", true);
+  EXPECT_ONE(record([&] { at::_unique2(x); }), kBlock, "aten::_unique2", true);
+  EXPECT_ONE(record([&] { torch::repeat_interleave(counts); }), kBlock, "aten::repeat_interleave", true);
+  EXPECT_ONE(record([&] { torch::histc(x, 4); }), kBlock, "aten::histc", true);
+  EXPECT_ONE(record([&] { x.masked_fill(x > 0, x.sum()); }), kBlock, "aten::masked_fill_", true);
+  auto event = record([&] { x.sum().item<float>(); }).events.at(0);
+  EXPECT_EQ(event.from, id(kSecond));
+  EXPECT_EQ(event.thread, std::uint32_t(syscall(SYS_gettid)));
+}
+
+TEST(Blocks, AreNotClaimedForOperatorsThatDoNotWait) {
+  auto x = onSecond();
+  auto rows = torch::zeros({2}, torch::TensorOptions(kSecond).dtype(torch::kLong));
+  auto recorded = record([&] {
+    x.index_put_({x > 0}, 1.0);
+    x.index({rows});
+    (x > 0).any();
+    torch::where(x > 0, x, x + 1);
+    torch::repeat_interleave(rows, std::optional<std::int64_t>(0));
+    torch::one_hot(rows, 4);
+    torch::histc(x, 4, 0, 1);
+    x.masked_fill(x > 0, 2.0);
+  });
+  for (std::size_t i = 0; i < recorded.events.size(); ++i)
+    ADD_FAILURE() << recorded.op(i);
+}
+
+TEST(Blocks, OfHostIndicesAreCopies) {
+  auto x = onSecond();
+  auto rows = torch::zeros({2}, torch::kLong);
+  auto recorded = record([&] { x.index({rows}); });
+  EXPECT_ONE(recorded, kCopy, "aten::index", true);
+  EXPECT_EQ(recorded.events[0].from, kHost);
+  EXPECT_EQ(recorded.events[0].to, id(kSecond));
+  EXPECT_EQ(recorded.events[0].bytes, 16u);
+}
+
+TEST(Stacks, ReachTheCaller) {
+  auto x = onSecond();
+  auto recorded = record([&] { x.sum().item<float>(); });
+  ASSERT_EQ(recorded.events.size(), 1u);
+  std::string self = fs::read_symlink("/proc/self/exe");
+  const Module *program = nullptr;
+  for (const Module &module : recorded.log.modules)
+    if (module.path == self)
+      program = &module;
+  ASSERT_NE(program, nullptr);
+  auto frames = recorded.log.stack(recorded.events[0].stack);
+  EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), [&](const FrameRecord &frame) {
+    return frame.pc >= program->begin && frame.pc < program->end;
+  }));
+  for (const FrameRecord &frame : frames)
+    for (const Module &module : recorded.log.modules)
+      if (frame.pc >= module.begin && frame.pc < module.end)
+        EXPECT_EQ(module.path.find("libdevsan_runtime"), std::string::npos);
+}
+
+TEST(Provenance, SeesDataComeBack) {
+  auto x = onSecond();
+  auto recorded = record([&] { x.cpu().cumsum(0).add(1).to(kFirst); });
+  ASSERT_EQ(recorded.count(EventKind::kRoundTrip), 1u);
+  const Event &trip = recorded.first(EventKind::kRoundTrip);
+  EXPECT_EQ(trip.origin, id(kSecond));
+  EXPECT_EQ(trip.to, id(kFirst));
+  EXPECT_NE(trip.related, 0u);
+  EXPECT_EQ(trip.related, recorded.events[0].stack);
+}
+
+TEST(Provenance, OfOtherDataIsNotMixedUp) {
+  auto x = onSecond();
+  auto recorded = record([&] {
+    auto host = x.cpu();
+    torch::ones(3).add(1).to(kSecond);
+  });
+  EXPECT_EQ(recorded.count(EventKind::kRoundTrip), 0u);
+  EXPECT_EQ(recorded.events.size(), 2u);
+}
+
+TEST(Mismatch, NamesTheOddOperandAndWhereItWasMade) {
+  torch::nn::Linear layer(4, 2);
+  auto x = onSecond();
+  auto recorded = record([&] { EXPECT_THROW(layer(x), c10::Error); });
+  ASSERT_GE(recorded.count(EventKind::kMismatch), 1u);
+  for (const Event &event : recorded.events) {
+    EXPECT_EQ(event.from, kHost);
+    EXPECT_EQ(event.to, id(kSecond));
+    EXPECT_TRUE(event.flags & kLeafParameter);
+    EXPECT_FALSE(event.flags & kOriginIsMove);
+    EXPECT_NE(event.related, 0u);
+    EXPECT_NE(recorded.log.string(event.detail).find("same device"), std::string::npos);
+  }
+}
+
+TEST(Mismatch, KnowsATensorThatWasMoved) {
+  auto x = onSecond();
+  auto moved = torch::ones({4, 4}).to(kFirst);
+  auto recorded = record([&] { EXPECT_THROW(x + moved, c10::Error); });
+  ASSERT_EQ(recorded.count(EventKind::kMismatch), 1u);
+  const Event &event = recorded.first(EventKind::kMismatch);
+  EXPECT_EQ(event.from, id(kFirst));
+  EXPECT_TRUE(event.flags & kOriginIsMove);
+  EXPECT_EQ(recorded.log.string(event.operand), "other: float32 [4, 4]");
+}
+
+// Gathers `value(rank)` on two ranks and hands rank 0's list, and its own value, to `use`.
+template <typename Value, typename Use> void gather(Value value, Use use) {
+  auto store = c10::make_intrusive<c10d::HashStore>();
+  auto run = [&](int rank) {
+    auto group = test::makeStoreGroup(store, rank, 2);
+    std::vector<torch::Tensor> own{value(rank)};
+    std::vector<std::vector<torch::Tensor>> all{{torch::zeros(3), torch::zeros(3)}};
+    group->allgather(all, own)->wait();
+    if (rank == 0)
+      use(all[0], own[0]);
+  };
+  std::thread other(run, 1);
+  run(0);
+  other.join();
+}
+
+torch::Tensor withGrad(int) { return torch::ones(3, torch::requires_grad()) * 2; }
+
+TEST(Gathers, CombinedWithoutTheOwnSliceAreRecorded) {
+  auto recorded = record([] { gather(withGrad, [](auto &all, auto &) { torch::stack(all).sum(); }); });
+  EXPECT_ONE(recorded, kGatherCombined, "aten::stack", false);
+  EXPECT_NE(recorded.events[0].related, 0u);
+  EXPECT_EQ(record([] { gather(withGrad, [](auto &all, auto &) { (all[0] + all[1]).sum(); }); }).events.size(), 1u);
+  EXPECT_EQ(record([] {
+              gather(withGrad, [](auto &all, auto &) { torch::cat({all[0].narrow(0, 0, 2), all[1]}); });
+            }).events.size(),
+            1u);
+}
+
+TEST(Gathers, WithTheOwnSliceOrWithoutGradientsAreSilent) {
+  auto recorded = record([] {
+    gather(withGrad, [](auto &all, auto &own) {
+      all[0] = own;
+      torch::stack(all).sum();
+      all[0] + all[1];
+    });
+    gather(withGrad, [](auto &all, auto &) {
+      torch::NoGradGuard guard;
+      torch::stack(all);
+    });
+    gather([](int) { return torch::ones(3); }, [](auto &all, auto &) { torch::stack(all); });
+  });
+  EXPECT_EQ(recorded.events.size(), 0u);
+}
+
+TEST(Scopes, MarkEventsAndNest) {
+  auto x = onSecond();
+  auto recorded = record([&] {
+    ExpectNoSync outer;
+    x.sum().item<float>();
+    AllowSync inner;
+    AllowTransfer transfer;
+    x.cpu();
+  });
+  ASSERT_EQ(recorded.events.size(), 2u);
+  EXPECT_TRUE(recorded.events[0].flags & kSyncForbidden);
+  EXPECT_FALSE(recorded.events[0].flags & kSyncAllowed);
+  EXPECT_TRUE(recorded.events[1].flags & kSyncAllowed);
+  EXPECT_TRUE(recorded.events[1].flags & kTransferAllowed);
+  EXPECT_FALSE(recorded.events[1].flags & kSyncForbidden);
+  auto after = record([&] { x.sum().item<float>(); });
+  EXPECT_FALSE(after.events.at(0).flags & (kSyncForbidden | kSyncAllowed | kTransferAllowed));
+}
+
+struct ReadsInBackward : torch::autograd::Function<ReadsInBackward> {
+  static torch::Tensor forward(torch::autograd::AutogradContext *, torch::Tensor x) { return x.clone(); }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext *,
+                                               torch::autograd::tensor_list gradients) {
+    gradients[0].sum().item<float>();
+    return gradients;
+  }
+};
+
+TEST(Scopes, CoverTheBackwardStartedInsideThem) {
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto recorded = record([&] {
+    AllowSync scope;
+    ReadsInBackward::apply(parameter).sum().backward();
+  });
+  ASSERT_EQ(recorded.events.size(), 1u);
+  EXPECT_TRUE(recorded.events[0].flags & kSyncAllowed);
+  EXPECT_TRUE(recorded.events[0].flags & kInBackward);
+  EXPECT_NE(recorded.log.string(recorded.events[0].detail).find("ReadsInBackward"), std::string::npos);
+}
+
+TEST(Scopes, DoNotCoverOtherThreads) {
+  auto x = onSecond();
+  auto recorded = record([&] {
+    AllowSync scope;
+    std::thread([&] { x.sum().item<float>(); }).join();
+  });
+  ASSERT_EQ(recorded.events.size(), 1u);
+  EXPECT_FALSE(recorded.events[0].flags & kSyncAllowed);
+}
+
+TEST(Steps, AreCounted) {
+  auto x = onSecond();
+  auto recorded = record([&] {
+    x.sum().item<float>();
+    step();
+    x.sum().item<float>();
+  });
+  ASSERT_EQ(recorded.events.size(), 3u);
+  EXPECT_EQ(recorded.events[1].kind, EventKind::kStep);
+  EXPECT_EQ(recorded.events[2].step, recorded.events[0].step + 1);
+}
+
+TEST(Processes, AForkedChildHasALogOfItsOwn) {
+  auto host = torch::ones(3);
+  std::size_t before = readOwnLog().events.size();
+  pid_t child = fork();
+  if (child == 0) {
+    host.to(kSecond);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(readOwnLog().events.size(), before);
+  ProcessLog log = readOwnLog(child);
+  ASSERT_EQ(log.events.size(), 1u);
+  EXPECT_EQ(log.header.parent_pid, std::uint32_t(getpid()));
+  EXPECT_FALSE(log.stack(log.events[0].stack).empty());
+  EXPECT_FALSE(log.modules.empty());
+}
+
+TEST(Processes, ManyThreadsLoseNothing) {
+  constexpr int kThreads = 16, kEvents = 50;
+  auto recorded = record([&] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([] {
+        auto x = torch::ones({1}, kSecond);
+        for (int k = 0; k < kEvents; ++k)
+          x.item<float>();
+      });
+    for (auto &thread : threads)
+      thread.join();
+  });
+  EXPECT_EQ(recorded.events.size(), std::size_t(kThreads * kEvents));
+}
+
+} // namespace
+} // namespace devsan::runtime
+
+int main(int argc, char **argv) {
+  if (!std::getenv("DEVSAN_LOG_DIR")) {
+    std::string directory = (std::filesystem::temp_directory_path() / "devsan-hooks-XXXXXX").string();
+    if (!mkdtemp(directory.data()))
+      return 1;
+    setenv("DEVSAN_LOG_DIR", directory.c_str(), 1);
+    setenv("DEVSAN_SIM_DEVICES", "2", 1);
+    setenv("DEVSAN_LIBS", DEVSAN_SIM_LIBRARY ":" DEVSAN_RUNTIME_LIBRARY, 1);
+    setenv("LD_PRELOAD", DEVSAN_PRELOAD_LIBRARY, 1);
+    pid_t child = fork();
+    if (child == 0) {
+      execv("/proc/self/exe", argv);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::filesystem::remove_all(directory);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

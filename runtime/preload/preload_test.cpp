@@ -1,0 +1,77 @@
+// The shim with stand-ins for LibTorch and for the libraries that it loads: only names and order matter here.
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+
+namespace {
+
+struct Result {
+  std::string output; // stdout and stderr
+  int status;
+};
+
+Result run(const std::string &command, const std::string &libraries) {
+  std::string line = "env LD_PRELOAD=" DEVSAN_PRELOAD_LIBRARY " DEVSAN_LIBS=" + libraries + " " + command + " 2>&1";
+  Result result;
+  std::FILE *pipe = popen(line.c_str(), "r");
+  if (!pipe)
+    return {"popen failed", -1};
+  char buffer[4096];
+  while (std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    result.output.append(buffer, count);
+  int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+const std::string kBoth = DEVSAN_FIRST ":" DEVSAN_SECOND;
+
+TEST(Preload, LoadsBeforeMainInALinkedProgram) {
+  Result result = run(DEVSAN_LINKED_PROBE, kBoth);
+  EXPECT_EQ(result.output, "loaded torch\nloaded first\nloaded second\nmain\n");
+  EXPECT_EQ(result.status, 0);
+}
+
+TEST(Preload, LoadsOnceAfterDlopen) {
+  Result result = run(DEVSAN_PROBE " open=libm.so.6 open=" DEVSAN_TORCH " open=" DEVSAN_TORCH, kBoth);
+  EXPECT_EQ(result.output, "main\nopened\nloaded torch\nloaded first\nloaded second\nopened\nopened\n");
+}
+
+TEST(Preload, WaitsForTheOutermostDlopen) {
+  // The opener's constructor calls dlopen while the loading of LibTorch is not over.
+  Result result = run(DEVSAN_PROBE " open=" DEVSAN_OPENER, kBoth);
+  EXPECT_EQ(result.output, "main\nloaded torch\nloaded first\nloaded second\nopened\n");
+}
+
+TEST(Preload, LeavesOtherProgramsAlone) {
+  Result result = run(DEVSAN_PROBE " open=libm.so.6 fork", "/nowhere/libmissing.so");
+  EXPECT_EQ(result.output, "main\nopened\n");
+  EXPECT_EQ(result.status, 0);
+}
+
+TEST(Preload, NamesALibraryThatCannotBeLoaded) {
+  Result result = run(DEVSAN_LINKED_PROBE, DEVSAN_FIRST ":/nowhere/libmissing.so");
+  EXPECT_EQ(result.output, "loaded torch\nloaded first\ndevsan: cannot load /nowhere/libmissing.so: "
+                           "/nowhere/libmissing.so: cannot open shared object file: No such file or directory\n");
+  EXPECT_EQ(result.status, 2);
+}
+
+TEST(Preload, KeepsTheCallersRunpath) {
+  Result result = run(DEVSAN_PROBE " runpath=" DEVSAN_OPENER, "''");
+  EXPECT_EQ(result.output, "main\nloaded torch\nloaded on runpath\nfound on runpath\n");
+}
+
+TEST(Preload, KeepsErrorsAsTheyWere) {
+  Result result = run(DEVSAN_PROBE " missing=libdevsan_on_runpath.so", kBoth);
+  EXPECT_EQ(result.output,
+            "main\nlibdevsan_on_runpath.so: cannot open shared object file: No such file or directory\n");
+}
+
+TEST(Preload, ReachesProgramsThatAreExecuted) {
+  Result result = run(DEVSAN_LINKED_PROBE " exec", DEVSAN_FIRST);
+  EXPECT_EQ(result.output, "loaded torch\nloaded first\nmain\nloaded torch\nloaded first\nmain\n");
+}
+
+} // namespace

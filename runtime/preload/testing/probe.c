@@ -1,0 +1,36 @@
+/* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and asks it to open a bare
+   name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again without arguments), `fork`. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IONBF, 0);
+  printf("main\n");
+  for (int i = 1; i < argc; ++i) {
+    char *value = strchr(argv[i], '=');
+    value = value ? value + 1 : argv[i];
+    if (strncmp(argv[i], "open=", 5) == 0) {
+      if (!dlopen(value, RTLD_NOW))
+        printf("%s\n", dlerror());
+      printf("opened\n");
+    } else if (strncmp(argv[i], "runpath=", 8) == 0) {
+      void *library = dlopen(value, RTLD_NOW);
+      const char *(*open_bare)(void) = library ? (const char *(*)(void))dlsym(library, "openBareName") : NULL;
+      const char *error = open_bare ? open_bare() : dlerror();
+      printf("%s\n", error ? error : "found on runpath");
+    } else if (strncmp(argv[i], "missing=", 8) == 0) {
+      printf("%s\n", dlopen(value, RTLD_NOW) ? "found" : dlerror());
+    } else if (strcmp(argv[i], "exec") == 0) {
+      execl("/proc/self/exe", argv[0], (char *)NULL);
+    } else if (strcmp(argv[i], "fork") == 0) {
+      if (fork() == 0)
+        _exit(0);
+      wait(NULL);
+    }
+  }
+  return 0;
+}
