@@ -48,7 +48,15 @@ bool contains(const Stmt *tree, llvm::function_ref<bool(const Stmt *)> test) {
   return false;
 }
 
-bool isLoop(const Stmt *statement) { return isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(statement); }
+// `do { … } while (false)` is how macros make a statement, not a loop.
+bool isLoop(const ASTContext &context, const Stmt *statement) {
+  if (const auto *once = dyn_cast<DoStmt>(statement)) {
+    bool again = true;
+    const Expr *condition = once->getCond();
+    return condition->isValueDependent() || !condition->EvaluateAsBooleanCondition(again, context) || again;
+  }
+  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement);
+}
 
 // Whether `child`, a direct child of the loop, is run again on every turn.
 bool repeats(const Stmt *loop, const Stmt *child) {
@@ -128,8 +136,8 @@ bool isTest(const FunctionDecl *function) {
 // Every function body of the program, with the calls in it.
 class CallCollector : public RecursiveASTVisitor<CallCollector> {
 public:
-  using Sink = llvm::function_ref<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
-  explicit CallCollector(Sink sink) : sink_(sink) {}
+  using Sink = std::function<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
+  explicit CallCollector(Sink sink) : sink_(std::move(sink)) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -229,9 +237,12 @@ bool DeviceModel::isStateful(const CXXRecordDecl *record) { return derivesFromMo
 void DeviceModel::collectCallers() {
   if (std::exchange(callers_known_, true))
     return;
-  CallCollector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
+  CallCollector collector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
     callers_[callee].push_back({caller, call});
-  }).TraverseDecl(context_.getTranslationUnitDecl());
+  });
+  // The scope leaves out what lies in a precompiled header, which would be read from disk for nothing.
+  for (Decl *decl : context_.getTraversalScope())
+    collector.TraverseDecl(decl);
 }
 
 std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
@@ -258,7 +269,7 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
 
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
-    if (isLoop(parent) && repeats(parent, child))
+    if (isLoop(context_, parent) && repeats(parent, child))
       return parent;
   return nullptr;
 }
@@ -283,7 +294,7 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
       // The body of at::parallel_for works on host memory.
       if (nameOf(call->getDirectCallee()) == "parallel_for")
         return {};
-    } else if (isLoop(parent) && repeats(parent, child) && reason.empty() && !left) {
+    } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
       reason = "in a loop";
     }
   }

@@ -19,6 +19,14 @@ void perEpoch(const std::vector<torch::Tensor> &batches, double *log) {
   }
 }
 
+// No loop at all.
+#define CHECK_POSITIVE(value)                                                                      \
+  do {                                                                                             \
+    if (!((value) > 0))                                                                            \
+      throw 1;                                                                                     \
+  } while (false)
+void macro(const torch::Tensor &x) { CHECK_POSITIVE(x.sum().item<double>()); }
+
 // Every so many steps.
 void logged(const std::vector<torch::Tensor> &batches) {
   int step = 0;
