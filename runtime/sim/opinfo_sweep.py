@@ -25,6 +25,7 @@ DEVICE = torch.device("cuda:1")
 
 # Entry (with its variant) -> why it cannot give the CPU's result.
 UNINITIALISED = "returns uninitialised memory"
+NO_KERNEL = "CUDA has no kernel for it, so the simulated device refuses it"
 EXCEPTIONS = {
     "empty": UNINITIALISED,
     "empty_like": UNINITIALISED,
@@ -32,6 +33,9 @@ EXCEPTIONS = {
     "empty_strided": UNINITIALISED,
     "new_empty": UNINITIALISED,
     "new_empty_strided": UNINITIALISED,
+    "histogram": NO_KERNEL,
+    "histogramdd": NO_KERNEL,
+    "sparse.mm.reduce": NO_KERNEL,
     "tensor_split": "takes a tensor of indices on the CPU alone, on CUDA as well",
 }
 
@@ -51,6 +55,8 @@ SUBSET = (
     "view_as_real to clone contiguous resize_ item equal"
 ).split()
 
+# Composites may take CUDA's path through an operator, which rounds in other places.
+TOLERANCES = {torch.float16: (1e-2, 1e-2), torch.bfloat16: (2e-2, 2e-2)}
 PREFERRED_DTYPES = (torch.float32, torch.int64, torch.complex64, torch.bool, torch.float16, torch.uint8)
 
 
@@ -123,9 +129,10 @@ def compare(host, device, what):
     for expected, actual in zip(host, device):
         if actual.device != DEVICE:
             raise Mismatch(f"{what}: a result is on {actual.device}")
+        rtol, atol = TOLERANCES.get(expected.dtype, (1e-4, 1e-5))
         try:
             torch.testing.assert_close(
-                actual.detach().cpu(), expected.detach(), rtol=1e-4, atol=1e-5, equal_nan=True, check_stride=False
+                actual.detach().cpu(), expected.detach(), rtol=rtol, atol=atol, equal_nan=True, check_stride=False
             )
         except AssertionError as error:
             raise Mismatch(f"{what}: {' '.join(str(error).split())}") from error
@@ -188,7 +195,7 @@ def main():
             counts["skipped"] += 1
             if options.list_skipped:
                 print(f"{name}: not run on the CPU")
-        elif outcome is None and name in EXCEPTIONS:
+        elif outcome is None and EXCEPTIONS.get(name, UNINITIALISED) != UNINITIALISED:
             counts["stale exceptions"] += 1
             problems.append(f"{name}: passes; take it off EXCEPTIONS")
         elif outcome is None:
