@@ -57,9 +57,9 @@ def covered_by_composite(operator, key):
         return False
     if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or "CPU" in operator["keys"]):
         return False
-    if key == "CUDA" and operator["delegates"]:
-        return True
-    return key in operator["keys"] and bool({"CompositeExplicitAutograd", "CompositeImplicitAutograd"} & operator["keys"])
+    composites = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"}
+    has_composite = operator["delegates"] or bool(composites & operator["keys"])
+    return has_composite and (key in operator["keys"] or key == "CUDA" and operator["delegates"])
 
 
 def bits(operator, predicate):
