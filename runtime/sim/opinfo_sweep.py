@@ -84,18 +84,22 @@ def tensor_to_device(tensor):
     return moved.requires_grad_(tensor.requires_grad)
 
 
-def to_device(value):
-    """The sample's value with its tensors on DEVICE, and what names a device naming that one."""
+def tensor_on_cpu(tensor):
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
+def rebuild(value, make_tensor, device):
+    """The sample's value with make_tensor applied to its tensors, and what names a device naming `device`."""
     if isinstance(value, torch.Tensor):
-        return tensor_to_device(value)
+        return make_tensor(value)
     if isinstance(value, torch.device) or value == "cpu" and isinstance(value, str):
-        return DEVICE
+        return device
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(to_device, value))
+        return type(value)(*(rebuild(item, make_tensor, device) for item in value))
     if isinstance(value, (list, tuple)):
-        return type(value)(to_device(item) for item in value)
+        return type(value)(rebuild(item, make_tensor, device) for item in value)
     if isinstance(value, dict):
-        return {key: to_device(item) for key, item in value.items()}
+        return {key: rebuild(item, make_tensor, device) for key, item in value.items()}
     return value
 
 
@@ -177,8 +181,9 @@ def sweep_entry(op, dtype, limit):
     for number, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=backward)):
         if limit and number >= limit:
             break
-        arguments, keywords = (sample.input, *sample.args), sample.kwargs
-        device_arguments, device_keywords = to_device(arguments), to_device(keywords)
+        values = ((sample.input, *sample.args), sample.kwargs)
+        device_arguments, device_keywords = rebuild(values, tensor_to_device, DEVICE)
+        arguments, keywords = rebuild(values, tensor_on_cpu, torch.device("cpu"))
         differentiated, reference = run_on_cpu(op, arguments, keywords, backward)
         if reference is None:
             continue
