@@ -100,6 +100,7 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
   const bool eager = options_.validate() == Validate::kEager ||
                      (options_.validate() == Validate::kAuto && preds.is_cpu());
   if (eager && !preds.is_meta()) {
+    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     const auto out_of_range = batch.out_of_range.sum().item<int64_t>();
     TORCH_CHECK(out_of_range == 0, name(), ": ", out_of_range, " of ", batch.target.numel(),
                 " samples have a target (or predicted label) outside [0, ", options_.num_classes(),

@@ -19,6 +19,8 @@ namespace devsan::metrics {
 // promised. Where LibTorch does not promise it, the sums are built by doubling: ceil(log2 n) passes
 // of elementwise additions in a fixed order, O(n log n) work, twice the memory of the result.
 //
+// Call it qualified, as metrics::cumsum: for a tensor argument, at::cumsum is a candidate as well.
+//
 // Accuracy: half and bfloat16 are summed in float32 and rounded once. Error bound in units of eps *
 // sum |x|: n for a sequential scan, log2 n for the doubling scan. The gradient is the same sum from
 // the other end.
