@@ -21,12 +21,8 @@ void Flow::insert(const Path &container, const Value &element) {
 
 Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-  if (isTensorOptions(call->getType())) {
-    Value value = together(arguments);
-    if (name != "device" && name != "TensorOptions")
-      value.place = name == "dtype" ? Place::none() : value.place;
-    return value;
-  }
+  if (namesDevice(call->getType())) // device(d), dtype(t), device_of(x)
+    return together(arguments);
   if (isFactory(call->getDirectCallee()))
     return evaluateFactory(call, name, nullptr);
   if (name == "load") {
@@ -49,8 +45,6 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
     record({Kind::kGather, call, name, nullptr, {}, tensorOperands(nullptr, arguments), value, {}});
     return value;
   }
-  if (name == "optional" || isDevice(call->getType())) // device_of(x), device(x)
-    return together(arguments);
   return evaluateTensorOp(call, name, nullptr);
 }
 

@@ -210,9 +210,9 @@ core::Result<int> check(const Options &options) {
     merge(findings, std::move(result.findings), seen);
   }
 
-  std::ranges::stable_sort(findings, {}, [](const core::Finding &finding) {
+  std::ranges::sort(findings, {}, [](const core::Finding &finding) {
     const core::Location &place = finding.locations.front();
-    return std::tie(place.file, place.line, place.column, finding.rule);
+    return std::tie(place.file, place.line, place.column, finding.rule, finding.message);
   });
   if (options.fix) {
     auto fixed = applyFixes(findings);

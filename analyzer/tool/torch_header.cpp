@@ -107,9 +107,10 @@ private:
     if (!angled && !spelling.consume_front("\""))
       return conditions != 0; // a macro names it
     const StringRef name = spelling.take_until([&](char c) { return c == (angled ? '>' : '"'); });
+    // Under a condition it may not be active; an unconditional one may follow.
+    if (conditions)
+      return true;
     if (isTorchInclude(name)) {
-      if (conditions)
-        return false;
       if (llvm::is_contained(kUmbrellas, name)) {
         first_ = name.str();
         done_ = true;
@@ -118,10 +119,10 @@ private:
       }
       return true;
     }
-    if (conditions || first_.size())
-      return true;
-    const std::string found = resolve(name, from, angled);
-    return found.empty() || read(found);
+    // Code in a project's header ends the reading of that header only: LibTorch's do not depend on it.
+    if (const std::string found = first_.empty() ? resolve(name, from, angled) : std::string(); !found.empty())
+      read(found);
+    return true;
   }
 
   std::string resolve(StringRef name, StringRef from, bool angled) const {

@@ -27,7 +27,7 @@ private:
   }
 
   void examineMeeting(const FunctionFacts &facts, const Operation &operation) {
-    const Operand *device = deviceOperand(operation.operands);
+    const Operand *device = deviceOperand(facts, operation.operands);
     if (!device)
       return;
     for (const Operand &operand : operation.operands)
@@ -35,15 +35,21 @@ private:
         report(facts, factory, *device, operation.expr, "meets");
   }
 
-  static const Operand *deviceOperand(const std::vector<Operand> &operands) {
+  static const Operand *deviceOperand(const FunctionFacts &facts, const std::vector<Operand> &operands) {
     for (const Operand &operand : operands)
-      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory))
+      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory) && follows(facts, operand.value.place))
         return &operand;
     return nullptr;
   }
 
+  // A module's tensors go where the module goes; members of other classes may well be kept on the host.
+  static bool follows(const FunctionFacts &facts, const Place &place) {
+    bool member = place.is(Place::Kind::kOf) && !place.of.root;
+    return !member || derivesFromModule(ownerOf(facts.function));
+  }
+
   void examineReturn(const FunctionFacts &facts, const Operation &result) {
-    const Operand *device = deviceOperand(result.operands);
+    const Operand *device = deviceOperand(facts, result.operands);
     for (const Operand &operand : result.operands) {
       const Expr *factory = factoryOf(operand.value);
       if (!factory)

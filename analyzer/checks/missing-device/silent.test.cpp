@@ -52,3 +52,9 @@ int64_t alone() {
   auto b = torch::ones({3}) + a;
   return b.dim();
 }
+
+// Members of a class that is no module may be kept on the host.
+struct Scene {
+  torch::Tensor origin;
+  torch::Tensor points() const { return torch::zeros({3}) - origin; }
+};
