@@ -112,15 +112,17 @@ void checkCpuScalarsOnly(const OperatorFacts &facts, const Operands &operands) {
 // checks on the real arguments and then calls its out= operator.
 constexpr auto kDefaultKernel = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
-// Lets TensorIterator itself decide, so that each operator's own rule on CPU scalars holds, and shape errors come before
-// device errors.
-void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands,
-                       torch::jit::Stack *stack) {
+bool namesDevices(const std::string &message) {
+  return message.find("on the same device") != std::string::npos || message.find("should be the same") != std::string::npos;
+}
+
+void runAndReport(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands,
+                  c10::DispatchKey key, torch::jit::Stack *stack) {
   try {
-    op.callBoxedForDispatchKey(kDefaultKernel, *stack);
+    op.callBoxedForDispatchKey(key, *stack);
   } catch (const c10::Error &error) {
     std::string message = error.what_without_backtrace();
-    if (message.find("on the same device") == std::string::npos)
+    if (!namesDevices(message))
       throw;
     refuse(facts, operands, message);
   }
@@ -137,12 +139,25 @@ bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts
   if (facts.check == DeviceCheck::kNone && !facts.structured)
     return false;
   checkIndices(facts, operands);
+  // TensorIterator itself decides, so that each operator's own rule on CPU scalars holds, and shape errors come before
+  // device errors.
   if (facts.structured && op.hasKernelForDispatchKey(kDefaultKernel)) {
-    askTensorIterator(op, facts, operands, stack);
+    runAndReport(op, facts, operands, kDefaultKernel, stack);
     return true;
   }
   checkCpuScalarsOnly(facts, operands);
   return false;
+}
+
+void runComposite(const c10::OperatorHandle &op, c10::DispatchKey key, torch::jit::Stack *stack) {
+  const OperatorFacts &facts = operatorFacts(op);
+  Operands operands = operandsOf(op, facts, *stack);
+  runAndReport(op, facts, operands, key, stack);
+}
+
+void refuseOperands(const c10::OperatorHandle &op, const torch::jit::Stack &stack, const std::string &message) {
+  const OperatorFacts &facts = operatorFacts(op);
+  refuse(facts, operandsOf(op, facts, stack), message);
 }
 
 } // namespace devsan::sim

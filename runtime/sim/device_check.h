@@ -2,6 +2,8 @@
 // itself: the CPU kernel that it calls sees only CPU tensors.
 #pragma once
 
+#include <string>
+
 #include <ATen/core/stack.h>
 #include <c10/core/Device.h>
 
@@ -13,5 +15,12 @@ namespace devsan::sim {
 // observer, or returns if the operator takes them as they are (CPU scalars, CPU indices). True: the operator has run, and
 // its results have replaced the arguments on the stack.
 bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, torch::jit::Stack *stack);
+
+// Runs the composite kernel registered for `key` on operands of different devices. What it says when it refuses them is
+// thrown after the mismatch observer has been told.
+void runComposite(const c10::OperatorHandle &op, c10::DispatchKey key, torch::jit::Stack *stack);
+
+// Throws `message` after the mismatch observer has been told.
+[[noreturn]] void refuseOperands(const c10::OperatorHandle &op, const torch::jit::Stack &stack, const std::string &message);
 
 } // namespace devsan::sim

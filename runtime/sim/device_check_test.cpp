@@ -43,6 +43,18 @@ TEST_F(DeviceCheck, OperatorsWithACommonDeviceCheckNameTheArgument) {
             "cuda:0 (when checking argument in method wrapper_CUDA__index_select)");
 }
 
+TEST_F(DeviceCheck, ConvolutionSaysTypes) {
+  at::Tensor input = at::ones({1, 1, 3, 3}, kSecond), weight = at::ones({1, 1, 3, 3});
+  EXPECT_EQ(errorOf([&] { at::conv2d(input, weight); }),
+            "Input type (CUDAFloatType) and weight type (CPUFloatType) should be the same");
+  EXPECT_EQ(errorOf([&] { at::conv2d(input.cpu(), weight.to(kSecond)); }),
+            "Expected all tensors to be on the same device, but got weight is on cuda:1, different from other tensors on "
+            "cpu (when checking argument in method wrapper_CUDA___slow_conv2d_forward)");
+  EXPECT_EQ(errorOf([&] { at::conv2d(input, weight.to(kFirst)); }),
+            "Expected all tensors to be on the same device, but got weight is on cuda:0, different from other tensors on "
+            "cuda:1 (when checking argument in method wrapper_CUDA__cudnn_convolution)");
+}
+
 TEST_F(DeviceCheck, OutputsAreCheckedFirst) {
   at::Tensor out = at::empty({2, 2});
   EXPECT_EQ(errorOf([&] { at::mm_out(out, first, first); }),
