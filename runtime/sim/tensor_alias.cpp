@@ -103,14 +103,14 @@ at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
   return copyAlias(std::move(storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 
-at::Tensor Translation::toCpu(const at::Tensor &tensor) {
+at::Tensor Translation::toCpu(at::Tensor tensor) {
   if (!tensor.defined() || !tensor.is_cuda())
     return tensor;
   for (const Binding &binding : tensors_)
     if (binding.device.is_same(tensor))
       return binding.cpu;
   at::Tensor alias = makeCpuAlias(tensor);
-  tensors_.push_back({tensor, alias});
+  tensors_.push_back({std::move(tensor), alias});
   return alias;
 }
 

@@ -20,7 +20,7 @@ public:
   c10::Device device() const { return device_; }
 
   // CUDA tensors become CPU tensors over the same memory; others are returned as they are.
-  at::Tensor toCpu(const at::Tensor &tensor);
+  at::Tensor toCpu(at::Tensor tensor);
   c10::Storage toCpu(const c10::Storage &storage);
 
   // CPU results become tensors on device(). A fresh result is relabelled in place.
