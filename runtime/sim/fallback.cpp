@@ -75,12 +75,12 @@ DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
     if (value.isTensor()) {
       devices.see(value.toTensor(), fact.position);
     } else if (value.isTensorList()) {
-      for (const auto &element : value.toTensorList())
-        devices.see(static_cast<const c10::IValue &>(element.get()).toTensor(), kNoPosition);
+      for (const c10::IValue &element : value.toListRef())
+        devices.see(element.toTensor(), kNoPosition);
     } else if (value.isOptionalTensorList()) {
-      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
-        if (tensor)
-          devices.see(*tensor, kNoPosition);
+      for (const c10::IValue &element : value.toListRef())
+        if (element.isTensor())
+          devices.see(element.toTensor(), kNoPosition);
     } else if (value.isDevice()) {
       devices.name(value.toDevice());
     }
@@ -93,13 +93,15 @@ void toCpu(Translation &translation, c10::IValue &value) {
     value = translation.toCpu(std::move(value).toTensor());
   } else if (value.isTensorList()) {
     c10::List<at::Tensor> list;
-    for (const at::Tensor &tensor : value.toTensorVector())
-      list.push_back(translation.toCpu(tensor));
+    list.reserve(value.toListRef().size());
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(translation.toCpu(element.toTensor()));
     value = std::move(list);
   } else if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional<at::Tensor>(translation.toCpu(*tensor)) : std::nullopt);
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(element.isTensor() ? std::optional<at::Tensor>(translation.toCpu(element.toTensor()))
+                                        : std::nullopt);
     value = std::move(list);
   } else if (value.isStorage()) {
     value = translation.toCpu(value.toStorage());
