@@ -1,6 +1,7 @@
-// Convolution is a composite that picks a kernel by device; on a CUDA tensor it finds ones that exist for GPUs alone. The
-// CPU's own choice, oneDNN included, is taken instead. Operands of different devices are refused as on a GPU with cuDNN,
-// which is where real programs meet that error.
+// Convolution is a composite that picks a kernel by device; on a CUDA tensor it finds ones that
+// exist for GPUs alone. The CPU's own choice, oneDNN included, is taken instead. Operands of
+// different devices are refused as on a GPU with cuDNN, which is where real programs meet that
+// error.
 #include <torch/library.h>
 
 #include "../device_check.h"
@@ -24,23 +25,24 @@ bool onOneDevice(const c10::IValue *arguments) {
 std::string refusal(const c10::IValue *arguments) {
   const at::Tensor &input = arguments[0].toTensor(), &weight = arguments[1].toTensor();
   auto other_type = [&](const char *name, const at::Tensor &parameter) {
-    return c10::str("Input type (", input.toString(), ") and ", name, " type (", parameter.toString(),
-                    ") should be the same");
+    return c10::str("Input type (", input.toString(), ") and ", name, " type (",
+                    parameter.toString(), ") should be the same");
   };
   if (!weight.is_cuda())
     return other_type("weight", weight);
   if (weight.device() != input.device())
-    return c10::str("Expected all tensors to be on the same device, but got weight is on ", weight.device(),
-                    ", different from other tensors on ", input.device(),
+    return c10::str("Expected all tensors to be on the same device, but got weight is on ",
+                    weight.device(), ", different from other tensors on ", input.device(),
                     " (when checking argument in method wrapper_CUDA__cudnn_convolution)");
   at::Tensor bias = arguments[2].toTensor();
   if (!bias.is_cuda())
     return other_type("bias", bias);
-  return c10::str("Expected all tensors to be on the same device, but found at least two devices, ", input.device(),
-                  " and ", bias.device(), "!");
+  return c10::str("Expected all tensors to be on the same device, but found at least two devices, ",
+                  input.device(), " and ", bias.device(), "!");
 }
 
-void convolution(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+void convolution(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                 torch::jit::Stack *stack) {
   const c10::IValue *arguments = stack->data() + stack->size() - op.schema().arguments().size();
   if (C10_LIKELY(onOneDevice(arguments)))
     runOnCpu<TensorKind::kDense>(op, keys, stack);
