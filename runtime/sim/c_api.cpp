@@ -6,7 +6,9 @@
 #include "events.h"
 #include "generators.h"
 
-int devsan_sim_device_count() { return devsan::sim::deviceCount(); }
+int devsan_sim_device_count() {
+  return devsan::sim::deviceCount();
+}
 
 void devsan_sim_offer_default_generator(int index) {
   devsan::sim::offerDefaultGenerator(static_cast<c10::DeviceIndex>(index));
@@ -20,5 +22,6 @@ void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
-  return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start), *static_cast<const Event *>(end));
+  return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start),
+                                          *static_cast<const Event *>(end));
 }

@@ -1,5 +1,5 @@
-// The extern "C" functions of libdevsan_sim.so for its Python side (devsan/sim_torch_c.py, through ctypes).
-// devsan_sim_set_mismatch_observer, for the runtime, is in device_check.cpp.
+// The extern "C" functions of libdevsan_sim.so for its Python side (devsan/sim_torch_c.py, through
+// ctypes). devsan_sim_set_mismatch_observer, for the runtime, is in device_check.cpp.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 DEVSAN_SIM_API int devsan_sim_device_count();
 
-// The next generator that this thread asks CUDA hooks for is device `index`'s default generator, not a new one.
+// The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
+// not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
 
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.

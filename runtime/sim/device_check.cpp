@@ -7,8 +7,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
 
-using MismatchObserver = void (*)(const char *op, const at::Tensor *const *operands, const char *const *names,
-                                  std::size_t count, const char *message);
+using MismatchObserver = void (*)(const char *op, const at::Tensor *const *operands,
+                                  const char *const *names, std::size_t count, const char *message);
 
 namespace devsan::sim {
 namespace {
@@ -22,7 +22,8 @@ struct Operand {
 };
 using Operands = c10::SmallVector<Operand, 8>;
 
-Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts, const torch::jit::Stack &stack) {
+Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                    const torch::jit::Stack &stack) {
   Operands operands;
   const c10::IValue *arguments = stack.data() + stack.size() - facts.argument_count;
   for (std::uint16_t index : facts.check_order) {
@@ -47,7 +48,8 @@ Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts, c
   return operands;
 }
 
-[[noreturn]] void refuse(const OperatorFacts &facts, const Operands &operands, const std::string &message) {
+[[noreturn]] void refuse(const OperatorFacts &facts, const Operands &operands,
+                         const std::string &message) {
   if (MismatchObserver observer = mismatch_observer.load(std::memory_order_acquire)) {
     c10::SmallVector<const at::Tensor *, 8> tensors;
     c10::SmallVector<const char *, 8> names;
@@ -55,7 +57,8 @@ Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts, c
       tensors.push_back(&operand.tensor);
       names.push_back(operand.name);
     }
-    observer(facts.name.name.c_str(), tensors.data(), names.data(), operands.size(), message.c_str());
+    observer(facts.name.name.c_str(), tensors.data(), names.data(), operands.size(),
+             message.c_str());
   }
   TORCH_CHECK(false, message);
 }
@@ -69,7 +72,8 @@ void checkExactSame(const OperatorFacts &facts, const Operands &operands) {
       common = operand.tensor.device();
     } else if (*common != operand.tensor.device()) {
       try {
-        c10::impl::common_device_check_failure(*common, operand.tensor, facts.wrapper_name.c_str(), operand.name);
+        c10::impl::common_device_check_failure(*common, operand.tensor, facts.wrapper_name.c_str(),
+                                               operand.name);
       } catch (const c10::Error &error) {
         refuse(facts, operands, error.what_without_backtrace());
       }
@@ -88,7 +92,8 @@ void checkIndices(const OperatorFacts &facts, const Operands &operands) {
         operand.tensor.device() != indexed->tensor.device())
       refuse(facts, operands,
              c10::str("indices should be either on ", c10::Device(c10::kCPU),
-                      " or on the same device as the indexed tensor (", indexed->tensor.device(), ")"));
+                      " or on the same device as the indexed tensor (", indexed->tensor.device(),
+                      ")"));
 }
 
 // TensorIterator's own rule for operators that cannot be asked: a CPU scalar goes with a device
@@ -100,27 +105,32 @@ void checkCpuScalarsOnly(const OperatorFacts &facts, const Operands &operands) {
       common = operand.tensor.device();
   for (const Operand &operand : operands) {
     const at::Tensor &tensor = operand.tensor;
-    if (tensor.device() == *common || (tensor.is_cpu() && (operand.may_stay_on_cpu || tensor.dim() == 0)))
+    if (tensor.device() == *common ||
+        (tensor.is_cpu() && (operand.may_stay_on_cpu || tensor.dim() == 0)))
       continue;
-    refuse(facts, operands,
-           c10::str("Expected all tensors to be on the same device, but found at least two devices, ", *common,
-                    " and ", tensor.device(), "!"));
+    refuse(
+        facts, operands,
+        c10::str("Expected all tensors to be on the same device, but found at least two devices, ",
+                 *common, " and ", tensor.device(), "!"));
   }
 }
 
-// Functional and in-place structured operators have a generated kernel that runs the operator's own shape and device
-// checks on the real arguments and then calls its out= operator.
+// Functional and in-place structured operators have a generated kernel that runs the operator's own
+// shape and device checks on the real arguments and then calls its out= operator.
 constexpr auto kDefaultKernel = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
-// Lets TensorIterator itself decide, so that each operator's own rule on CPU scalars holds, and shape errors come before
-// device errors.
-void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts, const Operands &operands,
-                       torch::jit::Stack *stack) {
+bool namesDevices(const std::string &message) {
+  return message.find("on the same device") != std::string::npos ||
+         message.find("should be the same") != std::string::npos;
+}
+
+void runAndReport(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                  const Operands &operands, c10::DispatchKey key, torch::jit::Stack *stack) {
   try {
-    op.callBoxedForDispatchKey(kDefaultKernel, *stack);
+    op.callBoxedForDispatchKey(key, *stack);
   } catch (const c10::Error &error) {
     std::string message = error.what_without_backtrace();
-    if (message.find("on the same device") == std::string::npos)
+    if (!namesDevices(message))
       throw;
     refuse(facts, operands, message);
   }
@@ -128,7 +138,8 @@ void askTensorIterator(const c10::OperatorHandle &op, const OperatorFacts &facts
 
 } // namespace
 
-bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts, torch::jit::Stack *stack) {
+bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                       torch::jit::Stack *stack) {
   Operands operands = operandsOf(op, facts, *stack);
   if (facts.check == DeviceCheck::kExactSame) {
     checkExactSame(facts, operands);
@@ -137,16 +148,31 @@ bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts
   if (facts.check == DeviceCheck::kNone && !facts.structured)
     return false;
   checkIndices(facts, operands);
+  // TensorIterator itself decides, so that each operator's own rule on CPU scalars holds, and shape
+  // errors come before device errors.
   if (facts.structured && op.hasKernelForDispatchKey(kDefaultKernel)) {
-    askTensorIterator(op, facts, operands, stack);
+    runAndReport(op, facts, operands, kDefaultKernel, stack);
     return true;
   }
   checkCpuScalarsOnly(facts, operands);
   return false;
 }
 
+void runComposite(const c10::OperatorHandle &op, c10::DispatchKey key, torch::jit::Stack *stack) {
+  const OperatorFacts &facts = operatorFacts(op);
+  Operands operands = operandsOf(op, facts, *stack);
+  runAndReport(op, facts, operands, key, stack);
+}
+
+void refuseOperands(const c10::OperatorHandle &op, const torch::jit::Stack &stack,
+                    const std::string &message) {
+  const OperatorFacts &facts = operatorFacts(op);
+  refuse(facts, operandsOf(op, facts, stack), message);
+}
+
 } // namespace devsan::sim
 
-extern "C" __attribute__((visibility("default"))) void devsan_sim_set_mismatch_observer(MismatchObserver observer) {
+extern "C" __attribute__((visibility("default"))) void
+devsan_sim_set_mismatch_observer(MismatchObserver observer) {
   devsan::sim::mismatch_observer.store(observer, std::memory_order_release);
 }

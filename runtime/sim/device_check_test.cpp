@@ -6,8 +6,8 @@
 
 namespace {
 
-using MismatchObserver = void (*)(const char *, const at::Tensor *const *, const char *const *, std::size_t,
-                                  const char *);
+using MismatchObserver = void (*)(const char *, const at::Tensor *const *, const char *const *,
+                                  std::size_t, const char *);
 
 const at::Device kFirst(at::kCUDA, 0), kSecond(at::kCUDA, 1);
 
@@ -30,35 +30,54 @@ protected:
 
 TEST_F(DeviceCheck, OperatorsWithACommonDeviceCheckNameTheArgument) {
   EXPECT_EQ(errorOf([&] { at::addmm(host, second, second); }),
-            "Expected all tensors to be on the same device, but got mat1 is on cuda:1, different from other tensors on "
+            "Expected all tensors to be on the same device, but got mat1 is on cuda:1, different "
+            "from other tensors on "
             "cpu (when checking argument in method wrapper_CUDA_addmm)");
   EXPECT_EQ(errorOf([&] { at::linear(first, second); }),
-            "Expected all tensors to be on the same device, but got mat2 is on cuda:1, different from other tensors on "
+            "Expected all tensors to be on the same device, but got mat2 is on cuda:1, different "
+            "from other tensors on "
             "cuda:0 (when checking argument in method wrapper_CUDA_mm)");
   EXPECT_EQ(errorOf([&] { at::cat({first, host}); }),
-            "Expected all tensors to be on the same device, but got tensors is on cpu, different from other tensors on "
+            "Expected all tensors to be on the same device, but got tensors is on cpu, different "
+            "from other tensors on "
             "cuda:0 (when checking argument in method wrapper_CUDA_cat)");
   EXPECT_EQ(errorOf([&] { first.index_select(0, host_index); }),
-            "Expected all tensors to be on the same device, but got index is on cpu, different from other tensors on "
+            "Expected all tensors to be on the same device, but got index is on cpu, different "
+            "from other tensors on "
             "cuda:0 (when checking argument in method wrapper_CUDA__index_select)");
+}
+
+TEST_F(DeviceCheck, ConvolutionSaysTypes) {
+  at::Tensor input = at::ones({1, 1, 3, 3}, kSecond), weight = at::ones({1, 1, 3, 3});
+  EXPECT_EQ(errorOf([&] { at::conv2d(input, weight); }),
+            "Input type (CUDAFloatType) and weight type (CPUFloatType) should be the same");
+  EXPECT_EQ(errorOf([&] { at::conv2d(input.cpu(), weight.to(kSecond)); }),
+            "Expected all tensors to be on the same device, but got weight is on cuda:1, different "
+            "from other tensors on "
+            "cpu (when checking argument in method wrapper_CUDA___slow_conv2d_forward)");
+  EXPECT_EQ(errorOf([&] { at::conv2d(input, weight.to(kFirst)); }),
+            "Expected all tensors to be on the same device, but got weight is on cuda:0, different "
+            "from other tensors on "
+            "cuda:1 (when checking argument in method wrapper_CUDA__cudnn_convolution)");
 }
 
 TEST_F(DeviceCheck, OutputsAreCheckedFirst) {
   at::Tensor out = at::empty({2, 2});
   EXPECT_EQ(errorOf([&] { at::mm_out(out, first, first); }),
-            "Expected all tensors to be on the same device, but got self is on cuda:0, different from other tensors on "
+            "Expected all tensors to be on the same device, but got self is on cuda:0, different "
+            "from other tensors on "
             "cpu (when checking argument in method wrapper_CUDA_mm_out_out)");
 }
 
 TEST_F(DeviceCheck, IteratorOperatorsNameBothDevices) {
-  const std::string first_and_host =
-      "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!";
+  const std::string first_and_host = "Expected all tensors to be on the same device, but found at "
+                                     "least two devices, cuda:0 and cpu!";
   EXPECT_EQ(errorOf([&] { first + host; }), first_and_host);
   EXPECT_EQ(errorOf([&] { host + first; }), first_and_host);
   EXPECT_EQ(errorOf([&] { first.mul_(host); }), first_and_host);
   EXPECT_EQ(errorOf([&] { at::where(first > 0, first, host); }), first_and_host);
-  EXPECT_EQ(errorOf([&] { first + second; }),
-            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cuda:1!");
+  EXPECT_EQ(errorOf([&] { first + second; }), "Expected all tensors to be on the same device, but "
+                                              "found at least two devices, cuda:0 and cuda:1!");
 }
 
 TEST_F(DeviceCheck, ShapesComeBeforeDevicesInIteratorOperators) {
@@ -95,11 +114,11 @@ TEST_F(DeviceCheck, CopiesCrossDevices) {
 TEST_F(DeviceCheck, ObserverSeesTheOperandsBeforeTheError) {
   static std::string seen;
   seen.clear();
-  auto set_observer =
-      reinterpret_cast<void (*)(MismatchObserver)>(dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
+  auto set_observer = reinterpret_cast<void (*)(MismatchObserver)>(
+      dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
   ASSERT_NE(set_observer, nullptr);
-  set_observer([](const char *op, const at::Tensor *const *operands, const char *const *names, std::size_t count,
-                  const char *message) {
+  set_observer([](const char *op, const at::Tensor *const *operands, const char *const *names,
+                  std::size_t count, const char *message) {
     seen = op;
     for (std::size_t i = 0; i < count; ++i)
       seen += " " + std::string(names[i]) + "@" + operands[i]->device().str();
@@ -111,7 +130,8 @@ TEST_F(DeviceCheck, ObserverSeesTheOperandsBeforeTheError) {
 }
 
 TEST_F(DeviceCheck, InvalidOrdinals) {
-  EXPECT_EQ(errorOf([&] { host.to(at::Device(at::kCUDA, 9)); }).substr(0, 34), "CUDA error: invalid device ordinal");
+  EXPECT_EQ(errorOf([&] { host.to(at::Device(at::kCUDA, 9)); }).substr(0, 34),
+            "CUDA error: invalid device ordinal");
   EXPECT_EQ(errorOf([&] { at::empty({1}, at::Device(at::kCUDA, 2)); }).substr(0, 34),
             "CUDA error: invalid device ordinal");
 }

@@ -25,8 +25,8 @@ std::atomic<c10::StreamId> next_stream{1};
   std::_Exit(2);
 }
 
-// Before the static initialisers that register kernels and hooks: nothing of a refused run is registered, and no
-// LibTorch code runs that could print something else first.
+// Before the static initialisers that register kernels and hooks: nothing of a refused run is
+// registered, and no LibTorch code runs that could print something else first.
 __attribute__((constructor(101))) void readDeviceCount() {
   const char *text = std::getenv("DEVSAN_SIM_DEVICES");
   if (text == nullptr)
@@ -38,25 +38,35 @@ __attribute__((constructor(101))) void readDeviceCount() {
     refuse("the number of devices must be from 1 to 64, not ", *text ? text : "an empty text");
   if (void *cuda = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY)) {
     dlclose(cuda);
-    refuse("this program's LibTorch is built with CUDA; use a CPU build of LibTorch, or run without --sim", "");
+    refuse("this program's LibTorch is built with CUDA; use a CPU build of LibTorch, or run "
+           "without --sim",
+           "");
   }
   device_count = static_cast<c10::DeviceIndex>(count);
 }
 
 } // namespace
 
-c10::DeviceIndex deviceCount() { return device_count; }
+c10::DeviceIndex deviceCount() {
+  return device_count;
+}
 
-c10::DeviceIndex currentDevice() { return current_device; }
+c10::DeviceIndex currentDevice() {
+  return current_device;
+}
 
-void setCurrentDevice(c10::DeviceIndex index) { current_device = index; }
+void setCurrentDevice(c10::DeviceIndex index) {
+  current_device = index;
+}
 
 void checkDeviceIndex(c10::DeviceIndex index) {
   if (C10_UNLIKELY(index < 0 || index >= device_count))
     throw c10::AcceleratorError(
         {__func__, __FILE__, __LINE__}, kInvalidDevice,
-        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
-        "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
+        "GPUs?\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+        "stacktrace below might be "
         "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
         "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
 }

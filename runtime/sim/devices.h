@@ -1,6 +1,7 @@
-// The simulated devices of this process: how many there are, which one is current on this thread, which stream is
-// current on each of them. C++ (device guard, CUDA hooks) and Python (extern "C" functions) both read and write this one
-// state, so that they agree. Any thread; nothing here allocates.
+// The simulated devices of this process: how many there are, which one is current on this thread,
+// which stream is current on each of them. C++ (device guard, CUDA hooks) and Python (extern "C"
+// functions) both read and write this one state, so that they agree. Any thread; nothing here
+// allocates.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,7 +20,8 @@ void setCurrentDevice(c10::DeviceIndex index);
 // Throws CUDA's "invalid device ordinal" for an index that no device has.
 void checkDeviceIndex(c10::DeviceIndex index);
 
-// A device with an index: the given one, or the current device for "cuda" alone. Throws on an invalid ordinal.
+// A device with an index: the given one, or the current device for "cuda" alone. Throws on an
+// invalid ordinal.
 c10::Device withIndex(c10::Device device);
 
 c10::Stream currentStream(c10::DeviceIndex index);

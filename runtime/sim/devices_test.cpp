@@ -59,7 +59,8 @@ TEST(Streams, AreCurrentPerDevice) {
 
 TEST(Streams, EventsHaveTimes) {
   c10::impl::VirtualGuardImpl impl(at::kCUDA);
-  c10::Event start(at::kCUDA, c10::EventFlag::BACKEND_DEFAULT), end(at::kCUDA, c10::EventFlag::BACKEND_DEFAULT);
+  c10::Event start(at::kCUDA, c10::EventFlag::BACKEND_DEFAULT),
+      end(at::kCUDA, c10::EventFlag::BACKEND_DEFAULT);
   start.record(impl.getDefaultStream(kSecond));
   end.record(impl.getDefaultStream(kSecond));
   impl.getNewStream(kSecond).wait(start);

@@ -1,5 +1,6 @@
-// Events and streams as the program sees them. Work on a simulated device is done when the call that starts it returns,
-// so a stream is always idle and a recorded event has always happened; what remains is their identity and their times.
+// Events and streams as the program sees them. Work on a simulated device is done when the call
+// that starts it returns, so a stream is always idle and a recorded event has always happened; what
+// remains is their identity and their times.
 #pragma once
 
 #include <cstdint>

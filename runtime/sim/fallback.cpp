@@ -42,13 +42,15 @@ public:
     if (device.is_cuda())
       named_ = device;
   }
-  // One number written in the program (x * 2), or one CPU scalar where ATen took one before, needs no check.
+  // One number written in the program (x * 2), or one CPU scalar where ATen took one before, needs
+  // no check.
   bool needsCheck(const OperatorFacts &facts) const {
     if (!device_ || !(elsewhere_ || cpu_scalars_))
       return false;
-    bool one_known_scalar = !elsewhere_ && std::has_single_bit(cpu_scalars_) &&
-                            ((wrapped_number_ && facts.check == DeviceCheck::kTensorIterator) ||
-                             (cpu_scalars_ & facts.accepted_scalars.load(std::memory_order_relaxed)) != 0);
+    bool one_known_scalar =
+        !elsewhere_ && std::has_single_bit(cpu_scalars_) &&
+        ((wrapped_number_ && facts.check == DeviceCheck::kTensorIterator) ||
+         (cpu_scalars_ & facts.accepted_scalars.load(std::memory_order_relaxed)) != 0);
     return !one_known_scalar;
   }
   void rememberAccepted(const OperatorFacts &facts) const {
@@ -75,12 +77,12 @@ DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
     if (value.isTensor()) {
       devices.see(value.toTensor(), fact.position);
     } else if (value.isTensorList()) {
-      for (const auto &element : value.toTensorList())
-        devices.see(static_cast<const c10::IValue &>(element.get()).toTensor(), kNoPosition);
+      for (const c10::IValue &element : value.toListRef())
+        devices.see(element.toTensor(), kNoPosition);
     } else if (value.isOptionalTensorList()) {
-      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
-        if (tensor)
-          devices.see(*tensor, kNoPosition);
+      for (const c10::IValue &element : value.toListRef())
+        if (element.isTensor())
+          devices.see(element.toTensor(), kNoPosition);
     } else if (value.isDevice()) {
       devices.name(value.toDevice());
     }
@@ -93,13 +95,16 @@ void toCpu(Translation &translation, c10::IValue &value) {
     value = translation.toCpu(std::move(value).toTensor());
   } else if (value.isTensorList()) {
     c10::List<at::Tensor> list;
-    for (const at::Tensor &tensor : value.toTensorVector())
-      list.push_back(translation.toCpu(tensor));
+    list.reserve(value.toListRef().size());
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(translation.toCpu(element.toTensor()));
     value = std::move(list);
   } else if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional<at::Tensor>(translation.toCpu(*tensor)) : std::nullopt);
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(element.isTensor()
+                         ? std::optional<at::Tensor>(translation.toCpu(element.toTensor()))
+                         : std::nullopt);
     value = std::move(list);
   } else if (value.isStorage()) {
     value = translation.toCpu(value.toStorage());
@@ -126,18 +131,20 @@ void toDevice(Translation &translation, c10::IValue &value) {
 }
 
 [[noreturn]] void refuseUnsimulated(const c10::OperatorHandle &op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "not simulated: ", toString(op.operator_name()),
-                              " has no CPU kernel that a simulated device could run; run this operator on a real GPU, "
-                              "or register a CPU kernel for it");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "not simulated: ", toString(op.operator_name()),
+      " has no CPU kernel that a simulated device could run; run this operator on a real GPU, "
+      "or register a CPU kernel for it");
 }
 
 // The CPU has it, but the program would fail on a GPU: with the dispatcher's words.
 [[noreturn]] void refuseAsCudaDoes(const c10::OperatorHandle &op, TensorKind kind) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      false, "Could not run '", toString(op.operator_name()), "' with arguments from the '",
-      c10::toString(kCudaKeys[static_cast<int>(kind)]),
-      "' backend. This could be because the operator doesn't exist for this backend, or was omitted during the "
-      "selective/custom build process (if using custom build).");
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", toString(op.operator_name()),
+                              "' with arguments from the '",
+                              c10::toString(kCudaKeys[static_cast<int>(kind)]),
+                              "' backend. This could be because the operator doesn't exist for "
+                              "this backend, or was omitted during the "
+                              "selective/custom build process (if using custom build).");
 }
 
 void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
@@ -184,11 +191,13 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
 
 } // namespace
 
-template <TensorKind kind> void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
+template <TensorKind kind>
+void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
   call(op, kind, stack);
 }
 
-template void runOnCpu<TensorKind::kDense>(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *);
+template void runOnCpu<TensorKind::kDense>(const c10::OperatorHandle &, c10::DispatchKeySet,
+                                           Stack *);
 
 namespace {
 
@@ -196,7 +205,8 @@ template <TensorKind kind> torch::CppFunction kernel() {
   return torch::CppFunction::makeFromBoxedFunction<&runOnCpu<kind>>();
 }
 
-// An operator with a composite kernel never reaches a fallback; where CUDA has a kernel of its own, neither must it here.
+// An operator with a composite kernel never reaches a fallback; where CUDA has a kernel of its own,
+// neither must it here.
 template <TensorKind kind> void registerOverComposites(torch::Library &library) {
   for (const CudaOperator &op : cudaOperators())
     if (op.over_composite & bitOf(kind))
@@ -205,16 +215,36 @@ template <TensorKind kind> void registerOverComposites(torch::Library &library) 
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(kernel<TensorKind::kDense>()); }
-TORCH_LIBRARY_IMPL(_, SparseCUDA, m) { m.fallback(kernel<TensorKind::kSparse>()); }
-TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) { m.fallback(kernel<TensorKind::kSparseCsr>()); }
-TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) { m.fallback(kernel<TensorKind::kQuantized>()); }
-TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) { m.fallback(kernel<TensorKind::kNested>()); }
+TORCH_LIBRARY_IMPL(_, CUDA, m) {
+  m.fallback(kernel<TensorKind::kDense>());
+}
+TORCH_LIBRARY_IMPL(_, SparseCUDA, m) {
+  m.fallback(kernel<TensorKind::kSparse>());
+}
+TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
+  m.fallback(kernel<TensorKind::kSparseCsr>());
+}
+TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) {
+  m.fallback(kernel<TensorKind::kQuantized>());
+}
+TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) {
+  m.fallback(kernel<TensorKind::kNested>());
+}
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) { registerOverComposites<TensorKind::kDense>(m); }
-TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) { registerOverComposites<TensorKind::kSparse>(m); }
-TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) { registerOverComposites<TensorKind::kSparseCsr>(m); }
-TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) { registerOverComposites<TensorKind::kQuantized>(m); }
-TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) { registerOverComposites<TensorKind::kNested>(m); }
+TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+  registerOverComposites<TensorKind::kDense>(m);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) {
+  registerOverComposites<TensorKind::kSparse>(m);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
+  registerOverComposites<TensorKind::kSparseCsr>(m);
+}
+TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+  registerOverComposites<TensorKind::kQuantized>(m);
+}
+TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
+  registerOverComposites<TensorKind::kNested>(m);
+}
 
 } // namespace devsan::sim

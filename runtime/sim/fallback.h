@@ -1,5 +1,5 @@
-// The kernel of every operator that has none of its own for the simulated devices: it calls the operator's CPU kernel on
-// aliases of the arguments and hands the results back as device tensors.
+// The kernel of every operator that has none of its own for the simulated devices: it calls the
+// operator's CPU kernel on aliases of the arguments and hands the results back as device tensors.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -13,7 +13,8 @@ namespace {
 class GeneratorImpl final : public c10::GeneratorImpl {
 public:
   GeneratorImpl(c10::DeviceIndex index, at::Generator cpu)
-      : c10::GeneratorImpl(c10::Device(c10::kCUDA, index), c10::DispatchKeySet(c10::DispatchKey::CUDA)),
+      : c10::GeneratorImpl(c10::Device(c10::kCUDA, index),
+                           c10::DispatchKeySet(c10::DispatchKey::CUDA)),
         cpu_(std::move(cpu)) {}
 
   const at::Generator &cpu() const { return cpu_; }
@@ -70,7 +71,9 @@ const at::Generator &defaultGenerator(c10::DeviceIndex index) {
   return (*generators)[index];
 }
 
-void offerDefaultGenerator(c10::DeviceIndex index) { offered_default = index; }
+void offerDefaultGenerator(c10::DeviceIndex index) {
+  offered_default = index;
+}
 
 at::Generator newGenerator(c10::DeviceIndex index) {
   c10::DeviceIndex offered = std::exchange(offered_default, -1);
@@ -85,13 +88,17 @@ at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {
 
 DefaultGeneratorScope::DefaultGeneratorScope(c10::DeviceIndex index)
     : device_(*static_cast<at::CPUGeneratorImpl *>(
-          cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index)).unsafeGetGeneratorImpl())),
-      host_(*static_cast<at::CPUGeneratorImpl *>(at::detail::getDefaultCPUGenerator().unsafeGetGeneratorImpl())),
+          cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index))
+              .unsafeGetGeneratorImpl())),
+      host_(*static_cast<at::CPUGeneratorImpl *>(
+          at::detail::getDefaultCPUGenerator().unsafeGetGeneratorImpl())),
       lock_(default_generator_mutex) {
   exchange();
 }
 
-DefaultGeneratorScope::~DefaultGeneratorScope() { exchange(); }
+DefaultGeneratorScope::~DefaultGeneratorScope() {
+  exchange();
+}
 
 void DefaultGeneratorScope::exchange() {
   std::scoped_lock locks(device_.mutex_, host_.mutex_);

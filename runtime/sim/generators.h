@@ -1,6 +1,6 @@
-// Random number generators of the simulated devices: one default generator per device, each with its own state, and the
-// bridge to the CPU kernels that draw. A device generator holds a CPU generator; the numbers differ from a GPU's, their
-// reproducibility and independence do not.
+// Random number generators of the simulated devices: one default generator per device, each with
+// its own state, and the bridge to the CPU kernels that draw. A device generator holds a CPU
+// generator; the numbers differ from a GPU's, their reproducibility and independence do not.
 #pragma once
 
 #include <mutex>
@@ -14,17 +14,18 @@ namespace devsan::sim {
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
 at::Generator makeGenerator(c10::DeviceIndex index);
 
-// Python can wrap only generators that it asked for as new ones: the next newGenerator() of this thread gives device
-// `index`'s default generator instead.
+// Python can wrap only generators that it asked for as new ones: the next newGenerator() of this
+// thread gives device `index`'s default generator instead.
 void offerDefaultGenerator(c10::DeviceIndex index);
 at::Generator newGenerator(c10::DeviceIndex index);
 
-// The CPU generator that draws for `generator` in a kernel on `device`. Throws ATen's error if it is not a generator of
-// that kind of device.
+// The CPU generator that draws for `generator` in a kernel on `device`. Throws ATen's error if it
+// is not a generator of that kind of device.
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device);
 
-// For kernels that draw from the default CPU generator without asking: lends them the device's state. Holds a process-wide
-// lock, so that no other thread sees the default CPU generator in between.
+// For kernels that draw from the default CPU generator without asking: lends them the device's
+// state. Holds a process-wide lock, so that no other thread sees the default CPU generator in
+// between.
 class DefaultGeneratorScope {
 public:
   explicit DefaultGeneratorScope(c10::DeviceIndex index);

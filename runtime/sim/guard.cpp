@@ -29,15 +29,21 @@ public:
   c10::DeviceIndex deviceCount() const noexcept override { return sim::deviceCount(); }
   c10::DeviceCapability getDeviceCapability(c10::Device) const override { return {}; }
 
-  c10::Stream getStream(c10::Device device) const override { return currentStream(withIndex(device).index()); }
+  c10::Stream getStream(c10::Device device) const override {
+    return currentStream(withIndex(device).index());
+  }
   c10::Stream getDefaultStream(c10::Device device) const override {
     return c10::Stream(c10::Stream::DEFAULT, withIndex(device));
   }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
     return makeStream(withIndex(device).index());
   }
-  c10::Stream getNewStream(c10::Device device, int) const override { return makeStream(withIndex(device).index()); }
-  c10::Stream exchangeStream(c10::Stream stream) const override { return exchangeCurrentStream(stream); }
+  c10::Stream getNewStream(c10::Device device, int) const override {
+    return makeStream(withIndex(device).index());
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    return exchangeCurrentStream(stream);
+  }
   // No driver stands behind a stream: its id is its handle.
   void *getStreamNativeHandle(const c10::Stream stream) const override {
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
@@ -47,13 +53,16 @@ public:
 
   void record(void **event, const c10::Stream &stream, const c10::DeviceIndex index,
               const c10::EventFlag) const override {
-    TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ", static_cast<int>(index),
-                " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
+    TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ",
+                static_cast<int>(index), " does not match recording stream's device index ",
+                static_cast<int>(stream.device_index()), ".");
     if (*event == nullptr)
       *event = new Event;
     recordEvent(*static_cast<Event *>(*event));
   }
-  void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event *>(event); }
+  void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<Event *>(event);
+  }
   void block(void *, const c10::Stream &) const override {}
   bool queryEvent(void *) const override { return true; }
   void synchronizeEvent(void *) const override {}

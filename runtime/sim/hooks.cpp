@@ -1,4 +1,5 @@
-// What LibTorch asks about CUDA without linking to it: availability, number of devices, generators, pinned memory.
+// What LibTorch asks about CUDA without linking to it: availability, number of devices, generators,
+// pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include "devices.h"
@@ -39,15 +40,17 @@ public:
     return index < 0 ? currentDevice() : exchangeDevice(index);
   }
 
-  const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override { return defaultGenerator(index); }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return newGenerator(index); }
+  const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override {
+    return defaultGenerator(index);
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    return newGenerator(index);
+  }
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
   bool isPinnedPtr(const void *data) const override { return isPinned(data); }
-  c10::Device getDeviceFromPtr(void *data) const override {
-    return {c10::kCUDA, currentDevice()};
-  }
+  c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
 
   void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }

@@ -30,7 +30,9 @@ static_assert(sizeof(Header) <= kAlignment);
 // CUDA's caching allocator hands out multiples of this; programs compare its figures.
 constexpr std::int64_t kGranularity = 512;
 
-std::int64_t rounded(std::int64_t bytes) { return (bytes + kGranularity - 1) / kGranularity * kGranularity; }
+std::int64_t rounded(std::int64_t bytes) {
+  return (bytes + kGranularity - 1) / kGranularity * kGranularity;
+}
 
 class Counter {
 public:
@@ -167,7 +169,8 @@ public:
       return host_->allocate(bytes);
     return allocateBlock(bytes, kernel_device, c10::Device(c10::kCPU));
   }
-  // Raw allocations pair allocate() with this; both see the same scope because a kernel frees what it takes raw.
+  // Raw allocations pair allocate() with this; both see the same scope because a kernel frees what
+  // it takes raw.
   c10::DeleterFnPtr raw_deleter() const override {
     return kernel_device < 0 ? host_->raw_deleter() : &releaseBlock;
   }
@@ -215,7 +218,8 @@ private:
   std::map<const void *, Range> ranges_;
 };
 
-// Made when the library is loaded, never destroyed: tensors of static storage duration outlive this library's.
+// Made when the library is loaded, never destroyed: tensors of static storage duration outlive this
+// library's.
 struct Allocators {
   DeviceAllocator device;
   c10::Allocator *host = c10::GetCPUAllocator();
@@ -249,13 +253,22 @@ const bool registered = [] {
 
 } // namespace
 
-c10::Allocator *deviceAllocator() { return &allocators().device; }
-c10::Allocator *pinnedAllocator() { return &allocators().pinned; }
-c10::Allocator *kernelAllocator() { return &allocators().kernel; }
-bool isPinned(const void *data) { return allocators().pinned.holds(data); }
+c10::Allocator *deviceAllocator() {
+  return &allocators().device;
+}
+c10::Allocator *pinnedAllocator() {
+  return &allocators().pinned;
+}
+c10::Allocator *kernelAllocator() {
+  return &allocators().kernel;
+}
+bool isPinned(const void *data) {
+  return allocators().pinned.holds(data);
+}
 
 bool ownsDeviceBlock(const c10::DataPtr &data) {
-  return data.get() != nullptr && data.get_deleter() == &releaseBlock && data.get() == data.get_context();
+  return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
+         data.get() == data.get_context();
 }
 
 c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
@@ -264,11 +277,13 @@ c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
     return nullptr;
   Header *header = headerOf(data.get());
   c10::StorageImpl *twin = header->cpu_twin.load(std::memory_order_acquire);
-  auto label = [&] { return c10::DataPtr(data.get(), data.get(), &c10::NoDelete, c10::Device(c10::kCPU)); };
+  auto label = [&] {
+    return c10::DataPtr(data.get(), data.get(), &c10::NoDelete, c10::Device(c10::kCPU));
+  };
   if (C10_UNLIKELY(twin == nullptr)) {
     auto made = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
-                                                      static_cast<std::int64_t>(storage.nbytes()), label(),
-                                                      kernelAllocator(), true);
+                                                      static_cast<std::int64_t>(storage.nbytes()),
+                                                      label(), kernelAllocator(), true);
     if (header->cpu_twin.compare_exchange_strong(twin, made.get(), std::memory_order_acq_rel))
       twin = made.release();
   }
@@ -280,7 +295,11 @@ c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
   return twin;
 }
 
-KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) { kernel_device = index; }
-KernelScope::~KernelScope() { kernel_device = previous_; }
+KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
+  kernel_device = index;
+}
+KernelScope::~KernelScope() {
+  kernel_device = previous_;
+}
 
 } // namespace devsan::sim

@@ -18,13 +18,15 @@ const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
   std::string qualified = name.name.substr(kNamespace.size());
   if (!name.overload_name.empty())
     qualified += "." + name.overload_name;
-  auto found = std::lower_bound(cudaOperators().begin(), cudaOperators().end(), std::string_view(qualified),
-                                [](const CudaOperator &op, std::string_view wanted) { return op.name < wanted; });
+  auto found = std::lower_bound(
+      cudaOperators().begin(), cudaOperators().end(), std::string_view(qualified),
+      [](const CudaOperator &op, std::string_view wanted) { return op.name < wanted; });
   return found != cudaOperators().end() && found->name == qualified ? found : nullptr;
 }
 
-// Arguments that ATen's CUDA kernels take from the CPU although their operator checks devices otherwise: index kernels
-// move CPU indices to the tensor's device, lengths and shapes are read there.
+// Arguments that ATen's CUDA kernels take from the CPU although their operator checks devices
+// otherwise: index kernels move CPU indices to the tensor's device, lengths and shapes are read
+// there.
 struct HostArgument {
   std::string_view op;
   std::string_view argument;
@@ -40,8 +42,9 @@ constexpr HostArgument kHostArguments[] = {
 };
 
 bool staysOnCpu(std::string_view op, std::string_view argument) {
-  return std::any_of(std::begin(kHostArguments), std::end(kHostArguments),
-                     [&](const HostArgument &host) { return host.op == op && host.argument == argument; });
+  return std::any_of(
+      std::begin(kHostArguments), std::end(kHostArguments),
+      [&](const HostArgument &host) { return host.op == op && host.argument == argument; });
 }
 
 std::optional<ArgumentKind> kindOf(const c10::Type &type) {
@@ -90,7 +93,21 @@ std::string wrapperName(const c10::OperatorName &name, bool is_out, bool structu
 
 OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const c10::FunctionSchema &schema = op.schema();
-  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}, 0, 0, DeviceCheck::kNone, false, false, false, false, false, 0, {}, 0};
+  auto *facts = new OperatorFacts{&op.operator_name(),
+                                  op.operator_name(),
+                                  {},
+                                  {},
+                                  0,
+                                  0,
+                                  DeviceCheck::kNone,
+                                  false,
+                                  false,
+                                  false,
+                                  false,
+                                  false,
+                                  0,
+                                  {},
+                                  0};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());
   facts->mutates = schema.is_mutable();
@@ -125,18 +142,20 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   return facts;
 }
 
-// Open addressing over the address of the operator's name, which is stable while the operator is registered. Entries are
-// never freed: another thread may be reading one.
+// Open addressing over the address of the operator's name, which is stable while the operator is
+// registered. Entries are never freed: another thread may be reading one.
 constexpr std::size_t kSlots = 1u << 14;
 std::array<std::atomic<const OperatorFacts *>, kSlots> slots;
 std::mutex insertion;
 
-// An operator library that was unloaded may have left its address to another operator; ATen's own never are.
+// An operator library that was unloaded may have left its address to another operator; ATen's own
+// never are.
 bool describes(const OperatorFacts &facts, const c10::OperatorHandle &op) {
   return facts.key == &op.operator_name() &&
-         (C10_LIKELY(facts.known_to_aten) || (facts.name == op.operator_name() &&
-                                              facts.argument_count == op.schema().arguments().size() &&
-                                              facts.return_count == op.schema().returns().size()));
+         (C10_LIKELY(facts.known_to_aten) ||
+          (facts.name == op.operator_name() &&
+           facts.argument_count == op.schema().arguments().size() &&
+           facts.return_count == op.schema().returns().size()));
 }
 
 const OperatorFacts &insertFacts(const c10::OperatorHandle &op, std::size_t slot) {

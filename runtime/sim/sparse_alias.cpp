@@ -21,7 +21,9 @@ SparseCsrTensorImpl *compressed(const at::Tensor &tensor) {
 
 } // namespace
 
-bool isSparse(const at::Tensor &tensor) { return tensor.is_sparse() || tensor.is_sparse_csr(); }
+bool isSparse(const at::Tensor &tensor) {
+  return tensor.is_sparse() || tensor.is_sparse_csr();
+}
 
 at::Tensor translateSparse(const at::Tensor &tensor, c10::Device device, TranslatePart translate) {
   // A new sparse tensor asks for the current device before it is given its parts.
@@ -32,8 +34,8 @@ at::Tensor translateSparse(const at::Tensor &tensor, c10::Device device, Transla
     made = at::detail::make_tensor<SparseTensorImpl>(c10::DispatchKeySet(key), tensor.dtype());
   } else {
     auto key = device.is_cpu() ? c10::DispatchKey::SparseCsrCPU : c10::DispatchKey::SparseCsrCUDA;
-    made = at::detail::make_tensor<SparseCsrTensorImpl>(c10::DispatchKeySet(key), device, tensor.layout(),
-                                                        tensor.dtype());
+    made = at::detail::make_tensor<SparseCsrTensorImpl>(c10::DispatchKeySet(key), device,
+                                                        tensor.layout(), tensor.dtype());
   }
   assignSparse(made, tensor, translate);
   return made;
@@ -49,8 +51,9 @@ void assignSparse(const at::Tensor &to, const at::Tensor &from, TranslatePart tr
   } else {
     SparseCsrTensorImpl *source = compressed(from), *target = compressed(to);
     target->set_layout(source->layout());
-    target->set_member_tensors(translate(source->compressed_indices()), translate(source->plain_indices()),
-                               translate(source->values()), source->sizes());
+    target->set_member_tensors(translate(source->compressed_indices()),
+                               translate(source->plain_indices()), translate(source->values()),
+                               source->sizes());
   }
 }
 

@@ -14,14 +14,18 @@ using c10::DispatchKeySet;
 using c10::StorageImpl;
 using c10::TensorImpl;
 
-// Key set and device of a tensor are fixed at construction for everybody else; relabelling a fresh result in place saves
-// two allocations per operator. Members of a base are reachable through a derived class's pointer to member.
+// Key set and device of a tensor are fixed at construction for everybody else; relabelling a fresh
+// result in place saves two allocations per operator. Members of a base are reachable through a
+// derived class's pointer to member.
 struct TensorLabel : TensorImpl {
   static constexpr DispatchKeySet TensorImpl::*keySet() { return &TensorLabel::key_set_; }
-  static constexpr std::optional<c10::Device> TensorImpl::*device() { return &TensorLabel::device_opt_; }
+  static constexpr std::optional<c10::Device> TensorImpl::*device() {
+    return &TensorLabel::device_opt_;
+  }
 };
 
-const DispatchKeySet kCpuBits = DispatchKeySet(c10::BackendComponent::CPUBit) | DispatchKeySet(DispatchKey::AutocastCPU);
+const DispatchKeySet kCpuBits =
+    DispatchKeySet(c10::BackendComponent::CPUBit) | DispatchKeySet(DispatchKey::AutocastCPU);
 const DispatchKeySet kCudaBits =
     DispatchKeySet(c10::BackendComponent::CUDABit) | DispatchKeySet(DispatchKey::AutocastCUDA);
 
@@ -30,14 +34,18 @@ DispatchKeySet swapBackend(DispatchKeySet keys, DispatchKeySet from, DispatchKey
   return DispatchKeySet::from_raw_repr((keys.raw_repr() & ~from.raw_repr()) | to.raw_repr());
 }
 
-void releaseKept(void *storage) { c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl *>(storage)); }
+void releaseKept(void *storage) {
+  c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl *>(storage));
+}
 
 // A device storage over memory that belongs to `cpu`: a kernel's static or external memory.
-c10::intrusive_ptr<StorageImpl> wrapStorage(const c10::intrusive_ptr<StorageImpl> &cpu, c10::Device device) {
+c10::intrusive_ptr<StorageImpl> wrapStorage(const c10::intrusive_ptr<StorageImpl> &cpu,
+                                            c10::Device device) {
   auto kept = cpu;
   c10::DataPtr data(cpu->_mutable_data_ptr_no_checks().get(), kept.release(), &releaseKept, device);
-  return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(cpu->nbytes()),
-                                          std::move(data), deviceAllocator(), true);
+  return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
+                                          static_cast<std::int64_t>(cpu->nbytes()), std::move(data),
+                                          deviceAllocator(), true);
 }
 
 void relabelStorage(StorageImpl &storage, c10::Device device) {
@@ -50,20 +58,24 @@ void relabelTensor(TensorImpl &impl, DispatchKeySet from, DispatchKeySet to, c10
   impl.*TensorLabel::device() = device;
 }
 
-// An alias of a tensor of a derived class (quantised, nested): a copy of its description over another storage.
-at::Tensor copyAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like, DispatchKeySet from,
-                     DispatchKeySet to, c10::Device device) {
+// An alias of a tensor of a derived class (quantised, nested): a copy of its description over
+// another storage.
+at::Tensor copyAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like,
+                     DispatchKeySet from, DispatchKeySet to, c10::Device device) {
   // A Python dispatch mode would make the copy otherwise.
   c10::impl::ExcludeDispatchKeyGuard no_python(DispatchKey::Python);
-  at::Tensor alias(like.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  at::Tensor alias(
+      like.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(std::move(storage)));
   relabelTensor(*alias.unsafeGetTensorImpl(), from, to, device);
   return alias;
 }
 
-at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like, DispatchKeySet keys) {
+at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like,
+                     DispatchKeySet keys) {
   TensorImpl *impl = like.unsafeGetTensorImpl();
-  auto alias = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), keys, like.dtype());
+  auto alias =
+      at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), keys, like.dtype());
   TensorImpl *made = alias.unsafeGetTensorImpl();
   made->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
   if (C10_UNLIKELY(impl->is_conj()))
@@ -94,23 +106,24 @@ c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
 at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
   TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (C10_UNLIKELY(isSparse(tensor)))
-    return translateSparse(tensor, c10::Device(c10::kCPU), [this](const at::Tensor &part) { return toCpu(part); });
-  TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(), "not simulated: tensors of layout ", tensor.layout(), " on ",
-                              tensor.device());
+    return translateSparse(tensor, c10::Device(c10::kCPU),
+                           [this](const at::Tensor &part) { return toCpu(part); });
+  TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(), "not simulated: tensors of layout ",
+                              tensor.layout(), " on ", tensor.device());
   auto storage = cpuStorage(impl->unsafe_storage().unsafeGetStorageImpl());
   if (C10_LIKELY(impl->key_set().has(DispatchKey::CUDA)))
     return makeAlias(std::move(storage), tensor, DispatchKeySet(DispatchKey::CPU));
   return copyAlias(std::move(storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 
-at::Tensor Translation::toCpu(const at::Tensor &tensor) {
+at::Tensor Translation::toCpu(at::Tensor tensor) {
   if (!tensor.defined() || !tensor.is_cuda())
     return tensor;
   for (const Binding &binding : tensors_)
     if (binding.device.is_same(tensor))
       return binding.cpu;
   at::Tensor alias = makeCpuAlias(tensor);
-  tensors_.push_back({tensor, alias});
+  tensors_.push_back({std::move(tensor), alias});
   return alias;
 }
 
@@ -118,7 +131,8 @@ c10::Storage Translation::toCpu(const c10::Storage &storage) {
   if (!storage || storage.device_type() != c10::kCUDA)
     return storage;
   auto cpu = cpuStorage(storage.unsafeGetStorageImpl());
-  storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl()), cpu});
+  storages_.push_back(
+      {c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl()), cpu});
   return c10::Storage(std::move(cpu));
 }
 
@@ -139,7 +153,8 @@ c10::Storage Translation::deviceStorage(const c10::Storage &cpu) {
 at::Tensor Translation::makeDeviceTensor(at::Tensor tensor) {
   TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (C10_UNLIKELY(isSparse(tensor)))
-    return translateSparse(tensor, device_, [this](const at::Tensor &part) { return toDevice(part); });
+    return translateSparse(tensor, device_,
+                           [this](const at::Tensor &part) { return toDevice(part); });
   if (C10_UNLIKELY(!impl->has_storage()))
     return tensor;
   StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
@@ -189,14 +204,16 @@ void Translation::updateArguments() {
     updateStorage(*binding.device, *binding.cpu);
   for (const Binding &binding : tensors_) {
     if (C10_UNLIKELY(isSparse(binding.device))) {
-      assignSparse(binding.device, binding.cpu, [this](const at::Tensor &part) { return toDevice(part); });
+      assignSparse(binding.device, binding.cpu,
+                   [this](const at::Tensor &part) { return toDevice(part); });
       continue;
     }
     TensorImpl *device = binding.device.unsafeGetTensorImpl();
     TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
     StorageImpl *cpu_storage = cpu->unsafe_storage().unsafeGetStorageImpl();
     StorageImpl *device_storage = device->unsafe_storage().unsafeGetStorageImpl();
-    if (cpu_storage->_mutable_data_ptr_no_checks().get() != device_storage->_mutable_data_ptr_no_checks().get() ||
+    if (cpu_storage->_mutable_data_ptr_no_checks().get() !=
+            device_storage->_mutable_data_ptr_no_checks().get() ||
         cpu_storage->nbytes() != device_storage->nbytes())
       updateStorage(*device_storage, *cpu_storage);
     if (C10_UNLIKELY(device->sizes() != cpu->sizes() || device->strides() != cpu->strides() ||

@@ -1,9 +1,10 @@
-// Device tensors seen by CPU kernels, and CPU results seen by the program: the two translations that every simulated
-// operator makes. Nothing is copied; a tensor and its alias share memory, and within one call the same tensor (or
-// storage) always translates to the same alias, so that in-place results, out= arguments and views keep their identity.
+// Device tensors seen by CPU kernels, and CPU results seen by the program: the two translations
+// that every simulated operator makes. Nothing is copied; a tensor and its alias share memory, and
+// within one call the same tensor (or storage) always translates to the same alias, so that
+// in-place results, out= arguments and views keep their identity.
 //
-// One Translation lives on the stack of one operator call. It holds the device tensors alive, because the caller's stack
-// slots are overwritten with the aliases.
+// One Translation lives on the stack of one operator call. It holds the device tensors alive,
+// because the caller's stack slots are overwritten with the aliases.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,14 +21,14 @@ public:
   c10::Device device() const { return device_; }
 
   // CUDA tensors become CPU tensors over the same memory; others are returned as they are.
-  at::Tensor toCpu(const at::Tensor &tensor);
+  at::Tensor toCpu(at::Tensor tensor);
   c10::Storage toCpu(const c10::Storage &storage);
 
   // CPU results become tensors on device(). A fresh result is relabelled in place.
   at::Tensor toDevice(at::Tensor tensor);
 
-  // Carries what the kernel did to its arguments' shape, storage and size back to the device tensors (out= arguments
-  // that were resized, resize_, set_).
+  // Carries what the kernel did to its arguments' shape, storage and size back to the device
+  // tensors (out= arguments that were resized, resize_, set_).
   void updateArguments();
 
 private:
@@ -48,11 +49,13 @@ private:
 
   c10::Device device_;
   c10::SmallVector<Binding, 6> tensors_;
-  // Storages bound by themselves: those without a cached twin, Storage arguments, and results that share memory.
+  // Storages bound by themselves: those without a cached twin, Storage arguments, and results that
+  // share memory.
   c10::SmallVector<StorageBinding, 2> storages_;
 };
 
-// The CPU tensor over the memory of a CUDA tensor that outlives the result; for kernels written by hand.
+// The CPU tensor over the memory of a CUDA tensor that outlives the result; for kernels written by
+// hand.
 at::Tensor cpuAlias(const at::Tensor &tensor);
 
 } // namespace devsan::sim

@@ -1,4 +1,5 @@
-// Identity and memory: what is one tensor, one storage or a view on a CPU is so on a simulated device.
+// Identity and memory: what is one tensor, one storage or a view on a CPU is so on a simulated
+// device.
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -17,8 +18,9 @@ TEST(TensorAlias, InPlaceResultsAreTheArgument) {
 
 TEST(TensorAlias, ViewsShareMemory) {
   at::Tensor tensor = at::zeros({4, 4}, kSecond);
-  for (at::Tensor view : {tensor.t(), tensor.select(0, 1), tensor.diagonal(), tensor.view({16}), tensor.unfold(0, 2, 1),
-                          tensor.split(2)[1], tensor.as_strided({2}, {1})}) {
+  for (at::Tensor view :
+       {tensor.t(), tensor.select(0, 1), tensor.diagonal(), tensor.view({16}),
+        tensor.unfold(0, 2, 1), tensor.split(2)[1], tensor.as_strided({2}, {1})}) {
     EXPECT_TRUE(view.is_alias_of(tensor));
     EXPECT_EQ(view.device(), kSecond);
   }
@@ -34,7 +36,9 @@ TEST(TensorAlias, OutArgumentsAreResized) {
   EXPECT_EQ(out.sizes(), at::IntArrayRef({6}));
   EXPECT_EQ(out.sum().item<float>(), 30.0f);
   EXPECT_EQ(out.storage().device(), kSecond);
-  at::sort_out(out, *std::make_unique<at::Tensor>(at::empty({0}, tensor.options().dtype(at::kLong))), tensor.view({2, 3}), 1, true);
+  at::sort_out(out,
+               *std::make_unique<at::Tensor>(at::empty({0}, tensor.options().dtype(at::kLong))),
+               tensor.view({2, 3}), 1, true);
   EXPECT_EQ(out.sizes(), at::IntArrayRef({2, 3}));
   EXPECT_EQ(out[0][0].item<float>(), 2.0f);
 }
@@ -75,7 +79,9 @@ TEST(TensorAlias, ConjugateNegativeAndWrappedNumbers) {
   EXPECT_TRUE(tensor.conj().is_conj());
   EXPECT_TRUE(at::allclose((tensor * tensor.conj()).cpu(), tensor.cpu() * tensor.cpu().conj()));
   EXPECT_TRUE(at::equal(at::imag(tensor.conj()).cpu(), -at::imag(tensor.cpu())));
-  EXPECT_EQ((at::ones({2}, at::TensorOptions().device(kSecond).dtype(at::kHalf)) * 2.5).scalar_type(), at::kHalf);
+  EXPECT_EQ(
+      (at::ones({2}, at::TensorOptions().device(kSecond).dtype(at::kHalf)) * 2.5).scalar_type(),
+      at::kHalf);
 }
 
 TEST(TensorAlias, UndefinedAndEmptyTensors) {

@@ -102,6 +102,11 @@ class Mismatch(unittest.TestCase):
             r"on cpu \(when checking argument in method wrapper_CUDA_addmm\)",
         ):
             torch.nn.Linear(2, 2)(device)
+        with self.assertRaisesRegex(
+            RuntimeError,
+            r"^Input type \(torch.cuda.FloatTensor\) and weight type \(torch.FloatTensor\) should be the same$",
+        ):
+            torch.nn.Conv2d(1, 1, 1)(torch.ones(1, 1, 2, 2, device=SECOND))
         self.assertEqual((device + torch.tensor(1.0)).device, SECOND)
         self.assertEqual(device[torch.tensor([0])].device, SECOND)
 
@@ -314,6 +319,28 @@ class Training(unittest.TestCase):
                 expected, actual = expected[0], actual[0]
             self.assertEqual(actual.device, SECOND)
             torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
+
+
+class SeveralDevices(unittest.TestCase):
+    def test_collectives_in_one_process(self):
+        from torch.cuda import comm
+
+        x = torch.arange(6.0, device="cuda:0")
+        parts = comm.scatter(x, [0, 1])
+        self.assertEqual([part.device.index for part in parts], [0, 1])
+        self.assertTrue(torch.equal(comm.gather(parts, destination=1).cpu(), x.cpu()))
+        self.assertEqual([copy.device.index for copy in comm.broadcast(x, [0, 1])], [0, 1])
+        self.assertTrue(torch.equal(comm.reduce_add([x, x.to(SECOND)], 0), x * 2))
+
+    def test_data_parallel(self):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2).cuda(0)
+        x = torch.randn(4, 3, device="cuda:0")
+        parallel = torch.nn.DataParallel(model, [0, 1])
+        torch.testing.assert_close(parallel(x), model(x))
+        parallel(x).sum().backward()
+        expected = torch.autograd.grad(model(x).sum(), model.weight)[0]
+        torch.testing.assert_close(model.weight.grad, expected)
 
 
 class Processes(unittest.TestCase):

@@ -5,7 +5,8 @@
 namespace {
 
 struct Net : torch::nn::Module {
-  torch::nn::Conv2d conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
+  torch::nn::Conv2d conv =
+      register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
   torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(8));
   torch::nn::Dropout dropout = register_module("dropout", torch::nn::Dropout(0.25));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(8 * 16, 10));
@@ -60,7 +61,9 @@ TEST(Training, RecurrentNetworks) {
     EXPECT_TRUE(at::allclose(host.first, device.first, 1e-5, 1e-6));
     EXPECT_TRUE(at::allclose(host.second, device.second, 1e-4, 1e-5));
   };
-  compare([] { return torch::nn::LSTM(torch::nn::LSTMOptions(3, 4).num_layers(2).bidirectional(true)); });
+  compare([] {
+    return torch::nn::LSTM(torch::nn::LSTMOptions(3, 4).num_layers(2).bidirectional(true));
+  });
   compare([] { return torch::nn::GRU(torch::nn::GRUOptions(3, 4)); });
   compare([] { return torch::nn::RNN(torch::nn::RNNOptions(3, 4)); });
 }

@@ -42,7 +42,7 @@ def provide(c, library):
     library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
     _State.device_count = library.devsan_sim_device_count()
-    for group in (_devices, _streams, _memory, _comparable_settings, _refused):
+    for group in (_devices, _streams, _memory, _settings, _several_devices, _refused):
         for name, value in group(c).items():
             setattr(c, name, value)
     c._has_cuda = True
@@ -272,7 +272,7 @@ def _memory(c):
     }
 
 
-def _comparable_settings(c):
+def _settings(c):
     def set_sync_debug_mode(mode):
         _State.sync_debug_mode = mode
 
@@ -280,6 +280,12 @@ def _comparable_settings(c):
         "_cuda_get_sync_debug_mode": lambda: _State.sync_debug_mode,
         "_cuda_set_sync_debug_mode": set_sync_debug_mode,
     }
+
+
+def _several_devices(c):
+    from . import sim_comm
+
+    return sim_comm.functions(sys.modules["torch"])
 
 
 def _refused(c):

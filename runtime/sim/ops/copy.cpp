@@ -1,7 +1,7 @@
 // Copies between devices, to and from the host, and reading one element.
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/copy.h>
-#include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
 #include "../devices.h"
@@ -24,10 +24,11 @@ at::Scalar localScalarDense(const at::Tensor &self) {
   return at::_local_scalar_dense(cpuAlias(self));
 }
 
-// A simulated device has done the work of a stream before the next call: nothing to wait for when memory is freed.
+// A simulated device has done the work of a stream before the next call: nothing to wait for when
+// memory is freed.
 void recordStream(at::Tensor &self, c10::Stream stream) {
-  TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ", stream.device(),
-              ", not on a CUDA device");
+  TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
+              stream.device(), ", not on a CUDA device");
 }
 
 } // namespace

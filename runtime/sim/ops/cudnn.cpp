@@ -1,13 +1,17 @@
-// Questions that composites ask before they take a cuDNN or MIOpen kernel: a simulated device has none.
+// Questions that composites ask before they take a cuDNN or MIOpen kernel: a simulated device has
+// none.
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
 namespace devsan::sim {
 namespace {
 
-bool useCtcLoss(const at::Tensor &, const at::Tensor &, at::IntArrayRef, at::IntArrayRef, int64_t) { return false; }
+bool useCtcLoss(const at::Tensor &, const at::Tensor &, at::IntArrayRef, at::IntArrayRef, int64_t) {
+  return false;
+}
 
-bool useCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &, int64_t) {
+bool useCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &,
+                      const at::Tensor &, int64_t) {
   return false;
 }
 

@@ -18,7 +18,8 @@ constexpr c10::DispatchKeySet kDense(c10::DispatchKey::CUDA);
 
 void checkOptions(std::optional<at::Layout> layout, std::optional<bool> pin_memory) {
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
-  TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, "not simulated: empty with layout ", *layout);
+  TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, "not simulated: empty with layout ",
+              *layout);
 }
 
 at::ScalarType dtypeOrDefault(std::optional<at::ScalarType> dtype) {
@@ -29,22 +30,23 @@ c10::DeviceIndex target(std::optional<c10::Device> device) {
   return withIndex(device.value_or(c10::Device(c10::kCUDA))).index();
 }
 
-at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-                 std::optional<c10::Device> device, std::optional<bool> pin_memory,
-                 std::optional<at::MemoryFormat> format) {
+at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
+                 std::optional<at::Layout> layout, std::optional<c10::Device> device,
+                 std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(), kDense, dtypeOrDefault(dtype),
-                                   format);
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(), kDense,
+                                   dtypeOrDefault(dtype), format);
 }
 
-at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> dtype,
-                        std::optional<at::Layout> layout, std::optional<c10::Device> device,
-                        std::optional<bool> pin_memory) {
+at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
+                        std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                        std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
-                                           deviceAllocator(), kDense, dtypeOrDefault(dtype));
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size),
+                                           C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(),
+                                           kDense, dtypeOrDefault(dtype));
 }
 
 at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -52,25 +54,28 @@ at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymI
   std::optional<int64_t> storage_offset;
   if (offset)
     storage_offset = offset->guard_int(__FILE__, __LINE__);
-  return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
-                                           storage_offset);
+  return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(size),
+                                           C10_AS_INTARRAYREF_SLOW(stride), storage_offset);
 }
 
 at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
   return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 
-// The native resize grows a storage through its own allocator, which allocates on the current device.
-const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
+// The native resize grows a storage through its own allocator, which allocates on the current
+// device.
+const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
+                         std::optional<at::MemoryFormat> format) {
   CurrentDeviceScope current(self.get_device());
   return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
 }
 
-at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, c10::SymInt offset, c10::SymIntArrayRef size,
-                             c10::SymIntArrayRef stride) {
+at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, c10::SymInt offset,
+                             c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
   CurrentDeviceScope current(self.get_device());
   return at::native::set_storage_cpu_(self, std::move(source), offset.guard_int(__FILE__, __LINE__),
-                                      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
+                                      C10_AS_INTARRAYREF_SLOW(size),
+                                      C10_AS_INTARRAYREF_SLOW(stride));
 }
 
 at::Tensor &setStorage(at::Tensor &self, at::Storage source) {
@@ -78,7 +83,9 @@ at::Tensor &setStorage(at::Tensor &self, at::Storage source) {
   return at::native::set_storage_cpu_(self, std::move(source), 0, {elements}, {});
 }
 
-at::Tensor &setTensor(at::Tensor &self, const at::Tensor &source) { return at::native::set_tensor_(self, source); }
+at::Tensor &setTensor(at::Tensor &self, const at::Tensor &source) {
+  return at::native::set_tensor_(self, source);
+}
 
 at::Tensor &setEmpty(at::Tensor &self) {
   CurrentDeviceScope current(self.get_device());

@@ -1,5 +1,5 @@
-// Products with a given result dtype, which ATen has for GPUs only: a GPU accumulates in the wider dtype, so the operands
-// are widened first.
+// Products with a given result dtype, which ATen has for GPUs only: a GPU accumulates in the wider
+// dtype, so the operands are widened first.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
@@ -13,7 +13,9 @@ namespace {
 using at::ScalarType;
 using at::Tensor;
 
-Tensor mm(const Tensor &self, const Tensor &other, ScalarType dtype) { return at::mm(self.to(dtype), other.to(dtype)); }
+Tensor mm(const Tensor &self, const Tensor &other, ScalarType dtype) {
+  return at::mm(self.to(dtype), other.to(dtype));
+}
 
 Tensor &mmOut(const Tensor &self, const Tensor &other, ScalarType dtype, Tensor &out) {
   return at::mm_out(out, self.to(dtype), other.to(dtype));
@@ -27,23 +29,23 @@ Tensor &bmmOut(const Tensor &self, const Tensor &other, ScalarType dtype, Tensor
   return at::bmm_out(out, self.to(dtype), other.to(dtype));
 }
 
-Tensor addmm(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype, const at::Scalar &beta,
-             const at::Scalar &alpha) {
+Tensor addmm(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype,
+             const at::Scalar &beta, const at::Scalar &alpha) {
   return at::addmm(self.to(dtype), a.to(dtype), b.to(dtype), beta, alpha);
 }
 
-Tensor &addmmOut(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype, const at::Scalar &beta,
-                 const at::Scalar &alpha, Tensor &out) {
+Tensor &addmmOut(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype,
+                 const at::Scalar &beta, const at::Scalar &alpha, Tensor &out) {
   return at::addmm_out(out, self.to(dtype), a.to(dtype), b.to(dtype), beta, alpha);
 }
 
-Tensor baddbmm(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype, const at::Scalar &beta,
-               const at::Scalar &alpha) {
+Tensor baddbmm(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype,
+               const at::Scalar &beta, const at::Scalar &alpha) {
   return at::baddbmm(self.to(dtype), a.to(dtype), b.to(dtype), beta, alpha);
 }
 
-Tensor &baddbmmOut(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype, const at::Scalar &beta,
-                   const at::Scalar &alpha, Tensor &out) {
+Tensor &baddbmmOut(const Tensor &self, const Tensor &a, const Tensor &b, ScalarType dtype,
+                   const at::Scalar &beta, const at::Scalar &alpha, Tensor &out) {
   return at::baddbmm_out(out, self.to(dtype), a.to(dtype), b.to(dtype), beta, alpha);
 }
 

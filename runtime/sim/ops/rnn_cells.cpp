@@ -1,5 +1,6 @@
-// The fused LSTM and GRU cells, which ATen has for GPUs only, from operators that the CPU has. The workspace holds what
-// the backward formulas need; its layout is ours, since only these functions read it.
+// The fused LSTM and GRU cells, which ATen has for GPUs only, from operators that the CPU has. The
+// workspace holds what the backward formulas need; its layout is ours, since only these functions
+// read it.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
@@ -13,24 +14,35 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-bool has(const OptionalTensor &tensor) { return tensor && tensor->defined(); }
+bool has(const OptionalTensor &tensor) {
+  return tensor && tensor->defined();
+}
 
-Tensor withBias(const Tensor &gates, const OptionalTensor &bias) { return has(bias) ? gates + *bias : gates; }
+Tensor withBias(const Tensor &gates, const OptionalTensor &bias) {
+  return has(bias) ? gates + *bias : gates;
+}
 
-Tensor sigmoidSlope(const Tensor &value) { return value * (1 - value); }
-Tensor tanhSlope(const Tensor &value) { return 1 - value * value; }
+Tensor sigmoidSlope(const Tensor &value) {
+  return value * (1 - value);
+}
+Tensor tanhSlope(const Tensor &value) {
+  return 1 - value * value;
+}
 
-std::tuple<Tensor, Tensor, Tensor> lstmCell(const Tensor &input_gates, const Tensor &hidden_gates, const Tensor &cx,
-                                            const OptionalTensor &input_bias, const OptionalTensor &hidden_bias) {
-  auto gates = (withBias(input_gates, input_bias) + withBias(hidden_gates, hidden_bias)).chunk(4, 1);
+std::tuple<Tensor, Tensor, Tensor> lstmCell(const Tensor &input_gates, const Tensor &hidden_gates,
+                                            const Tensor &cx, const OptionalTensor &input_bias,
+                                            const OptionalTensor &hidden_bias) {
+  auto gates =
+      (withBias(input_gates, input_bias) + withBias(hidden_gates, hidden_bias)).chunk(4, 1);
   Tensor in = at::sigmoid(gates[0]), forget = at::sigmoid(gates[1]), cell = at::tanh(gates[2]),
          out = at::sigmoid(gates[3]);
   Tensor cy = forget * cx + in * cell;
   return {out * at::tanh(cy), cy, at::cat({in, forget, cell, out}, 1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_hy, const OptionalTensor &grad_cy,
-                                                    const Tensor &cx, const Tensor &cy, const Tensor &workspace,
+std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_hy,
+                                                    const OptionalTensor &grad_cy, const Tensor &cx,
+                                                    const Tensor &cy, const Tensor &workspace,
                                                     bool has_bias) {
   if (!has(grad_hy) && !has(grad_cy))
     return {};
@@ -47,20 +59,23 @@ std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_h
   return {grad_gates, dcy * forget, has_bias ? grad_gates.sum(0) : Tensor()};
 }
 
-std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidden_gates, const Tensor &hx,
-                                   const OptionalTensor &input_bias, const OptionalTensor &hidden_bias) {
+std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidden_gates,
+                                   const Tensor &hx, const OptionalTensor &input_bias,
+                                   const OptionalTensor &hidden_bias) {
   auto from_input = withBias(input_gates, input_bias).chunk(3, 1);
   auto from_hidden = withBias(hidden_gates, hidden_bias).chunk(3, 1);
   Tensor reset = at::sigmoid(from_input[0] + from_hidden[0]);
   Tensor update = at::sigmoid(from_input[1] + from_hidden[1]);
   Tensor candidate = at::tanh(from_input[2] + reset * from_hidden[2]);
-  return {candidate + update * (hx - candidate), at::cat({reset, update, candidate, hx, from_hidden[2]}, 1)};
+  return {candidate + update * (hx - candidate),
+          at::cat({reset, update, candidate, hx, from_hidden[2]}, 1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gruCellBackward(const Tensor &grad_hy, const Tensor &workspace,
-                                                                   bool has_bias) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
+gruCellBackward(const Tensor &grad_hy, const Tensor &workspace, bool has_bias) {
   auto saved = workspace.chunk(5, 1);
-  const Tensor &reset = saved[0], &update = saved[1], &candidate = saved[2], &hx = saved[3], &hidden = saved[4];
+  const Tensor &reset = saved[0], &update = saved[1], &candidate = saved[2], &hx = saved[3],
+               &hidden = saved[4];
   Tensor dupdate = grad_hy * (hx - candidate) * sigmoidSlope(update);
   Tensor dcandidate = grad_hy * (1 - update) * tanhSlope(candidate);
   Tensor dreset = dcandidate * hidden * sigmoidSlope(reset);
