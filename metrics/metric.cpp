@@ -11,7 +11,8 @@ Accumulation default_accumulation(at::Device device) {
   return device.is_mps() || device.is_xpu() ? Accumulation::kFloatPair : Accumulation::kDouble;
 }
 
-Metric::StateScope::StateScope() : no_inference_mode_(false), no_autocast_(c10::autocast_dispatch_keyset) {}
+Metric::StateScope::StateScope()
+    : no_inference_mode_(false), no_autocast_(c10::autocast_dispatch_keyset) {}
 
 Metric::Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation)
     : specs_(std::move(specs)), accumulation_(accumulation) {}
@@ -22,7 +23,8 @@ Accumulation Metric::accumulation_on(at::Device device) const {
 }
 
 void Metric::check_not_synced(const char *call) const {
-  TORCH_CHECK(!synced_, name(), ": ", call, " after sync() would count other ranks' samples twice; call unsync() first");
+  TORCH_CHECK(!synced_, name(), ": ", call,
+              " after sync() would count other ranks' samples twice; call unsync() first");
 }
 
 void Metric::check_inputs(NamedInputs inputs) const {
@@ -30,16 +32,19 @@ void Metric::check_inputs(NamedInputs inputs) const {
   std::optional<at::Device> expected = device();
   const char *holder = "the metric's states";
   for (const auto &[input_name, input] : inputs) {
-    TORCH_CHECK(input.defined(), name(), ": `", input_name, "` is an undefined tensor; pass a tensor");
-    TORCH_CHECK(input.layout() == at::kStrided, name(), ": `", input_name, "` has layout ", input.layout(),
-                "; pass a dense tensor (", input_name, ".to_dense())");
+    TORCH_CHECK(input.defined(), name(), ": `", input_name,
+                "` is an undefined tensor; pass a tensor");
+    TORCH_CHECK(input.layout() == at::kStrided, name(), ": `", input_name, "` has layout ",
+                input.layout(), "; pass a dense tensor (", input_name, ".to_dense())");
     if (!expected) {
       expected = input.device();
       holder = input_name;
     }
-    TORCH_CHECK(input.device() == *expected, name(), ": `", input_name, "` lies on ", input.device(), ", but ", holder,
-                states_.empty() && !pinned_ ? " lies on " : " lie on ", *expected, "; move the input with ", input_name,
-                ".to(\"", *expected, "\"), or the metric with metric.to(\"", input.device(), "\")");
+    TORCH_CHECK(input.device() == *expected, name(), ": `", input_name, "` lies on ",
+                input.device(), ", but ", holder,
+                states_.empty() && !pinned_ ? " lies on " : " lie on ", *expected,
+                "; move the input with ", input_name, ".to(\"", *expected,
+                "\"), or the metric with metric.to(\"", input.device(), "\")");
   }
 }
 
@@ -66,7 +71,8 @@ std::vector<at::Tensor> Metric::states_on(at::Device device) const {
 }
 
 const std::vector<at::Tensor> &Metric::computable_states() const {
-  TORCH_CHECK(!states_.empty(), name(), ": compute() before the first update(); nothing was seen yet");
+  TORCH_CHECK(!states_.empty(), name(),
+              ": compute() before the first update(); nothing was seen yet");
   return states_;
 }
 
@@ -80,17 +86,57 @@ void Metric::to(at::Device device) {
   check_not_synced("to()");
   const StateScope scope;
   if (states_.empty()) {
-    pinned_ = states_on(device).front().device(); // with its index: "cuda" means the current one, now
+    pinned_ =
+        states_on(device).front().device(); // with its index: "cuda" means the current one, now
     return;
   }
   const Accumulation format = accumulation_on(states_.front().device());
-  TORCH_CHECK(accumulation_on(device) == format, name(), ": cannot move its states from ", states_.front().device(),
-              " to ", device, ", which accumulates in another number format; call to() before the first update()");
+  TORCH_CHECK(accumulation_on(device) == format, name(), ": cannot move its states from ",
+              states_.front().device(), " to ", device,
+              ", which accumulates in another number format; call to() before the first update()");
   std::vector<at::Tensor> moved;
   for (const at::Tensor &state : states_)
     moved.push_back(state.to(device));
   states_ = std::move(moved);
   pinned_ = states_.front().device();
+}
+
+torch::OrderedDict<std::string, at::Tensor> Metric::state_dict() const {
+  torch::OrderedDict<std::string, at::Tensor> states("State");
+  for (size_t i = 0; i < states_.size(); ++i)
+    states.insert(specs_[i].name, states_[i]);
+  return states;
+}
+
+void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states) {
+  check_not_synced("load_state_dict()");
+  const StateScope scope;
+  std::vector<at::Tensor> loaded;
+  if (!states.is_empty()) {
+    TORCH_CHECK(states.size() == specs_.size(), name(), ": the dictionary holds ", states.size(),
+                " states, not ", specs_.size(), "; pass the state_dict() of the same class");
+    const at::Tensor &first = states.items().front().value();
+    TORCH_CHECK(first.defined(), name(),
+                ": the dictionary holds an undefined tensor; the checkpoint is damaged");
+    const at::Device source = first.device();
+    TORCH_CHECK(device().value_or(source) == source, name(), ": the dictionary's states lie on ",
+                source, ", this metric on ", *device(), "; move them to ", *device(), " first");
+    const std::vector<at::Tensor> expected = states_on(source);
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      const at::Tensor *state = states.find(specs_[i].name);
+      TORCH_CHECK(state && state->defined(), name(), ": the dictionary has no state `",
+                  specs_[i].name, "`; pass the state_dict() of the same class");
+      TORCH_CHECK(state->sizes() == expected[i].sizes() &&
+                      state->scalar_type() == expected[i].scalar_type() &&
+                      state->device() == source,
+                  name(), ": state `", specs_[i].name, "` is ", state->scalar_type(), " of shape ",
+                  state->sizes(), " on ", state->device(), ", not ", expected[i].scalar_type(),
+                  " of shape ", expected[i].sizes(), " on ", source,
+                  "; pass the state_dict() of a metric with the same options");
+      loaded.push_back(state->detach().clone());
+    }
+  }
+  states_ = std::move(loaded);
 }
 
 std::optional<at::Device> Metric::device() const {
@@ -99,7 +145,8 @@ std::optional<at::Device> Metric::device() const {
   return pinned_;
 }
 
-std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a, const std::vector<at::Tensor> &b) const {
+std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a,
+                                       const std::vector<at::Tensor> &b) const {
   std::vector<at::Tensor> sums;
   for (size_t i = 0; i < a.size(); ++i)
     sums.push_back(a[i] + b[i]);
@@ -109,12 +156,14 @@ std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a, const s
 void Metric::merge(const Metric &other) {
   check_not_synced("merge()");
   other.check_not_synced("merge() of a synced metric");
-  TORCH_CHECK(name() == other.name() && signature() == other.signature(), name(), ": cannot merge ", other.name(), "(",
-              other.signature(), ") into ", name(), "(", signature(), "); both need the same class and options");
+  TORCH_CHECK(name() == other.name() && signature() == other.signature(), name(), ": cannot merge ",
+              other.name(), "(", other.signature(), ") into ", name(), "(", signature(),
+              "); both need the same class and options");
   if (other.states_.empty())
     return;
-  TORCH_CHECK(device().value_or(*other.device()) == *other.device(), name(), ": the other metric's states lie on ",
-              *other.device(), ", these on ", *device(), "; move one of them with to() first");
+  TORCH_CHECK(device().value_or(*other.device()) == *other.device(), name(),
+              ": the other metric's states lie on ", *other.device(), ", these on ", *device(),
+              "; move one of them with to() first");
   const StateScope scope;
   states_ = states_.empty() ? other.states_ : merged(states_, other.states_);
 }
@@ -127,14 +176,17 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   // Device types, not devices: every rank has its own index.
   constexpr int64_t kNoDevice = -1;
   const std::optional<at::Device> own_device = device();
-  const auto signature_hash = static_cast<int64_t>(std::hash<std::string>()(name() + "(" + signature() + ")"));
+  const auto signature_hash =
+      static_cast<int64_t>(std::hash<std::string>()(name() + "(" + signature() + ")"));
   const auto headers = exchange_headers(
-      {signature_hash, own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice}, own_device, group);
+      {signature_hash, own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice},
+      own_device, group);
 
   int64_t device_type = kNoDevice;
   for (size_t rank = 0; rank < headers.size(); ++rank) {
-    TORCH_CHECK(headers[rank][0] == signature_hash, name(), ": rank ", rank, " syncs another metric or other options than ",
-                name(), "(", signature(), ") on rank ", group->getRank(), "; every rank must sync the same metric");
+    TORCH_CHECK(headers[rank][0] == signature_hash, name(), ": rank ", rank,
+                " syncs another metric or other options than ", name(), "(", signature(),
+                ") on rank ", group->getRank(), "; every rank must sync the same metric");
     if (headers[rank][1] == kNoDevice)
       continue;
     TORCH_CHECK(device_type == kNoDevice || device_type == headers[rank][1], name(),
@@ -144,9 +196,11 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
                 "); move them to one type with to() first");
     device_type = headers[rank][1];
   }
-  TORCH_CHECK(device_type != kNoDevice, name(), ": sync() before any rank's first update(); nothing was seen yet");
+  TORCH_CHECK(device_type != kNoDevice, name(),
+              ": sync() before any rank's first update(); nothing was seen yet");
 
-  const std::vector<at::Tensor> own = states_on(own_device.value_or(at::Device(static_cast<at::DeviceType>(device_type))));
+  const std::vector<at::Tensor> own =
+      states_on(own_device.value_or(at::Device(static_cast<at::DeviceType>(device_type))));
   std::vector<at::Tensor> pieces;
   for (const at::Tensor &state : own)
     pieces.push_back(state.reshape(-1).view(at::kByte));
@@ -159,7 +213,11 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
     for (const at::Tensor &state : own) {
       const int64_t length = static_cast<int64_t>(state.nbytes());
       // A copy, since a slice of the buffer need not be aligned for its dtype.
-      states.push_back(gathered[rank].narrow(0, offset, length).clone().view(state.scalar_type()).view(state.sizes()));
+      states.push_back(gathered[rank]
+                           .narrow(0, offset, length)
+                           .clone()
+                           .view(state.scalar_type())
+                           .view(state.sizes()));
       offset += length;
     }
     total = total.empty() ? states : merged(total, states);

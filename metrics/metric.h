@@ -1,13 +1,16 @@
-// The base of every metric: named states that live on one device, and what can be done with any metric (reset, move,
-// merge, synchronise over ranks). A concrete metric declares its states, folds batches into them in update() and reads
-// them in compute(); it lies with its test in one stem of its domain's folder.
+// The base of every metric: named states that live on one device, and what can be done with any
+// metric (reset, move, merge, synchronise over ranks). A concrete metric declares its states, folds
+// batches into them in update() and reads them in compute(); it lies with its test in one stem of
+// its domain's folder.
 //
-// Device rule, the same for CPU, CUDA, MPS and XPU: the states are made on the device of the first input, unless to()
-// named one before. Inputs on any other device are an error that names the metric, both devices and the remedy; no
-// tensor is ever moved silently. update() and compute() enqueue work and never wait for the device.
+// Device rule, the same for CPU, CUDA, MPS and XPU: the states are made on the device of the first
+// input, unless to() named one before. Inputs on any other device are an error that names the
+// metric, both devices and the remedy; no tensor is ever moved silently. update() and compute()
+// enqueue work and never wait for the device.
 //
-// States never carry an autograd graph, are never inference tensors and keep their dtype under autocast. A call that
-// throws leaves them as they were. One thread at a time per metric; use one metric per thread and merge() them.
+// States never carry an autograd graph, are never inference tensors and keep their dtype under
+// autocast. A call that throws leaves them as they were. One thread at a time per metric; use one
+// metric per thread and merge() them.
 #pragma once
 
 #include <initializer_list>
@@ -20,6 +23,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/ordered_dict.h>
 
 namespace c10d {
 class ProcessGroup;
@@ -27,12 +31,12 @@ class ProcessGroup;
 
 namespace devsan::metrics {
 
-// The number format that moments are accumulated in. kFloatPair holds a value as the unevaluated sum of two float32,
-// about 46 significant bits.
+// The number format that moments are accumulated in. kFloatPair holds a value as the unevaluated
+// sum of two float32, about 46 significant bits.
 enum class Accumulation { kDouble, kFloatPair };
 
-// The format by default: float64 on CPU and CUDA; pairs on MPS, which has no float64, and on XPU, where not every device
-// has it.
+// The format by default: float64 on CPU and CUDA; pairs on MPS, which has no float64, and on XPU,
+// where not every device has it.
 Accumulation default_accumulation(at::Device device);
 
 class Metric {
@@ -44,34 +48,49 @@ public:
   // The class name, as it stands at the head of every error.
   virtual std::string name() const = 0;
 
-  // Folds one batch into the states. Shapes and dtypes: see the concrete metric. Runs on `meta` tensors too.
+  // Folds one batch into the states. Shapes and dtypes: see the concrete metric. Runs on `meta`
+  // tensors too.
   virtual void update(const at::Tensor &preds, const at::Tensor &target) = 0;
 
-  // The value over everything seen since construction or reset(), on the device of the states. Throws when there was
-  // no update().
+  // The value over everything seen since construction or reset(), on the device of the states.
+  // Throws when there was no update().
   virtual at::Tensor compute() const = 0;
 
-  // Forgets everything seen. The next first input decides the device again, unless to() has named one.
+  // Forgets everything seen. The next first input decides the device again, unless to() has named
+  // one.
   void reset();
 
-  // Moves the states to `device` and pins the metric there; before the first update() this decides the device.
+  // Moves the states to `device` and pins the metric there; before the first update() this decides
+  // the device.
   void to(at::Device device);
 
-  // Where the states lie, or will lie; none before the first update() of a metric that was not moved.
+  // Where the states lie, or will lie; none before the first update() of a metric that was not
+  // moved.
   std::optional<at::Device> device() const;
 
-  // Adds what `other` has seen. `other` must be the same class with the same options, on the same device.
+  // Adds what `other` has seen. `other` must be the same class with the same options, on the same
+  // device.
   void merge(const Metric &other);
 
-  // Replaces the states by those of all ranks of `group` together; every rank must call it. The same bits result on
-  // every rank, and a rank that has seen nothing takes part. Two collectives: a header that turns ranks with other
-  // metrics, options or devices into an error on every rank, then all states in one buffer (memory: ranks + 1 times the
-  // states). Reads the header on the host; it travels over the group's CPU back end where there is one, otherwise
-  // this waits for the device once. Until unsync(), update(), merge() and sync() are errors.
+  // Replaces the states by those of all ranks of `group` together; every rank must call it. The
+  // same bits result on every rank, and a rank that has seen nothing takes part. Two collectives: a
+  // header that turns ranks with other metrics, options or devices into an error on every rank,
+  // then all states in one buffer (memory: ranks + 1 times the states). Reads the header on the
+  // host; it travels over the group's CPU back end where there is one, otherwise this waits for the
+  // device once. Until unsync(), update(), merge() and sync() are errors.
   void sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group);
 
   // Brings back this rank's own states after sync().
   void unsync();
+
+  // The states by name, for a checkpoint; empty before the first update(). The tensors are the
+  // metric's own: do not write to them.
+  torch::OrderedDict<std::string, at::Tensor> state_dict() const;
+
+  // Takes over copies of the states of a metric of the same class and options, on the device that
+  // they lie on; a metric that has a device takes them from there only. An empty dictionary is that
+  // of a metric that has seen nothing.
+  void load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states);
 
   // The states in the order of their declaration; empty before they are made.
   const std::vector<at::Tensor> &states() const { return states_; }
@@ -101,12 +120,13 @@ protected:
   };
 
   // `accumulation` overrides the device's default format.
-  explicit Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation = std::nullopt);
+  explicit Metric(std::vector<StateSpec> specs,
+                  std::optional<Accumulation> accumulation = std::nullopt);
 
   Accumulation accumulation_on(at::Device device) const;
 
-  // Checks that all `inputs` lie on the metric's device and that the metric is not synced; throws otherwise. To be
-  // called before anything else looks at the inputs.
+  // Checks that all `inputs` lie on the metric's device and that the metric is not synced; throws
+  // otherwise. To be called before anything else looks at the inputs.
   void check_inputs(NamedInputs inputs) const;
 
   // The states to compute the next ones from: zeros on `device` where there are none yet.
@@ -119,8 +139,10 @@ protected:
   // What two metrics must have in common to be merged: the options, as text.
   virtual std::string signature() const = 0;
 
-  // The states of two disjoint sets of samples, combined; by default the sum. Must not write to its arguments.
-  virtual std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a, const std::vector<at::Tensor> &b) const;
+  // The states of two disjoint sets of samples, combined; by default the sum. Must not write to its
+  // arguments.
+  virtual std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
+                                         const std::vector<at::Tensor> &b) const;
 
 private:
   void check_not_synced(const char *call) const;

@@ -55,13 +55,14 @@ TEST_P(AnyMetric, StatesFollowTheFirstInput) {
 TEST_P(AnyMetric, NamesBothDevicesAndTheRemedy) {
   const Pairs batch = pairs(8);
   PearsonCorrCoef fresh, used;
-  EXPECT_ERROR(fresh.update(batch.preds, at::empty({8}, at::kMeta)), "PearsonCorrCoef", "`target` lies on meta",
-               "preds lies on " + device().str(), "target.to(");
+  EXPECT_ERROR(fresh.update(batch.preds, at::empty({8}, at::kMeta)), "PearsonCorrCoef",
+               "`target` lies on meta", "preds lies on " + device().str(), "target.to(");
   EXPECT_FALSE(fresh.device());
   used.update(batch.preds, batch.target);
   const std::vector<double> before = values(used.compute());
-  EXPECT_ERROR(used.update(at::empty({8}, at::kMeta), at::empty({8}, at::kMeta)), "PearsonCorrCoef", "`preds` lies on meta",
-               "states lie on " + device().str(), "preds.to(", "metric.to(\"meta\")");
+  EXPECT_ERROR(used.update(at::empty({8}, at::kMeta), at::empty({8}, at::kMeta)), "PearsonCorrCoef",
+               "`preds` lies on meta", "states lie on " + device().str(), "preds.to(",
+               "metric.to(\"meta\")");
   EXPECT_EQ(values(used.compute()), before);
 }
 
@@ -111,6 +112,37 @@ TEST_P(AnyMetric, MergesOnlyItsOwnKindOnItsOwnDevice) {
   EXPECT_ERROR(metric.merge(elsewhere), "PearsonCorrCoef", "meta", device().str(), "to()");
 }
 
+TEST_P(AnyMetric, SavesAndLoadsItsStates) {
+  PearsonCorrCoef metric(kDoubleResult), restored(kDoubleResult),
+      two_outputs(PearsonCorrCoefOptions(2));
+  EXPECT_TRUE(metric.state_dict().is_empty());
+  const Pairs batch = pairs(8);
+  metric.update(batch.preds, batch.target);
+  restored.load_state_dict(metric.state_dict());
+  metric.update(batch.preds, batch.target);
+  restored.update(batch.preds, batch.target);
+  EXPECT_EQ(values(restored.compute()), values(metric.compute()));
+
+  EXPECT_ERROR(two_outputs.load_state_dict(metric.state_dict()), "PearsonCorrCoef", "`mean_x`",
+               "[1, 1]", "[1, 2]");
+  EXPECT_ERROR(MulticlassAccuracy(3).load_state_dict(metric.state_dict()), "MulticlassAccuracy",
+               "6 states, not 2");
+  restored.to(at::kCPU);
+  if (!device().is_cpu())
+    EXPECT_ERROR(restored.load_state_dict(metric.state_dict()), "cpu", device().str(), "move them");
+  restored.load_state_dict(PearsonCorrCoef().state_dict());
+  EXPECT_ERROR(restored.compute(), "before the first update");
+}
+
+TEST_P(AnyMetric, NamesItsStateForExpectSameDevice) {
+  PearsonCorrCoef metric;
+  const Pairs batch = pairs(8);
+  metric.update(batch.preds, batch.target);
+  devsan::expectSameDevice(metric, batch.preds);
+  EXPECT_ERROR(devsan::expectSameDevice(metric, at::empty({1}, at::kMeta)), "count", device().str(),
+               "meta");
+}
+
 TEST_P(AnyMetric, KeepsNoGraph) {
   PearsonCorrCoef metric;
   const Pairs batch = pairs(8);
@@ -147,12 +179,13 @@ TEST_P(AnyMetric, SyncsUnevenAndEmptyRanks) {
     const double expected = values(whole.compute())[0];
     std::vector<double> results(ranks);
 
-    test::runRanks(ranks, [&](const Group &group) {
+    test::onRanks(ranks, [&](const Group &group) {
       const int rank = group->getRank();
       const int64_t start = std::accumulate(lengths.begin(), lengths.begin() + rank, int64_t{0});
       PearsonCorrCoef metric(kDoubleResult);
       if (lengths[rank] > 0) // an idle rank knows no device
-        metric.update(all.preds.narrow(0, start, lengths[rank]), all.target.narrow(0, start, lengths[rank]));
+        metric.update(all.preds.narrow(0, start, lengths[rank]),
+                      all.target.narrow(0, start, lengths[rank]));
       metric.sync(group);
       results[rank] = values(metric.compute())[0];
       EXPECT_ERROR(metric.update(all.preds, all.target), "unsync()");
@@ -173,10 +206,11 @@ TEST_P(AnyMetric, SyncsUnevenAndEmptyRanks) {
 }
 
 TEST_P(AnyMetric, SyncsCounts) {
-  test::runRanks(3, [&](const Group &group) {
+  test::onRanks(3, [&](const Group &group) {
     MulticlassAccuracy metric(MulticlassAccuracyOptions(4).average(Average::kMicro));
     const int64_t n = 2 * group->getRank() + 1;
-    const at::Tensor target = at::full({n}, group->getRank(), at::TensorOptions().dtype(at::kLong).device(device()));
+    const at::Tensor target =
+        at::full({n}, group->getRank(), at::TensorOptions().dtype(at::kLong).device(device()));
     metric.update(at::zeros_like(target), target);
     metric.sync(group);
     EXPECT_FLOAT_EQ(values(metric.compute())[0], 1. / 9);
@@ -184,18 +218,31 @@ TEST_P(AnyMetric, SyncsCounts) {
 }
 
 TEST_P(AnyMetric, SyncOfDifferentRanksIsAnErrorOnEach) {
-  test::runRanks(2, [&](const Group &group) {
+  test::onRanks(2, [&](const Group &group) {
     MulticlassAccuracy metric(MulticlassAccuracyOptions(4 + group->getRank()));
     const at::Tensor labels = at::zeros({3}, at::TensorOptions().dtype(at::kLong).device(device()));
     metric.update(labels, labels);
-    EXPECT_ERROR(metric.sync(group), "MulticlassAccuracy", "rank", "num_classes", "the same metric");
+    EXPECT_ERROR(metric.sync(group), "MulticlassAccuracy", "rank", "num_classes",
+                 "the same metric");
     EXPECT_EQ(values(metric.compute())[0], 1);
   });
-  test::runRanks(2, [&](const Group &group) {
+  test::onRanks(2, [&](const Group &group) {
     PearsonCorrCoef metric;
     EXPECT_ERROR(metric.sync(group), "PearsonCorrCoef", "before any rank's first update");
     EXPECT_ERROR(metric.unsync(), "without a sync()");
   });
+}
+
+// Run by a test of its own, which expects the run to fail: else a silent sanitizer would pass for a clean library.
+class WaitingOnPurpose : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(WaitingOnPurpose);
+
+TEST_P(WaitingOnPurpose, DISABLED_IsReported) {
+  const at::Tensor labels =
+      at::zeros({4}, at::TensorOptions().dtype(at::kLong).device(device()));
+  const devsan::ExpectNoSync no_sync;
+  MulticlassAccuracy metric(MulticlassAccuracyOptions(3).validate(Validate::kEager));
+  metric.update(labels, labels);
 }
 
 } // namespace

@@ -2,16 +2,18 @@
 //
 //   <log directory>/<pid>-<start time in ns>.devsanlog   the directory is given by DEVSAN_LOG_DIR
 //
-// The file is a FileHeader and then records, each starting at a multiple of 8 bytes with a RecordHeader. Writers reserve
-// room with one atomic addition, write `size`, then the body, and publish the record by storing `kind` last; so a reader
-// meets kind 0 for a record whose writer died or is still at work, and skips it by `size`; where `size` is 0 too it
-// scans forward by 8 bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
-// Everything is little-endian. Strings and stacks are interned: their ids count from 1 with gaps, the record says which
-// id it has, the same content may come again under another id, and a record comes before (by offset) or at most
-// concurrently with the first event that names it, so a reader resolves ids after reading the whole file. A kDropped
-// record lies at the start of every file; it is unpublished while nothing was lost, and its number grows in place.
-// Modules are written when the log starts, when a new stack is met after something was loaded, and at exit; a later
-// record for the same addresses replaces an earlier one.
+// The file is a FileHeader and then records, each starting at a multiple of 8 bytes with a
+// RecordHeader. Writers reserve room with one atomic addition, write `size`, then the body, and
+// publish the record by storing `kind` last; so a reader meets kind 0 for a record whose writer
+// died or is still at work, and skips it by `size`; where `size` is 0 too it scans forward by 8
+// bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
+// Everything is little-endian. Strings and stacks are interned: their ids count from 1 with gaps,
+// the record says which id it has, the same content may come again under another id, and a record
+// comes before (by offset) or at most concurrently with the first event that names it, so a reader
+// resolves ids after reading the whole file. A kDropped record lies at the start of every file; it
+// is unpublished while nothing was lost, and its number grows in place. Modules are written when
+// the log starts, when a new stack is met after something was loaded, and at exit; a later record
+// for the same addresses replaces an earlier one.
 #pragma once
 
 #include "runtime/event.h"
@@ -61,10 +63,11 @@ struct StackRecord {
   std::uint32_t count = 0;
 };
 
-// A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`, `function`, `line` and
-// `pc` 0. Python frames stand in call order where the interpreter's own evaluation frames were: each native frame of
-// _PyEval_EvalFrameDefault is replaced by the Python frames that it ran, innermost first. The interpreter's other native
-// frames are left out where it is a binary of its own (python3, libpython3.so).
+// A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`,
+// `function`, `line` and `pc` 0. Python frames stand in call order where the interpreter's own
+// evaluation frames were: each native frame of _PyEval_EvalFrameDefault is replaced by the Python
+// frames that it ran, innermost first. The interpreter's other native frames are left out where it
+// is a binary of its own (python3, libpython3.so).
 struct FrameRecord {
   std::uint64_t pc = 0;
   StringId file = 0;

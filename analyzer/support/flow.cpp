@@ -152,7 +152,7 @@ void Flow::transfer(const Stmt *statement) {
       if (const auto *variable = dyn_cast<VarDecl>(decl))
         declare(variable);
   } else if (const auto *result = dyn_cast<ReturnStmt>(statement)) {
-    if (recording_ && result->getRetValue())
+    if (recording_ && result->getRetValue() && !result->getRetValue()->containsErrors())
       recordReturn(result->getRetValue());
   } else if (const auto *lambda = dyn_cast<LambdaExpr>(statement)) {
     if (recording_)
@@ -165,7 +165,7 @@ void Flow::transfer(const Stmt *statement) {
 
 void Flow::declare(const VarDecl *variable) {
   const Expr *init = variable->getInit();
-  if (!init) {
+  if (!init || init->getType().isNull()) {
     state_.values.erase(Path{variable, {}});
     return;
   }

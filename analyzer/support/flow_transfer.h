@@ -1,5 +1,6 @@
-// The interpreter behind analyseFunction: flow.cpp moves states through the graph, flow_transfer.cpp says what one
-// expression does to them, flow_modules.cpp follows which modules were moved and what was put into them afterwards.
+// The interpreter behind analyseFunction: flow.cpp moves states through the graph, flow_transfer.cpp says what an
+// expression or a tensor operator does to them, flow_calls.cpp what any other call does, flow_modules.cpp follows which
+// modules were moved and what was put into them afterwards.
 #pragma once
 
 #include "analyzer/support/flow.h"

@@ -48,7 +48,15 @@ bool contains(const Stmt *tree, llvm::function_ref<bool(const Stmt *)> test) {
   return false;
 }
 
-bool isLoop(const Stmt *statement) { return isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(statement); }
+// `do { … } while (false)` is how macros make a statement, not a loop.
+bool isLoop(const ASTContext &context, const Stmt *statement) {
+  if (const auto *once = dyn_cast<DoStmt>(statement)) {
+    bool again = true;
+    const Expr *condition = once->getCond();
+    return condition->isValueDependent() || !condition->EvaluateAsBooleanCondition(again, context) || again;
+  }
+  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement);
+}
 
 // Whether `child`, a direct child of the loop, is run again on every turn.
 bool repeats(const Stmt *loop, const Stmt *child) {
@@ -114,11 +122,22 @@ bool isAutogradFunction(const CXXRecordDecl *record) {
   return false;
 }
 
+// A GoogleTest body reads results because that is what it is for.
+bool isTest(const FunctionDecl *function) {
+  const CXXRecordDecl *record = ownerOf(function);
+  while (record && record->hasDefinition() && record->getDefinition()->getNumBases() > 0) {
+    record = record->getDefinition()->bases_begin()->getType()->getAsCXXRecordDecl();
+    if (record && record->getQualifiedNameAsString() == "testing::Test")
+      return true;
+  }
+  return false;
+}
+
 // Every function body of the program, with the calls in it.
 class CallCollector : public RecursiveASTVisitor<CallCollector> {
 public:
-  using Sink = llvm::function_ref<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
-  explicit CallCollector(Sink sink) : sink_(sink) {}
+  using Sink = std::function<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
+  explicit CallCollector(Sink sink) : sink_(std::move(sink)) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -218,9 +237,12 @@ bool DeviceModel::isStateful(const CXXRecordDecl *record) { return derivesFromMo
 void DeviceModel::collectCallers() {
   if (std::exchange(callers_known_, true))
     return;
-  CallCollector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
+  CallCollector collector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
     callers_[callee].push_back({caller, call});
-  }).TraverseDecl(context_.getTranslationUnitDecl());
+  });
+  // The scope leaves out what lies in a precompiled header, which would be read from disk for nothing.
+  for (Decl *decl : context_.getTraversalScope())
+    collector.TraverseDecl(decl);
 }
 
 std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
@@ -235,7 +257,7 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
     return {};
   collectCallers();
   for (const Caller &caller : callers_.lookup(function->getCanonicalDecl())) {
-    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl())
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() || isTest(caller.function))
       continue;
     if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
       return "in '" + function->getNameAsString() + "', which a loop in '" + caller.function->getNameAsString() + "' calls";
@@ -247,12 +269,14 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
 
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
-    if (isLoop(parent) && repeats(parent, child))
+    if (isLoop(context_, parent) && repeats(parent, child))
       return parent;
   return nullptr;
 }
 
 std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+  if (function && isTest(function))
+    return {};
   std::string reason;
   bool left = false;
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent) {
@@ -270,7 +294,7 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
       // The body of at::parallel_for works on host memory.
       if (nameOf(call->getDirectCallee()) == "parallel_for")
         return {};
-    } else if (isLoop(parent) && repeats(parent, child) && reason.empty() && !left) {
+    } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
       reason = "in a loop";
     }
   }
@@ -299,28 +323,29 @@ bool setsDevice(const Stmt *statement) {
 
 } // namespace
 
-bool DeviceModel::guarded(const Stmt *statement) {
+// Whether a statement that was run before `statement`, in a block around it, passes `test`: what RAII objects set up.
+bool DeviceModel::setUpBefore(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent))
       for (const Stmt *sibling : block->body()) {
         if (sibling == child)
           break;
-        if (declares(sibling, isDeviceGuard) || setsDevice(sibling))
+        if (test(sibling))
           return true;
       }
   return false;
 }
 
+bool DeviceModel::guarded(const Stmt *statement) {
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isDeviceGuard) || setsDevice(before); });
+}
+
 bool DeviceModel::gradOff(const Stmt *statement) {
-  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
-    if (const auto *block = dyn_cast<CompoundStmt>(parent))
-      for (const Stmt *sibling : block->body()) {
-        if (sibling == child)
-          break;
-        if (declares(sibling, isNoGradGuard))
-          return true;
-      }
-  return false;
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isNoGradGuard); });
+}
+
+bool DeviceModel::syncAllowed(const Stmt *statement) {
+  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isAllowSync); });
 }
 
 } // namespace devsan::analyzer

@@ -30,6 +30,8 @@ public:
   bool guarded(const clang::Stmt *statement);
   // Autograd is off at `statement`.
   bool gradOff(const clang::Stmt *statement);
+  // The user said that waiting is meant: a devsan::AllowSync lives there.
+  bool syncAllowed(const clang::Stmt *statement);
 
   // Classes whose state lives across steps: torch::nn::Module's, and metrics, with update() on tensors.
   static bool isStateful(const clang::CXXRecordDecl *record);
@@ -44,6 +46,7 @@ private:
   };
   std::string functionStep(const clang::FunctionDecl *function, int depth);
   void collectCallers();
+  bool setUpBefore(const clang::Stmt *statement, llvm::function_ref<bool(const clang::Stmt *)> test);
 
   clang::ASTContext &context_;
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> facts_;

@@ -175,6 +175,12 @@ bool isNoGradGuard(QualType type) {
   return (name == "NoGradGuard" || name == "InferenceMode" || name == "AutoGradMode") && namespaceOf(decl) == "c10";
 }
 
+bool isAllowSync(QualType type) {
+  const auto *alias = type.isNull() ? nullptr : type->getAs<TypedefType>();
+  const NamedDecl *decl = alias ? alias->getDecl() : namedDecl(type);
+  return simpleName(decl) == "AllowSync" && namespaceOf(decl) == "devsan";
+}
+
 bool isProcessGroup(QualType type) {
   type = bare(type);
   if (type.isNull())

@@ -30,6 +30,8 @@ bool isDeviceGuard(clang::QualType type);
 // An RAII guard that turns autograd off: NoGradGuard, InferenceMode, AutoGradMode.
 bool isNoGradGuard(clang::QualType type);
 bool isProcessGroup(clang::QualType type);
+// devsan::AllowSync, an alias of a scope class.
+bool isAllowSync(clang::QualType type);
 
 // The outermost namespace is one of LibTorch's or the standard library's.
 bool isLibraryDecl(const clang::Decl *decl);

@@ -1,6 +1,7 @@
 #include "analyzer/tool/apply_fixes.h"
 
 #include <clang/Tooling/Core/Replacement.h>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FileUtilities.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -12,14 +13,19 @@ namespace {
 
 using clang::tooling::Replacements;
 
-// All of a finding's replacements or none.
+// All of a finding's replacements or none. Several findings may ask for the same one: one guard serves many launches.
 bool addAll(const core::Finding &finding, std::map<std::string, Replacements> &by_file) {
   std::map<std::string, Replacements> attempt = by_file;
-  for (const core::Replacement &fix : finding.fix)
-    if (llvm::Error error = attempt[fix.file].add({fix.file, fix.offset, fix.length, fix.text})) {
+  for (const core::Replacement &fix : finding.fix) {
+    const clang::tooling::Replacement replacement(fix.file, fix.offset, fix.length, fix.text);
+    Replacements &replacements = attempt[fix.file];
+    if (llvm::is_contained(replacements, replacement))
+      continue;
+    if (llvm::Error error = replacements.add(replacement)) {
       llvm::consumeError(std::move(error));
       return false;
     }
+  }
   by_file = std::move(attempt);
   return true;
 }

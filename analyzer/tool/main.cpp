@@ -67,6 +67,10 @@ core::Result<void> readSuppressions(const Options &options, const std::string &f
   return suppressions.add((*text)->getBuffer().str(), path, "suppressions");
 }
 
+std::string plural(std::size_t count, const std::string &noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 class Progress {
 public:
   explicit Progress(std::size_t total) : total_(total), shown_(isatty(STDERR_FILENO)) {}
@@ -163,7 +167,7 @@ core::Result<int> check(const Options &options) {
 
   const Headers headers = prepareTorchHeaders(commands, torch_version, options.jobs);
   core::Summary summary{.tool = "devsan check",
-                        .subject = std::to_string(files->size()) + (files->size() == 1 ? " file" : " files")};
+                        .subject = plural(files->size(), "file")};
   std::vector<std::optional<FileResult>> results(commands.size());
   std::vector<int> signals(commands.size());
   {
@@ -199,20 +203,23 @@ core::Result<int> check(const Options &options) {
                               (result.missing_headers.empty()
                                    ? std::string()
                                    : ", not found: " + llvm::join(result.missing_headers, ", ")) +
-                              (result.errors ? "; " + std::to_string(result.errors) + " errors, the first: " +
+                              (result.errors ? "; " + plural(result.errors, "error") + ", the first: " +
                                                    shortPath(result.first_error)
                                              : std::string()));
     }
     merge(findings, std::move(result.findings), seen);
   }
 
+  std::ranges::stable_sort(findings, {}, [](const core::Finding &finding) {
+    const core::Location &place = finding.locations.front();
+    return std::tie(place.file, place.line, place.column, finding.rule);
+  });
   if (options.fix) {
     auto fixed = applyFixes(findings);
     if (!fixed)
       return tl::unexpected(fixed.error());
     if (*fixed)
-      summary.notes.push_back(std::to_string(*fixed) + (*fixed == 1 ? " finding was" : " findings were") +
-                              " fixed in the sources and left out of this report");
+      summary.notes.push_back(plural(*fixed, "finding") + " fixed in the sources and left out of this report");
   }
   const std::string repository = nearestFolderWith(files->front(), {".git"});
   identify(findings, repository);

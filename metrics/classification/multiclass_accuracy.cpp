@@ -12,7 +12,9 @@ namespace {
 enum StateIndex { kCounts, kOutOfRange };
 enum CountRow { kCorrect, kTargets, kPredictions, kRows };
 
-bool is_integer(const at::Tensor &x) { return at::isIntegralType(x.scalar_type(), /*includeBool=*/false); }
+bool is_integer(const at::Tensor &x) {
+  return at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
+}
 
 // Micro averages need the two totals alone.
 std::vector<int64_t> count_sizes(const MulticlassAccuracyOptions &options) {
@@ -26,41 +28,49 @@ MulticlassAccuracy::MulticlassAccuracy(const MulticlassAccuracyOptions &options)
     : Metric({{"counts", count_sizes(options), StateSpec::Kind::kCount},
               {"out_of_range", {1}, StateSpec::Kind::kCount}}),
       options_(options) {
-  TORCH_CHECK(options.num_classes() >= 2, "MulticlassAccuracy: num_classes is ", options.num_classes(),
-              "; pass at least 2");
-  TORCH_CHECK(options.top_k() >= 1 && options.top_k() <= options.num_classes(), "MulticlassAccuracy: top_k is ",
-              options.top_k(), "; pass a number from 1 to num_classes, ", options.num_classes());
+  TORCH_CHECK(options.num_classes() >= 2, "MulticlassAccuracy: num_classes is ",
+              options.num_classes(), "; pass at least 2");
+  TORCH_CHECK(options.top_k() >= 1 && options.top_k() <= options.num_classes(),
+              "MulticlassAccuracy: top_k is ", options.top_k(),
+              "; pass a number from 1 to num_classes, ", options.num_classes());
 }
 
 void MulticlassAccuracy::check_shapes(const at::Tensor &preds, const at::Tensor &target) const {
   TORCH_CHECK(is_integer(target), name(), ": `target` has dtype ", target.scalar_type(),
               "; pass class indices of an integer dtype");
-  TORCH_CHECK(target.dim() >= 1, name(), ": `target` has shape ", target.sizes(), "; pass [N, ...]");
+  TORCH_CHECK(target.dim() >= 1, name(), ": `target` has shape ", target.sizes(),
+              "; pass [N, ...]");
   if (is_integer(preds)) {
-    TORCH_CHECK(options_.top_k() == 1, name(), ": `preds` holds labels (", preds.scalar_type(), "), but top_k is ",
-                options_.top_k(), "; pass scores [N, ", options_.num_classes(), ", ...]");
-    TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` holds labels (", preds.scalar_type(),
-                ") of shape ", preds.sizes(), " but `target` has shape ", target.sizes(), "; pass the same shape");
+    TORCH_CHECK(options_.top_k() == 1, name(), ": `preds` holds labels (", preds.scalar_type(),
+                "), but top_k is ", options_.top_k(), "; pass scores [N, ", options_.num_classes(),
+                ", ...]");
+    TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` holds labels (",
+                preds.scalar_type(), ") of shape ", preds.sizes(), " but `target` has shape ",
+                target.sizes(), "; pass the same shape");
     return;
   }
   TORCH_CHECK(preds.is_floating_point(), name(), ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores or integer labels");
   std::vector<int64_t> expected = target.sizes().vec();
   expected.insert(expected.begin() + 1, options_.num_classes());
-  TORCH_CHECK(preds.sizes() == at::IntArrayRef(expected), name(), ": `preds` has shape ", preds.sizes(),
-              ", but with `target` of shape ", target.sizes(), " and num_classes ", options_.num_classes(),
-              " scores have shape ", at::IntArrayRef(expected));
+  TORCH_CHECK(preds.sizes() == at::IntArrayRef(expected), name(), ": `preds` has shape ",
+              preds.sizes(), ", but with `target` of shape ", target.sizes(), " and num_classes ",
+              options_.num_classes(), " scores have shape ", at::IntArrayRef(expected));
 }
 
-MulticlassAccuracy::Samples MulticlassAccuracy::samples(const at::Tensor &preds, const at::Tensor &target) const {
+MulticlassAccuracy::Samples MulticlassAccuracy::samples(const at::Tensor &preds,
+                                                        const at::Tensor &target) const {
   const int64_t classes = options_.num_classes();
-  const auto in_range = [&](const at::Tensor &labels) { return labels.ge(0).bitwise_and(labels.lt(classes)); };
+  const auto in_range = [&](const at::Tensor &labels) {
+    return labels.ge(0).bitwise_and(labels.lt(classes));
+  };
 
   Samples samples;
   samples.target = target.reshape(-1).to(at::kLong);
-  const at::Tensor ignored = options_.ignore_index()
-                                 ? samples.target.eq(*options_.ignore_index())
-                                 : at::zeros_like(samples.target, samples.target.options().dtype(at::kBool));
+  const at::Tensor ignored =
+      options_.ignore_index()
+          ? samples.target.eq(*options_.ignore_index())
+          : at::zeros_like(samples.target, samples.target.options().dtype(at::kBool));
   at::Tensor valid = in_range(samples.target);
   if (is_integer(preds)) {
     samples.predicted = preds.reshape(-1).to(at::kLong);
@@ -87,8 +97,8 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
 
   const StateScope scope;
   const Samples batch = samples(preds, target);
-  const bool eager =
-      options_.validate() == Validate::kEager || (options_.validate() == Validate::kAuto && preds.is_cpu());
+  const bool eager = options_.validate() == Validate::kEager ||
+                     (options_.validate() == Validate::kAuto && preds.is_cpu());
   if (eager && !preds.is_meta()) {
     const auto out_of_range = batch.out_of_range.sum().item<int64_t>();
     TORCH_CHECK(out_of_range == 0, name(), ": ", out_of_range, " of ", batch.target.numel(),
@@ -101,13 +111,15 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
   if (options_.average() == Average::kMicro) {
     counts = at::stack({correct.sum(), batch.counted.sum()}).unsqueeze(1);
   } else {
-    // One histogram for the three counts, each in bins of its own; whatever does not count goes to the bin after the last.
+    // One histogram for the three counts, each in bins of its own; whatever does not count goes to
+    // the bin after the last.
     const int64_t classes = options_.num_classes();
     const int64_t nowhere = kRows * classes;
     const at::Tensor uncounted = batch.counted.bitwise_not();
-    const at::Tensor bins = at::cat({batch.target.masked_fill(correct.bitwise_not(), nowhere),
-                                     (batch.target + kTargets * classes).masked_fill(uncounted, nowhere),
-                                     (batch.predicted + kPredictions * classes).masked_fill(uncounted, nowhere)});
+    const at::Tensor bins =
+        at::cat({batch.target.masked_fill(correct.bitwise_not(), nowhere),
+                 (batch.target + kTargets * classes).masked_fill(uncounted, nowhere),
+                 (batch.predicted + kPredictions * classes).masked_fill(uncounted, nowhere)});
     counts = at::zeros({nowhere + 1}, bins.options())
                  .scatter_add(0, bins, at::ones_like(bins))
                  .narrow(0, 0, nowhere)
@@ -132,7 +144,9 @@ at::Tensor MulticlassAccuracy::compute() const {
   const at::Tensor correct = counts[kCorrect];
   const at::Tensor targets = counts[kTargets];
   const at::Tensor score = safe_divide(correct, targets);
-  const auto mean = [&](const at::Tensor &weights) { return safe_divide((score * weights).sum(), weights.sum()); };
+  const auto mean = [&](const at::Tensor &weights) {
+    return safe_divide((score * weights).sum(), weights.sum());
+  };
 
   at::Tensor result;
   switch (options_.average()) {
@@ -159,13 +173,15 @@ void MulticlassAccuracy::check_valid() const {
   const auto out_of_range = computable_states()[kOutOfRange].item<int64_t>();
   TORCH_CHECK(out_of_range == 0, name(), ": ", out_of_range,
               " samples had a target (or predicted label) outside [0, ", options_.num_classes(),
-              ") and were left out; correct them, or name the value that marks unlabelled samples as ignore_index");
+              ") and were left out; correct them, or name the value that marks unlabelled samples "
+              "as ignore_index");
 }
 
 std::string MulticlassAccuracy::signature() const {
-  return c10::str("num_classes=", options_.num_classes(), ", average=", static_cast<int>(options_.average()),
-                  ", top_k=", options_.top_k(),
-                  ", ignore_index=", options_.ignore_index() ? std::to_string(*options_.ignore_index()) : "none");
+  return c10::str("num_classes=", options_.num_classes(),
+                  ", average=", static_cast<int>(options_.average()), ", top_k=", options_.top_k(),
+                  ", ignore_index=",
+                  options_.ignore_index() ? std::to_string(*options_.ignore_index()) : "none");
 }
 
 } // namespace devsan::metrics

@@ -12,14 +12,17 @@ Wide Wide::from_state(const at::Tensor &state) {
   return state.scalar_type() == at::kDouble ? Wide(state[0]) : Wide(state[0], state[1]);
 }
 
-at::Tensor Wide::to_state() const { return is_pair() ? at::stack({high_, low_}) : high_.unsqueeze(0); }
+at::Tensor Wide::to_state() const {
+  return is_pair() ? at::stack({high_, low_}) : high_.unsqueeze(0);
+}
 
 Wide Wide::from(const at::Tensor &x, Accumulation format) {
   const at::Tensor high = x.to(base_dtype(format));
   if (format == Accumulation::kDouble)
     return Wide(high);
   const bool integral = at::isIntegralType(x.scalar_type(), /*includeBool=*/true);
-  return Wide(high, integral ? (x - high.to(x.scalar_type())).to(at::kFloat) : at::zeros_like(high));
+  return Wide(high,
+              integral ? (x - high.to(x.scalar_type())).to(at::kFloat) : at::zeros_like(high));
 }
 
 Wide Wide::from_sum(const at::Tensor &high, const at::Tensor &low, Accumulation format) {
@@ -47,7 +50,8 @@ Wide Wide::two_product(const at::Tensor &a, const at::Tensor &b) {
   const auto [a_high, a_low] = split(a);
   const auto [b_high, b_low] = split(b);
   const at::Tensor product = a * b;
-  const at::Tensor error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+  const at::Tensor error =
+      ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
   return Wide(product, error);
 }
 
@@ -60,7 +64,9 @@ Wide operator+(const Wide &a, const Wide &b) {
   return Wide::quick_two_sum(carried.high_, carried.low_ + rest.low_);
 }
 
-Wide operator-(const Wide &a, const Wide &b) { return a + (b.is_pair() ? Wide(-b.high_, -b.low_) : Wide(-b.high_)); }
+Wide operator-(const Wide &a, const Wide &b) {
+  return a + (b.is_pair() ? Wide(-b.high_, -b.low_) : Wide(-b.high_));
+}
 
 Wide operator*(const Wide &a, const Wide &b) {
   if (!a.is_pair())

@@ -1,6 +1,7 @@
-// Real numbers in the accumulation format of their device (see Accumulation): float64, or the unevaluated sum of two
-// float32. Elementwise, broadcasting, on the device; error-free transformations after Dekker (1971) and Knuth (TAOCP 2,
-// 4.2.2). Every step is an ATen operator of its own, so no compiler contracts a product and a sum behind our back.
+// Real numbers in the accumulation format of their device (see Accumulation): float64, or the
+// unevaluated sum of two float32. Elementwise, broadcasting, on the device; error-free
+// transformations after Dekker (1971) and Knuth (TAOCP 2, 4.2.2). Every step is an ATen operator of
+// its own, so no compiler contracts a product and a sum behind our back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,7 +30,8 @@ public:
   friend Wide operator/(const Wide &a, const Wide &b);
 
 private:
-  explicit Wide(at::Tensor high, at::Tensor low = {}) : high_(std::move(high)), low_(std::move(low)) {}
+  explicit Wide(at::Tensor high, at::Tensor low = {})
+      : high_(std::move(high)), low_(std::move(low)) {}
   bool is_pair() const { return low_.defined(); }
 
   static Wide two_sum(const at::Tensor &a, const at::Tensor &b);

@@ -17,7 +17,8 @@ protected:
   std::pair<Wide, at::Tensor> random(double scale) const {
     const at::Tensor high = (at::randn({1000}) * scale).to(device());
     const at::Tensor low = high * (at::rand({1000}) - 0.5).to(device()) * 5e-8;
-    return {Wide::from_sum(high, low, Accumulation::kFloatPair), high.to(at::kDouble) + low.to(at::kDouble)};
+    return {Wide::from_sum(high, low, Accumulation::kFloatPair),
+            high.to(at::kDouble) + low.to(at::kDouble)};
   }
 
   static double worst_relative_error(const Wide &actual, const at::Tensor &expected) {
@@ -45,8 +46,9 @@ TEST_P(WideArithmetic, SumsKeepWhatCancels) {
 
 TEST_P(WideArithmetic, HoldsLargeCountsExactly) {
   const int64_t count = (int64_t{1} << 40) + 12345;
-  const Wide wide = Wide::from(at::full({1}, count, at::TensorOptions().dtype(at::kLong).device(device())),
-                               Accumulation::kFloatPair);
+  const Wide wide =
+      Wide::from(at::full({1}, count, at::TensorOptions().dtype(at::kLong).device(device())),
+                 Accumulation::kFloatPair);
   EXPECT_EQ(values(wide.to_state().to(at::kDouble).sum())[0], static_cast<double>(count));
 }
 

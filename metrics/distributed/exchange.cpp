@@ -5,9 +5,9 @@
 
 namespace devsan::metrics {
 
-std::vector<std::vector<int64_t>> exchange_headers(const std::vector<int64_t> &header,
-                                                   std::optional<at::Device> device,
-                                                   const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+std::vector<std::vector<int64_t>>
+exchange_headers(const std::vector<int64_t> &header, std::optional<at::Device> device,
+                 const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   const at::NoGradGuard no_grad;
   const auto length = static_cast<int64_t>(header.size());
   const auto on_host = at::TensorOptions().dtype(at::kLong).device(at::kCPU);
@@ -19,10 +19,12 @@ std::vector<std::vector<int64_t>> exchange_headers(const std::vector<int64_t> &h
   if (group->hasBackendForDeviceType(at::kCPU)) {
     group->all_gather_single(received, sent)->wait();
   } else {
-    TORCH_CHECK(device || !group->getDeviceTypes().empty(), "gather: the process group has no back end; set one up");
+    TORCH_CHECK(device || !group->getDeviceTypes().empty(),
+                "gather: the process group has no back end; set one up");
     const at::Device carrier = device.value_or(group->getDeviceTypes().front());
     at::Tensor sent_on_device = sent.to(carrier);
-    at::Tensor received_on_device = at::empty({static_cast<int64_t>(all.size())}, sent_on_device.options());
+    at::Tensor received_on_device =
+        at::empty({static_cast<int64_t>(all.size())}, sent_on_device.options());
     group->all_gather_single(received_on_device, sent_on_device)->wait();
     received.copy_(received_on_device);
   }
@@ -33,7 +35,8 @@ std::vector<std::vector<int64_t>> exchange_headers(const std::vector<int64_t> &h
   return headers;
 }
 
-at::Tensor all_gather_bytes(const at::Tensor &bytes, const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+at::Tensor all_gather_bytes(const at::Tensor &bytes,
+                            const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   at::Tensor sent = bytes.contiguous();
   // One dimension, because back ends cut the buffer along the first.
   at::Tensor received = at::empty({group->getSize() * sent.numel()}, sent.options());

@@ -16,7 +16,8 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
 constexpr int64_t kMaxDims = 16;
 
-// What a rank says about its tensor. A rank that cannot take part says so here, so that all ranks throw together.
+// What a rank says about its tensor. A rank that cannot take part says so here, so that all ranks
+// throw together.
 enum class Status : int64_t { kReady, kUndefined, kNotStrided, kTooManyDims };
 
 struct Shape {
@@ -37,7 +38,10 @@ struct Shape {
   }
 
   static Shape from_header(const std::vector<int64_t> &header) {
-    return {static_cast<Status>(header[0]), header[1], header[2], header[3],
+    return {static_cast<Status>(header[0]),
+            header[1],
+            header[2],
+            header[3],
             {header.begin() + 5, header.begin() + 5 + header[4]}};
   }
 };
@@ -70,16 +74,19 @@ void check_ranks_agree(const std::vector<Shape> &shapes) {
       TORCH_CHECK(false, "gather_all_tensors: rank ", rank,
                   " passes an undefined tensor; a rank without data passes one with a size of 0");
     case Status::kNotStrided:
-      TORCH_CHECK(false, "gather_all_tensors: rank ", rank, " passes a sparse or quantised tensor; pass a dense one");
+      TORCH_CHECK(false, "gather_all_tensors: rank ", rank,
+                  " passes a sparse or quantised tensor; pass a dense one");
     case Status::kTooManyDims:
-      TORCH_CHECK(false, "gather_all_tensors: rank ", rank, " passes a tensor of more than ", kMaxDims,
-                  " dimensions; flatten it first");
+      TORCH_CHECK(false, "gather_all_tensors: rank ", rank, " passes a tensor of more than ",
+                  kMaxDims, " dimensions; flatten it first");
     }
     TORCH_CHECK(shape.dtype == shapes[0].dtype, "gather_all_tensors: rank ", rank, " passes ",
-                static_cast<at::ScalarType>(shape.dtype), " but rank 0 ", static_cast<at::ScalarType>(shapes[0].dtype),
+                static_cast<at::ScalarType>(shape.dtype), " but rank 0 ",
+                static_cast<at::ScalarType>(shapes[0].dtype),
                 "; convert to one dtype on all ranks");
-    TORCH_CHECK(shape.device_type == shapes[0].device_type, "gather_all_tensors: rank ", rank, " passes a tensor on ",
-                at::Device(static_cast<at::DeviceType>(shape.device_type)), " but rank 0 one on ",
+    TORCH_CHECK(shape.device_type == shapes[0].device_type, "gather_all_tensors: rank ", rank,
+                " passes a tensor on ", at::Device(static_cast<at::DeviceType>(shape.device_type)),
+                " but rank 0 one on ",
                 at::Device(static_cast<at::DeviceType>(shapes[0].device_type)),
                 "; move them to one device type on all ranks");
   }
@@ -93,7 +100,8 @@ at::Tensor as_bytes(const at::Tensor &own) {
 }
 
 // The ranks' tensors without a graph; the own place is left undefined.
-std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<Shape> &shapes, const Group &group) {
+std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<Shape> &shapes,
+                                      const Group &group) {
   const at::NoGradGuard no_grad;
   const int own_rank = group->getRank();
   const auto element_size = static_cast<int64_t>(own.element_size());
@@ -115,7 +123,8 @@ std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<S
   } else {
     for (size_t rank = 0; rank < shapes.size(); ++rank) {
       const bool is_own = static_cast<int>(rank) == own_rank;
-      slices[rank] = is_own ? as_bytes(own.detach()) : at::empty({bytes[rank]}, own.options().dtype(at::kByte));
+      slices[rank] = is_own ? as_bytes(own.detach())
+                            : at::empty({bytes[rank]}, own.options().dtype(at::kByte));
       if (bytes[rank] == 0)
         continue;
       c10d::BroadcastOptions options;
@@ -141,8 +150,10 @@ std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<S
 
 class AdjointGather : public torch::autograd::Function<AdjointGather> {
 public:
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context, const at::Tensor &own,
-                                                const std::vector<Shape> &shapes, const Group &group) {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context,
+                                                const at::Tensor &own,
+                                                const std::vector<Shape> &shapes,
+                                                const Group &group) {
     std::vector<at::Tensor> gathered = exchange_data(own, shapes, group);
     gathered[group->getRank()] = own.view_as(own);
     context->set_materialize_grads(false);
@@ -158,8 +169,8 @@ public:
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *context,
                                                  torch::autograd::variable_list grads) {
-    const auto group =
-        c10::static_intrusive_pointer_cast<c10d::ProcessGroup>(context->saved_data["group"].toCapsule());
+    const auto group = c10::static_intrusive_pointer_cast<c10d::ProcessGroup>(
+        context->saved_data["group"].toCapsule());
     const auto options = at::TensorOptions()
                              .dtype(context->saved_data["dtype"].toScalarType())
                              .device(context->saved_data["device"].toDevice());
@@ -187,7 +198,8 @@ public:
 
 } // namespace
 
-std::vector<at::Tensor> gather_all_tensors(const at::Tensor &own, const Group &group, GatherGrad grad) {
+std::vector<at::Tensor> gather_all_tensors(const at::Tensor &own, const Group &group,
+                                           GatherGrad grad) {
   TORCH_CHECK(group, "gather_all_tensors: needs a process group");
   const auto headers = exchange_headers(
       shape_of(own).header(), own.defined() ? std::optional(own.device()) : std::nullopt, group);
@@ -204,8 +216,8 @@ std::vector<at::Tensor> gather_all_tensors(const at::Tensor &own, const Group &g
   }
   case GatherGrad::kAdjoint: {
     // Backward communicates, so either every rank has a node in its graph or none has.
-    const bool any_grad =
-        std::any_of(shapes.begin(), shapes.end(), [](const Shape &shape) { return shape.requires_grad != 0; });
+    const bool any_grad = std::any_of(shapes.begin(), shapes.end(),
+                                      [](const Shape &shape) { return shape.requires_grad != 0; });
     const bool joins = any_grad && !own.requires_grad();
     return AdjointGather::apply(joins ? own.detach().requires_grad_() : own, shapes, group);
   }

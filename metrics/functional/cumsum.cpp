@@ -8,7 +8,8 @@
 namespace devsan::metrics {
 namespace {
 
-constexpr bool kCudaScanIsDeterministic = TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
+constexpr bool kCudaScanIsDeterministic =
+    TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
 
 bool libtorch_scan_suffices(const at::Tensor &x) {
   if (!at::globalContext().deterministicAlgorithms() || !(x.is_floating_point() || x.is_complex()))
@@ -27,7 +28,8 @@ at::Tensor doubling_scan(const at::Tensor &x, int64_t dim) {
   at::Tensor sums = x;
   for (int64_t step = 1; step < length; step *= 2) {
     const int64_t rest = length - step;
-    sums = at::cat({sums.narrow(dim, 0, step), sums.narrow(dim, step, rest) + sums.narrow(dim, 0, rest)}, dim);
+    sums = at::cat(
+        {sums.narrow(dim, 0, step), sums.narrow(dim, step, rest) + sums.narrow(dim, 0, rest)}, dim);
   }
   return sums;
 }
@@ -42,7 +44,8 @@ at::Tensor cumsum(const at::Tensor &x, int64_t dim, std::optional<at::ScalarType
 
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const at::Tensor terms = x.to(inner);
-  const at::Tensor sums = libtorch_scan_suffices(terms) ? at::cumsum(terms, axis) : detail::doubling_scan(terms, axis);
+  const at::Tensor sums =
+      libtorch_scan_suffices(terms) ? at::cumsum(terms, axis) : detail::doubling_scan(terms, axis);
   return sums.to(result);
 }
 

@@ -16,7 +16,9 @@ public:
   explicit DeterministicMode(bool on) : before_(at::globalContext().deterministicAlgorithms()) {
     at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/false);
   }
-  ~DeterministicMode() { at::globalContext().setDeterministicAlgorithms(before_, /*warn_only=*/false); }
+  ~DeterministicMode() {
+    at::globalContext().setDeterministicAlgorithms(before_, /*warn_only=*/false);
+  }
 
 private:
   bool before_;
@@ -30,7 +32,8 @@ std::vector<double> running_sums(const std::vector<double> &terms) {
   return sums;
 }
 
-void expect_near(const std::vector<double> &actual, const std::vector<double> &expected, double tolerance) {
+void expect_near(const std::vector<double> &actual, const std::vector<double> &expected,
+                 double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i)
     EXPECT_NEAR(actual[i], expected[i], tolerance) << "at " << i;
@@ -55,7 +58,8 @@ TEST_P(Cumsum, SumsAlongAnInnerDimensionAndANegativeOne) {
   const at::Tensor sums = metrics::cumsum(x, 1);
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t k = 0; k < 2; ++k)
-      expect_near(values(sums.select(2, k).select(0, i)), running_sums(values(x.select(2, k).select(0, i))), 1e-12);
+      expect_near(values(sums.select(2, k).select(0, i)),
+                  running_sums(values(x.select(2, k).select(0, i))), 1e-12);
   EXPECT_TRUE(at::equal(metrics::cumsum(x, -2), sums));
 }
 
@@ -69,7 +73,8 @@ TEST_P(Cumsum, GivesTheSameBitsEveryTimeInDeterministicMode) {
 
 TEST_P(Cumsum, KeepsHalfPrecisionButAddsInFloat) {
   // In half, 2048 + 1 is 2048: a sum kept in half would stay there.
-  const at::Tensor sums = metrics::cumsum(at::ones({4096}, at::TensorOptions().dtype(at::kHalf).device(device())), 0);
+  const at::Tensor sums =
+      metrics::cumsum(at::ones({4096}, at::TensorOptions().dtype(at::kHalf).device(device())), 0);
   EXPECT_EQ(sums.scalar_type(), at::kHalf);
   EXPECT_EQ(values(sums).back(), 4096);
   EXPECT_EQ(metrics::cumsum(at::ones({3}, at::kBFloat16), 0).scalar_type(), at::kBFloat16);
@@ -91,7 +96,8 @@ TEST_P(Cumsum, KeepsTheDtypeUnderAutocast) {
   const auto type = device().type();
   const bool before = at::autocast::is_autocast_enabled(type);
   at::autocast::set_autocast_enabled(type, true);
-  const at::Tensor sums = metrics::cumsum(at::ones({8}, at::TensorOptions().dtype(at::kHalf).device(device())), 0);
+  const at::Tensor sums =
+      metrics::cumsum(at::ones({8}, at::TensorOptions().dtype(at::kHalf).device(device())), 0);
   at::autocast::set_autocast_enabled(type, before);
   EXPECT_EQ(sums.scalar_type(), at::kHalf);
 }
@@ -118,10 +124,25 @@ TEST_P(Cumsum, DoublingScanIsAScan) {
 }
 
 TEST_P(Cumsum, DoublingScanRoundsLittle) {
-  // 2^20 terms of 0.1 in float32: the bound is 20 eps relative, a sequential float32 scan is off by 1e-2.
-  const at::Tensor x = at::full({1 << 20}, 0.1, at::TensorOptions().dtype(at::kFloat).device(device()));
+  // 2^20 terms of 0.1 in float32: the bound is 20 eps relative, a sequential float32 scan is off by
+  // 1e-2.
+  const at::Tensor x =
+      at::full({1 << 20}, 0.1, at::TensorOptions().dtype(at::kFloat).device(device()));
   const double exact = static_cast<double>(0.1f) * (1 << 20);
   EXPECT_NEAR(values(detail::doubling_scan(x, 0)).back(), exact, exact * 20 * 6e-8);
+}
+
+class CumsumNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(CumsumNoSync);
+
+TEST_P(CumsumNoSync, NeverWaitsForTheDevice) {
+  const at::Tensor x = at::ones({100}, at::TensorOptions().device(device()));
+  const devsan::ExpectNoSync no_sync;
+  for (const bool deterministic : {false, true}) {
+    const DeterministicMode mode(deterministic);
+    EXPECT_EQ(metrics::cumsum(x, 0).device(), device());
+    EXPECT_EQ(detail::doubling_scan(x, 0).device(), device());
+  }
 }
 
 } // namespace

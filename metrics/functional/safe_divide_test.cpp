@@ -33,7 +33,8 @@ TEST_P(SafeDivide, FillsInWhereTheDenominatorIsZero) {
 TEST_P(SafeDivide, ConvertsIntegersAndPromotesFloats) {
   EXPECT_EQ(safe_divide(tensor({1}, at::kLong), tensor({2}, at::kInt)).scalar_type(), at::kFloat);
   EXPECT_EQ(safe_divide(tensor({1}, at::kBool), tensor({2}, at::kFloat)).scalar_type(), at::kFloat);
-  EXPECT_EQ(safe_divide(tensor({1}, at::kDouble), tensor({2}, at::kFloat)).scalar_type(), at::kDouble);
+  EXPECT_EQ(safe_divide(tensor({1}, at::kDouble), tensor({2}, at::kFloat)).scalar_type(),
+            at::kDouble);
   EXPECT_EQ(safe_divide(tensor({1}, at::kHalf), tensor({2}, at::kHalf)).scalar_type(), at::kHalf);
   EXPECT_EQ(values(safe_divide(tensor({1}, at::kLong), tensor({2}, at::kLong)))[0], 0.5);
 }
@@ -41,7 +42,8 @@ TEST_P(SafeDivide, ConvertsIntegersAndPromotesFloats) {
 TEST_P(SafeDivide, BroadcastsBothWays) {
   const at::Tensor wide = tensor({1, 2, 3}), one = tensor({0});
   EXPECT_EQ(values(safe_divide(wide, one.squeeze(0), -1)), (std::vector<double>{-1, -1, -1}));
-  EXPECT_EQ(values(safe_divide(tensor({6}).squeeze(0), tensor({0, 2, 3}))), (std::vector<double>{0, 3, 2}));
+  EXPECT_EQ(values(safe_divide(tensor({6}).squeeze(0), tensor({0, 2, 3}))),
+            (std::vector<double>{0, 3, 2}));
 }
 
 TEST_P(SafeDivide, HasAFiniteGradient) {
@@ -52,11 +54,23 @@ TEST_P(SafeDivide, HasAFiniteGradient) {
 }
 
 TEST_P(SafeDivide, RefusesTensorsOfTwoDevices) {
-  EXPECT_ERROR(safe_divide(tensor({1}), at::empty({}, at::kMeta)), "safe_divide", device().str(), "meta", ".to()");
+  EXPECT_ERROR(safe_divide(tensor({1}), at::empty({}, at::kMeta)), "safe_divide", device().str(),
+               "meta", ".to()");
 }
 
 TEST_P(SafeDivide, RunsOnMetaTensors) {
-  EXPECT_EQ(safe_divide(at::empty({3}, at::kMeta), at::empty({3}, at::kMeta)).sizes(), at::IntArrayRef({3}));
+  EXPECT_EQ(safe_divide(at::empty({3}, at::kMeta), at::empty({3}, at::kMeta)).sizes(),
+            at::IntArrayRef({3}));
+}
+
+class SafeDivideNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(SafeDivideNoSync);
+
+TEST_P(SafeDivideNoSync, NeverWaitsForTheDevice) {
+  const at::Tensor zero = at::zeros({4}, at::TensorOptions().device(device()));
+  const devsan::ExpectNoSync no_sync;
+  for (int step = 0; step < 3; ++step)
+    EXPECT_EQ(safe_divide(zero, zero, 1).device(), device());
 }
 
 } // namespace

@@ -14,8 +14,8 @@ using detail::Wide;
 enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY };
 
 // The moments of one batch of at least one sample.
-std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &target, int64_t num_outputs,
-                                     Accumulation format) {
+std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &target,
+                                     int64_t num_outputs, Accumulation format) {
   const at::ScalarType base = detail::base_dtype(format);
   const auto count = static_cast<double>(preds.size(0));
   const auto centred = [&](const at::Tensor &input) {
@@ -53,15 +53,16 @@ CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
   check_inputs({{"preds", preds}, {"target", target}});
   for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)}) {
-    TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name, "` has dtype ",
-                input.scalar_type(), "; pass real numbers");
+    TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
+                "` has dtype ", input.scalar_type(), "; pass real numbers");
     TORCH_CHECK(num_outputs_ == 1 ? input.dim() == 1 || (input.dim() == 2 && input.size(1) == 1)
                                   : input.dim() == 2 && input.size(1) == num_outputs_,
-                name(), ": `", input_name, "` has shape ", input.sizes(), ", but num_outputs is ", num_outputs_,
-                "; pass [N", num_outputs_ == 1 ? "" : ", ", num_outputs_ == 1 ? "" : std::to_string(num_outputs_), "]");
+                name(), ": `", input_name, "` has shape ", input.sizes(), ", but num_outputs is ",
+                num_outputs_, "; pass [N", num_outputs_ == 1 ? "" : ", ",
+                num_outputs_ == 1 ? "" : std::to_string(num_outputs_), "]");
   }
-  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(), " but `target` ",
-              target.sizes(), "; pass the same shape");
+  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
+              " but `target` ", target.sizes(), "; pass the same shape");
 
   const StateScope scope;
   const std::vector<at::Tensor> states = states_on(preds.device());
@@ -107,8 +108,9 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
   moments.m2_y = Wide::from_state(states[kM2Y]).rounded();
   moments.c_xy = Wide::from_state(states[kCXY]).rounded();
 
-  // A constant leaves a deviation of a few ulps of the mean in float64. In float32 the deviation itself is exact and only
-  // its sum is rounded, which leaves far less; there one ulp is real information.
+  // A constant leaves a deviation of a few ulps of the mean in float64. In float32 the deviation
+  // itself is exact and only its sum is rounded, which leaves far less; there one ulp is real
+  // information.
   const double ulps = states[kMeanX].scalar_type() == at::kDouble
                           ? 4 * std::numeric_limits<double>::epsilon()
                           : 0.01 * static_cast<double>(std::numeric_limits<float>::epsilon());
@@ -118,14 +120,17 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
 }
 
 at::Tensor CoMomentMetric::shaped_result(const at::Tensor &result) const {
-  const bool too_wide = dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
-  TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ", result.device(),
-              "; leave the option `dtype` at float32");
+  const bool too_wide =
+      dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
+  TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ",
+              result.device(), "; leave the option `dtype` at float32");
   return (num_outputs_ == 1 ? result.squeeze(0) : result).to(dtype_);
 }
 
 std::string CoMomentMetric::signature() const {
-  const char *format = !accumulation_ ? "default" : *accumulation_ == Accumulation::kDouble ? "double" : "float pair";
+  const char *format = !accumulation_                            ? "default"
+                       : *accumulation_ == Accumulation::kDouble ? "double"
+                                                                 : "float pair";
   return c10::str("num_outputs=", num_outputs_, ", accumulation=", format);
 }
 

@@ -1,10 +1,12 @@
-// Count, means, second central moments and co-moment of paired samples: the states of every metric that is a function of
-// the joint first and second moments of predictions and targets. A metric derives from it and writes only compute().
+// Count, means, second central moments and co-moment of paired samples: the states of every metric
+// that is a function of the joint first and second moments of predictions and targets. A metric
+// derives from it and writes only compute().
 //
-// Each batch is reduced in two passes over the data (mean, then centred sums with the mean's own rounding error taken
-// out) and folded in by the pairwise update of Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
-// Computing Sample Variances" (1979), so that neither large means nor many batches cost digits. Half and bfloat16 inputs are
-// widened first. Everything stays on the device.
+// Each batch is reduced in two passes over the data (mean, then centred sums with the mean's own
+// rounding error taken out) and folded in by the pairwise update of Chan, Golub and LeVeque,
+// "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), so that
+// neither large means nor many batches cost digits. Half and bfloat16 inputs are widened first.
+// Everything stays on the device.
 #pragma once
 
 #include "metrics/metric.h"
@@ -13,12 +15,14 @@ namespace devsan::metrics {
 
 class CoMomentMetric : public Metric {
 public:
-  // preds, target  real tensors of one shape, [N], or [N, num_outputs]; [N, 1] is fine for one output. N may be 0.
+  // preds, target  real tensors of one shape, [N], or [N, num_outputs]; [N, 1] is fine for one
+  // output. N may be 0.
   //                Dtypes may differ. NaN and infinity propagate to the results of their output.
   void update(const at::Tensor &preds, const at::Tensor &target) override;
 
 protected:
-  CoMomentMetric(int64_t num_outputs, at::ScalarType dtype, std::optional<Accumulation> accumulation);
+  CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
+                 std::optional<Accumulation> accumulation);
 
   // All [num_outputs], in the base dtype of the accumulation format; count is [1].
   struct Moments {
@@ -32,7 +36,8 @@ protected:
   at::Tensor shaped_result(const at::Tensor &result) const;
 
   std::string signature() const override;
-  std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a, const std::vector<at::Tensor> &b) const override;
+  std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
+                                 const std::vector<at::Tensor> &b) const override;
 
 private:
   int64_t num_outputs_;

@@ -6,20 +6,24 @@ namespace devsan::metrics {
 namespace {
 
 int64_t checked_outputs(int64_t num_outputs) {
-  TORCH_CHECK(num_outputs >= 1, "ConcordanceCorrCoef: num_outputs is ", num_outputs, "; pass at least 1");
+  TORCH_CHECK(num_outputs >= 1, "ConcordanceCorrCoef: num_outputs is ", num_outputs,
+              "; pass at least 1");
   return num_outputs;
 }
 
 } // namespace
 
 ConcordanceCorrCoef::ConcordanceCorrCoef(const ConcordanceCorrCoefOptions &options)
-    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(), options.accumulation()), unbiased_(options.unbiased()) {}
+    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(),
+                     options.accumulation()),
+      unbiased_(options.unbiased()) {}
 
 at::Tensor ConcordanceCorrCoef::compute() const {
   const StateScope scope;
   const Moments m = moments();
   const at::Tensor divisor = unbiased_ ? m.count - 1 : m.count;
-  // What rounding leaves of a constant's moments must not pass for a variance where both inputs are the same constant.
+  // What rounding leaves of a constant's moments must not pass for a variance where both inputs are
+  // the same constant.
   const at::Tensor any_constant = m.constant_x.bitwise_or(m.constant_y);
   const at::Tensor covariance = m.c_xy.masked_fill(any_constant, 0) / divisor;
   const at::Tensor variances =

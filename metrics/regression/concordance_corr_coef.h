@@ -12,7 +12,8 @@ struct ConcordanceCorrCoefOptions {
   ConcordanceCorrCoefOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
   // Columns of the inputs, each judged on its own.
   TORCH_ARG(int64_t, num_outputs);
-  // Whether variances and covariance are divided by N - 1, as TorchMetrics does, or by N, as in the original paper.
+  // Whether variances and covariance are divided by N - 1, as TorchMetrics does, or by N, as in the
+  // original paper.
   TORCH_ARG(bool, unbiased) = true;
   // Of the result. float64 needs a device that has it.
   TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
@@ -25,7 +26,8 @@ struct ConcordanceCorrCoefOptions {
 // how far predictions lie from the line x = y, 1 for perfect agreement.
 //
 // update()   see CoMomentMetric::update().
-// compute()  [] for one output, [num_outputs] otherwise, of the option's dtype, in [-1, 1]. 0 where one input is constant; NaN
+// compute()  [] for one output, [num_outputs] otherwise, of the option's dtype, in [-1, 1]. 0 where
+// one input is constant; NaN
 //            for fewer than two samples (unbiased), and where both inputs are the same constant.
 class ConcordanceCorrCoef : public CoMomentMetric {
 public:

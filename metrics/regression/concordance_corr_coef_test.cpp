@@ -24,13 +24,15 @@ TEST_P(Concordance, EqualsTheTextbookFormulaOverSeveralUpdates) {
     const Pairs all = random_pairs(120, 2, 3);
     const at::Tensor shifted = all.target * 0.8 + 0.3;
     for (int64_t start = 0; start < 120; start += 30)
-      metric.update(all.preds.narrow(0, start, 30).to(device()), shifted.narrow(0, start, 30).to(device()));
+      metric.update(all.preds.narrow(0, start, 30).to(device()),
+                    shifted.narrow(0, start, 30).to(device()));
     const std::vector<double> result = values(metric.compute());
     for (int64_t output = 0; output < 2; ++output)
-      EXPECT_NEAR(result[output],
-                  ReferenceMoments(values(all.preds.select(1, output)), values(shifted.select(1, output)))
-                      .concordance(unbiased),
-                  1e-12);
+      EXPECT_NEAR(
+          result[output],
+          ReferenceMoments(values(all.preds.select(1, output)), values(shifted.select(1, output)))
+              .concordance(unbiased),
+          1e-12);
   }
 }
 
@@ -66,7 +68,8 @@ TEST_P(Concordance, AccumulatesHalfPrecisionWide) {
   const at::Tensor preds = all.preds.to(at::kHalf), target = all.target.to(at::kHalf);
   ConcordanceCorrCoef metric;
   metric.update(preds.to(device()), target.to(device()));
-  EXPECT_NEAR(values(metric.compute())[0], ReferenceMoments(values(preds), values(target)).concordance(true), 1e-6);
+  EXPECT_NEAR(values(metric.compute())[0],
+              ReferenceMoments(values(preds), values(target)).concordance(true), 1e-6);
 }
 
 TEST_P(Concordance, MergesOnlyWithTheSameOptions) {
@@ -79,6 +82,27 @@ TEST_P(Concordance, UpdateRunsOnMetaTensors) {
   ConcordanceCorrCoef metric;
   metric.update(at::empty({5}, at::kMeta), at::empty({5}, at::kMeta));
   EXPECT_EQ(metric.compute().dim(), 0);
+}
+
+class ConcordanceNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(ConcordanceNoSync);
+
+TEST_P(ConcordanceNoSync, NeverWaitsForTheDevice) {
+  Pairs host{};
+  {
+    const test::HostAccessScope host_access;
+    host = random_pairs(64, 2);
+    host = {host.preds.to(device()), host.target.to(device())};
+  }
+  const devsan::ExpectNoSync no_sync;
+  ConcordanceCorrCoef metric(ConcordanceCorrCoefOptions(2)), other(ConcordanceCorrCoefOptions(2));
+  other.update(host.preds, host.target);
+  for (int step = 0; step < 3; ++step) {
+    metric.update(host.preds, host.target);
+    metric.compute();
+  }
+  metric.merge(other);
+  EXPECT_EQ(metric.compute().device(), device());
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// What the correlation metrics are tested against: the textbook formulas as loops over host numbers, in two passes and in
-// extended precision; and inputs for them.
+// What the correlation metrics are tested against: the textbook formulas as loops over host
+// numbers, in two passes and in extended precision; and inputs for them.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,8 @@ struct Pairs {
 
 // Correlated pairs around `mean`, [n, outputs], or [n] for one output, as float64 on the host.
 inline Pairs random_pairs(int64_t n, int64_t outputs = 1, double mean = 0) {
-  const std::vector<int64_t> sizes = outputs == 1 ? std::vector<int64_t>{n} : std::vector<int64_t>{n, outputs};
+  const std::vector<int64_t> sizes =
+      outputs == 1 ? std::vector<int64_t>{n} : std::vector<int64_t>{n, outputs};
   const at::Tensor target = at::randn(sizes, at::kDouble);
   return {target + 0.5 * at::randn(sizes, at::kDouble) + mean, target + mean};
 }

@@ -8,14 +8,16 @@ namespace devsan::metrics {
 namespace {
 
 int64_t checked_outputs(int64_t num_outputs) {
-  TORCH_CHECK(num_outputs >= 1, "PearsonCorrCoef: num_outputs is ", num_outputs, "; pass at least 1");
+  TORCH_CHECK(num_outputs >= 1, "PearsonCorrCoef: num_outputs is ", num_outputs,
+              "; pass at least 1");
   return num_outputs;
 }
 
 } // namespace
 
 PearsonCorrCoef::PearsonCorrCoef(const PearsonCorrCoefOptions &options)
-    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(), options.accumulation()) {}
+    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(),
+                     options.accumulation()) {}
 
 at::Tensor PearsonCorrCoef::compute() const {
   const StateScope scope;

@@ -22,8 +22,10 @@ struct PearsonCorrCoefOptions {
 //   r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 * sum (y - mean y)^2).
 //
 // update()   see CoMomentMetric::update().
-// compute()  [] for one output, [num_outputs] otherwise, of the option's dtype, in [-1, 1]. NaN where it is not defined:
-//            fewer than two samples, or an input that is constant (up to rounding), as in scipy.stats.pearsonr.
+// compute()  [] for one output, [num_outputs] otherwise, of the option's dtype, in [-1, 1]. NaN
+// where it is not defined:
+//            fewer than two samples, or an input that is constant (up to rounding), as in
+//            scipy.stats.pearsonr.
 class PearsonCorrCoef : public CoMomentMetric {
 public:
   explicit PearsonCorrCoef(const PearsonCorrCoefOptions &options = {});

@@ -27,7 +27,8 @@ TEST_P(Pearson, EqualsTheTextbookFormulaOverSeveralUpdates) {
   const Pairs all = random_pairs(500);
   int64_t start = 0;
   for (const int64_t length : {1, 0, 7, 200, 292}) {
-    metric.update(all.preds.narrow(0, start, length).to(device()), all.target.narrow(0, start, length).to(device()));
+    metric.update(all.preds.narrow(0, start, length).to(device()),
+                  all.target.narrow(0, start, length).to(device()));
     start += length;
   }
   const at::Tensor result = metric.compute();
@@ -65,17 +66,21 @@ TEST_P(Pearson, CorrelatesEachOutputOnItsOwn) {
   PearsonCorrCoef metric(PearsonCorrCoefOptions(3).dtype(at::kDouble));
   const Pairs all = random_pairs(90, 3);
   metric.update(all.preds.narrow(0, 0, 40).to(device()), all.target.narrow(0, 0, 40).to(device()));
-  metric.update(all.preds.narrow(0, 40, 50).to(device()), all.target.narrow(0, 40, 50).to(device()));
+  metric.update(all.preds.narrow(0, 40, 50).to(device()),
+                all.target.narrow(0, 40, 50).to(device()));
   const std::vector<double> result = values(metric.compute());
   ASSERT_EQ(result.size(), 3u);
   for (int64_t output = 0; output < 3; ++output)
-    EXPECT_NEAR(result[output], reference(all.preds.select(1, output), all.target.select(1, output)), 1e-12);
+    EXPECT_NEAR(result[output],
+                reference(all.preds.select(1, output), all.target.select(1, output)), 1e-12);
 }
 
 TEST_P(Pearson, MergesAsIfSeenByOne) {
   const Pairs all = random_pairs(100);
-  PearsonCorrCoef whole(PearsonCorrCoefOptions().dtype(at::kDouble)), left(PearsonCorrCoefOptions().dtype(at::kDouble)),
-      right(PearsonCorrCoefOptions().dtype(at::kDouble)), empty(PearsonCorrCoefOptions().dtype(at::kDouble));
+  PearsonCorrCoef whole(PearsonCorrCoefOptions().dtype(at::kDouble)),
+      left(PearsonCorrCoefOptions().dtype(at::kDouble)),
+      right(PearsonCorrCoefOptions().dtype(at::kDouble)),
+      empty(PearsonCorrCoefOptions().dtype(at::kDouble));
   whole.update(all.preds.to(device()), all.target.to(device()));
   left.update(all.preds.narrow(0, 0, 3).to(device()), all.target.narrow(0, 0, 3).to(device()));
   right.update(all.preds.narrow(0, 3, 97).to(device()), all.target.narrow(0, 3, 97).to(device()));
@@ -99,7 +104,8 @@ TEST_P(Pearson, IsNaNWhereItIsNotDefined) {
     EXPECT_TRUE(std::isnan(values(constant.compute())[0]));
   }
   PearsonCorrCoef constant_double;
-  constant_double.update(at::full({1000}, 0.1, on.dtype(at::kDouble)), at::randn({1000}, at::kDouble).to(device()));
+  constant_double.update(at::full({1000}, 0.1, on.dtype(at::kDouble)),
+                         at::randn({1000}, at::kDouble).to(device()));
   EXPECT_TRUE(std::isnan(values(constant_double.compute())[0]));
 
   PearsonCorrCoef with_nan;
@@ -128,9 +134,12 @@ TEST_P(Pearson, RefusesWrongInputsAndKeepsItsStates) {
   const Pairs pairs = random_pairs(20, 2);
   metric.update(pairs.preds.to(device()), pairs.target.to(device()));
   const std::vector<double> before = values(metric.compute());
-  EXPECT_ERROR(metric.update(at::ones({4}, on), at::ones({4}, on)), "PearsonCorrCoef", "preds", "[4]", "[N, 2]");
-  EXPECT_ERROR(metric.update(at::ones({4, 2}, on), at::ones({5, 2}, on)), "PearsonCorrCoef", "[4, 2]", "[5, 2]");
-  EXPECT_ERROR(metric.update(at::ones({4, 2}, on.dtype(at::kComplexFloat)), at::ones({4, 2}, on)), "ComplexFloat");
+  EXPECT_ERROR(metric.update(at::ones({4}, on), at::ones({4}, on)), "PearsonCorrCoef", "preds",
+               "[4]", "[N, 2]");
+  EXPECT_ERROR(metric.update(at::ones({4, 2}, on), at::ones({5, 2}, on)), "PearsonCorrCoef",
+               "[4, 2]", "[5, 2]");
+  EXPECT_ERROR(metric.update(at::ones({4, 2}, on.dtype(at::kComplexFloat)), at::ones({4, 2}, on)),
+               "ComplexFloat");
   EXPECT_ERROR(metric.update(at::Tensor(), at::ones({4, 2}, on)), "undefined");
   EXPECT_EQ(values(metric.compute()), before);
   EXPECT_ERROR(PearsonCorrCoef(PearsonCorrCoefOptions(0)), "num_outputs", "0");
@@ -141,6 +150,27 @@ TEST_P(Pearson, UpdateRunsOnMetaTensors) {
   metric.update(at::empty({5, 3}, at::kMeta), at::empty({5, 3}, at::kMeta));
   metric.update(at::empty({5, 3}, at::kMeta), at::empty({5, 3}, at::kMeta));
   EXPECT_EQ(metric.compute().sizes(), at::IntArrayRef({3}));
+}
+
+class PearsonNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(PearsonNoSync);
+
+TEST_P(PearsonNoSync, NeverWaitsForTheDevice) {
+  Pairs host{};
+  {
+    const test::HostAccessScope host_access;
+    host = random_pairs(64, 2);
+    host = {host.preds.to(device()), host.target.to(device())};
+  }
+  const devsan::ExpectNoSync no_sync;
+  PearsonCorrCoef metric(PearsonCorrCoefOptions(2)), other(PearsonCorrCoefOptions(2));
+  other.update(host.preds, host.target);
+  for (int step = 0; step < 3; ++step) {
+    metric.update(host.preds, host.target);
+    metric.compute();
+  }
+  metric.merge(other);
+  EXPECT_EQ(metric.compute().device(), device());
 }
 
 } // namespace

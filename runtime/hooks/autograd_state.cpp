@@ -7,7 +7,9 @@
 
 namespace devsan::runtime {
 
-bool inBackward() { return torch::autograd::get_current_graph_task_id() >= 0; }
+bool inBackward() {
+  return torch::autograd::get_current_graph_task_id() >= 0;
+}
 
 std::string currentNodeName() {
   auto node = torch::autograd::get_current_node();

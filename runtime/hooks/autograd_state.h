@@ -7,8 +7,8 @@ namespace devsan::runtime {
 
 bool inBackward();
 
-// "MulBackward0"; empty outside a node and for nodes written in Python, whose name needs the interpreter's lock and whose
-// frames are on the stack anyway.
+// "MulBackward0"; empty outside a node and for nodes written in Python, whose name needs the
+// interpreter's lock and whose frames are on the stack anyway.
 std::string currentNodeName();
 
 } // namespace devsan::runtime

@@ -10,7 +10,8 @@
 
 namespace devsan::runtime {
 
-// CUDA, MPS, XPU … without the CPU: those for which memory can be allocated. Constant after the first call.
+// CUDA, MPS, XPU … without the CPU: those for which memory can be allocated. Constant after the
+// first call.
 std::span<const c10::DispatchKey> deviceKeys();
 
 inline DeviceId toDeviceId(c10::Device device) {

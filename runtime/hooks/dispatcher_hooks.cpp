@@ -13,7 +13,8 @@
 namespace devsan::runtime {
 namespace {
 
-// The outermost hooked operator that runs on a thread; what the operators inside it do counts as its doing.
+// The outermost hooked operator that runs on a thread; what the operators inside it do counts as
+// its doing.
 struct OuterCall {
   std::array<Effect, 4> copies;
   std::size_t copy_count = 0;
@@ -56,9 +57,11 @@ Event makeEvent(const Effect &effect, StringId op) {
 class Hook : public c10::OperatorKernel {
 public:
   Hook(WrappedKernel wrapped, const HookedOperator &hooked)
-      : kernel_(std::move(wrapped.kernel)), hooked_(hooked), is_copy_(std::strcmp(hooked.name, "aten::copy_") == 0) {}
+      : kernel_(std::move(wrapped.kernel)), hooked_(hooked),
+        is_copy_(std::strcmp(hooked.name, "aten::copy_") == 0) {}
 
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
     Effect effect = InsideRuntime::active() ? Effect{} : effectOf(op, *stack);
     // Operators inside a call that does nothing itself speak for themselves.
     if (!effect.any()) {
@@ -98,8 +101,8 @@ private:
     }
   }
 
-  void record(const OuterCall &call, const Effect &own, std::uint64_t duration, const at::Tensor *copied,
-              const at::Tensor &source) const try {
+  void record(const OuterCall &call, const Effect &own, std::uint64_t duration,
+              const at::Tensor *copied, const at::Tensor &source) const try {
     InsideRuntime inside;
     Recorder &out = recorder();
     StringId op = out.string(hooked_.name);
@@ -122,7 +125,8 @@ private:
     // Out of memory: the program's call succeeded and must return.
   }
 
-  static void followCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack) try {
+  static void followCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect,
+                         StackId stack) try {
     InsideRuntime inside;
     if (stack == 0)
       stack = recorder().currentStack();
@@ -132,11 +136,12 @@ private:
   } catch (...) {
   }
 
-  // A tensor that `.to()` and its kind have just made: written for the first time and known to nobody else. A parameter
-  // that is overwritten in place is not moved.
+  // A tensor that `.to()` and its kind have just made: written for the first time and known to
+  // nobody else. A parameter that is overwritten in place is not moved.
   static bool isFresh(const at::Tensor &tensor) {
     constexpr std::size_t kCallerAndStack = 2;
-    return tensor.use_count() <= kCallerAndStack && !tensor.is_inference() && tensor._version() == 0 &&
+    return tensor.use_count() <= kCallerAndStack && !tensor.is_inference() &&
+           tensor._version() == 0 &&
            tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj() == nullptr;
   }
 

@@ -1,5 +1,5 @@
-// Wraps the hooked operators in LibTorch's dispatcher, for every kind of device that this LibTorch has kernels for. All
-// other operators run the same instructions as before.
+// Wraps the hooked operators in LibTorch's dispatcher, for every kind of device that this LibTorch
+// has kernels for. All other operators run the same instructions as before.
 #pragma once
 
 namespace devsan::runtime {

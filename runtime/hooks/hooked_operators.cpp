@@ -9,7 +9,9 @@
 namespace devsan::runtime {
 namespace {
 
-bool isHost(const at::Tensor &tensor) { return tensor.device().is_cpu(); }
+bool isHost(const at::Tensor &tensor) {
+  return tensor.device().is_cpu();
+}
 
 bool isMask(const at::Tensor &tensor) {
   return tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
@@ -83,9 +85,15 @@ Effect foreachCopy(Arguments arguments) {
   return total;
 }
 
-Effect first(Arguments arguments) { return blockOn(tensorAt(arguments, 0)); }
-Effect firstNonEmpty(Arguments arguments) { return blockOnNonEmpty(tensorAt(arguments, 0)); }
-Effect secondNonEmpty(Arguments arguments) { return blockOnNonEmpty(tensorAt(arguments, 1)); }
+Effect first(Arguments arguments) {
+  return blockOn(tensorAt(arguments, 0));
+}
+Effect firstNonEmpty(Arguments arguments) {
+  return blockOnNonEmpty(tensorAt(arguments, 0));
+}
+Effect secondNonEmpty(Arguments arguments) {
+  return blockOnNonEmpty(tensorAt(arguments, 1));
+}
 
 // Masks become index lists by nonzero, and indices on the host are copied over.
 Effect indexEffect(const at::Tensor &self, const c10::IValue &indices, bool *only_masks) {
@@ -124,23 +132,53 @@ Effect indexPut(Arguments arguments) {
   return effect;
 }
 
-Effect maskedFillTensor(Arguments arguments) { return blockOn(tensorAt(arguments, 2)); }
+Effect maskedFillTensor(Arguments arguments) {
+  return blockOn(tensorAt(arguments, 2));
+}
 
 Effect equal(Arguments arguments) {
   const at::Tensor *a = tensorAt(arguments, 0), *b = tensorAt(arguments, 1);
   return a && b && a->sizes() == b->sizes() ? blockOnNonEmpty(a) : Effect{};
 }
 
-Effect repeatInterleave(Arguments arguments) { return arguments[1].isNone() ? first(arguments) : Effect{}; }
-
-// Without a range, the range is read from the data.
-Effect histogram(Arguments arguments) {
-  return arguments[2].toScalar().toDouble() == arguments[3].toScalar().toDouble() ? firstNonEmpty(arguments) : Effect{};
+Effect repeatInterleave(Arguments arguments) {
+  return arguments[1].isNone() ? first(arguments) : Effect{};
 }
 
+// A range that is given is read back from the device; one that is computed stays there.
+Effect histogram(Arguments arguments) {
+  return arguments[2].toScalar().toDouble() != arguments[3].toScalar().toDouble()
+             ? firstNonEmpty(arguments)
+             : Effect{};
+}
+
+// Lengths are checked on the host, offsets are not.
 Effect segmentReduce(Arguments arguments) {
-  constexpr std::size_t kUnsafe = 6;
-  return arguments[kUnsafe].toBool() ? Effect{} : firstNonEmpty(arguments);
+  constexpr std::size_t kLengths = 2, kUnsafe = 6;
+  return tensorAt(arguments, kLengths) && !arguments[kUnsafe].toBool() ? firstNonEmpty(arguments)
+                                                                       : Effect{};
+}
+
+Effect indexFillTensor(Arguments arguments) {
+  return blockOn(tensorAt(arguments, 3));
+}
+
+// Factorisations that look at their error codes before they return, where they are asked to.
+template <std::size_t position> Effect checksErrors(Arguments arguments) {
+  return arguments[position].toBool() ? first(arguments) : Effect{};
+}
+
+// MAGMA, which waits, takes the matrices that are not square.
+Effect lu(Arguments arguments) {
+  const at::Tensor *matrix = tensorAt(arguments, 0);
+  return matrix && matrix->dim() >= 2 && matrix->size(-1) != matrix->size(-2)
+             ? blockOnNonEmpty(matrix)
+             : Effect{};
+}
+
+Effect luFactor(Arguments arguments) {
+  Effect effect = lu(arguments);
+  return effect.any() ? effect : checksErrors<2>(arguments);
 }
 
 // Many test elements are looked up by sorting, which begins with a unique().
@@ -172,6 +210,7 @@ constexpr HookedOperator kHooked[] = {
     {"aten::_unsafe_index", "Tensor", index},
     {"aten::_index_put_impl_", "", indexPut},
     {"aten::masked_fill_", "Tensor", maskedFillTensor},
+    {"aten::index_fill_", "int_Tensor", indexFillTensor},
     {"aten::repeat_interleave", "Tensor", repeatInterleave},
     {"aten::histc", "", histogram},
     {"aten::histc", "out", histogram},
@@ -186,9 +225,18 @@ constexpr HookedOperator kHooked[] = {
     {"aten::_to_sparse", "sparse_dim", first},
     {"aten::_linalg_svd", "", firstNonEmpty},
     {"aten::_linalg_svd", "U", firstNonEmpty},
-    {"aten::linalg_eig", "", firstNonEmpty},
-    {"aten::linalg_eig", "out", firstNonEmpty},
-    {"aten::_linalg_eigvals", "", firstNonEmpty},
+    {"aten::linalg_eig", "", first},
+    {"aten::linalg_eig", "out", first},
+    {"aten::_linalg_eigvals", "", first},
+    {"aten::_linalg_eigh", "", firstNonEmpty},
+    {"aten::_linalg_eigh", "eigenvalues", firstNonEmpty},
+    {"aten::linalg_cholesky_ex", "", checksErrors<2>},
+    {"aten::linalg_inv_ex", "", checksErrors<1>},
+    {"aten::linalg_ldl_factor_ex", "", checksErrors<2>},
+    {"aten::linalg_ldl_solve", "", first},
+    {"aten::linalg_lu", "", lu},
+    {"aten::linalg_lu_factor_ex", "", luFactor},
+    {"aten::_linalg_solve_ex", "", checksErrors<3>},
     {"aten::linalg_matrix_exp", "", firstNonEmpty},
     {"aten::_ctc_loss", "", firstNonEmpty},
     {"aten::_ctc_loss", "Tensor", firstNonEmpty},
@@ -196,6 +244,8 @@ constexpr HookedOperator kHooked[] = {
 
 } // namespace
 
-std::span<const HookedOperator> hookedOperators() { return kHooked; }
+std::span<const HookedOperator> hookedOperators() {
+  return kHooked;
+}
 
 } // namespace devsan::runtime

@@ -1,5 +1,5 @@
-// Which operators can copy between devices or make the host wait for one, and how their arguments decide whether a call
-// does. Only these are wrapped; what is missing here is not seen.
+// Which operators can copy between devices or make the host wait for one, and how their arguments
+// decide whether a call does. Only these are wrapped; what is missing here is not seen.
 #pragma once
 
 #include <ATen/core/ivalue.h>

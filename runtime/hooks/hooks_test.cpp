@@ -1,5 +1,5 @@
-// The runtime as a program meets it: this program starts itself again under the preload shim, with two simulated devices,
-// and reads its own event log while it runs.
+// The runtime as a program meets it: this program starts itself again under the preload shim, with
+// two simulated devices, and reads its own event log while it runs.
 #include "runtime/include/devsan/devsan.h"
 #include "runtime/offline/log_reader.h"
 #include "test/support/store_backend.h"
@@ -40,10 +40,12 @@ struct Recorded {
 
   std::string op(std::size_t i) const { return log.string(events.at(i).op); }
   std::size_t count(EventKind kind) const {
-    return std::size_t(std::count_if(events.begin(), events.end(), [&](const Event &e) { return e.kind == kind; }));
+    return std::size_t(std::count_if(events.begin(), events.end(),
+                                     [&](const Event &e) { return e.kind == kind; }));
   }
   const Event &first(EventKind kind) const {
-    return *std::find_if(events.begin(), events.end(), [&](const Event &e) { return e.kind == kind; });
+    return *std::find_if(events.begin(), events.end(),
+                         [&](const Event &e) { return e.kind == kind; });
   }
 };
 
@@ -51,22 +53,27 @@ template <typename Body> Recorded record(Body body) {
   std::size_t before = readOwnLog().events.size();
   body();
   Recorded recorded{readOwnLog(), {}};
-  recorded.events.assign(recorded.log.events.begin() + std::ptrdiff_t(before), recorded.log.events.end());
+  recorded.events.assign(recorded.log.events.begin() + std::ptrdiff_t(before),
+                         recorded.log.events.end());
   return recorded;
 }
 
-#define EXPECT_ONE(recorded, expected_kind, expected_op, is_blocking)                                                  \
-  do {                                                                                                                 \
-    ASSERT_EQ((recorded).events.size(), 1u);                                                                           \
-    EXPECT_EQ((recorded).events[0].kind, EventKind::expected_kind);                                                    \
-    EXPECT_EQ((recorded).op(0), expected_op);                                                                          \
-    EXPECT_EQ(((recorded).events[0].flags & kBlocks) != 0, is_blocking);                                               \
+#define EXPECT_ONE(recorded, expected_kind, expected_op, is_blocking)                              \
+  do {                                                                                             \
+    ASSERT_EQ((recorded).events.size(), 1u);                                                       \
+    EXPECT_EQ((recorded).events[0].kind, EventKind::expected_kind);                                \
+    EXPECT_EQ((recorded).op(0), expected_op);                                                      \
+    EXPECT_EQ(((recorded).events[0].flags & kBlocks) != 0, is_blocking);                           \
   } while (false)
 
-DeviceId id(const torch::Device &device) { return {std::int8_t(device.type()), std::int8_t(device.index())}; }
+DeviceId id(const torch::Device &device) {
+  return {std::int8_t(device.type()), std::int8_t(device.index())};
+}
 const DeviceId kHost{0, -1};
 
-torch::Tensor onSecond() { return torch::ones({4, 4}, kSecond); }
+torch::Tensor onSecond() {
+  return torch::ones({4, 4}, kSecond);
+}
 
 TEST(Copies, AreRecordedOnceWithDirectionAndSize) {
   auto host = torch::ones({4, 4});
@@ -117,8 +124,9 @@ TEST(Blocks, AreSeenInEveryHookedOperator) {
   EXPECT_ONE(record([&] { x.index({x > 0}); }), kBlock, "aten::index", true);
   EXPECT_ONE(record([&] { torch::bincount(counts); }), kBlock, "aten::bincount", true);
   EXPECT_ONE(record([&] { at::_unique2(x); }), kBlock, "aten::_unique2", true);
-  EXPECT_ONE(record([&] { torch::repeat_interleave(counts); }), kBlock, "aten::repeat_interleave", true);
-  EXPECT_ONE(record([&] { torch::histc(x, 4); }), kBlock, "aten::histc", true);
+  EXPECT_ONE(record([&] { torch::repeat_interleave(counts); }), kBlock, "aten::repeat_interleave",
+             true);
+  EXPECT_ONE(record([&] { torch::histc(x, 4, 0, 1); }), kBlock, "aten::histc", true);
   EXPECT_ONE(record([&] { x.masked_fill(x > 0, x.sum()); }), kBlock, "aten::masked_fill_", true);
   auto event = record([&] { x.sum().item<float>(); }).events.at(0);
   EXPECT_EQ(event.from, id(kSecond));
@@ -135,7 +143,8 @@ TEST(Blocks, AreNotClaimedForOperatorsThatDoNotWait) {
     torch::where(x > 0, x, x + 1);
     torch::repeat_interleave(rows, std::optional<std::int64_t>(0));
     torch::one_hot(rows, 4);
-    torch::histc(x, 4, 0, 1);
+    torch::histc(x, 4);
+    torch::linalg_inv_ex(x);
     x.masked_fill(x > 0, 2.0);
   });
   for (std::size_t i = 0; i < recorded.events.size(); ++i)
@@ -235,15 +244,22 @@ template <typename Value, typename Use> void gather(Value value, Use use) {
   other.join();
 }
 
-torch::Tensor withGrad(int) { return torch::ones(3, torch::requires_grad()) * 2; }
+torch::Tensor withGrad(int) {
+  return torch::ones(3, torch::requires_grad()) * 2;
+}
 
 TEST(Gathers, CombinedWithoutTheOwnSliceAreRecorded) {
-  auto recorded = record([] { gather(withGrad, [](auto &all, auto &) { torch::stack(all).sum(); }); });
+  auto recorded =
+      record([] { gather(withGrad, [](auto &all, auto &) { torch::stack(all).sum(); }); });
   EXPECT_ONE(recorded, kGatherCombined, "aten::stack", false);
   EXPECT_NE(recorded.events[0].related, 0u);
-  EXPECT_EQ(record([] { gather(withGrad, [](auto &all, auto &) { (all[0] + all[1]).sum(); }); }).events.size(), 1u);
   EXPECT_EQ(record([] {
-              gather(withGrad, [](auto &all, auto &) { torch::cat({all[0].narrow(0, 0, 2), all[1]}); });
+              gather(withGrad, [](auto &all, auto &) { (all[0] + all[1]).sum(); });
+            }).events.size(),
+            1u);
+  EXPECT_EQ(record([] {
+              gather(withGrad,
+                     [](auto &all, auto &) { torch::cat({all[0].narrow(0, 0, 2), all[1]}); });
             }).events.size(),
             1u);
 }
@@ -284,7 +300,9 @@ TEST(Scopes, MarkEventsAndNest) {
 }
 
 struct ReadsInBackward : torch::autograd::Function<ReadsInBackward> {
-  static torch::Tensor forward(torch::autograd::AutogradContext *, torch::Tensor x) { return x.clone(); }
+  static torch::Tensor forward(torch::autograd::AutogradContext *, torch::Tensor x) {
+    return x.clone();
+  }
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext *,
                                                torch::autograd::tensor_list gradients) {
     gradients[0].sum().item<float>();
@@ -301,7 +319,8 @@ TEST(Scopes, CoverTheBackwardStartedInsideThem) {
   ASSERT_EQ(recorded.events.size(), 1u);
   EXPECT_TRUE(recorded.events[0].flags & kSyncAllowed);
   EXPECT_TRUE(recorded.events[0].flags & kInBackward);
-  EXPECT_NE(recorded.log.string(recorded.events[0].detail).find("ReadsInBackward"), std::string::npos);
+  EXPECT_NE(recorded.log.string(recorded.events[0].detail).find("ReadsInBackward"),
+            std::string::npos);
 }
 
 TEST(Scopes, DoNotCoverOtherThreads) {
@@ -366,7 +385,8 @@ TEST(Processes, ManyThreadsLoseNothing) {
 
 int main(int argc, char **argv) {
   if (!std::getenv("DEVSAN_LOG_DIR")) {
-    std::string directory = (std::filesystem::temp_directory_path() / "devsan-hooks-XXXXXX").string();
+    std::string directory =
+        (std::filesystem::temp_directory_path() / "devsan-hooks-XXXXXX").string();
     if (!mkdtemp(directory.data()))
       return 1;
     setenv("DEVSAN_LOG_DIR", directory.c_str(), 1);

@@ -92,8 +92,9 @@ StackId Interner::stack(std::span<const FrameRecord> frames, bool *is_new) {
   auto found = stacks_.find(hashBytes(frames.data(), frames.size_bytes(), frames.size()));
   if (found.is_new) {
     StackRecord record{found.id, std::uint32_t(frames.size())};
-    std::string_view parts[] = {{reinterpret_cast<const char *>(&record), sizeof record},
-                                {reinterpret_cast<const char *>(frames.data()), frames.size_bytes()}};
+    std::string_view parts[] = {
+        {reinterpret_cast<const char *>(&record), sizeof record},
+        {reinterpret_cast<const char *>(frames.data()), frames.size_bytes()}};
     log_.append(RecordKind::kStack, parts);
   }
   if (is_new)

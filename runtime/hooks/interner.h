@@ -1,6 +1,6 @@
-// Gives strings and stacks of the log their ids, each content once. Any thread may ask at any time; nothing is locked or
-// allocated: the tables have a fixed size, and what finds no room in them is written again under a new id. Contents are
-// told apart by a hash of 60 bits. No LibTorch in here.
+// Gives strings and stacks of the log their ids, each content once. Any thread may ask at any time;
+// nothing is locked or allocated: the tables have a fixed size, and what finds no room in them is
+// written again under a new id. Contents are told apart by a hash of 60 bits. No LibTorch in here.
 #pragma once
 
 #include "runtime/hooks/log_writer.h"
@@ -14,8 +14,8 @@ namespace devsan::runtime {
 
 std::uint64_t hashBytes(const void *data, std::size_t size, std::uint64_t seed = 0);
 
-// Ids from 1. Two threads that meet a new content at once may both draw an id, and only one of them is used: ids have
-// gaps.
+// Ids from 1. Two threads that meet a new content at once may both draw an id, and only one of them
+// is used: ids have gaps.
 class InternTable {
 public:
   struct Lookup {
@@ -42,8 +42,8 @@ public:
 
   StringId string(std::string_view text);
 
-  // `frames` innermost first. Sets `is_new` where this content was not seen before, so that the caller can make sure that
-  // the modules of its frames are in the log.
+  // `frames` innermost first. Sets `is_new` where this content was not seen before, so that the
+  // caller can make sure that the modules of its frames are in the log.
   StackId stack(std::span<const FrameRecord> frames, bool *is_new = nullptr);
 
   void resetInChild();

@@ -16,10 +16,12 @@
 namespace devsan::runtime {
 namespace {
 
-constexpr std::size_t aligned(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
+constexpr std::size_t aligned(std::size_t size) {
+  return (size + 7) & ~std::size_t{7};
+}
 
-// The record of lost events stands first in every log, unpublished until an event is lost: on a full disk there would
-// be no room for it any more.
+// The record of lost events stands first in every log, unpublished until an event is lost: on a
+// full disk there would be no room for it any more.
 constexpr std::size_t kDroppedOffset = sizeof(FileHeader);
 constexpr std::size_t kFirstRecord = kDroppedOffset + sizeof(RecordHeader) + sizeof(std::uint64_t);
 
@@ -29,8 +31,8 @@ std::uint64_t realTime() {
   return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
 }
 
-// A spin lock, because a mutex that another thread holds at fork could never be released in the child; `resetInChild`
-// clears this one.
+// A spin lock, because a mutex that another thread holds at fork could never be released in the
+// child; `resetInChild` clears this one.
 class GrowthLock {
 public:
   explicit GrowthLock(std::atomic_flag &flag) : flag_(flag) {
@@ -43,11 +45,12 @@ private:
   std::atomic_flag &flag_;
 };
 
-// Reserves disk space for [offset, offset + size). Writing to a mapped page without it raises SIGBUS on a full disk, and
-// growing beyond RLIMIT_FSIZE raises SIGXFSZ.
+// Reserves disk space for [offset, offset + size). Writing to a mapped page without it raises
+// SIGBUS on a full disk, and growing beyond RLIMIT_FSIZE raises SIGXFSZ.
 int reserveOnDisk(int file, std::uint64_t offset, std::uint64_t size) {
   rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size > limit.rlim_cur)
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      offset + size > limit.rlim_cur)
     return EFBIG;
   int status;
   do
@@ -73,7 +76,8 @@ bool LogWriter::open(const char *directory, std::uint32_t simulated_devices, std
 bool LogWriter::create(std::string &error) {
   std::uint64_t start = realTime();
   char path[4096];
-  std::snprintf(path, sizeof path, "%s/%ld-%llu.devsanlog", directory_, long(getpid()), (unsigned long long)start);
+  std::snprintf(path, sizeof path, "%s/%ld-%llu.devsanlog", directory_, long(getpid()),
+                (unsigned long long)start);
   file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) {
     error = std::strerror(errno);
@@ -105,7 +109,8 @@ bool LogWriter::create(std::string &error) {
 bool LogWriter::grow(std::size_t index) {
   if (index >= kMaxSegments || reserveOnDisk(file_, index * kSegmentSize, kSegmentSize) != 0)
     return false;
-  void *memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_, off_t(index * kSegmentSize));
+  void *memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
+                      off_t(index * kSegmentSize));
   if (memory == MAP_FAILED)
     return false;
   segments_[index].store(static_cast<char *>(memory), std::memory_order_release);
@@ -163,7 +168,8 @@ char *LogWriter::reserve(std::size_t size) {
 
 void LogWriter::publish(char *record, RecordKind kind) {
   auto *header = reinterpret_cast<RecordHeader *>(record);
-  std::atomic_ref<std::uint16_t>(header->kind).store(std::uint16_t(kind), std::memory_order_release);
+  std::atomic_ref<std::uint16_t>(header->kind)
+      .store(std::uint16_t(kind), std::memory_order_release);
 }
 
 void LogWriter::countDropped() {
@@ -210,7 +216,8 @@ void LogWriter::end() {
 }
 
 void LogWriter::resetInChild() {
-  std::size_t last = std::min<std::size_t>(tail_.load(std::memory_order_relaxed) / kSegmentSize, kMaxSegments - 1);
+  std::size_t last =
+      std::min<std::size_t>(tail_.load(std::memory_order_relaxed) / kSegmentSize, kMaxSegments - 1);
   for (std::size_t i = 0; i <= last; ++i)
     if (char *memory = segments_[i].exchange(nullptr, std::memory_order_relaxed))
       munmap(memory, kSegmentSize);

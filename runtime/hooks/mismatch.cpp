@@ -14,19 +14,20 @@
 namespace devsan::runtime {
 namespace {
 
-using Observer = void (*)(const char *op, const at::Tensor *const *operands, const char *const *names,
-                          std::size_t count, const char *message);
+using Observer = void (*)(const char *op, const at::Tensor *const *operands,
+                          const char *const *names, std::size_t count, const char *message);
 
-// The device that the others count as odd against: the accelerator that most operands live on, the first of them on a
-// tie. Tensors left on the host are the odd ones however many they are.
+// The device that the others count as odd against: the accelerator that most operands live on, the
+// first of them on a tie. Tensors left on the host are the odd ones however many they are.
 c10::Device expectedDevice(const std::vector<const at::Tensor *> &operands) {
   c10::Device best(c10::kCPU);
   std::ptrdiff_t best_count = 0;
   for (const at::Tensor *operand : operands) {
     if (operand->device().is_cpu())
       continue;
-    auto count = std::count_if(operands.begin(), operands.end(),
-                               [&](const at::Tensor *other) { return other->device() == operand->device(); });
+    auto count = std::count_if(operands.begin(), operands.end(), [&](const at::Tensor *other) {
+      return other->device() == operand->device();
+    });
     if (count > best_count) {
       best = operand->device();
       best_count = count;
@@ -44,16 +45,21 @@ bool isParameter(const at::Tensor &tensor) {
 std::string describe(const char *name, const at::Tensor &tensor) {
   std::string text = name && *name ? std::string(name) + ": " : std::string();
   std::string dtype = c10::toString(tensor.scalar_type());
-  std::transform(dtype.begin(), dtype.end(), dtype.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  text += dtype == "float" ? "float32" : dtype == "double" ? "float64" : dtype == "long" ? "int64" : dtype == "int" ? "int32" : dtype;
+  std::transform(dtype.begin(), dtype.end(), dtype.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  text += dtype == "float"    ? "float32"
+          : dtype == "double" ? "float64"
+          : dtype == "long"   ? "int64"
+          : dtype == "int"    ? "int32"
+                              : dtype;
   text += " [";
   for (std::int64_t i = 0; i < tensor.dim(); ++i)
     text += (i ? ", " : "") + std::to_string(tensor.size(i));
   return text + "]";
 }
 
-void observe(const char *op, const at::Tensor *const *operands, const char *const *names, std::size_t count,
-             const char *message) {
+void observe(const char *op, const at::Tensor *const *operands, const char *const *names,
+             std::size_t count, const char *message) {
   if (InsideRuntime::active())
     return;
   InsideRuntime inside;
@@ -93,7 +99,8 @@ void observe(const char *op, const at::Tensor *const *operands, const char *cons
 } // namespace
 
 void observeMismatches() {
-  auto set = reinterpret_cast<void (*)(Observer)>(dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
+  auto set =
+      reinterpret_cast<void (*)(Observer)>(dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
   if (set)
     set(observe);
 }

@@ -1,4 +1,5 @@
-// Records what ATen refused: operands on different devices, each odd one with where it was made or last moved.
+// Records what ATen refused: operands on different devices, each odd one with where it was made or
+// last moved.
 #pragma once
 
 namespace devsan::runtime {

@@ -100,7 +100,8 @@ bool writeNewModules(LogWriter &log) {
       continue;
     written().push_back(key);
     module.record.path_length = std::uint32_t(module.path.size());
-    std::string_view parts[] = {{reinterpret_cast<const char *>(&module.record), sizeof module.record}, module.path};
+    std::string_view parts[] = {
+        {reinterpret_cast<const char *>(&module.record), sizeof module.record}, module.path};
     log.append(RecordKind::kModule, parts);
   }
   seen_loads.store(counts.loads, std::memory_order_release);

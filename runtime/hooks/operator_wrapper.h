@@ -1,5 +1,6 @@
-// What our dispatcher hooks share: finding the kernel that an operator has for a dispatch key, and putting a functor over
-// it. The wrappers are never taken off again: doing so at exit would pull kernels from under running threads.
+// What our dispatcher hooks share: finding the kernel that an operator has for a dispatch key, and
+// putting a functor over it. The wrappers are never taken off again: doing so at exit would pull
+// kernels from under running threads.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -17,9 +18,11 @@ struct WrappedKernel {
   c10::SafeKernelFunction kernel;
 };
 
-// The kernel that runs for `key`. None where this LibTorch lacks the operator or has no kernel, and where the kernel is
-// the operator's composite implicit one: registering over that would cut it off from autograd.
-inline std::optional<WrappedKernel> findKernel(const char *name, const char *overload, c10::DispatchKey key) {
+// The kernel that runs for `key`. None where this LibTorch lacks the operator or has no kernel, and
+// where the kernel is the operator's composite implicit one: registering over that would cut it off
+// from autograd.
+inline std::optional<WrappedKernel> findKernel(const char *name, const char *overload,
+                                               c10::DispatchKey key) {
   auto op = c10::Dispatcher::singleton().findSchema({name, overload});
   if (!op || !op->hasComputedKernelForDispatchKey(key))
     return std::nullopt;
@@ -40,11 +43,13 @@ public:
   KernelRegistrar(const char *name_space, c10::DispatchKey key)
       : library_(new torch::Library(torch::Library::IMPL, name_space, key, __FILE__, __LINE__)) {}
 
-  template <typename Functor> void wrap(const WrappedKernel &wrapped, std::unique_ptr<Functor> functor) {
+  template <typename Functor>
+  void wrap(const WrappedKernel &wrapped, std::unique_ptr<Functor> functor) {
     SilentWarnings silent;
     c10::WarningUtils::WarningHandlerGuard guard(&silent);
     const c10::OperatorName &name = wrapped.op.operator_name();
-    library_->impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(functor)));
+    library_->impl(toString(name).c_str(),
+                   torch::CppFunction::makeFromBoxedFunctor(std::move(functor)));
   }
 
 private:

@@ -12,7 +12,6 @@ namespace {
 
 Options current;
 
-
 struct Key {
   std::string_view name;
   std::string_view values; // as listed, the default first
@@ -20,17 +19,19 @@ struct Key {
 };
 
 constexpr Key kKeys[] = {
-    {"origins", "sampled|all|off", "record where host tensors are made (with --sim the default is all)"},
+    {"origins", "sampled|all|off",
+     "record where host tensors are made (with --sim the default is all)"},
     {"python_stacks", "on|off", "take Python frames into stacks"},
-    {"provenance", "on|off", "follow data that left a device, and gathered tensors, to their next use"},
+    {"provenance", "on|off",
+     "follow data that left a device, and gathered tensors, to their next use"},
     {"help", "0|1", "print this list"},
 };
 
 void printKeys(std::FILE *out) {
   std::fprintf(out, "devsan: keys of DEVSAN_OPTIONS (key=value:key=value), the default first:\n");
   for (const Key &key : kKeys)
-    std::fprintf(out, "  %-14s %-16s %s\n", std::string(key.name).c_str(), std::string(key.values).c_str(),
-                 std::string(key.meaning).c_str());
+    std::fprintf(out, "  %-14s %-16s %s\n", std::string(key.name).c_str(),
+                 std::string(key.values).c_str(), std::string(key.meaning).c_str());
 }
 
 [[noreturn]] void reject(const std::string &what) {
@@ -67,7 +68,9 @@ bool apply(Options &options, std::string_view key, std::string_view value) {
 
 } // namespace
 
-const Options &options() { return current; }
+const Options &options() {
+  return current;
+}
 
 void readOptions(bool simulated) {
   if (simulated)
@@ -86,7 +89,8 @@ void readOptions(bool simulated) {
       known |= key.name == name;
     if (!known)
       reject("unknown key '" + std::string(name) + "'");
-    std::string_view value = equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    std::string_view value =
+        equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
     if (!apply(current, name, value))
       reject("invalid value '" + std::string(value) + "' of key '" + std::string(name) + "'");
   }

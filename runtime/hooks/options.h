@@ -1,4 +1,5 @@
-// DEVSAN_OPTIONS, read once when the runtime starts. An unknown key or value ends the process and lists the valid ones.
+// DEVSAN_OPTIONS, read once when the runtime starts. An unknown key or value ends the process and
+// lists the valid ones.
 #pragma once
 
 namespace devsan::runtime {
@@ -15,8 +16,8 @@ struct Options {
   bool provenance = true;
 };
 
-// Moved tensors have their origin recorded in any case; under simulation all factories are recorded unless the user says
-// otherwise.
+// Moved tensors have their origin recorded in any case; under simulation all factories are recorded
+// unless the user says otherwise.
 const Options &options();
 
 // Parses the environment. Ends the process where it is wrong.

@@ -22,8 +22,9 @@ struct Slot {
   std::uint32_t epoch = 0;
 };
 
-// Counts forks on the way to this process: what an ancestor noted names stacks of its log, not of ours. A slot that
-// another thread held at fork stays busy in the child, which only loses that slot.
+// Counts forks on the way to this process: what an ancestor noted names stacks of its log, not of
+// ours. A slot that another thread held at fork stays busy in the child, which only loses that
+// slot.
 std::uint32_t current_epoch = 0;
 
 constexpr std::size_t kSlots = 1 << 14;
@@ -41,7 +42,8 @@ Slot &slotOf(const c10::StorageImpl *storage) {
 // A slot that another thread is using is not worth waiting for.
 class SlotLock {
 public:
-  explicit SlotLock(Slot &slot) : slot_(slot), held_(!slot.busy.test_and_set(std::memory_order_acquire)) {}
+  explicit SlotLock(Slot &slot)
+      : slot_(slot), held_(!slot.busy.test_and_set(std::memory_order_acquire)) {}
   ~SlotLock() {
     if (held_)
       slot_.busy.clear(std::memory_order_release);
@@ -73,18 +75,20 @@ void noteFactory(const at::Tensor &tensor) {
   }
 }
 
-at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-                       std::optional<at::Device> device, std::optional<bool> pin_memory,
+at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                       std::optional<at::Layout> layout, std::optional<at::Device> device,
+                       std::optional<bool> pin_memory,
                        std::optional<at::MemoryFormat> memory_format) {
   at::Tensor result = at::native::empty_cpu(size, dtype, layout, device, pin_memory, memory_format);
   noteFactory(result);
   return result;
 }
 
-at::Tensor emptyStridedOnHost(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
-                              std::optional<at::Layout> layout, std::optional<at::Device> device,
-                              std::optional<bool> pin_memory) {
-  at::Tensor result = at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
+at::Tensor emptyStridedOnHost(at::IntArrayRef size, at::IntArrayRef stride,
+                              std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                              std::optional<at::Device> device, std::optional<bool> pin_memory) {
+  at::Tensor result =
+      at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
   noteFactory(result);
   return result;
 }
@@ -93,7 +97,8 @@ class DeviceFactory : public c10::OperatorKernel {
 public:
   explicit DeviceFactory(WrappedKernel wrapped) : kernel_(std::move(wrapped.kernel)) {}
 
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
     kernel_.callBoxed(op, keys, stack);
     noteFactory(stack->back().toTensor());
   }
@@ -134,12 +139,13 @@ TensorOrigin originOf(const at::Tensor &tensor) {
 void installFactoryHooks() {
   if (options().origins == Origins::kOff || !recorder().recording())
     return;
-  // The CPU's factories run often and their kernels are known: typed wrappers spare them the boxing. With all origins
-  // wanted, the tensors of every device count.
+  // The CPU's factories run often and their kernels are known: typed wrappers spare them the
+  // boxing. With all origins wanted, the tensors of every device count.
   {
     SilentWarnings silent;
     c10::WarningUtils::WarningHandlerGuard guard(&silent);
-    auto *host = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
+    auto *host =
+        new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
     host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
     host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
   }
@@ -147,12 +153,15 @@ void installFactoryHooks() {
     return;
   for (c10::DispatchKey key : deviceKeys()) {
     auto *registrar = new KernelRegistrar("aten", key);
-    for (auto [name, overload] : {std::pair{"aten::empty", "memory_format"}, std::pair{"aten::empty_strided", ""}})
+    for (auto [name, overload] :
+         {std::pair{"aten::empty", "memory_format"}, std::pair{"aten::empty_strided", ""}})
       if (auto wrapped = findKernel(name, overload, key))
         registrar->wrap(*wrapped, std::make_unique<DeviceFactory>(*wrapped));
   }
 }
 
-void forgetOrigins() { ++current_epoch; }
+void forgetOrigins() {
+  ++current_epoch;
+}
 
 } // namespace devsan::runtime

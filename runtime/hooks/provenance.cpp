@@ -55,8 +55,8 @@ private:
 
   void add(const at::Tensor &tensor, const Followed &like);
   void watch();
-  void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered, std::size_t tensors,
-               bool list_input);
+  void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered,
+               std::size_t tensors, bool list_input);
   Gather *gather(std::uint32_t id);
 
   std::vector<Followed> followed_;
@@ -93,17 +93,20 @@ Follower *follower() {
 // Operators that take a list, or a whole gathered tensor, and make one value of all ranks' parts.
 bool isCombining(std::string_view op) {
   static constexpr std::string_view kNames[] = {
-      "aten::cat",  "aten::concat", "aten::concatenate", "aten::stack", "aten::hstack", "aten::vstack",
-      "aten::sum",  "aten::mean",   "aten::max",         "aten::min",   "aten::amax",   "aten::amin",
-      "aten::prod", "aten::norm",   "aten::logsumexp",   "aten::var",   "aten::std",    "aten::linalg_vector_norm",
-      "aten::mm",   "aten::matmul", "aten::mse_loss"};
+      "aten::cat",   "aten::concat", "aten::concatenate",
+      "aten::stack", "aten::hstack", "aten::vstack",
+      "aten::sum",   "aten::mean",   "aten::max",
+      "aten::min",   "aten::amax",   "aten::amin",
+      "aten::prod",  "aten::norm",   "aten::logsumexp",
+      "aten::var",   "aten::std",    "aten::linalg_vector_norm",
+      "aten::mm",    "aten::matmul", "aten::mse_loss"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
 bool isElementwise(std::string_view op) {
-  static constexpr std::string_view kNames[] = {"aten::add",  "aten::add_",    "aten::sub",     "aten::sub_",
-                                                "aten::mul",  "aten::mul_",    "aten::maximum", "aten::minimum",
-                                                "aten::addcmul"};
+  static constexpr std::string_view kNames[] = {"aten::add",     "aten::add_",    "aten::sub",
+                                                "aten::sub_",    "aten::mul",     "aten::mul_",
+                                                "aten::maximum", "aten::minimum", "aten::addcmul"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
@@ -179,7 +182,8 @@ void Follower::add(const at::Tensor &tensor, const Followed &like) {
     return;
   auto *key = tensor.storage().unsafeGetStorageImpl();
   std::erase_if(followed_, [&](const Followed &entry) {
-    return entry.storage.use_count() == 0 || (entry.key == key && (entry.gather != 0) == (like.gather != 0));
+    return entry.storage.use_count() == 0 ||
+           (entry.key == key && (entry.gather != 0) == (like.gather != 0));
   });
   if (followed_.size() == kMaxFollowed)
     followed_.erase(followed_.begin());
@@ -191,7 +195,8 @@ void Follower::add(const at::Tensor &tensor, const Followed &like) {
 
 void Follower::followHostData(const at::Tensor &tensor, DeviceId source, StackId stack) {
   watch();
-  add(tensor, Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()), source, stack});
+  add(tensor,
+      Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()), source, stack});
 }
 
 void Follower::followGather(const std::vector<at::Tensor> &outputs, StackId stack) {
@@ -213,8 +218,8 @@ Gather *Follower::gather(std::uint32_t id) {
 }
 
 // Reports a gather whose parts an operator combines while none of its inputs carries the graph.
-void Follower::consume(const at::RecordFunction &function, const std::vector<Followed> &gathered, std::size_t tensors,
-                       bool list_input) {
+void Follower::consume(const at::RecordFunction &function, const std::vector<Followed> &gathered,
+                       std::size_t tensors, bool list_input) {
   std::string_view op = function.name();
   bool combining = isCombining(op);
   if (!combining && !isElementwise(op))
@@ -228,7 +233,8 @@ void Follower::consume(const at::RecordFunction &function, const std::vector<Fol
     // A sum over the list takes its parts one after the other, and the own slice may still come.
     if (!combining) {
       made->consumed[input.output] = true;
-      if (made->outputs > 1 && std::find(made->consumed.begin(), made->consumed.end(), false) != made->consumed.end())
+      if (made->outputs > 1 &&
+          std::find(made->consumed.begin(), made->consumed.end(), false) != made->consumed.end())
         continue;
       if (made->outputs == 1)
         continue;
@@ -293,13 +299,15 @@ public:
   explicit CollectiveHook(WrappedKernel wrapped, bool functional)
       : kernel_(std::move(wrapped.kernel)), functional_(functional) {}
 
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
     bool drops_grad = false;
     std::vector<at::Tensor> outputs;
     if (c10::GradMode::is_enabled() && !InsideRuntime::active()) {
       InsideRuntime inside;
       try {
-        const c10::IValue *arguments = stack->data() + (stack->size() - op.schema().arguments().size());
+        const c10::IValue *arguments =
+            stack->data() + (stack->size() - op.schema().arguments().size());
         forEachTensor(arguments[functional_ ? 0 : 1],
                       [&](const at::Tensor &tensor) { drops_grad |= tensor.requires_grad(); });
         if (drops_grad && !functional_)
@@ -383,7 +391,8 @@ void installCollectiveHooks() {
     for (const Collective &collective : kCollectives)
       if (auto wrapped = findKernel(collective.name, "", key)) {
         auto *registrar = new KernelRegistrar(collective.name_space, key);
-        registrar->wrap(*wrapped, std::make_unique<CollectiveHook>(*wrapped, collective.functional));
+        registrar->wrap(*wrapped,
+                        std::make_unique<CollectiveHook>(*wrapped, collective.functional));
       }
 }
 

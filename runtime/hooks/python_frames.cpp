@@ -8,23 +8,25 @@
 namespace devsan::runtime {
 namespace {
 
-// Where CPython 3.11 keeps what a walk needs, in bytes, on 64-bit machines; these did not change within 3.11.
+// Where CPython 3.11 keeps what a walk needs, in bytes, on 64-bit machines; these did not change
+// within 3.11.
 namespace layout {
-constexpr std::size_t kThreadCFrame = 56;      // PyThreadState::cframe
-constexpr std::size_t kCFrameCurrent = 8;      // _PyCFrame::current_frame
-constexpr std::size_t kFrameCode = 32;         // _PyInterpreterFrame::f_code
-constexpr std::size_t kFramePrevious = 48;     // ::previous
-constexpr std::size_t kFrameInstruction = 56;  // ::prev_instr, the instruction that runs
-constexpr std::size_t kFrameIsEntry = 68;      // ::is_entry, the outermost frame of its C evaluation frame
-constexpr std::size_t kFrameOwner = 69;        // ::owner
+constexpr std::size_t kThreadCFrame = 56;     // PyThreadState::cframe
+constexpr std::size_t kCFrameCurrent = 8;     // _PyCFrame::current_frame
+constexpr std::size_t kFrameCode = 32;        // _PyInterpreterFrame::f_code
+constexpr std::size_t kFramePrevious = 48;    // ::previous
+constexpr std::size_t kFrameInstruction = 56; // ::prev_instr, the instruction that runs
+constexpr std::size_t kFrameIsEntry =
+    68;                                 // ::is_entry, the outermost frame of its C evaluation frame
+constexpr std::size_t kFrameOwner = 69; // ::owner
 constexpr char kOwnedByGenerator = 1;
-constexpr std::size_t kCodeFileName = 112;     // PyCodeObject::co_filename
-constexpr std::size_t kCodeQualifiedName = 128; // ::co_qualname
+constexpr std::size_t kCodeFileName = 112;       // PyCodeObject::co_filename
+constexpr std::size_t kCodeQualifiedName = 128;  // ::co_qualname
 constexpr std::size_t kCodeFirstTraceable = 168; // ::_co_firsttraceable
-constexpr std::size_t kCodeInstructions = 184; // ::co_code_adaptive
+constexpr std::size_t kCodeInstructions = 184;   // ::co_code_adaptive
 constexpr std::size_t kInstructionSize = 2;
-constexpr std::size_t kTextLength = 16;        // PyASCIIObject::length
-constexpr std::size_t kTextState = 32;         // ::state: interned:2 kind:3 compact:1 ascii:1
+constexpr std::size_t kTextLength = 16; // PyASCIIObject::length
+constexpr std::size_t kTextState = 32;  // ::state: interned:2 kind:3 compact:1 ascii:1
 constexpr std::size_t kAsciiData = 48;
 constexpr std::size_t kCompactData = 72;
 } // namespace layout
@@ -41,7 +43,8 @@ struct Interpreter {
 Interpreter interpreter;
 std::atomic<bool> found{false};
 
-// The mapped addresses of the interpreter, unless it is part of a program with another name, whose frames matter.
+// The mapped addresses of the interpreter, unless it is part of a program with another name, whose
+// frames matter.
 void findImage(Interpreter &out, const Dl_info &info) {
   const char *slash = std::strrchr(info.dli_fname, '/');
   const char *name = slash ? slash + 1 : info.dli_fname;
@@ -126,12 +129,15 @@ bool findPython() {
   Interpreter candidate;
   candidate.this_thread_state =
       reinterpret_cast<void *(*)()>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
-  candidate.line_of = reinterpret_cast<int (*)(const void *, int)>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+  candidate.line_of =
+      reinterpret_cast<int (*)(const void *, int)>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
   void *eval = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
   Dl_info info;
   const ElfW(Sym) *symbol = nullptr;
   if (!candidate.this_thread_state || !candidate.line_of || !eval ||
-      !dladdr1(eval, &info, reinterpret_cast<void **>(const_cast<ElfW(Sym) **>(&symbol)), RTLD_DL_SYMENT) || !symbol)
+      !dladdr1(eval, &info, reinterpret_cast<void **>(const_cast<ElfW(Sym) **>(&symbol)),
+               RTLD_DL_SYMENT) ||
+      !symbol)
     return false;
   candidate.eval_begin = reinterpret_cast<std::uintptr_t>(eval);
   candidate.eval_end = candidate.eval_begin + symbol->st_size;
@@ -143,12 +149,13 @@ bool findPython() {
 }
 
 bool isEvaluationFrame(std::uintptr_t pc) {
-  return found.load(std::memory_order_acquire) && pc >= interpreter.eval_begin && pc < interpreter.eval_end;
+  return found.load(std::memory_order_acquire) && pc >= interpreter.eval_begin &&
+         pc < interpreter.eval_end;
 }
 
 bool isInterpreterHelper(std::uintptr_t pc) {
-  return found.load(std::memory_order_acquire) && pc >= interpreter.image_begin && pc < interpreter.image_end &&
-         !isEvaluationFrame(pc);
+  return found.load(std::memory_order_acquire) && pc >= interpreter.image_begin &&
+         pc < interpreter.image_end && !isEvaluationFrame(pc);
 }
 
 PythonFrameWalker::PythonFrameWalker() {
@@ -169,7 +176,8 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
     at_entry = read<bool>(frame, layout::kFrameIsEntry);
     frame_ = read<const char *>(frame, layout::kFramePrevious);
     const char *code = read<const char *>(frame, layout::kFrameCode);
-    auto instruction = read<const char *>(frame, layout::kFrameInstruction) - (code + layout::kCodeInstructions);
+    auto instruction =
+        read<const char *>(frame, layout::kFrameInstruction) - (code + layout::kCodeInstructions);
     // A frame that is still being set up has no line yet.
     bool incomplete = read<char>(frame, layout::kFrameOwner) != layout::kOwnedByGenerator &&
                       instruction < read<std::int32_t>(code, layout::kCodeFirstTraceable) *

@@ -1,6 +1,6 @@
-// The Python frames of the calling thread. The interpreter is found by its symbols, because it may be the executable
-// itself; no Python header is needed to build this. Works without the GIL: only frames of the own thread are read, no
-// reference is taken, nothing is allocated.
+// The Python frames of the calling thread. The interpreter is found by its symbols, because it may
+// be the executable itself; no Python header is needed to build this. Works without the GIL: only
+// frames of the own thread are read, no reference is taken, nothing is allocated.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,16 @@ struct PythonFrame {
   std::uint32_t line = 0;
 };
 
-// Looks for an interpreter in the process. True once one is found whose frames can be read: CPython 3.11.
+// Looks for an interpreter in the process. True once one is found whose frames can be read:
+// CPython 3.11.
 bool findPython();
 
-// The address range of the interpreter's evaluation function; a native frame inside it runs Python frames.
+// The address range of the interpreter's evaluation function; a native frame inside it runs Python
+// frames.
 bool isEvaluationFrame(std::uintptr_t pc);
 
-// A native frame of the interpreter itself, of no interest to a reader, where the interpreter is a binary of its own.
+// A native frame of the interpreter itself, of no interest to a reader, where the interpreter is a
+// binary of its own.
 bool isInterpreterHelper(std::uintptr_t pc);
 
 // Walks the calling thread's Python frames, innermost first.
@@ -30,8 +33,8 @@ public:
   PythonFrameWalker();
   bool atEnd() const { return frame_ == nullptr; }
 
-  // Writes the frames that one native evaluation frame runs, at most `capacity`, and returns how many. `text` is room for
-  // names that are not plain ASCII; it must outlive the frames.
+  // Writes the frames that one native evaluation frame runs, at most `capacity`, and returns how
+  // many. `text` is room for names that are not plain ASCII; it must outlive the frames.
   struct TextBuffer {
     char data[4096];
     std::size_t used = 0;

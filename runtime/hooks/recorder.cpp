@@ -30,13 +30,19 @@ std::uint64_t monotonicTime() {
   return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
 }
 
-InsideRuntime::InsideRuntime() { ++inside_runtime; }
-InsideRuntime::~InsideRuntime() { --inside_runtime; }
-bool InsideRuntime::active() { return inside_runtime != 0; }
+InsideRuntime::InsideRuntime() {
+  ++inside_runtime;
+}
+InsideRuntime::~InsideRuntime() {
+  --inside_runtime;
+}
+bool InsideRuntime::active() {
+  return inside_runtime != 0;
+}
 
 Recorder &recorder() {
-  // In static storage, because the log's segment table is large and most of it is never touched; never destroyed,
-  // because threads outlive static destructors.
+  // In static storage, because the log's segment table is large and most of it is never touched;
+  // never destroyed, because threads outlive static destructors.
   alignas(Recorder) static char storage[sizeof(Recorder)];
   static Recorder *instance = new (storage) Recorder;
   return *instance;
@@ -50,7 +56,8 @@ void Recorder::start() {
     return;
   std::string error;
   if (!log_.open(directory, simulated_devices_, error)) {
-    std::fprintf(stderr, "devsan: cannot write the event log in %s (DEVSAN_LOG_DIR): %s\n", directory, error.c_str());
+    std::fprintf(stderr, "devsan: cannot write the event log in %s (DEVSAN_LOG_DIR): %s\n",
+                 directory, error.c_str());
     _exit(2);
   }
   writeNewModules(log_);
@@ -89,7 +96,9 @@ void Recorder::record(Event event) {
   log_.append(event);
 }
 
-std::uint32_t Recorder::step() const { return current_step.load(std::memory_order_relaxed); }
+std::uint32_t Recorder::step() const {
+  return current_step.load(std::memory_order_relaxed);
+}
 
 void Recorder::countStep() {
   Event event;

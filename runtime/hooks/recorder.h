@@ -1,5 +1,6 @@
-// The runtime's one place where events go: fills in what every event has (time, thread, stack, step, scopes), and owns
-// the log and the interner. Hooks call it from any thread. Where no log directory is set, nothing is recorded.
+// The runtime's one place where events go: fills in what every event has (time, thread, stack,
+// step, scopes), and owns the log and the interner. Hooks call it from any thread. Where no log
+// directory is set, nothing is recorded.
 #pragma once
 
 #include "runtime/event.h"
@@ -13,7 +14,8 @@ namespace devsan::runtime {
 
 std::uint64_t monotonicTime();
 
-// True while the runtime itself runs on this thread: what it calls in LibTorch is not the program's doing.
+// True while the runtime itself runs on this thread: what it calls in LibTorch is not the program's
+// doing.
 class InsideRuntime {
 public:
   InsideRuntime();

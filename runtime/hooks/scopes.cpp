@@ -15,7 +15,8 @@ struct Scope : c10::DebugInfoBase {
   std::uint32_t flags = 0;
 };
 
-static_assert(devsan::detail::kSyncAllowed == kSyncAllowed && devsan::detail::kTransferAllowed == kTransferAllowed &&
+static_assert(devsan::detail::kSyncAllowed == kSyncAllowed &&
+                  devsan::detail::kTransferAllowed == kTransferAllowed &&
                   devsan::detail::kSyncForbidden == kSyncForbidden,
               "the public header repeats these bits");
 
@@ -33,9 +34,9 @@ std::uint32_t scopeFlags() {
 
 using namespace devsan::runtime;
 
-// What runtime/include/devsan/devsan.h and the Python package call. `flag` is the bit of EventFlags that the scope sets;
-// of allowing and forbidding a synchronisation the inner one holds. The result ends the scope; scopes end in reverse
-// order on the thread that began them.
+// What runtime/include/devsan/devsan.h and the Python package call. `flag` is the bit of EventFlags
+// that the scope sets; of allowing and forbidding a synchronisation the inner one holds. The result
+// ends the scope; scopes end in reverse order on the thread that began them.
 extern "C" __attribute__((visibility("default"))) void *devsan_scope_enter(std::uint32_t flag) {
   auto scope = std::make_shared<Scope>();
   scope->flags = scopeFlags();
@@ -49,4 +50,6 @@ extern "C" __attribute__((visibility("default"))) void devsan_scope_leave(void *
   delete static_cast<c10::DebugInfoGuard *>(scope);
 }
 
-extern "C" __attribute__((visibility("default"))) void devsan_step() { recorder().countStep(); }
+extern "C" __attribute__((visibility("default"))) void devsan_step() {
+  recorder().countStep();
+}

@@ -12,8 +12,8 @@
 namespace devsan::runtime {
 namespace {
 
-// Frames beyond kMaxFrames that are looked at: Python frames are inserted, our own frames are dropped, and deep C++ call
-// chains between the user's frame and the operator are common.
+// Frames beyond kMaxFrames that are looked at: Python frames are inserted, our own frames are
+// dropped, and deep C++ call chains between the user's frame and the operator are common.
 constexpr std::size_t kMaxNative = 128;
 
 struct Own {
@@ -64,11 +64,14 @@ void unwindSlowly(Raw &raw) {
       &raw);
 }
 
-// Outermost frames at which both unwinders agreed that the stack ends. torch's unwinder is ten times as fast but stops
-// early at code that it does not understand; a stack that ends anywhere else is unwound again.
+// Outermost frames at which both unwinders agreed that the stack ends. torch's unwinder is ten
+// times as fast but stops early at code that it does not understand; a stack that ends anywhere
+// else is unwound again.
 std::atomic<std::uintptr_t> stack_ends[64];
 
-bool isKnownEnd(std::uintptr_t pc) { return stack_ends[(pc >> 2) % 64].load(std::memory_order_relaxed) == pc; }
+bool isKnownEnd(std::uintptr_t pc) {
+  return stack_ends[(pc >> 2) % 64].load(std::memory_order_relaxed) == pc;
+}
 
 void unwindNative(Raw &raw) {
   try {
@@ -102,7 +105,8 @@ std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames) {
     PythonFrame run[kMaxFrames];
     std::size_t length = python.next(run, std::min(frames.size() - count, kMaxFrames), text);
     for (std::size_t k = 0; k < length; ++k)
-      frames[count++] = {0, interner.string(run[k].file), interner.string(run[k].function), run[k].line, 0};
+      frames[count++] = {0, interner.string(run[k].file), interner.string(run[k].function),
+                         run[k].line, 0};
   };
   const Own &own = ownCode();
   bool inside_unwinder = true;

@@ -1,5 +1,5 @@
-// Call stacks of the calling thread, native and Python frames in call order, as the log stores them. May be called from
-// any thread, inside operators; must not be called from a signal handler.
+// Call stacks of the calling thread, native and Python frames in call order, as the log stores
+// them. May be called from any thread, inside operators; must not be called from a signal handler.
 #pragma once
 
 #include "runtime/log_format.h"
@@ -13,8 +13,8 @@ class Interner;
 
 inline constexpr std::size_t kMaxFrames = 64;
 
-// Fills `frames` innermost first, without the runtime's own frames, and returns how many. Names of Python frames are
-// interned on the way.
+// Fills `frames` innermost first, without the runtime's own frames, and returns how many. Names of
+// Python frames are interned on the way.
 std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames);
 
 } // namespace devsan::runtime

@@ -1,4 +1,5 @@
-// Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are in the process.
+// Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
+// in the process.
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/mismatch.h"
 #include "runtime/hooks/options.h"
@@ -39,7 +40,9 @@ __attribute__((constructor)) void start() {
   pthread_atfork(nullptr, nullptr, afterForkInChild);
 }
 
-__attribute__((destructor)) void finish() { recorder().finish(); }
+__attribute__((destructor)) void finish() {
+  recorder().finish();
+}
 
 } // namespace
 } // namespace devsan::runtime

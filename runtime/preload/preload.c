@@ -1,7 +1,7 @@
-// The library that `devsan run` puts into LD_PRELOAD. Every child process pays for it, so it links nothing but libc and
-// has no constructor: it interposes the two ways by which LibTorch can arrive, dlopen and being linked to the program,
-// and once libtorch_cpu.so is in the process it loads the libraries named in DEVSAN_LIBS, in order and once. After that
-// every call goes straight through.
+// The library that `devsan run` puts into LD_PRELOAD. Every child process pays for it, so it links
+// nothing but libc and has no constructor: it interposes the two ways by which LibTorch can arrive,
+// dlopen and being linked to the program, and once libtorch_cpu.so is in the process it loads the
+// libraries named in DEVSAN_LIBS, in order and once. After that every call goes straight through.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
@@ -19,7 +19,8 @@
 typedef void *(*DlopenFunction)(const char *, int);
 typedef int (*MainFunction)(int, char **, char **);
 
-// Before main, constructors are running: LibTorch's own may not have run yet, so nothing may be loaded on top of it.
+// Before main, constructors are running: LibTorch's own may not have run yet, so nothing may be
+// loaded on top of it.
 static atomic_bool main_started;
 static atomic_flag loaded = ATOMIC_FLAG_INIT;
 static atomic_bool done;
@@ -45,7 +46,8 @@ static DlopenFunction realDlopen(void) {
 }
 
 static void loadRuntimeIfTorchIsHere(void) {
-  if (atomic_load_explicit(&done, memory_order_relaxed) || !atomic_load_explicit(&main_started, memory_order_acquire))
+  if (atomic_load_explicit(&done, memory_order_relaxed) ||
+      !atomic_load_explicit(&main_started, memory_order_acquire))
     return;
   const char *list = getenv("DEVSAN_LIBS");
   if (!list || !*list) {
@@ -85,8 +87,9 @@ static int hasRunpath(const struct link_map *map) {
   return 0;
 }
 
-// The loader takes the search path from whoever calls dlopen, which is now this library. For a bare name whose real
-// caller has a path of its own, walk that path as the loader would have done. Null where the plain call is as good.
+// The loader takes the search path from whoever calls dlopen, which is now this library. For a bare
+// name whose real caller has a path of its own, walk that path as the loader would have done. Null
+// where the plain call is as good.
 static void *openOnCallersPath(const char *file, int mode, const void *caller) {
   Dl_info info;
   struct link_map *map = NULL;
@@ -132,7 +135,9 @@ static void *openFromOrigin(const char *file, int mode, const void *caller) {
     return NULL;
   const char *slash = strrchr(info.dli_fname, '/');
   char path[PATH_MAX];
-  int length = slash ? snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, rest) : -1;
+  int length = slash ? snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname),
+                                info.dli_fname, rest)
+                     : -1;
   if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
     return NULL;
   return realDlopen()(path, mode);
@@ -161,9 +166,10 @@ static int mainAfterLoading(int argc, char **argv, char **environment) {
   return program_main(argc, argv, environment);
 }
 
-DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, MainFunction init, void (*fini)(void),
-                                    void (*rtld_fini)(void), void *stack_end) {
-  typedef int (*StartFunction)(MainFunction, int, char **, MainFunction, void (*)(void), void (*)(void), void *);
+DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, MainFunction init,
+                                    void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
+  typedef int (*StartFunction)(MainFunction, int, char **, MainFunction, void (*)(void),
+                               void (*)(void), void *);
   StartFunction real = (StartFunction)dlsym(RTLD_NEXT, "__libc_start_main");
   if (!real)
     fail("cannot find", "__libc_start_main", dlerror());

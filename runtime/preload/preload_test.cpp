@@ -1,4 +1,5 @@
-// The shim with stand-ins for LibTorch and for the libraries that it loads: only names and order matter here.
+// The shim with stand-ins for LibTorch and for the libraries that it loads: only names and order
+// matter here.
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ struct Result {
 };
 
 Result run(const std::string &command, const std::string &libraries) {
-  std::string line = "env LD_PRELOAD=" DEVSAN_PRELOAD_LIBRARY " DEVSAN_LIBS=" + libraries + " " + command + " 2>&1";
+  std::string line = "env LD_PRELOAD=" DEVSAN_PRELOAD_LIBRARY " DEVSAN_LIBS=" + libraries + " " +
+                     command + " 2>&1";
   Result result;
   std::FILE *pipe = popen(line.c_str(), "r");
   if (!pipe)
@@ -35,8 +37,10 @@ TEST(Preload, LoadsBeforeMainInALinkedProgram) {
 }
 
 TEST(Preload, LoadsOnceAfterDlopen) {
-  Result result = run(DEVSAN_PROBE " open=libm.so.6 open=" DEVSAN_TORCH " open=" DEVSAN_TORCH, kBoth);
-  EXPECT_EQ(result.output, "main\nopened\nloaded torch\nloaded first\nloaded second\nopened\nopened\n");
+  Result result =
+      run(DEVSAN_PROBE " open=libm.so.6 open=" DEVSAN_TORCH " open=" DEVSAN_TORCH, kBoth);
+  EXPECT_EQ(result.output,
+            "main\nopened\nloaded torch\nloaded first\nloaded second\nopened\nopened\n");
 }
 
 TEST(Preload, WaitsForTheOutermostDlopen) {
@@ -53,8 +57,9 @@ TEST(Preload, LeavesOtherProgramsAlone) {
 
 TEST(Preload, NamesALibraryThatCannotBeLoaded) {
   Result result = run(DEVSAN_LINKED_PROBE, DEVSAN_FIRST ":/nowhere/libmissing.so");
-  EXPECT_EQ(result.output, "loaded torch\nloaded first\ndevsan: cannot load /nowhere/libmissing.so: "
-                           "/nowhere/libmissing.so: cannot open shared object file: No such file or directory\n");
+  EXPECT_EQ(result.output,
+            "loaded torch\nloaded first\ndevsan: cannot load /nowhere/libmissing.so: "
+            "/nowhere/libmissing.so: cannot open shared object file: No such file or directory\n");
   EXPECT_EQ(result.status, 2);
 }
 
@@ -65,8 +70,9 @@ TEST(Preload, KeepsTheCallersRunpath) {
 
 TEST(Preload, KeepsErrorsAsTheyWere) {
   Result result = run(DEVSAN_PROBE " missing=libdevsan_on_runpath.so", kBoth);
-  EXPECT_EQ(result.output,
-            "main\nlibdevsan_on_runpath.so: cannot open shared object file: No such file or directory\n");
+  EXPECT_EQ(
+      result.output,
+      "main\nlibdevsan_on_runpath.so: cannot open shared object file: No such file or directory\n");
 }
 
 TEST(Preload, ReachesProgramsThatAreExecuted) {

@@ -131,7 +131,16 @@ void toDevice(Translation &translation, c10::IValue &value) {
                               "or register a CPU kernel for it");
 }
 
-void call(const c10::OperatorHandle &op, c10::DispatchKey key, Stack *stack) {
+// The CPU has it, but the program would fail on a GPU: with the dispatcher's words.
+[[noreturn]] void refuseAsCudaDoes(const c10::OperatorHandle &op, TensorKind kind) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "Could not run '", toString(op.operator_name()), "' with arguments from the '",
+      c10::toString(kCudaKeys[static_cast<int>(kind)]),
+      "' backend. This could be because the operator doesn't exist for this backend, or was omitted during the "
+      "selective/custom build process (if using custom build).");
+}
+
+void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   const OperatorFacts &facts = operatorFacts(op);
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
   DeviceSurvey devices = survey(facts, arguments);
@@ -143,6 +152,9 @@ void call(const c10::OperatorHandle &op, c10::DispatchKey key, Stack *stack) {
     arguments = stack->data() + stack->size() - facts.argument_count;
   }
   c10::Device device = devices.device();
+  if (C10_UNLIKELY(!(facts.cuda_kernels & bitOf(kind))))
+    refuseAsCudaDoes(op, kind);
+  c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
 
@@ -172,46 +184,37 @@ void call(const c10::OperatorHandle &op, c10::DispatchKey key, Stack *stack) {
 
 } // namespace
 
-template <c10::DispatchKey cpu_key>
-void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
-  call(op, cpu_key, stack);
+template <TensorKind kind> void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
+  call(op, kind, stack);
 }
 
-using c10::DispatchKey;
+template void runOnCpu<TensorKind::kDense>(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *);
 
-template void runOnCpu<DispatchKey::CPU>(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *);
+namespace {
 
-template <DispatchKey cpu_key> torch::CppFunction kernel() {
-  return torch::CppFunction::makeFromBoxedFunction<&runOnCpu<cpu_key>>();
+template <TensorKind kind> torch::CppFunction kernel() {
+  return torch::CppFunction::makeFromBoxedFunction<&runOnCpu<kind>>();
 }
 
 // An operator with a composite kernel never reaches a fallback; where CUDA has a kernel of its own, neither must it here.
-void registerOver(torch::Library &library, bool CudaOperator::*needed, torch::CppFunction (*make)()) {
+template <TensorKind kind> void registerOverComposites(torch::Library &library) {
   for (const CudaOperator &op : cudaOperators())
-    if (op.*needed)
-      library.impl(op.name.data(), make());
+    if (op.over_composite & bitOf(kind))
+      library.impl(op.name.data(), kernel<kind>());
 }
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(kernel<DispatchKey::CPU>()); }
-TORCH_LIBRARY_IMPL(_, SparseCUDA, m) { m.fallback(kernel<DispatchKey::SparseCPU>()); }
-TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) { m.fallback(kernel<DispatchKey::SparseCsrCPU>()); }
-TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) { m.fallback(kernel<DispatchKey::QuantizedCPU>()); }
-TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) { m.fallback(kernel<DispatchKey::NestedTensorCPU>()); }
+} // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
-  registerOver(m, &CudaOperator::over_dense_composite, &kernel<DispatchKey::CPU>);
-}
-TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) {
-  registerOver(m, &CudaOperator::over_sparse_composite, &kernel<DispatchKey::SparseCPU>);
-}
-TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
-  registerOver(m, &CudaOperator::over_sparse_csr_composite, &kernel<DispatchKey::SparseCsrCPU>);
-}
-TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
-  registerOver(m, &CudaOperator::over_quantized_composite, &kernel<DispatchKey::QuantizedCPU>);
-}
-TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
-  registerOver(m, &CudaOperator::over_nested_composite, &kernel<DispatchKey::NestedTensorCPU>);
-}
+TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(kernel<TensorKind::kDense>()); }
+TORCH_LIBRARY_IMPL(_, SparseCUDA, m) { m.fallback(kernel<TensorKind::kSparse>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) { m.fallback(kernel<TensorKind::kSparseCsr>()); }
+TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) { m.fallback(kernel<TensorKind::kQuantized>()); }
+TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) { m.fallback(kernel<TensorKind::kNested>()); }
+
+TORCH_LIBRARY_IMPL(aten, CUDA, m) { registerOverComposites<TensorKind::kDense>(m); }
+TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) { registerOverComposites<TensorKind::kSparse>(m); }
+TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) { registerOverComposites<TensorKind::kSparseCsr>(m); }
+TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) { registerOverComposites<TensorKind::kQuantized>(m); }
+TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) { registerOverComposites<TensorKind::kNested>(m); }
 
 } // namespace devsan::sim

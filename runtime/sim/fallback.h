@@ -5,11 +5,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include "operator_facts.h"
+
 namespace devsan::sim {
 
-// Calls the kernel of `cpu_key`, which is CPU, SparseCPU, SparseCsrCPU, QuantizedCPU or NestedTensorCPU: the counterpart
-// of the key that this is registered for.
-template <c10::DispatchKey cpu_key>
+// Registered for the CUDA key of a kind of tensors; calls the kernel of that kind's CPU key.
+template <TensorKind kind>
 void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack);
 
 } // namespace devsan::sim

@@ -10,6 +10,7 @@ tells operators that check through TensorIterator from those that do not check a
 import re
 import sys
 
+# In the order of TensorKind.
 KEYS = ("CUDA", "SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA")
 FUNC = re.compile(r"^- func: (?P<name>[\w.]+)\(")
 FIELD = re.compile(r"^  (?P<key>\w+): *(?P<value>[^#]*?) *(?:#(?P<comment>.*))?$")
@@ -41,17 +42,28 @@ def read_operators(path):
     return operators
 
 
+def has_kernel(operator, key):
+    return key in operator["keys"] or "CompositeExplicitAutograd" in operator["keys"] or key == "CUDA" and operator["structured"]
+
+
 def covered_by_composite(operator, key):
     """Whether a composite kernel would come before the fallback for `key`, where CUDA has a kernel of its own.
 
     Functional and in-place structured operators have a generated composite kernel that calls the out= operator: two
     dispatches, and another name in error texts. Foreach operators keep theirs: it takes tensors of several devices.
+    Where the CPU has only an implicit composite, that one is all there is to call.
     """
-    if operator["name"].startswith("_foreach") or "CompositeImplicitAutograd" in operator["keys"]:
+    if operator["name"].startswith("_foreach"):
         return False
-    if key == "CUDA" and operator["delegates"]:
-        return True
-    return {key, "CompositeExplicitAutograd"} <= operator["keys"]
+    if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or "CPU" in operator["keys"]):
+        return False
+    composites = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"}
+    has_composite = operator["delegates"] or bool(composites & operator["keys"])
+    return has_composite and (key in operator["keys"] or key == "CUDA" and operator["delegates"])
+
+
+def bits(operator, predicate):
+    return sum(predicate(operator, key) << bit for bit, key in enumerate(KEYS))
 
 
 def main():
@@ -61,9 +73,10 @@ def main():
         sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
     with open(target, "w", encoding="utf-8") as out:
         for operator in sorted(operators, key=lambda o: o["name"].encode()):
-            flags = [operator["structured"]] + [covered_by_composite(operator, key) for key in KEYS]
-            flags = ", ".join("true" if flag else "false" for flag in flags)
-            out.write(f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {flags}}},\n')
+            out.write(
+                f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {int(operator["structured"])}, '
+                f"{bits(operator, has_kernel)}, {bits(operator, covered_by_composite)}}},\n"
+            )
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ std::string wrapperName(const c10::OperatorName &name, bool is_out, bool structu
 
 OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const c10::FunctionSchema &schema = op.schema();
-  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}, 0, 0, DeviceCheck::kNone, false, false, false, false, false, {}, 0};
+  auto *facts = new OperatorFacts{&op.operator_name(), op.operator_name(), {}, {}, 0, 0, DeviceCheck::kNone, false, false, false, false, false, 0, {}, 0};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());
   facts->mutates = schema.is_mutable();
@@ -117,6 +117,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const CudaOperator *cuda = findCudaOperator(facts->name);
   facts->known_to_aten = cuda != nullptr;
   facts->structured = cuda && cuda->structured;
+  // What ATen does not list (its generated variants, other libraries) is taken to be there.
+  facts->cuda_kernels = cuda ? cuda->cuda_kernels : 0xff;
   // Operators of other libraries have no generated wrapper: what they check is their own affair.
   facts->check = cuda ? cuda->check : DeviceCheck::kNone;
   facts->wrapper_name = wrapperName(facts->name, is_out, cuda && cuda->structured);

@@ -19,17 +19,23 @@ enum class DeviceCheck : std::uint8_t {
   kNone,           // the kernel takes tensors from different devices
 };
 
+// Tensors of each kind have dispatch keys of their own.
+enum class TensorKind : std::uint8_t { kDense, kSparse, kSparseCsr, kQuantized, kNested };
+inline constexpr c10::DispatchKey kCpuKeys[] = {c10::DispatchKey::CPU, c10::DispatchKey::SparseCPU,
+                                                c10::DispatchKey::SparseCsrCPU, c10::DispatchKey::QuantizedCPU,
+                                                c10::DispatchKey::NestedTensorCPU};
+inline constexpr c10::DispatchKey kCudaKeys[] = {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
+                                                 c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::QuantizedCUDA,
+                                                 c10::DispatchKey::NestedTensorCUDA};
+constexpr std::uint8_t bitOf(TensorKind kind) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind)); }
+
 // One entry of native_functions.yaml, by its name without "aten::"; sorted by name.
 struct CudaOperator {
   std::string_view name;
   DeviceCheck check;
   bool structured;
-  // A composite kernel would come before the fallback, for dense and the other kinds of tensors.
-  bool over_dense_composite;
-  bool over_sparse_composite;
-  bool over_sparse_csr_composite;
-  bool over_quantized_composite;
-  bool over_nested_composite;
+  std::uint8_t cuda_kernels;   // bit per TensorKind: CUDA has a kernel
+  std::uint8_t over_composite; // bit per TensorKind: it has, and a composite kernel would come before the fallback
 };
 c10::ArrayRef<CudaOperator> cudaOperators();
 
@@ -54,6 +60,7 @@ struct OperatorFacts {
   bool has_generator;       // a Generator argument is there
   bool draws_implicitly;    // random, but without a Generator argument: uses the default generator
   bool structured;          // TensorIterator can be asked (see device_check.h)
+  std::uint8_t cuda_kernels;
   std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
   // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen, one by one.
   mutable std::atomic<std::uint64_t> accepted_scalars;

@@ -21,7 +21,8 @@ public:
   std::vector<at::Tensor> result() override { return outputs_; }
 
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    auto future =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
     future->markCompleted(c10::IValue(outputs_));
     return future;
   }
@@ -51,14 +52,17 @@ at::Tensor reduced(const at::Tensor &total, const at::Tensor &next, c10d::Reduce
   case c10d::ReduceOp::UNUSED:
     break;
   }
-  TORCH_CHECK(false, "store backend: allreduce knows sum, avg, product, min, max and the bitwise operations, not "
-                     "reduce operation ",
-              static_cast<int>(op));
+  TORCH_CHECK(
+      false,
+      "store backend: allreduce knows sum, avg, product, min, max and the bitwise operations, not "
+      "reduce operation ",
+      static_cast<int>(op));
 }
 
 } // namespace
 
-// What a rank publishes: this header, then `nbytes` of contiguous data, or in one process nothing more.
+// What a rank publishes: this header, then `nbytes` of contiguous data, or in one process nothing
+// more.
 struct StoreBackend::Message {
   c10d::OpType op;
   at::ScalarType dtype;
@@ -85,7 +89,8 @@ std::vector<uint8_t> StoreBackend::awaitMessage(const std::string &key, int from
 }
 
 void StoreBackend::awaitReaders(const std::string &prefix, c10d::OpType op) {
-  // The last reader opens the gate. Its messages may go only now: a rank reads all of them before it counts itself.
+  // The last reader opens the gate. Its messages may go only now: a rank reads all of them before
+  // it counts itself.
   const std::string gate = prefix + "gate";
   if (store_->add(prefix + "readers", 1) == size_) {
     for (int rank = 0; rank < size_; ++rank)
@@ -95,14 +100,16 @@ void StoreBackend::awaitReaders(const std::string &prefix, c10d::OpType op) {
   } else {
     awaitMessage(gate, -1, op);
   }
-  // Everyone has passed the gate of the collective before this one, because everyone has reached this one.
+  // Everyone has passed the gate of the collective before this one, because everyone has reached
+  // this one.
   if (sequence_ > 0 && rank_ == 0)
     store_->deleteKey(std::to_string(sequence_ - 1) + "/gate");
 }
 
 void StoreBackend::exchange(c10d::OpType op, const at::Tensor &own,
                             const std::function<void(int, const at::Tensor &)> &receive) {
-  at::AutoDispatchBelowAutograd below_autograd; // as with any back end, autograd does not see the transport
+  at::AutoDispatchBelowAutograd
+      below_autograd; // as with any back end, autograd does not see the transport
   const at::Tensor source = own.contiguous();
   const at::Tensor payload = one_process_ ? source : source.to(at::kCPU);
 
@@ -121,10 +128,11 @@ void StoreBackend::exchange(c10d::OpType op, const at::Tensor &own,
     Message peer;
     std::memcpy(&peer, received.data(), sizeof(peer));
     if (peer.op != op || peer.dtype != header.dtype || peer.nbytes != header.nbytes) {
-      complaint = c10::str("store backend: rank ", rank_, " does ", c10d::opTypeToString(op), " with ", header.nbytes,
-                           " bytes of ", header.dtype, ", rank ", rank, " does ", c10d::opTypeToString(peer.op),
-                           " with ", peer.nbytes, " bytes of ", peer.dtype,
-                           ": every rank must make the same call with the same dtype and size");
+      complaint =
+          c10::str("store backend: rank ", rank_, " does ", c10d::opTypeToString(op), " with ",
+                   header.nbytes, " bytes of ", header.dtype, ", rank ", rank, " does ",
+                   c10d::opTypeToString(peer.op), " with ", peer.nbytes, " bytes of ", peer.dtype,
+                   ": every rank must make the same call with the same dtype and size");
       continue;
     }
     if (!complaint.empty())
@@ -132,25 +140,28 @@ void StoreBackend::exchange(c10d::OpType op, const at::Tensor &own,
     if (one_process_)
       receive(rank, *peer.tensor);
     else
-      receive(rank, at::from_blob(received.data() + sizeof(peer), source.sizes(), source.options().device(at::kCPU)));
+      receive(rank, at::from_blob(received.data() + sizeof(peer), source.sizes(),
+                                  source.options().device(at::kCPU)));
   }
   awaitReaders(prefix, op);
   ++sequence_;
   TORCH_CHECK(complaint.empty(), complaint);
 }
 
-c10::intrusive_ptr<c10d::Work> StoreBackend::allgather(std::vector<std::vector<at::Tensor>> &outputs,
-                                                       std::vector<at::Tensor> &inputs,
-                                                       const c10d::AllgatherOptions &) {
+c10::intrusive_ptr<c10d::Work>
+StoreBackend::allgather(std::vector<std::vector<at::Tensor>> &outputs,
+                        std::vector<at::Tensor> &inputs, const c10d::AllgatherOptions &) {
   TORCH_CHECK(inputs.size() == 1 && outputs.size() == 1,
-              "store backend: allgather takes one tensor and one output list per rank, not ", inputs.size(), " and ",
-              outputs.size());
-  TORCH_CHECK(outputs[0].size() == static_cast<size_t>(size_), "store backend: allgather over ", size_,
-              " ranks needs as many outputs, not ", outputs[0].size());
+              "store backend: allgather takes one tensor and one output list per rank, not ",
+              inputs.size(), " and ", outputs.size());
+  TORCH_CHECK(outputs[0].size() == static_cast<size_t>(size_), "store backend: allgather over ",
+              size_, " ranks needs as many outputs, not ", outputs[0].size());
   for (const at::Tensor &output : outputs[0])
-    TORCH_CHECK(output.sizes() == inputs[0].sizes() && output.scalar_type() == inputs[0].scalar_type(),
-                "store backend: allgather's outputs must have the input's shape ", inputs[0].sizes(), " and dtype ",
-                inputs[0].scalar_type(), ", not ", output.sizes(), " and ", output.scalar_type());
+    TORCH_CHECK(output.sizes() == inputs[0].sizes() &&
+                    output.scalar_type() == inputs[0].scalar_type(),
+                "store backend: allgather's outputs must have the input's shape ",
+                inputs[0].sizes(), " and dtype ", inputs[0].scalar_type(), ", not ", output.sizes(),
+                " and ", output.scalar_type());
   exchange(c10d::OpType::ALLGATHER, inputs[0], [&](int rank, const at::Tensor &tensor) {
     outputs[0][rank].copy_(tensor.view(outputs[0][rank].sizes()));
   });
@@ -159,20 +170,22 @@ c10::intrusive_ptr<c10d::Work> StoreBackend::allgather(std::vector<std::vector<a
 
 c10::intrusive_ptr<c10d::Work> StoreBackend::_allgather_base(at::Tensor &output, at::Tensor &input,
                                                              const c10d::AllgatherOptions &) {
-  TORCH_CHECK(output.numel() == input.numel() * size_ && output.scalar_type() == input.scalar_type() &&
-                  output.is_contiguous(),
-              "store backend: the gathered buffer must be contiguous with ", size_, " times the input's ",
-              input.numel(), " elements of ", input.scalar_type(), ", not ", output.numel(), " of ",
-              output.scalar_type());
+  TORCH_CHECK(output.numel() == input.numel() * size_ &&
+                  output.scalar_type() == input.scalar_type() && output.is_contiguous(),
+              "store backend: the gathered buffer must be contiguous with ", size_,
+              " times the input's ", input.numel(), " elements of ", input.scalar_type(), ", not ",
+              output.numel(), " of ", output.scalar_type());
   exchange(c10d::OpType::_ALLGATHER_BASE, input, [&](int rank, const at::Tensor &tensor) {
     output.view(-1).narrow(0, rank * input.numel(), input.numel()).copy_(tensor.view(-1));
   });
-  return c10::make_intrusive<CompletedWork>(rank_, c10d::OpType::_ALLGATHER_BASE, std::vector<at::Tensor>{output});
+  return c10::make_intrusive<CompletedWork>(rank_, c10d::OpType::_ALLGATHER_BASE,
+                                            std::vector<at::Tensor>{output});
 }
 
 c10::intrusive_ptr<c10d::Work> StoreBackend::broadcast(std::vector<at::Tensor> &tensors,
                                                        const c10d::BroadcastOptions &options) {
-  TORCH_CHECK(tensors.size() == 1, "store backend: broadcast takes one tensor per rank, not ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, "store backend: broadcast takes one tensor per rank, not ",
+              tensors.size());
   exchange(c10d::OpType::BROADCAST, tensors[0], [&](int rank, const at::Tensor &tensor) {
     if (rank == options.rootRank && rank != rank_)
       tensors[0].copy_(tensor.view(tensors[0].sizes()));
@@ -182,7 +195,8 @@ c10::intrusive_ptr<c10d::Work> StoreBackend::broadcast(std::vector<at::Tensor> &
 
 c10::intrusive_ptr<c10d::Work> StoreBackend::allreduce(std::vector<at::Tensor> &tensors,
                                                        const c10d::AllreduceOptions &options) {
-  TORCH_CHECK(tensors.size() == 1, "store backend: allreduce takes one tensor per rank, not ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, "store backend: allreduce takes one tensor per rank, not ",
+              tensors.size());
   at::AutoDispatchBelowAutograd below_autograd;
   const c10d::ReduceOp::RedOpType op = options.reduceOp.op_;
   at::Tensor total; // ranks are summed in rank order, so every rank gets the same bits
@@ -198,20 +212,24 @@ c10::intrusive_ptr<c10d::Work> StoreBackend::allreduce(std::vector<at::Tensor> &
 
 c10::intrusive_ptr<c10d::Work> StoreBackend::barrier(const c10d::BarrierOptions &) {
   exchange(c10d::OpType::BARRIER, at::empty({0}), [](int, const at::Tensor &) {});
-  return c10::make_intrusive<CompletedWork>(rank_, c10d::OpType::BARRIER, std::vector<at::Tensor>{});
+  return c10::make_intrusive<CompletedWork>(rank_, c10d::OpType::BARRIER,
+                                            std::vector<at::Tensor>{});
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> makeStoreGroup(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
+c10::intrusive_ptr<c10d::ProcessGroup> makeStoreGroup(const c10::intrusive_ptr<c10d::Store> &store,
+                                                      int rank, int size,
                                                       std::chrono::milliseconds timeout) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
   const auto backend = c10::make_intrusive<StoreBackend>(store, rank, size, timeout);
   for (const auto device_type : {at::kCPU, at::kCUDA})
-    group->setBackend(device_type, c10d::ProcessGroup::CUSTOM, c10::intrusive_ptr<c10d::Backend>(backend));
+    group->setBackend(device_type, c10d::ProcessGroup::CUSTOM,
+                      c10::intrusive_ptr<c10d::Backend>(backend));
   group->setDefaultBackend(c10d::ProcessGroup::CUSTOM);
   return group;
 }
 
-void runRanks(int size, const std::function<void(const c10::intrusive_ptr<c10d::ProcessGroup> &)> &body,
+void runRanks(int size,
+              const std::function<void(const c10::intrusive_ptr<c10d::ProcessGroup> &)> &body,
               std::chrono::milliseconds timeout) {
   const c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(size);

@@ -55,11 +55,13 @@ TEST(StoreBackend, JoinsThreads) {
 }
 
 TEST(StoreBackend, CarriesBytesThroughAFile) {
-  const auto path = std::filesystem::temp_directory_path() / ("store-" + std::to_string(std::rand()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("store-" + std::to_string(std::rand()));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 2; ++rank)
     ranks.emplace_back([&, rank] {
-      checkCollectives(makeStoreGroup(c10::make_intrusive<c10d::FileStore>(path.string(), 2), rank, 2));
+      checkCollectives(
+          makeStoreGroup(c10::make_intrusive<c10d::FileStore>(path.string(), 2), rank, 2));
     });
   for (std::thread &rank : ranks)
     rank.join();

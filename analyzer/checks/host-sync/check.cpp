@@ -98,7 +98,7 @@ private:
 
   void report(const FunctionFacts &facts, const Expr *call, const Expr *read, llvm::StringRef message) {
     std::string when = model().everyStep(call, facts.function);
-    if (when.empty() || readOncePerLoop(facts, call, read) || !firstAt(call))
+    if (when.empty() || model().syncAllowed(call) || readOncePerLoop(facts, call, read) || !firstAt(call))
       return;
     diag(locationOf(call), (message + " on every step (%1); keep the value on the device, or read it once after the loop").str())
         << spelling(call) << when << call->getSourceRange();

@@ -19,6 +19,14 @@ void perEpoch(const std::vector<torch::Tensor> &batches, double *log) {
   }
 }
 
+// No loop at all.
+#define CHECK_POSITIVE(value)                                                                      \
+  do {                                                                                             \
+    if (!((value) > 0))                                                                            \
+      throw 1;                                                                                     \
+  } while (false)
+void macro(const torch::Tensor &x) { CHECK_POSITIVE(x.sum().item<double>()); }
+
 // Every so many steps.
 void logged(const std::vector<torch::Tensor> &batches) {
   int step = 0;
@@ -77,4 +85,39 @@ struct NetImpl : torch::nn::Module {
     return torch::where(mask, x, one) + x.masked_fill(mask, 0);
   }
   double report(torch::Tensor x) { return x.item<double>(); }
+};
+
+// The user said that the wait is meant.
+namespace devsan {
+namespace detail {
+template <unsigned flag> class Scope {
+public:
+  Scope() {}
+  ~Scope() {}
+};
+} // namespace detail
+using AllowSync = detail::Scope<8>;
+} // namespace devsan
+double allowed(const std::vector<torch::Tensor> &batches) {
+  double total = 0;
+  for (const auto &batch : batches) {
+    devsan::AllowSync allow;
+    total += batch.sum().item<double>();
+  }
+  return total;
+}
+
+// A test reads results because that is what it is for.
+namespace testing {
+class Test {
+public:
+  virtual void TestBody() = 0;
+};
+} // namespace testing
+double read(const torch::Tensor &x) { return x.item<double>(); }
+class SumTest : public testing::Test {
+  void TestBody() override {
+    for (int i = 0; i < 3; ++i)
+      read(torch::zeros({i}, torch::kCUDA).sum());
+  }
 };

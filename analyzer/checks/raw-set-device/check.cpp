@@ -1,24 +1,158 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/cuda_check.h"
+#include "analyzer/support/torch_api.h"
+
+#include <clang/Analysis/CFG.h>
 
 namespace devsan::analyzer {
 namespace {
 
-using namespace clang::ast_matchers;
+using namespace clang;
 
-class RawSetDeviceCheck : public clang::tidy::ClangTidyCheck {
+class RawSetDeviceCheck : public CudaCheck {
 public:
-  using ClangTidyCheck::ClangTidyCheck;
+  using CudaCheck::CudaCheck;
 
-  void registerMatchers(MatchFinder *finder) override {
-    finder->addMatcher(
-        callExpr(callee(functionDecl(hasAnyName("::cudaSetDevice", "::c10::cuda::set_device"))))
-            .bind("call"),
-        this);
+protected:
+  void examine(const CudaProgram &program, ASTContext &context) override {
+    for (const CudaWork &work : program.functions()) {
+      if (work.sets.empty() || choosesForTheProgram(work.function) || isGuardMember(work.function) || isWrapper(work))
+        continue;
+      for (const SetDevice &set : work.sets)
+        if (!set.in_new_thread && !isRestore(set, work) && canLeaveWithoutRestore(context, set, work))
+          report(context, set);
+    }
   }
 
-  void check(const MatchFinder::MatchResult &result) override {
-    const auto *call = result.Nodes.getNodeAs<clang::CallExpr>("call");
-    diag(call->getBeginLoc(), "the current device is changed and not restored");
+private:
+  // A program, or a thread of it, may say once which device it uses.
+  static bool choosesForTheProgram(const FunctionDecl *function) { return function->isMain(); }
+
+  // A project's own guard: the destructor restores.
+  static bool isGuardMember(const FunctionDecl *function) {
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    const CXXDestructorDecl *destructor = method ? method->getParent()->getDestructor() : nullptr;
+    const FunctionDecl *definition = nullptr;
+    return isa<CXXDestructorDecl>(function) ||
+           (destructor && destructor->hasBody(definition) && containsSet(definition->getBody()));
+  }
+
+  // A function that does nothing but set the device that it is given; its callers are the ones to look at.
+  static bool isWrapper(const CudaWork &work) {
+    if (work.touches_tensors || !work.launches.empty() || work.sets.size() != 1 || !work.sets[0].device)
+      return false;
+    const auto *device = dyn_cast<DeclRefExpr>(work.sets[0].device->IgnoreParenCasts());
+    return device && isa<ParmVarDecl>(device->getDecl()) && work.calls.empty();
+  }
+
+  // Sets the device back to one that was asked for before: a variable filled by cudaGetDevice or current_device.
+  static bool isRestore(const SetDevice &set, const CudaWork &work) {
+    const auto *device = set.device ? dyn_cast<DeclRefExpr>(set.device->IgnoreParenCasts()) : nullptr;
+    const auto *variable = device ? dyn_cast<VarDecl>(device->getDecl()) : nullptr;
+    return variable && variable->isLocalVarDecl() && holdsCurrentDevice(variable, work);
+  }
+
+  static bool holdsCurrentDevice(const VarDecl *variable, const CudaWork &work) {
+    struct Visitor : RecursiveASTVisitor<Visitor> {
+      explicit Visitor(const VarDecl *variable) : variable(variable) {}
+      bool VisitCallExpr(CallExpr *call) {
+        const llvm::StringRef name = nameOf(calledFunction(call));
+        if (name != "cudaGetDevice" && name != "GetDevice" && name != "hipGetDevice")
+          return true;
+        const auto *address =
+            call->getNumArgs() ? dyn_cast<UnaryOperator>(call->getArg(0)->IgnoreParenCasts()) : nullptr;
+        const auto *target = address ? dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParens()) : nullptr;
+        found |= target && target->getDecl() == variable;
+        return !found;
+      }
+      const VarDecl *variable;
+      bool found = false;
+    } visitor(variable);
+    visitor.TraverseStmt(work.function->getBody());
+    if (visitor.found)
+      return true;
+    const auto *call = variable->getInit() ? dyn_cast<CallExpr>(strip(variable->getInit())->IgnoreParenCasts()) : nullptr;
+    const llvm::StringRef name = call ? nameOf(calledFunction(call)) : llvm::StringRef();
+    return name == "current_device" || name == "ExchangeDevice" || name == "MaybeExchangeDevice" || name == "getDevice";
+  }
+
+  static bool containsSet(const Stmt *statement) {
+    struct Visitor : RecursiveASTVisitor<Visitor> {
+      bool VisitCallExpr(CallExpr *call) {
+        found |= setsDevice(call);
+        return !found;
+      }
+      bool found = false;
+    } visitor;
+    visitor.TraverseStmt(const_cast<Stmt *>(statement));
+    return visitor.found;
+  }
+
+  // From the call to the end of its function without passing a restoring one. Ways that end in a throw or an abort do not
+  // count: what they leave behind is beyond repair by a call.
+  static bool canLeaveWithoutRestore(ASTContext &context, const SetDevice &set, const CudaWork &work) {
+    llvm::SmallPtrSet<const Stmt *, 4> restores;
+    for (const SetDevice &other : work.sets)
+      if (isRestore(other, work))
+        restores.insert(other.expr);
+    if (restores.empty())
+      return true;
+    const std::unique_ptr<CFG> graph =
+        CFG::buildCFG(work.function, const_cast<Stmt *>(set.body), &context, CFG::BuildOptions());
+    if (!graph)
+      return false;
+    llvm::SmallVector<const CFGBlock *, 16> pending;
+    llvm::SmallPtrSet<const CFGBlock *, 16> seen;
+    // True where the way goes on behind the elements.
+    const auto pass = [&](const CFGBlock &block, bool active) {
+      for (const CFGElement &element : block) {
+        const auto statement = element.getAs<CFGStmt>();
+        if (!statement)
+          continue;
+        if (active && restores.contains(statement->getStmt()))
+          return false;
+        active |= statement->getStmt() == set.expr;
+      }
+      return active;
+    };
+    const auto follow = [&](const CFGBlock &block) {
+      if (block.hasNoReturnElement())
+        return;
+      for (const CFGBlock *next : block.succs())
+        if (next && seen.insert(next).second)
+          pending.push_back(next);
+    };
+    for (const CFGBlock *block : *graph)
+      if (pass(*block, false))
+        follow(*block);
+    while (!pending.empty()) {
+      const CFGBlock *block = pending.pop_back_val();
+      if (block == &graph->getExit())
+        return true;
+      if (pass(*block, true))
+        follow(*block);
+    }
+    return false;
+  }
+
+  void report(ASTContext &context, const SetDevice &set) {
+    auto finding = diag(place(context, set.expr), "the caller's current device is changed and not restored");
+    if (auto fix = guardInstead(context, set))
+      finding << *fix;
+  }
+
+  // `cudaSetDevice(x.get_device());` as a statement of its own in the body of the function: a guard lives as long there.
+  static std::optional<FixItHint> guardInstead(ASTContext &context, const SetDevice &set) {
+    const auto *index = set.device ? dyn_cast<CXXMemberCallExpr>(set.device->IgnoreParenCasts()) : nullptr;
+    if (!index || set.statement != set.expr || !set.expr->getBeginLoc().isFileID() ||
+        !set.expr->getEndLoc().isFileID() || !declares(context, "c10::cuda::CUDAGuard") ||
+        nameOf(index->getMethodDecl()) != "get_device" || !isTensor(index->getObjectType()))
+      return std::nullopt;
+    const std::string tensor = text(context, index->getImplicitObjectArgument()->getSourceRange());
+    if (tensor.empty())
+      return std::nullopt;
+    return FixItHint::CreateReplacement(set.expr->getSourceRange(),
+                                        "const c10::cuda::CUDAGuard device_guard(" + tensor + ".device())");
   }
 };
 

@@ -1,5 +1,5 @@
-// The C++ API of DevSan for programs under test. Header only: under `devsan run` the scopes reach the runtime, without it
-// they do nothing, so the calls may stay in production code. Any thread.
+// The C++ API of DevSan for programs under test. Header only: under `devsan run` the scopes reach
+// the runtime, without it they do nothing, so the calls may stay in production code. Any thread.
 //
 //   for (auto &batch : *loader) {
 //     devsan::ExpectNoSync no_sync;              // waiting for the device in here is an error
@@ -56,8 +56,8 @@ private:
 
 } // namespace detail
 
-// Scopes nest, and end on the thread that began them, in reverse order. They cover a backward that is started inside
-// them, on whatever thread it runs, and no other thread.
+// Scopes nest, and end on the thread that began them, in reverse order. They cover a backward that
+// is started inside them, on whatever thread it runs, and no other thread.
 
 // Waiting for a device is intended here.
 using AllowSync = detail::Scope<detail::kSyncAllowed>;
@@ -75,17 +75,25 @@ inline void step() {
 
 namespace detail {
 
-// LibTorch spells a name and a tensor `item.key(), item.value()`, TorchScript `item.name, item.value`.
+// LibTorch spells a name and a tensor `item.key(), item.value()`, TorchScript `item.name,
+// item.value`.
 template <typename Item> std::pair<std::string, at::Tensor> namedTensor(const Item &item) {
-  if constexpr (requires { item.key(); item.value(); })
+  if constexpr (requires {
+                  item.key();
+                  item.value();
+                })
     return {std::string(item.key()), item.value()};
-  else if constexpr (requires { item.name; item.value; })
+  else if constexpr (requires {
+                       item.name;
+                       item.value;
+                     })
     return {std::string(item.name), item.value};
   else
     return {std::string(item.first), item.second};
 }
 
-// Compares everything with the first tensor of the batch, or where there is none with the first parameter.
+// Compares everything with the first tensor of the batch, or where there is none with the first
+// parameter.
 class DeviceComparison {
 public:
   void setBatch(const at::Tensor &tensor) {
@@ -98,11 +106,12 @@ public:
   void checkBatch(const at::Tensor &tensor) {
     ++position_;
     if (tensor.defined() && tensor.device() != *expected_)
-      TORCH_CHECK(false, "tensor ", position_, " of the batch is on ", tensor.device(), ", ", reference_, " on ",
-                  *expected_, ": call .to(\"", *expected_, "\") on it");
+      TORCH_CHECK(false, "tensor ", position_, " of the batch is on ", tensor.device(), ", ",
+                  reference_, " on ", *expected_, ": call .to(\"", *expected_, "\") on it");
   }
 
-  void checkMember(const char *kind, const std::string &name, const at::Tensor &tensor, const char *owner) {
+  void checkMember(const char *kind, const std::string &name, const at::Tensor &tensor,
+                   const char *owner) {
     if (!tensor.defined())
       return;
     if (!expected_) {
@@ -114,8 +123,8 @@ public:
       return;
     auto dot = name.rfind('.');
     std::string part = dot == std::string::npos ? owner : name.substr(0, dot) + "->";
-    TORCH_CHECK(false, kind, " '", name, "' is on ", tensor.device(), ", ", reference_, " on ", *expected_, ": call ",
-                part, "to(device)");
+    TORCH_CHECK(false, kind, " '", name, "' is on ", tensor.device(), ", ", reference_, " on ",
+                *expected_, ": call ", part, "to(device)");
   }
 
 private:
@@ -141,7 +150,8 @@ template <typename T> void setBatch(DeviceComparison &comparison, const T &argum
 }
 
 template <typename Items>
-void checkMembers(DeviceComparison &comparison, const char *kind, const Items &items, const char *owner) {
+void checkMembers(DeviceComparison &comparison, const char *kind, const Items &items,
+                  const char *owner) {
   for (const auto &item : items) {
     auto [name, tensor] = namedTensor(item);
     comparison.checkMember(kind, name, tensor, owner);
@@ -155,10 +165,16 @@ template <typename T> void check(DeviceComparison &comparison, const T &argument
   } else if constexpr (TensorRange<T>) {
     for (const at::Tensor &tensor : argument)
       comparison.checkBatch(tensor);
-  } else if constexpr (requires { argument.named_parameters(); argument.named_buffers(); }) {
+  } else if constexpr (requires {
+                         argument.named_parameters();
+                         argument.named_buffers();
+                       }) {
     checkMembers(comparison, "parameter", argument.named_parameters(), "model.");
     checkMembers(comparison, "buffer", argument.named_buffers(), "model.");
-  } else if constexpr (requires { argument->named_parameters(); argument->named_buffers(); }) {
+  } else if constexpr (requires {
+                         argument->named_parameters();
+                         argument->named_buffers();
+                       }) {
     checkMembers(comparison, "parameter", argument->named_parameters(), "model->");
     checkMembers(comparison, "buffer", argument->named_buffers(), "model->");
   } else {
@@ -168,10 +184,11 @@ template <typename T> void check(DeviceComparison &comparison, const T &argument
 
 } // namespace detail
 
-// Throws c10::Error where the tensors of the arguments do not all live on one device, naming the odd one by its qualified
-// name: "parameter 'head.weight' is on cpu, the batch on cuda:1: call head->to(device)". Arguments in any order: modules
-// (their parameters and buffers), metrics (their states, as far as they exist yet), tensors and ranges of tensors, which
-// are the batch. The first tensor of the batch says which device is expected. Reads no tensor's data.
+// Throws c10::Error where the tensors of the arguments do not all live on one device, naming the
+// odd one by its qualified name: "parameter 'head.weight' is on cpu, the batch on cuda:1: call
+// head->to(device)". Arguments in any order: modules (their parameters and buffers), metrics (their
+// states, as far as they exist yet), tensors and ranges of tensors, which are the batch. The first
+// tensor of the batch says which device is expected. Reads no tensor's data.
 template <typename... Arguments> void expectSameDevice(const Arguments &...arguments) {
   detail::DeviceComparison comparison;
   (detail::setBatch(comparison, arguments), ...);

@@ -7,4 +7,6 @@ __attribute__((constructor)) static void announce(void) {
   (void)!write(STDOUT_FILENO, text, sizeof text - 1);
 }
 
-int announced(void) { return 1; }
+int announced(void) {
+  return 1;
+}

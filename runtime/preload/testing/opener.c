@@ -1,5 +1,6 @@
-/* A library with a RUNPATH of its own that opens a library lying there by its bare name, as plug-ins do. Its constructor
-   runs while it is itself being loaded, after a library named libtorch_cpu.so. */
+/* A library with a RUNPATH of its own that opens a library lying there by its bare name, as
+   plug-ins do. Its constructor runs while it is itself being loaded, after a library named
+   libtorch_cpu.so. */
 #include <dlfcn.h>
 #include <stdio.h>
 

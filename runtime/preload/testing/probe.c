@@ -1,5 +1,6 @@
-/* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and asks it to open a bare
-   name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again without arguments), `fork`. */
+/* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and
+   asks it to open a bare name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again
+   without arguments), `fork`. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ int main(int argc, char **argv) {
       printf("opened\n");
     } else if (strncmp(argv[i], "runpath=", 8) == 0) {
       void *library = dlopen(value, RTLD_NOW);
-      const char *(*open_bare)(void) = library ? (const char *(*)(void))dlsym(library, "openBareName") : NULL;
+      const char *(*open_bare)(void) =
+          library ? (const char *(*)(void))dlsym(library, "openBareName") : NULL;
       const char *error = open_bare ? open_bare() : dlerror();
       printf("%s\n", error ? error : "found on runpath");
     } else if (strncmp(argv[i], "missing=", 8) == 0) {

@@ -7,7 +7,7 @@
 namespace devsan::sim {
 
 TORCH_LIBRARY_IMPL(aten, CUDA, m) {
-  m.impl("convolution", torch::CppFunction::makeFromBoxedFunction<&runOnCpu<c10::DispatchKey::CPU>>());
+  m.impl("convolution", torch::CppFunction::makeFromBoxedFunction<&runOnCpu<TensorKind::kDense>>());
 }
 
 } // namespace devsan::sim

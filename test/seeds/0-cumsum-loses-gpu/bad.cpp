@@ -35,6 +35,6 @@ int main(int argc, char **argv) {
   const auto scores = (target + torch::randn({4096}, target.options())).sigmoid();
   const auto result = averagePrecision(scores, target);
 
-  std::cout << "scores on " << scores.device() << ", average precision on " << result.device() << ": "
-            << result.item<float>() << "\n";
+  std::cout << "scores on " << scores.device() << ", average precision on " << result.device()
+            << ": " << result.item<float>() << "\n";
 }

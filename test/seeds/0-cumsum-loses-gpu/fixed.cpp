@@ -7,9 +7,12 @@
 
 namespace {
 
-// LibTorch scans on the device, and reproducibly so where deterministic algorithms are asked for. The explicit dtype
-// is kept under autocast too, which would otherwise widen the result of a half precision input.
-torch::Tensor cumulativeSum(const torch::Tensor &x, int64_t dim) { return x.cumsum(dim, x.scalar_type()); }
+// LibTorch scans on the device, and reproducibly so where deterministic algorithms are asked for.
+// The explicit dtype is kept under autocast too, which would otherwise widen the result of a half
+// precision input.
+torch::Tensor cumulativeSum(const torch::Tensor &x, int64_t dim) {
+  return x.cumsum(dim, x.scalar_type());
+}
 
 torch::Tensor averagePrecision(const torch::Tensor &scores, const torch::Tensor &target) {
   const auto order = scores.argsort(/*dim=*/0, /*descending=*/true);
@@ -34,6 +37,6 @@ int main(int argc, char **argv) {
   const auto result = averagePrecision(scores, target);
 
   const devsan::AllowSync once_at_the_end;
-  std::cout << "scores on " << scores.device() << ", average precision on " << result.device() << ": "
-            << result.item<float>() << "\n";
+  std::cout << "scores on " << scores.device() << ", average precision on " << result.device()
+            << ": " << result.item<float>() << "\n";
 }

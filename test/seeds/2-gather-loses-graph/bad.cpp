@@ -1,5 +1,5 @@
-// Fits a linear model over two ranks. The loss is the concordance of predictions and targets, which does not split into
-// a sum over samples, so every step gathers the predictions of all ranks.
+// Fits a linear model over two ranks. The loss is the concordance of predictions and targets, which
+// does not split into a sum over samples, so every step gathers the predictions of all ranks.
 #include <algorithm>
 #include <iostream>
 #include <mutex>
@@ -48,11 +48,12 @@ std::vector<torch::Tensor> gatherAll(const torch::Tensor &own, const Group &grou
 torch::Tensor concordance(const torch::Tensor &x, const torch::Tensor &y) {
   const auto dx = x - x.mean();
   const auto dy = y - y.mean();
-  return 2 * (dx * dy).mean() / (dx.square().mean() + dy.square().mean() + (x.mean() - y.mean()).square());
+  return 2 * (dx * dy).mean() /
+         (dx.square().mean() + dy.square().mean() + (x.mean() - y.mean()).square());
 }
 
-torch::Tensor trainingLoss(torch::nn::Linear &model, const torch::Tensor &inputs, const torch::Tensor &targets,
-                           const Group &group) {
+torch::Tensor trainingLoss(torch::nn::Linear &model, const torch::Tensor &inputs,
+                           const torch::Tensor &targets, const Group &group) {
   const auto predictions = model->forward(inputs).squeeze(1);
   const auto all_predictions = torch::cat(gatherAll(predictions, group));
   const auto all_targets = torch::cat(gatherAll(targets, group));

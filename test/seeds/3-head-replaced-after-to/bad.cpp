@@ -7,8 +7,9 @@ namespace {
 
 struct ClassifierImpl : torch::nn::Module {
   explicit ClassifierImpl(int64_t num_classes)
-      : backbone(register_module("backbone", torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::ReLU(),
-                                                                   torch::nn::Linear(64, 32), torch::nn::ReLU()))),
+      : backbone(register_module(
+            "backbone", torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::ReLU(),
+                                              torch::nn::Linear(64, 32), torch::nn::ReLU()))),
         head(register_module("head", torch::nn::Linear(32, num_classes))) {}
 
   torch::Tensor forward(const torch::Tensor &x) { return head->forward(backbone->forward(x)); }

@@ -8,8 +8,9 @@ namespace {
 
 struct ClassifierImpl : torch::nn::Module {
   explicit ClassifierImpl(int64_t num_classes)
-      : backbone(register_module("backbone", torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::ReLU(),
-                                                                   torch::nn::Linear(64, 32), torch::nn::ReLU()))),
+      : backbone(register_module(
+            "backbone", torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::ReLU(),
+                                              torch::nn::Linear(64, 32), torch::nn::ReLU()))),
         head(register_module("head", torch::nn::Linear(32, num_classes))) {}
 
   torch::Tensor forward(const torch::Tensor &x) { return head->forward(backbone->forward(x)); }
@@ -33,6 +34,7 @@ void fineTune(const torch::Device &device) {
   torch::optim::SGD optimizer(model->head->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(model, inputs, labels);
 
   devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;

@@ -10,7 +10,8 @@ namespace {
 
 struct ClassifierImpl : torch::nn::Module {
   ClassifierImpl()
-      : backbone(register_module("backbone", torch::nn::Sequential(torch::nn::Linear(16, 32), torch::nn::ReLU()))),
+      : backbone(register_module(
+            "backbone", torch::nn::Sequential(torch::nn::Linear(16, 32), torch::nn::ReLU()))),
         head(register_module("head", torch::nn::Linear(32, 10))) {}
 
   torch::Tensor forward(const torch::Tensor &x) { return head->forward(backbone->forward(x)); }
@@ -50,7 +51,8 @@ void resume(const std::string &head_path, const torch::Device &device) {
 int main(int argc, char **argv) {
   const torch::Device device(argc > 1 ? argv[1] : "cuda:1");
   torch::manual_seed(0);
-  const auto path = std::filesystem::temp_directory_path() / ("head-" + std::to_string(getpid()) + ".pt");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("head-" + std::to_string(getpid()) + ".pt");
   int status = 0;
   try {
     writeHead(path.string());

@@ -11,7 +11,8 @@ namespace {
 
 struct ClassifierImpl : torch::nn::Module {
   ClassifierImpl()
-      : backbone(register_module("backbone", torch::nn::Sequential(torch::nn::Linear(16, 32), torch::nn::ReLU()))),
+      : backbone(register_module(
+            "backbone", torch::nn::Sequential(torch::nn::Linear(16, 32), torch::nn::ReLU()))),
         head(register_module("head", torch::nn::Linear(32, 10))) {}
 
   torch::Tensor forward(const torch::Tensor &x) { return head->forward(backbone->forward(x)); }
@@ -35,6 +36,7 @@ void resume(const std::string &head_path, const torch::Device &device) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(model, inputs, labels);
 
   devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;
@@ -53,7 +55,8 @@ void resume(const std::string &head_path, const torch::Device &device) {
 int main(int argc, char **argv) {
   const torch::Device device(argc > 1 ? argv[1] : "cuda:1");
   torch::manual_seed(0);
-  const auto path = std::filesystem::temp_directory_path() / ("head-" + std::to_string(getpid()) + ".pt");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("head-" + std::to_string(getpid()) + ".pt");
   int status = 0;
   try {
     writeHead(path.string());

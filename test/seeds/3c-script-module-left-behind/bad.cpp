@@ -13,7 +13,8 @@ namespace {
 void exportEmbedder(const std::string &path) {
   torch::jit::Module embedder("Embedder");
   embedder.register_parameter("weight", torch::randn({32, 16}), /*is_buffer=*/false);
-  embedder.define("def forward(self, x):\n    return torch.relu(torch.matmul(x, self.weight.t()))\n");
+  embedder.define(
+      "def forward(self, x):\n    return torch.relu(torch.matmul(x, self.weight.t()))\n");
   embedder.save(path);
 }
 
@@ -43,7 +44,8 @@ void train(const std::string &embedder_path, const torch::Device &device) {
 int main(int argc, char **argv) {
   const torch::Device device(argc > 1 ? argv[1] : "cuda:1");
   torch::manual_seed(0);
-  const auto path = std::filesystem::temp_directory_path() / ("embedder-" + std::to_string(getpid()) + ".pt");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("embedder-" + std::to_string(getpid()) + ".pt");
   int status = 0;
   try {
     exportEmbedder(path.string());

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <string>
 
-#include <torch/script.h>
 #include <devsan/devsan.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -14,7 +14,8 @@ namespace {
 void exportEmbedder(const std::string &path) {
   torch::jit::Module embedder("Embedder");
   embedder.register_parameter("weight", torch::randn({32, 16}), /*is_buffer=*/false);
-  embedder.define("def forward(self, x):\n    return torch.relu(torch.matmul(x, self.weight.t()))\n");
+  embedder.define(
+      "def forward(self, x):\n    return torch.relu(torch.matmul(x, self.weight.t()))\n");
   embedder.save(path);
 }
 
@@ -27,6 +28,7 @@ void train(const std::string &embedder_path, const torch::Device &device) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(embedder, model, inputs, labels);
 
   devsan::expectSameDevice(embedder, model, inputs, labels);
   torch::Tensor loss;
@@ -46,7 +48,8 @@ void train(const std::string &embedder_path, const torch::Device &device) {
 int main(int argc, char **argv) {
   const torch::Device device(argc > 1 ? argv[1] : "cuda:1");
   torch::manual_seed(0);
-  const auto path = std::filesystem::temp_directory_path() / ("embedder-" + std::to_string(getpid()) + ".pt");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("embedder-" + std::to_string(getpid()) + ".pt");
   int status = 0;
   try {
     exportEmbedder(path.string());

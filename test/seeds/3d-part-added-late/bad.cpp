@@ -6,8 +6,8 @@
 namespace {
 
 torch::nn::Sequential makeExtractor() {
-  return torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::BatchNorm1d(64), torch::nn::ReLU(),
-                               torch::nn::Linear(64, 32), torch::nn::ReLU());
+  return torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::BatchNorm1d(64),
+                               torch::nn::ReLU(), torch::nn::Linear(64, 32), torch::nn::ReLU());
 }
 
 void train(const torch::Device &device) {

@@ -7,8 +7,8 @@
 namespace {
 
 torch::nn::Sequential makeExtractor() {
-  return torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::BatchNorm1d(64), torch::nn::ReLU(),
-                               torch::nn::Linear(64, 32), torch::nn::ReLU());
+  return torch::nn::Sequential(torch::nn::Linear(16, 64), torch::nn::BatchNorm1d(64),
+                               torch::nn::ReLU(), torch::nn::Linear(64, 32), torch::nn::ReLU());
 }
 
 void train(const torch::Device &device) {
@@ -21,6 +21,7 @@ void train(const torch::Device &device) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto inputs = torch::randn({64, 16}, torch::TensorOptions().device(device));
   const auto labels = torch::randint(0, 10, {64}, torch::dtype(torch::kLong).device(device));
+  devsan::expectSameDevice(model, inputs, labels);
 
   devsan::expectSameDevice(model, inputs, labels);
   torch::Tensor loss;

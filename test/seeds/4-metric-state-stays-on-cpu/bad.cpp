@@ -5,7 +5,8 @@
 
 namespace {
 
-// Running means and co-moments of predictions and targets, one per output (Chan et al., pairwise update).
+// Running means and co-moments of predictions and targets, one per output (Chan et al., pairwise
+// update).
 struct ConcordanceImpl : torch::nn::Module {
   explicit ConcordanceImpl(int64_t num_outputs)
       : mean_x_(torch::zeros({num_outputs})), mean_y_(torch::zeros({num_outputs})),

@@ -6,7 +6,8 @@
 
 namespace {
 
-// Running means and co-moments of predictions and targets, one per output (Chan et al., pairwise update).
+// Running means and co-moments of predictions and targets, one per output (Chan et al., pairwise
+// update).
 struct ConcordanceImpl : torch::nn::Module {
   explicit ConcordanceImpl(int64_t num_outputs) : num_outputs_(num_outputs) {}
 
@@ -35,8 +36,9 @@ private:
   // The states are made where the first batch lies; as buffers they follow a later `to()` as well.
   void followFirstInput(const torch::Tensor &input) {
     if (mean_x_.defined()) {
-      TORCH_CHECK(mean_x_.device() == input.device(), "Concordance: the states lie on ", mean_x_.device(),
-                  ", this batch on ", input.device(), ": move the batch, or the metric with to()");
+      TORCH_CHECK(mean_x_.device() == input.device(), "Concordance: the states lie on ",
+                  mean_x_.device(), ", this batch on ", input.device(),
+                  ": move the batch, or the metric with to()");
       return;
     }
     mean_x_ = register_buffer("mean_x", torch::zeros({num_outputs_}, input.options()));
@@ -63,6 +65,7 @@ void evaluate(const torch::Device &device) {
     const auto preds = model->forward(inputs);
     const auto target = preds + 0.1 * torch::randn_like(preds);
     metric->update(preds, target);
+    devsan::expectSameDevice(model, metric, inputs);
   }
   const devsan::AllowSync once_at_the_end;
   std::cout << "concordance: " << metric->compute().mean().item<float>() << "\n";

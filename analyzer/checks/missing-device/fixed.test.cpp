@@ -1,0 +1,17 @@
+// The fix adds the device and leaves the dtype.
+// RUN: cp %s %t.cpp
+// RUN: %devsan_check --checks=device-missing-device --torch=none --fix %t.cpp -- -std=c++20 -isystem %mock
+// RUN: FileCheck --input-file=%t.cpp %s
+// RUN: %devsan_check --checks=device-missing-device --torch=none %t.cpp -- -std=c++20 -isystem %mock
+#include <torch/torch.h>
+
+torch::Tensor added(const torch::Tensor &x) {
+  // CHECK: {{^  }}auto a = torch::arange(5, x.device());
+  auto a = torch::arange(5);
+  // CHECK: {{^  }}auto b = torch::zeros({5}, torch::dtype(torch::kLong).device(x.device()));
+  auto b = torch::zeros({5}, torch::kLong);
+  auto options = torch::TensorOptions().dtype(torch::kDouble);
+  // CHECK: {{^  }}auto c = torch::ones({5}, options.device(x.device()));
+  auto c = torch::ones({5}, options);
+  return x + a + (x + b) + (x + c);
+}

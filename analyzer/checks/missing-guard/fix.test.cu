@@ -1,0 +1,23 @@
+// One guard, before the stream is taken and inside the branch that only device tensors reach.
+// RUN: cp %s %t.cu
+// RUN: %devsan_check --checks=device-missing-guard --torch=none --fix %t.cu -- -std=c++20 -isystem %mock -isystem %cuda_stubs
+// RUN: FileCheck %s --input-file=%t.cu
+// RUN: %devsan_check --checks=device-missing-guard --torch=none %t.cu -- -std=c++20 -isystem %mock -isystem %cuda_stubs
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/extension.h>
+
+__global__ void scale(float *x, int n) {}
+
+void launch(at::Tensor x) {
+  if (x.is_cuda()) {
+    int threads = 256;
+    auto stream = at::cuda::getCurrentCUDAStream();
+    scale<<<1, threads, 0, stream>>>(x.data_ptr<float>(), x.numel());
+    if (x.numel() > 8)
+      scale<<<1, threads, 0, stream>>>(x.data_ptr<float>(), x.numel());
+  }
+}
+// CHECK: int threads = 256;
+// CHECK-NEXT: {{^}}    const c10::cuda::CUDAGuard device_guard(x.device());
+// CHECK-NEXT: {{^}}    auto stream = at::cuda::getCurrentCUDAStream();

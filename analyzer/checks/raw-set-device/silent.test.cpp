@@ -1,0 +1,52 @@
+// RUN: %check_mock | %file_check --allow-empty
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/torch.h>
+
+#include <thread>
+
+void restores(at::Tensor x) {
+  int previous = 0;
+  C10_CUDA_CHECK(cudaGetDevice(&previous));
+  C10_CUDA_CHECK(cudaSetDevice(x.get_device()));
+  C10_CUDA_CHECK(cudaDeviceSynchronize());
+  C10_CUDA_CHECK(cudaSetDevice(previous));
+}
+
+int restoresOnEveryPath(at::Tensor x) {
+  const auto previous = c10::cuda::current_device();
+  c10::cuda::set_device(x.get_device());
+  if (x.numel() == 0) {
+    c10::cuda::set_device(previous);
+    return 0;
+  }
+  c10::cuda::set_device(previous);
+  return 1;
+}
+
+void guard(at::Tensor x) { const c10::cuda::CUDAGuard guard(x.device()); }
+
+class Scope {
+public:
+  explicit Scope(int device) {
+    cudaGetDevice(&previous_);
+    cudaSetDevice(device);
+  }
+  void move(int device) { cudaSetDevice(device); }
+  ~Scope() { cudaSetDevice(previous_); }
+
+private:
+  int previous_;
+};
+
+// What its name says; the caller is the one to look at.
+void setDevice(int device) { C10_CUDA_CHECK(cudaSetDevice(device)); }
+
+// A new thread starts with a device of its own.
+void worker(at::Tensor x) {
+  std::thread thread([x] { cudaSetDevice(x.get_device()); });
+  thread.join();
+}
+
+// A program may choose its device once.
+int main(int argc, char **argv) { cudaSetDevice(argc); }

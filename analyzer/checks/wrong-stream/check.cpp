@@ -1,0 +1,104 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/cuda_check.h"
+#include "analyzer/support/torch_api.h"
+
+namespace devsan::analyzer {
+namespace {
+
+using namespace clang;
+
+constexpr char kCurrentStream[] = "at::cuda::getCurrentCUDAStream";
+
+class WrongStreamCheck : public CudaCheck {
+public:
+  using CudaCheck::CudaCheck;
+
+protected:
+  void examine(const CudaProgram &program, ASTContext &context) override {
+    for (const CudaWork &work : program.functions()) {
+      if (!program.servesTensors(work))
+        continue;
+      for (const Launch &launch : work.launches) {
+        if (!launch.stream_known)
+          continue;
+        if (!launch.stream || CudaProgram::isDefaultStream(launch.stream, work))
+          reportDefault(context, work, launch);
+        else if (const CurrentStream *stream = takenBeforeGuard(work, launch))
+          reportTakenBeforeGuard(context, launch, *stream);
+      }
+    }
+  }
+
+private:
+  void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch) {
+    const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
+    auto finding = diag(place(context, launch.expr),
+                        "%select{the kernel is launched on|the copy or handle is put on|the call is given}0 the default "
+                        "stream, while the work of %select{the caller's tensors|'%2'}1 is on the current one");
+    finding << static_cast<int>(launch.kind) << (tensor != nullptr) << (tensor ? tensor->getName() : "");
+    if (auto fix = useCurrentStream(context, launch))
+      finding << *fix;
+  }
+
+  std::optional<FixItHint> useCurrentStream(ASTContext &context, const Launch &launch) {
+    if (!declares(context, kCurrentStream))
+      return std::nullopt;
+    const std::string current = std::string(kCurrentStream) + "()";
+    if (launch.stream) {
+      const Expr *written = launch.stream->IgnoreParenImpCasts();
+      const SourceRange range = written->getSourceRange();
+      // A variable has other uses, and a default argument has no text here.
+      if (isa<DeclRefExpr>(written) || !isWritten(launch, range))
+        return std::nullopt;
+      return FixItHint::CreateReplacement(range, current);
+    }
+    const auto *kernel = dyn_cast<CUDAKernelCallExpr>(launch.expr);
+    const CallExpr *config = kernel ? kernel->getConfig() : nullptr;
+    if (!config)
+      return std::nullopt;
+    unsigned given = 0;
+    while (given < config->getNumArgs() && !isa<CXXDefaultArgExpr>(config->getArg(given)))
+      ++given;
+    if (given < 2 || given > 3 || !isWritten(launch, config->getArg(given - 1)->getSourceRange()))
+      return std::nullopt;
+    const SourceLocation end = Lexer::getLocForEndOfToken(config->getArg(given - 1)->getEndLoc(), 0,
+                                                          context.getSourceManager(), context.getLangOpts());
+    return FixItHint::CreateInsertion(end, (given == 2 ? ", 0, " : ", ") + current);
+  }
+
+  // In the launch itself and not made by a macro.
+  static bool isWritten(const Launch &launch, SourceRange range) {
+    return range.getBegin().isFileID() && range.getEnd().isFileID() &&
+           !(range.getBegin() < launch.expr->getBeginLoc()) && !(launch.expr->getEndLoc() < range.getEnd());
+  }
+
+  // `stream = getCurrentCUDAStream(); CUDAGuard guard(x.device()); kernel<<<…, stream>>>`: the stream is of the device
+  // that was current before.
+  static const CurrentStream *takenBeforeGuard(const CudaWork &work, const Launch &launch) {
+    if (!launch.own_guard)
+      return nullptr;
+    const Expr *stream = strip(launch.stream)->IgnoreParenCasts();
+    while (const auto *member = dyn_cast<CXXMemberCallExpr>(stream))
+      stream = strip(member->getImplicitObjectArgument())->IgnoreParenCasts();
+    const auto *reference = dyn_cast<DeclRefExpr>(stream);
+    if (!reference)
+      return nullptr;
+    for (const CurrentStream &current : work.current_streams)
+      if (current.variable && current.variable == reference->getDecl() && !current.guarded &&
+          work.initialisers.contains(current.variable))
+        return &current;
+    return nullptr;
+  }
+
+  void reportTakenBeforeGuard(ASTContext &context, const Launch &launch, const CurrentStream &stream) {
+    diag(place(context, launch.expr),
+         "'%0' is the stream of the device that was current before the guard, not of the tensor's device")
+        << stream.variable->getName();
+    diag(place(context, stream.expr), "the stream is taken here, the guard is set later", DiagnosticIDs::Note);
+  }
+};
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(WrongStreamCheck, wrong_stream)

@@ -1,0 +1,33 @@
+// The base of the checks on CUDA work: it hands over the whole program once, and holds what their messages and fixes share.
+#pragma once
+
+#include "analyzer/support/cuda_work.h"
+
+#include <clang-tidy/ClangTidyCheck.h>
+
+namespace devsan::analyzer {
+
+class CudaCheck : public clang::tidy::ClangTidyCheck {
+public:
+  using ClangTidyCheck::ClangTidyCheck;
+
+  bool isLanguageVersionSupported(const clang::LangOptions &options) const override { return options.CPlusPlus; }
+  void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
+  void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
+  void onEndOfTranslationUnit() override;
+
+protected:
+  virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
+
+  // Whether this file sees a class or function, such as "c10::cuda::CUDAGuard": a fix must not need a new include.
+  static bool declares(clang::ASTContext &context, llvm::StringRef qualified_name);
+  // The user's text, also inside the arguments of a macro.
+  static std::string text(clang::ASTContext &context, clang::SourceRange range);
+  // Where the user wrote it.
+  static clang::SourceLocation place(clang::ASTContext &context, const clang::Expr *expr);
+
+private:
+  std::shared_ptr<CudaProgram> program_;
+};
+
+} // namespace devsan::analyzer

@@ -1,0 +1,211 @@
+#include "analyzer/support/flow_transfer.h"
+
+#include "analyzer/support/torch_api.h"
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+using Kind = Operation::Kind;
+
+} // namespace
+
+// One more element for a container.
+void Flow::insert(const Path &container, const Value &element) {
+  Value held = join(load(container), element);
+  held.own_slice |= !element.no_grad && !element.has(Origin::Kind::kGather);
+  state_.values[container] = held;
+}
+
+Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (isTensorOptions(call->getType())) {
+    Value value = together(arguments);
+    if (name != "device" && name != "TensorOptions")
+      value.place = name == "dtype" ? Place::none() : value.place;
+    return value;
+  }
+  if (isFactory(call->getDirectCallee()))
+    return evaluateFactory(call, name, nullptr);
+  if (name == "load") {
+    loadModule(call);
+    if (isModule(call->getType()) || holdsTensor(call->getType())) {
+      Value value;
+      value.place = Place::unknown();
+      if (std::optional<Value> device = deviceAmong(arguments))
+        value.place = device->place;
+      else
+        value.add(Origin::Kind::kLoaded, call);
+      return value;
+    }
+    return {};
+  }
+  if (name == "all_gather_into_tensor" || name == "all_gather_into_tensor_coalesced") {
+    Value value = together(arguments);
+    if (!value.no_grad)
+      value.add(Origin::Kind::kGather, call);
+    record({Kind::kGather, call, name, nullptr, {}, tensorOperands(nullptr, arguments), value, {}});
+    return value;
+  }
+  if (name == "optional" || isDevice(call->getType())) // device_of(x), device(x)
+    return together(arguments);
+  return evaluateTensorOp(call, name, nullptr);
+}
+
+Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  Value self = facts_.value(receiver);
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (name == "operator=") {
+    if (std::optional<Path> target = path(receiver); target && !arguments.empty())
+      assign(*target, arguments[0], call);
+    return arguments.empty() ? self : facts_.value(arguments[0]);
+  }
+  if (isTensorOptions(receiver->getType()) && isTensorOptions(call->getType())) {
+    for (const Expr *argument : arguments) {
+      Value given = facts_.value(argument);
+      if (name == "device" || name == "device_opt" || name == "device_index" || name == "merge_in") {
+        if (!given.place.is(Place::Kind::kNone))
+          self.place = given.place;
+        self.drop(Origin::Kind::kDeviceName);
+      }
+      if (given.dtype != Dtype::kUnknown || name == "dtype")
+        self.dtype = given.dtype;
+      self.addAll(given);
+    }
+    if (name == "device_index")
+      self.place = Place::unknown();
+    return self;
+  }
+  // device(), device_opt(), value(), *optional and type() all speak of the same device. type() loses the index, which is
+  // another rule's matter; for conditions it has to keep the place.
+  if (namesDevice(call->getType())) {
+    if (name == "type" && self.place.is(Place::Kind::kFixed))
+      self.place = Place::named(self.place.type, -1);
+    return self;
+  }
+  return {};
+}
+
+// `std::vector<std::vector<Tensor>> outputs{slices}` holds handles of the tensors in `slices`: filling one fills both.
+std::vector<Path> Flow::sameTensors(const Path &container) const {
+  std::vector<Path> same{container};
+  const auto *variable = dyn_cast_or_null<VarDecl>(container.root);
+  if (!variable || !variable->getInit() || !container.fields.empty())
+    return same;
+  auto collect = [&](auto &&self, const Stmt *statement) -> void {
+    if (const auto *reference = dyn_cast_or_null<DeclRefExpr>(statement))
+      if (std::optional<Path> named = path(reference); named && holdsTensor(reference->getType()) && !isTensor(reference->getType()))
+        same.push_back(*named);
+    for (const Stmt *child : statement->children())
+      if (child)
+        self(self, child);
+  };
+  collect(collect, variable->getInit());
+  return same;
+}
+
+Value Flow::evaluateGather(const CallExpr *call) {
+  llvm::StringRef name = nameOf(call->getDirectCallee());
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  static const llvm::StringRef kGathers[] = {"allgather", "_allgather_base", "allgather_coalesced",
+                                             "allgather_into_tensor_coalesced", "gather", "all_gather"};
+  if (!llvm::is_contained(kGathers, name) || arguments.size() < 2)
+    return {};
+  Value input = facts_.value(arguments[1]);
+  if (!input.no_grad && input.dtype != Dtype::kIntegral && input.dtype != Dtype::kBool)
+    if (std::optional<Path> output = path(arguments[0]))
+      for (const Path &filled : sameTensors(*output)) {
+        Value value = load(filled);
+        value.own_slice = false;
+        value.no_grad = false;
+        state_.values[filled] = value.add(Origin::Kind::kGather, call);
+      }
+  record({Kind::kGather, call, name, receiverOf(call), {},
+          {{arguments[0], facts_.value(arguments[0])}, {arguments[1], input}}, {}, {}});
+  return {};
+}
+
+Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  const FunctionDecl *callee = call->getDirectCallee();
+  callWithModules(call, receiver);
+  if (receiver && callee && isLibraryDecl(callee)) {
+    // A container, iterator, optional or smart pointer: what goes in comes out.
+    std::optional<Path> target = path(receiver);
+    if (name == "operator=" && target && !arguments.empty()) {
+      assign(*target, arguments[0], call);
+      return facts_.value(arguments[0]);
+    }
+    Value self = facts_.value(receiver);
+    static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert", "emplace", "push_front", "assign"};
+    if (target && llvm::is_contained(kAdds, name)) {
+      Value added = together(arguments);
+      insert(*target, added);
+      if (!arguments.empty())
+        record({Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
+      return {};
+    }
+    if (target && name == "clear") {
+      state_.values[*target] = {};
+      return {};
+    }
+    return self;
+  }
+  if (callee && callee->isInStdNamespace())
+    return together(arguments);
+  // A function of the program's own: its result may live anywhere, and what it takes by reference may change.
+  if (callee)
+    for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
+      QualType parameter = callee->getParamDecl(i)->getType();
+      unsigned shift = isa<CXXOperatorCallExpr>(call) && receiver ? 1 : 0;
+      if (i + shift >= call->getNumArgs())
+        break;
+      const Expr *argument = call->getArg(i + shift);
+      bool by_reference = parameter->isLValueReferenceType() && !parameter->getPointeeType().isConstQualified();
+      if (std::optional<Path> target = path(argument); target && by_reference && holdsTensor(parameter)) {
+        Value changed;
+        changed.place = Place::unknown();
+        state_.values[*target] = changed;
+      }
+    }
+  Value result;
+  if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType()))
+    result.place = Place::unknown();
+  return result;
+}
+
+void Flow::recordReturn(const Expr *result) {
+  const Expr *inner = strip(result);
+  std::vector<const Expr *> elements;
+  auto split = [&](auto &&self, const Expr *expr) -> void {
+    expr = strip(expr);
+    if (const auto *standard = dyn_cast<CXXStdInitializerListExpr>(expr))
+      return self(self, standard->getSubExpr());
+    if (const auto *list = dyn_cast<InitListExpr>(expr)) {
+      for (const Expr *element : list->inits())
+        self(self, element);
+      return;
+    }
+    llvm::StringRef callee = nameOf(calleeOf(expr));
+    bool groups = (isa<CXXConstructExpr>(expr) && !isTensor(expr->getType())) ||
+                  callee == "make_tuple" || callee == "make_pair" || callee == "tie";
+    llvm::SmallVector<const Expr *, 4> parts = argumentsOf(expr);
+    if (groups && !parts.empty()) {
+      for (const Expr *part : parts)
+        self(self, part);
+      return;
+    }
+    if (holdsTensor(expr->getType()))
+      elements.push_back(expr);
+  };
+  split(split, inner);
+  Operation operation{Kind::kReturn, result, "return", nullptr, {}, {}, {}, {}};
+  for (const Expr *element : elements)
+    operation.operands.push_back({element, facts_.value(element)});
+  operation.result = facts_.value(inner);
+  facts_.operations.push_back(std::move(operation));
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,19 @@
+// Flags come from compile_commands.json: given by -p, found above the file, in its build folder; also nvcc's.
+// RUN: rm -rf %t && mkdir -p %t/build %t/src
+// RUN: cp %s %t/src/x.cpp
+// RUN: cp %s %t/src/y.cu
+// RUN: echo '[{"directory": "%t", "file": "src/x.cpp", "command": "g++ -Wno-such-warning -O3 -DCHOOSES -isystem %mock -isystem %cuda_stubs -std=c++20 -c src/x.cpp"},' > %t/build/compile_commands.json
+// RUN: echo '{"directory": "%t", "file": "src/y.cu", "command": "nvcc -gencode arch=compute_80,code=sm_80 --expt-relaxed-constexpr -DCHOOSES -isystem=%mock -std=c++20 -x cu -c src/y.cu"}]' >> %t/build/compile_commands.json
+// RUN: not %devsan_check --torch=none --checks=device-raw-set-device %t/src | FileCheck %s
+// RUN: not %devsan_check --torch=none --checks=device-raw-set-device -p %t/build %t/src/x.cpp %t/src/y.cu | FileCheck %s
+// RUN: %devsan_check --torch=none --checks=device-raw-set-device %t/src -- -isystem %mock
+// CHECK: x.cpp:[[#@LINE+7]]:3: warning: {{.*}}[device-raw-set-device]
+// CHECK: y.cu:[[#@LINE+6]]:3: warning: {{.*}}[device-raw-set-device]
+// CHECK: devsan check: 2 files: 2 findings
+#include <torch/torch.h>
+#include <c10/cuda/CUDAFunctions.h>
+#ifdef CHOOSES
+void choose(at::Tensor x) {
+  cudaSetDevice(x.get_device());
+}
+#endif
