@@ -4,9 +4,8 @@
 
 static torch::Tensor onTheHost(const torch::Tensor &x) {
   const auto host = x.cpu();
-  // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: 16 B of cuda:1 went to the host and
-  // came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip] CHECK:
-  // flagged.test.cpp:[[#@LINE-2]]:{{[0-9]+}}: note: left cuda:1 here
+  // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip]
+  // CHECK: flagged.test.cpp:[[#@LINE-2]]:{{[0-9]+}}: note: left cuda:1 here
   return host.cumsum(0).to(x.device());
 }
 

@@ -12,17 +12,14 @@ int main() {
 
   float sum = 0;
   for (int step = 0; step < 3; ++step)
-    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 in
-    // aten::item, 3 times [device-host-sync]
+    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 in aten::item, 3 times [device-host-sync]
     sum += x.sum().item<float>();
 
-  // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 in
-  // aten::nonzero, once [device-host-sync]
+  // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 in aten::nonzero, once [device-host-sync]
   const auto where = x.nonzero();
 
   for (int step = 0; step < 3; ++step)
-    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 to
-    // take 4 B from pageable memory in aten::to, 3 times (12 B cpu → cuda:1) [device-host-sync]
+    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: warning: the host waited for cuda:1 to take 4 B from pageable memory in aten::to, 3 times (12 B cpu → cuda:1) [device-host-sync]
     torch::full({}, sum).to(x.device());
 }
 // CHECK-DAG: 3 findings (0 errors, 3 warnings, 0 notes)

@@ -1,6 +1,6 @@
 // RUN: %cxx_torch %s -o %t
-// RUN: %status 0 %sim --fail-on=device-host-sync --report=%t.txt -- %t 2>&1 | FileCheck %s
-// --check-prefix=TERMINAL RUN: %file_check < %t.txt
+// RUN: %status 0 %sim --fail-on=device-host-sync --report=%t.txt -- %t 2>&1 | FileCheck %s --check-prefix=TERMINAL
+// RUN: %file_check < %t.txt
 #include <devsan/devsan.h>
 #include <iostream>
 #include <torch/torch.h>
@@ -18,7 +18,6 @@ int main() {
     x.sum().item<float>();
   }
   // A result that is read once is a note, which only the report's file shows.
-  // CHECK: silent.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: note: the host waited for cuda:1 in aten::item,
-  // once [device-host-sync]
+  // CHECK: silent.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: note: the host waited for cuda:1 in aten::item, once [device-host-sync]
   std::cout << x.sum().item<float>() << "\n";
 }

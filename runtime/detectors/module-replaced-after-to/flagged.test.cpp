@@ -7,10 +7,8 @@ int main() {
   model->to(torch::Device("cuda:1"));
   model->push_back(torch::nn::Linear(4, 2));
   try {
-    // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: error: the module was moved to cuda:1, but
-    // parameters ({{.*}}float32 [2]{{.*}}) stayed on cpu: aten::{{addmm|linear}} refused once
-    // [device-module-replaced-after-to] CHECK: flagged.test.cpp:[[#@LINE-3]]:{{[0-9]+}}: note: made
-    // on cpu here
+    // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: error: the module was moved to cuda:1, but parameters ({{.*}}float32 [2]{{.*}}) stayed on cpu: aten::{{addmm|linear}} refused once [device-module-replaced-after-to]
+    // CHECK: flagged.test.cpp:[[#@LINE-3]]:{{[0-9]+}}: note: made on cpu here
     model->forward(torch::ones({3, 8}, torch::Device("cuda:1")));
   } catch (const c10::Error &) {
     return 1;

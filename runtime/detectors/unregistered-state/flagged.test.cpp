@@ -6,10 +6,8 @@ class Mean {
 public:
   Mean() : total_(torch::zeros({4})) {}
   void update(const torch::Tensor &x) {
-    // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: error: a state made earlier ({{.*}}float32
-    // [4]) stayed on cpu while its inputs are on cuda:1: aten::add_ refused once
-    // [device-unregistered-state] CHECK: flagged.test.cpp:[[#@LINE-3]]:{{[0-9]+}}: note: made on
-    // cpu here
+    // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: error: a state made earlier ({{.*}}float32 [4]) stayed on cpu while its inputs are on cuda:1: aten::add_ refused once [device-unregistered-state]
+    // CHECK: flagged.test.cpp:[[#@LINE-3]]:{{[0-9]+}}: note: made on cpu here
     total_ += x;
   }
 
