@@ -6,6 +6,10 @@
 #include <string.h>
 
 #ifdef __CUDA__
+// LibTorch's headers ask for nvcc's macros, not for clang's.
+#define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))

@@ -14,6 +14,9 @@ template <typename scalar_t> __global__ void scale(scalar_t *x, int64_t n) {
     gpuAtomicAdd(x + i, __shfl_down_sync(0xffffffff, x[i], 1));
 }
 
+// What LibTorch declares for nvcc only.
+__global__ void fill(torch::PackedTensorAccessor32<float, 1, torch::RestrictPtrTraits> x) {}
+
 torch::Tensor bad(torch::Tensor x) {
   auto out = torch::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scale", [&] {
