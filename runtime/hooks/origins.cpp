@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
 #include <atomic>
+#include <span>
 
 namespace devsan::runtime {
 namespace {
@@ -34,9 +35,15 @@ Slot *slots() {
   return table;
 }
 
-Slot &slotOf(const c10::StorageImpl *storage) {
+// Slots that a storage may take. Storages lie at fixed distances from each other, so with one slot
+// each, two of them would meet again and again.
+constexpr std::size_t kWays = 4;
+
+std::span<Slot, kWays> slotsOf(const c10::StorageImpl *storage) {
   auto address = reinterpret_cast<std::uintptr_t>(storage);
-  return slots()[(address * 0x9e3779b97f4a7c15ull) >> (64 - 14)];
+  std::size_t set = (address * 0x9e3779b97f4a7c15ull) >> (64 - 12);
+  static_assert(kSlots / kWays == 1 << 12);
+  return std::span<Slot, kWays>(slots() + set * kWays, kWays);
 }
 
 // A slot that another thread is using is not worth waiting for.
@@ -113,27 +120,45 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
   if (!tensor.has_storage())
     return;
   const c10::Storage &storage = tensor.storage();
-  Slot &slot = slotOf(storage.unsafeGetStorageImpl());
+  auto *key = storage.unsafeGetStorageImpl();
   WeakStorage displaced{c10::intrusive_ptr<c10::StorageImpl>()};
-  SlotLock lock(slot);
+  // A slot of its own, a free one, or else the first.
+  Slot *chosen = nullptr;
+  int preference = 0;
+  for (Slot &slot : slotsOf(key)) {
+    SlotLock lock(slot);
+    if (!lock)
+      continue;
+    int wanted = slot.key == key ? 3 : slot.storage.use_count() == 0 ? 2 : 1;
+    if (wanted > preference) {
+      preference = wanted;
+      chosen = &slot;
+    }
+  }
+  if (!chosen)
+    return;
+  SlotLock lock(*chosen);
   if (!lock)
     return;
-  if (slot.key != storage.unsafeGetStorageImpl()) {
-    displaced = std::move(slot.storage);
-    slot.storage = storage.getWeakStorageImpl();
-    slot.key = storage.unsafeGetStorageImpl();
+  if (chosen->key != key) {
+    displaced = std::move(chosen->storage);
+    chosen->storage = storage.getWeakStorageImpl();
+    chosen->key = key;
   }
-  slot.origin = {stack, is_move};
-  slot.epoch = current_epoch;
+  chosen->origin = {stack, is_move};
+  chosen->epoch = current_epoch;
 }
 
 TensorOrigin originOf(const at::Tensor &tensor) {
   if (!tensor.has_storage())
     return {};
   auto *storage = tensor.storage().unsafeGetStorageImpl();
-  Slot &slot = slotOf(storage);
-  SlotLock lock(slot);
-  return lock && slot.key == storage && slot.epoch == current_epoch ? slot.origin : TensorOrigin{};
+  for (Slot &slot : slotsOf(storage)) {
+    SlotLock lock(slot);
+    if (lock && slot.key == storage && slot.epoch == current_epoch)
+      return slot.origin;
+  }
+  return {};
 }
 
 void installFactoryHooks() {

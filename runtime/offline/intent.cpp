@@ -54,6 +54,9 @@ constexpr PythonFunction kPythonMoves[] = {
 // The program calls them in order to move all tensors of a module or of a file.
 constexpr PythonFunction kPythonBulkMoves[] = {
     {"/torch/nn/modules/module.py", "_apply"},
+    // What Module.to and Module.cuda hand to _apply, which a library may override.
+    {"/torch/nn/modules/module.py", "convert"},
+    {"/torch/nn/modules/module.py", "<lambda>"},
     {"/torch/nn/modules/module.py", "load_state_dict"},
     {"/torch/serialization.py", ""},
 };

@@ -125,6 +125,18 @@ TEST(Intent, KnowsThatAModuleIsMoved) {
       Intent::kBulkMove);
 }
 
+TEST(Intent, KnowsThatALibraryMovesAModuleItsOwnWay) {
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_dtype_layout"),
+                           torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
+                           torchPython("Module.to.<locals>.convert", "nn/modules/module.py"),
+                           python("Metric._apply", 897,
+                                  "/venv/lib/python3.11/site-packages/torchmetrics/metric.py"),
+                           torchPython("Module.to", "nn/modules/module.py"), python("main", 3)}))
+          .intent,
+      Intent::kBulkMove);
+}
+
 TEST(Intent, KnowsThatAFileIsLoaded) {
   EXPECT_EQ(stackOf(recordingOf({op("to_device"), torch("torch::jit::Unpickler::readInstruction()"),
                                  torch("torch::jit::load(std::string const&)"), user("main", 1)}))
