@@ -22,6 +22,18 @@ constexpr std::array<StringRef, 4> kCommonOptions = {"-isystem", "-D", "-U", "-s
 constexpr std::array<StringRef, 6> kLanguageFlags = {"-fno-exceptions", "-fno-rtti",      "-fopenmp",
                                                      "-fsigned-char",   "-funsigned-char", "-fchar8_t"};
 
+// Without the precompiled header of another compiler's run, which CMake passes through -Xclang beside the header that it
+// was made from.
+std::vector<std::string> withoutPrecompiledHeader(const std::vector<std::string> &arguments) {
+  std::vector<std::string> kept;
+  for (const std::string &argument : arguments)
+    if (argument != "-Xclang")
+      kept.push_back(argument);
+  for (auto found = llvm::find(kept, "-include-pch"); found != kept.end(); found = llvm::find(kept, "-include-pch"))
+    kept.erase(found, found + std::min<std::ptrdiff_t>(2, kept.end() - found));
+  return kept;
+}
+
 bool has(const std::vector<std::string> &arguments, StringRef prefix) {
   return llvm::any_of(arguments, [&](StringRef argument) { return argument.starts_with(prefix); });
 }
@@ -94,7 +106,8 @@ CompileCommands::databaseFor(const std::string &file) {
   return entry->second.get();
 }
 
-void CompileCommands::adopt(CompileCommand &command, const std::vector<std::string> &arguments) {
+void CompileCommands::adopt(CompileCommand &command, const std::vector<std::string> &foreign) {
+  const std::vector<std::string> arguments = withoutPrecompiledHeader(foreign);
   const auto take = [&](StringRef option, StringRef value, std::vector<std::string> &to) {
     if (option == "-std") {
       to.push_back(("-std=" + value).str());

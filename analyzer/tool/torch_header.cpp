@@ -65,7 +65,7 @@ public:
             rest.ltrim().starts_with(("#define " + line.trim()).str())) {
           guarded = true;
           rest = rest.split('\n').second;
-        } else {
+        } else if (conditions != 0 || line != "def __cplusplus") {
           ++conditions;
         }
       } else if (line.starts_with("endif")) {
@@ -165,10 +165,13 @@ std::string cacheFolder() {
 
 std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version) {
   const std::string folder = cacheFolder();
-  // A forced include comes before the file's own, so the header would not be the first thing read.
-  if (folder.empty() || llvm::is_contained(command.local, "-include"))
+  if (folder.empty())
     return std::nullopt;
   Head head(command);
+  // Forced includes are read before the file.
+  for (size_t i = 0; i + 1 < command.local.size(); i += 2)
+    if (command.local[i] == "-include" && !head.read(command.local[i + 1]))
+      return std::nullopt;
   head.read(command.file);
   PrecompiledHeader header;
   header.text = head.text();
