@@ -58,6 +58,7 @@ struct Finding {
   Severity severity = Severity::kWarning;
   Origin origin = Origin::kStatic;
   std::string message;
+  std::string remedy; // where the rule's own does not fit; else empty
   std::string fingerprint;
   std::uint64_t count = 1;
   std::uint64_t bytes = 0;

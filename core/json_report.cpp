@@ -44,11 +44,17 @@ template <typename T> Json toJson(const std::vector<T> &values) {
   return array;
 }
 
+std::string remedyOf(const Finding &finding) {
+  const Rule *rule = findRule(finding.rule);
+  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
+}
+
 Json toJson(const Finding &finding) {
   return {{"rule", finding.rule},
           {"severity", name(finding.severity)},
           {"origin", name(finding.origin)},
           {"message", finding.message},
+          {"remedy", remedyOf(finding)},
           {"fingerprint", finding.fingerprint},
           {"count", finding.count},
           {"bytes", finding.bytes},
@@ -128,6 +134,7 @@ public:
     if (origin != name(out.origin))
       fail("origin", "static or runtime");
     get(json, "message", out.message);
+    get(json, "remedy", out.remedy);
     get(json, "fingerprint", out.fingerprint);
     get(json, "count", out.count);
     get(json, "bytes", out.bytes);

@@ -3,6 +3,7 @@
 #include "core/rule_table.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -30,15 +31,24 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
   if (!parsed)
     return failure(fmt::format("{}: {}", where(source, parsed.error().source()),
                                parsed.error().description()));
+  constexpr std::string_view kTable = "suppressions";
   const toml::table *rules = &parsed.table();
-  if (!table.empty()) {
-    const toml::node *node = parsed.table().get(table);
-    if (!node)
-      return {};
+  if (!table.empty())
+    for (const auto &[key, value] : *rules)
+      if (key.str() != table)
+        return failure(fmt::format("{}: unknown key '{}'; valid is [{}]",
+                                   where(source, key.source()), key.str(), table));
+  if (const toml::node *node = rules->get(table.empty() ? kTable : table)) {
     rules = node->as_table();
     if (!rules)
-      return failure(fmt::format("{}: '{}' must be a table", where(source, node->source()), table));
+      return failure(fmt::format("{}: '{}' must be a table", where(source, node->source()),
+                                 table.empty() ? kTable : table));
+  } else if (!table.empty()) {
+    return {};
   }
+  std::error_code error;
+  const std::string folder =
+      std::filesystem::absolute(source, error).lexically_normal().parent_path().string() + "/";
   for (const auto &[key, value] : *rules) {
     if (!findRule(key.str()))
       return failure(fmt::format("{}: unknown rule '{}'; the rules are {}",
@@ -51,8 +61,8 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
       const bool on_function = text.starts_with(kFunctionPrefix);
       if (on_function)
         text.remove_prefix(kFunctionPrefix.size());
-      entries_.push_back(
-          {std::string(key.str()), std::string(text), on_function, where(source, node.source())});
+      entries_.push_back({std::string(key.str()), std::string(text), on_function, folder,
+                          where(source, node.source())});
       return true;
     };
     const toml::array *list = value.as_array();
@@ -71,7 +81,11 @@ bool Suppressions::covers(const Finding &finding) {
     if (entry.rule != finding.rule)
       continue;
     const auto matchesLocation = [&](const Location &location) {
-      return matches(entry.pattern, entry.on_function ? location.function : location.file);
+      if (entry.on_function)
+        return matches(entry.pattern, location.function);
+      return matches(entry.pattern, location.file) ||
+             (location.file.starts_with(entry.folder) &&
+              matches(entry.pattern, location.file.substr(entry.folder.size())));
     };
     if (std::ranges::any_of(finding.locations, matchesLocation) ||
         std::ranges::any_of(finding.stack, matchesLocation, &Frame::location)) {

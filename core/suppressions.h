@@ -4,8 +4,9 @@
 //
 //   device-host-sync = ["src/logging.cpp", "function:*::printLoss"]
 //
-// A pattern is a glob on the file of the finding or of a frame of its stack; `function:` applies it
-// to function names.
+// A pattern is a glob on the file of the finding or of a frame of its stack, as reports show it or
+// relative to the folder of the file that holds the pattern; `function:` applies it to function
+// names.
 #pragma once
 
 #include "core/finding.h"
@@ -18,9 +19,10 @@ namespace devsan::core {
 
 class Suppressions {
 public:
-  // `source` names the file in errors. `table` is the name of the TOML table that holds the rules,
-  // empty for the top level. An unknown rule or a malformed value is an error that names file and
-  // line.
+  // `source` is the path of the file that `toml_text` was read from. `table` is the name of the
+  // TOML table that holds the rules, and then the file may hold no other; empty where they stand at
+  // the top level or in [suppressions]. An unknown rule or key or a malformed value is an error
+  // that names file and line.
   Result<void> add(const std::string &toml_text, const std::string &source,
                    const std::string &table);
 
@@ -35,6 +37,7 @@ private:
     std::string rule;
     std::string pattern;
     bool on_function = false;
+    std::string folder; // of the file that holds the pattern, with a slash at its end
     std::string where;
     std::uint64_t hits = 0;
   };

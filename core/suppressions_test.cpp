@@ -57,8 +57,26 @@ TEST(Suppressions, ErrorsNameFileLineAndTheValidForms) {
               HasSubstr("'suppressions' must be a table"));
 }
 
-TEST(Suppressions, AProjectFileWithoutTheTableIsFine) {
-  EXPECT_TRUE(Suppressions().add("[other]\nx = 1\n", ".devsan.toml", "suppressions"));
+TEST(Suppressions, CoverPathsFromTheFolderOfTheirFile) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("device-host-sync = \"src/a.cpp\"", "/project/s.toml", ""));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "/project/src/a.cpp", "f")));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-host-sync", "/projects/src/a.cpp", "f")));
+}
+
+TEST(Suppressions, AFileOfSuppressionsMayHoldTheTableOfAProjectFile) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("[suppressions]\ndevice-host-sync = \"a.cpp\"", "s.toml", ""));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "a.cpp", "f")));
+}
+
+TEST(Suppressions, AProjectFileHoldsNothingElse) {
+  EXPECT_TRUE(Suppressions().add("", ".devsan.toml", "suppressions"));
+  EXPECT_THAT(Suppressions()
+                  .add("device-host-sync = \"a\"", ".devsan.toml", "suppressions")
+                  .error()
+                  .message,
+              HasSubstr(".devsan.toml:1: unknown key 'device-host-sync'; valid is [suppressions]"));
 }
 
 } // namespace

@@ -41,9 +41,12 @@ public:
       note(printable(related.message));
     }
     callers(finding, location);
-    // Once per rule: the tenth finding of a rule needs no tenth advice.
-    if (const Rule *rule = findRule(finding.rule); rule && advised_.insert(rule->id).second)
-      add("  remedy: {}\n", rule->remedy);
+    // Once: the tenth finding of a rule needs no tenth advice.
+    const Rule *rule = findRule(finding.rule);
+    const std::string remedy =
+        finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
+    if (!remedy.empty() && advised_.insert(remedy).second)
+      add("  remedy: {}\n", remedy);
   }
 
   void summary(std::span<const Finding> findings, const Summary &summary) {
@@ -133,7 +136,7 @@ private:
 
   bool color_;
   std::string out_;
-  std::set<std::string_view> advised_;
+  std::set<std::string> advised_;
   SourceLines lines_;
 };
 

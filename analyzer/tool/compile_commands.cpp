@@ -144,7 +144,6 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
 }
 
 void CompileCommands::derive(CompileCommand &command) {
-  command.derived = true;
   const Project &project = projects_.of(command.file);
   for (const std::string &folder : project.include_folders)
     command.local.insert(command.local.end(), {"-I", folder});
@@ -207,6 +206,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
                                  : std::vector<clang::tooling::CompileCommand>();
     if (known.empty()) {
       derive(command);
+      command.missing_in_database = *database != nullptr;
     } else {
       command.folder = known.front().Directory;
       adopt(command, known.front().CommandLine);

@@ -24,7 +24,7 @@ struct CompileCommand {
   std::string folder;              // relative paths start here
   std::vector<std::string> common; // macros, language, system folders: what a precompiled header depends on
   std::vector<std::string> local;  // the project's own include folders and forced includes
-  bool derived = false;
+  bool missing_in_database = false; // there is a compile_commands.json, without this file
 };
 
 class CompileCommands {

@@ -196,6 +196,8 @@ core::Result<int> check(const Options &options) {
       continue;
     }
     FileResult &result = *results[i];
+    if (commands[i].missing_in_database)
+      summary.notes.push_back(name + ": not in compile_commands.json, its flags were derived");
     summary.suppressed += result.suppressed;
     if (result.isPartial()) {
       complete = false;

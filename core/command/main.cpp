@@ -29,7 +29,7 @@ constexpr const char *kNextSteps =
     "  devsan run --sim=2 -- CMD...      the same on two simulated GPUs\n"
     "  devsan doctor                     see what is installed\n"
     "\n"
-    "devsan --help lists everything.\n";
+    "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
 
 int dispatch(std::vector<std::string> arguments) {
   const InstallTree tree = InstallTree::ofThisExecutable();
@@ -49,8 +49,10 @@ int dispatch(std::vector<std::string> arguments) {
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
+  const std::string name = arguments.front().starts_with("-") ? "" : arguments.front();
   auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  if (separator != arguments.end()) {
+  const bool has_separator = separator != arguments.end();
+  if (has_separator) {
     run_arguments.command.assign(separator + 1, arguments.end());
     arguments.erase(separator, arguments.end());
   }
@@ -108,7 +110,11 @@ int dispatch(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    return fail(std::string(error.what()) + "; see devsan --help");
+    const bool lacks_separator = name == "run" && !has_separator;
+    return fail(std::string(error.what()) +
+                (lacks_separator
+                     ? "; the command comes after `--`, as in `devsan run -- ./train`"
+                     : "; see devsan " + (name.empty() ? name : name + " ") + "--help"));
   }
   if (run_app->parsed())
     return runCommand(tree, run_arguments);

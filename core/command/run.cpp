@@ -203,6 +203,11 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   if (!analysis.torch_was_loaded)
     summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
                             ": nothing was observed");
+  if (end->signal || end->status)
+    summary.notes.push_back(arguments.command.front() +
+                            (end->signal ? " was ended by signal " + std::to_string(end->signal)
+                                         : " ended with status " + std::to_string(end->status)) +
+                            ": the report covers what ran before");
   std::vector<core::Finding> findings;
   for (core::Finding &finding : analysis.findings) {
     if (suppressions->covers(finding))

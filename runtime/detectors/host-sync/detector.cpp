@@ -85,9 +85,12 @@ std::vector<core::Finding> detectHostSync(const Recording &recording) {
     core::Finding finding = makeFinding("device-host-sync", group);
     finding.severity = severity(group);
     finding.message = message(group);
-    finding.from = deviceName(group.first->event.from);
-    if (group.first->event.kind == EventKind::kCopy)
-      finding.to = deviceName(group.first->event.to);
+    const Event &event = group.first->event;
+    if (event.kind == EventKind::kCopy && event.from.isHost())
+      finding.remedy = "create it on the device, or copy from pinned memory with non_blocking=true";
+    finding.from = deviceName(event.from);
+    if (event.kind == EventKind::kCopy)
+      finding.to = deviceName(event.to);
     findings.push_back(std::move(finding));
   }
   return findings;
