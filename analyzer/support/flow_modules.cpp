@@ -46,7 +46,7 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
   if (torch_method && name == "to") {
     if (std::optional<Value> device = deviceAmong(arguments)) {
       if (self) {
-        forgetLoaded(receiver);
+        facts_.moved_loads.merge(forgetLoaded(receiver));
         moveModule(*self, device->place, call);
       }
       record({Operation::Kind::kMove, call, name, receiver, *device, {}, *device, {}});
@@ -188,12 +188,12 @@ void Flow::loadInto(const CallExpr *call) {
   state_.values[*target] = value.add(Origin::Kind::kLoaded, call);
 }
 
-// `expr` is in other hands now, which may move it. Copies of a module share its parameters, so they are forgotten too.
-void Flow::forgetLoaded(const Expr *expr) {
+// `expr` is moved, or in other hands now, which may move it; gives the loads that were in it. Copies of a module share its parameters, so they are forgotten too.
+std::set<const Expr *> Flow::forgetLoaded(const Expr *expr) {
+  std::set<const Expr *> loads;
   std::optional<Path> gone = path(expr);
   if (!gone)
-    return;
-  std::set<const Expr *> loads;
+    return loads;
   for (const auto &[where, value] : state_.values)
     if (where.startsWith(*gone))
       loads.insert(value.origin(Origin::Kind::kLoaded));
@@ -201,6 +201,7 @@ void Flow::forgetLoaded(const Expr *expr) {
   for (auto &[where, value] : state_.values)
     if (loads.count(value.origin(Origin::Kind::kLoaded)))
       value.drop(Origin::Kind::kLoaded);
+  return loads;
 }
 
 // A function of the program that replaces a part of the module it is called on, or given.

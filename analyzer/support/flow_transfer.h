@@ -55,7 +55,7 @@ private:
   void replaceByAssignment(const Path &path, const clang::Expr *value);
   bool loadCall(const clang::CallExpr *call, llvm::StringRef name, Value &result);
   void loadInto(const clang::CallExpr *call);
-  void forgetLoaded(const clang::Expr *expr);
+  std::set<const clang::Expr *> forgetLoaded(const clang::Expr *expr);
   void callWithModules(const clang::CallExpr *call, const clang::Expr *receiver);
 
   FunctionFacts &facts_;

@@ -37,7 +37,7 @@ private:
 
   // Loads into a part of a moved module, which are device-module-replaced-after-to's, and those that some path moves.
   static std::set<const Expr *> settledLoads(const FunctionFacts &facts) {
-    std::set<const Expr *> settled;
+    std::set<const Expr *> settled = facts.moved_loads;
     auto add = [&](const Expr *expr) {
       settled.insert(strip(expr));
       for (const Origin &origin : facts.value(expr).origins)

@@ -78,6 +78,13 @@ void wholeMoved(torch::Device device) {
   model->to(device);
   model->fc->forward(torch::ones({2, 8}, device));
 }
+void wholeOnOnePath(torch::Device device, bool cuda) {
+  Net model;
+  torch::load(model->fc, "head.pt");
+  if (cuda)
+    model->to(device);
+  model->fc->forward(torch::ones({2, 8}, device));
+}
 void asAPart(torch::Device device) {
   Net head;
   torch::load(head, "head.pt");
