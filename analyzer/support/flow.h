@@ -71,6 +71,7 @@ public:
   std::vector<Operation> operations;
   State exit;                               // joined over all returns
   std::set<const clang::Expr *> moved_later; // replacements that some path moves afterwards
+  std::set<const clang::Expr *> moved_loads; // loads into modules that some path moves afterwards
 
   // What `expr` evaluates to; a default Value where nothing is known.
   Value value(const clang::Expr *expr) const;

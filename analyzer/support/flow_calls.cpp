@@ -25,19 +25,8 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
     return together(arguments);
   if (isFactory(call->getDirectCallee()))
     return evaluateFactory(call, name, nullptr);
-  if (name == "load") {
-    loadModule(call);
-    if (isModule(call->getType()) || holdsTensor(call->getType())) {
-      Value value;
-      value.place = Place::unknown();
-      if (std::optional<Value> device = deviceAmong(arguments))
-        value.place = device->place;
-      else
-        value.add(Origin::Kind::kLoaded, call);
-      return value;
-    }
-    return {};
-  }
+  if (Value loaded; loadCall(call, name, loaded))
+    return loaded;
   if (name == "all_gather_into_tensor" || name == "all_gather_into_tensor_coalesced") {
     Value value = together(arguments);
     if (!value.no_grad)
@@ -149,7 +138,11 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
   }
   if (callee && callee->isInStdNamespace())
     return together(arguments);
-  // A function of the program's own: its result may live anywhere, and what it takes by reference may change.
+  // A function of the program's own: its result may live anywhere, what it takes by reference may change, and modules,
+  // which are handles, may come back moved.
+  for (const Expr *argument : arguments)
+    if (isModule(argument->getType()))
+      forgetLoaded(argument);
   if (callee)
     for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
       QualType parameter = callee->getParamDecl(i)->getType();

@@ -45,8 +45,10 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
   }
   if (torch_method && name == "to") {
     if (std::optional<Value> device = deviceAmong(arguments)) {
-      if (self)
+      if (self) {
+        facts_.moved_loads.merge(forgetLoaded(receiver));
         moveModule(*self, device->place, call);
+      }
       record({Operation::Kind::kMove, call, name, receiver, *device, {}, *device, {}});
     }
     return true;
@@ -69,13 +71,21 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
     if (self)
       putPart(*self, *self, part, call);
     result = facts_.value(part);
+    // It goes wherever its module goes from now on.
+    forgetLoaded(part);
     return true;
   }
   std::vector<Operand> operands = tensorOperands(nullptr, arguments);
   // A module call: forward(x), or the holder's operator().
   bool calls = name == "forward" || name == "operator()";
-  if (!torch_method)
+  if (!torch_method) {
     callWithModules(call, receiver);
+    if (!calls)
+      forgetLoaded(receiver);
+    for (const Expr *argument : arguments)
+      if (isModule(argument->getType()))
+        forgetLoaded(argument);
+  }
   if (holdsTensor(call->getType())) {
     result = calls ? combine(valuesOf(operands)) : Value();
     result.origins.clear();
@@ -135,19 +145,63 @@ void Flow::replaceByAssignment(const Path &path, const Expr *value) {
   putPart(module, path, value, value);
 }
 
+// What reads a checkpoint. True where the call is one and `result` is its value.
+bool Flow::loadCall(const CallExpr *call, llvm::StringRef name, Value &result) {
+  static const llvm::StringRef kLoads[] = {"load", "pickle_load", "import_ir_module", "load_jit_module_from_file",
+                                           "load_jit_module_from_stream"};
+  if (!llvm::is_contained(kLoads, name))
+    return false;
+  if (call->getType()->isVoidType()) {
+    loadInto(call);
+    return true;
+  }
+  result.place = Place::unknown();
+  if (std::optional<Value> device = deviceAmong(argumentsOf(call)))
+    result.place = device->place;
+  else
+    result.add(Origin::Kind::kLoaded, call);
+  return true;
+}
+
 // torch::load(model->head, file) gives the parameters the device they were saved on.
-void Flow::loadModule(const CallExpr *call) {
+void Flow::loadInto(const CallExpr *call) {
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-  if (arguments.empty() || !isModule(arguments[0]->getType()) || deviceAmong(llvm::ArrayRef(arguments).drop_front()))
+  bool module = !arguments.empty() && isModule(arguments[0]->getType());
+  if (!module && (arguments.empty() || !holdsTensor(arguments[0]->getType())))
     return;
-  std::optional<Path> part = path(arguments[0]);
-  if (!part)
+  std::optional<Path> target = path(arguments[0]);
+  if (!target)
+    return;
+  std::optional<Value> device = deviceAmong(llvm::ArrayRef(arguments).drop_front());
+  if (!module) {
+    Value read;
+    read.place = device ? device->place : Place::unknown();
+    state_.values[*target] = device ? read : read.add(Origin::Kind::kLoaded, call);
+    return;
+  }
+  if (device)
     return;
   for (const auto &[moved, to] : state_.moved)
-    if (part->startsWith(moved))
-      state_.replaced.insert({call, to, moved, *part, part, true});
-  Value value = load(*part);
-  state_.values[*part] = value.add(Origin::Kind::kLoaded, call);
+    if (target->startsWith(moved))
+      state_.replaced.insert({call, to, moved, *target, target, true});
+  Value value = load(*target);
+  state_.values[*target] = value.add(Origin::Kind::kLoaded, call);
+}
+
+// `expr` is moved, or in other hands now, which may move it; gives the loads that were in it. Copies of a module share its parameters, so they are forgotten too.
+std::set<const Expr *> Flow::forgetLoaded(const Expr *expr) {
+  std::set<const Expr *> loads;
+  std::optional<Path> gone = path(expr);
+  if (!gone)
+    return loads;
+  for (const auto &[where, value] : state_.values)
+    if (where.startsWith(*gone))
+      loads.insert(value.origin(Origin::Kind::kLoaded));
+  loads.erase(nullptr);
+  for (auto &[where, value] : state_.values)
+    if (loads.count(value.origin(Origin::Kind::kLoaded)))
+      value.drop(Origin::Kind::kLoaded);
+  return loads;
 }
 
 // A function of the program that replaces a part of the module it is called on, or given.

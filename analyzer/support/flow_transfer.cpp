@@ -219,9 +219,20 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
     if (std::optional<Value> device = deviceAmong(arguments))
       value.place = device->place;
     value.add(Origin::Kind::kNewModule, construct);
+    for (const Expr *argument : arguments)
+      if (isModule(argument->getType()))
+        forgetLoaded(argument);
     return value;
   }
-  return together(arguments);
+  Value value = together(arguments);
+  // A class of the program's own may move the modules that it is given.
+  if (!isLibraryDecl(construct->getConstructor()) && !construct->getConstructor()->isCopyOrMoveConstructor()) {
+    for (const Expr *argument : arguments)
+      if (isModule(argument->getType()))
+        forgetLoaded(argument);
+    value.drop(Origin::Kind::kLoaded);
+  }
+  return value;
 }
 
 Value Flow::evaluateCall(const CallExpr *call) {
@@ -325,7 +336,7 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
     target.add(Origin::Kind::kDeviceName, call);
   }
   result.place = target.place;
-  result.drop(Origin::Kind::kFactory);
+  result.drop(Origin::Kind::kFactory).drop(Origin::Kind::kLoaded);
   bool to_host = target.place.onHost();
   if (to_host && !self.place.onHost())
     result.add(Origin::Kind::kHostCopy, call);

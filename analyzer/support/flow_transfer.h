@@ -53,7 +53,9 @@ private:
   void moveModule(const Path &module, const Place &place, const clang::Expr *at);
   void putPart(const Path &module, const Path &part, const clang::Expr *part_value, const clang::Expr *at);
   void replaceByAssignment(const Path &path, const clang::Expr *value);
-  void loadModule(const clang::CallExpr *call);
+  bool loadCall(const clang::CallExpr *call, llvm::StringRef name, Value &result);
+  void loadInto(const clang::CallExpr *call);
+  std::set<const clang::Expr *> forgetLoaded(const clang::Expr *expr);
   void callWithModules(const clang::CallExpr *call, const clang::Expr *receiver);
 
   FunctionFacts &facts_;
