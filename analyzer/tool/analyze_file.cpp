@@ -75,7 +75,7 @@ private:
 class CheckAction : public clang::ASTFrontendAction {
 public:
   CheckAction(clang::tidy::ClangTidyContext &context, FunctionNames &names, FileResult &result)
-      : context_(context), factory_(context), names_(names), result_(result) {}
+      : factory_(context), names_(names), result_(result) {}
 
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
@@ -95,7 +95,6 @@ public:
   }
 
 private:
-  clang::tidy::ClangTidyContext &context_;
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
   FileResult &result_;

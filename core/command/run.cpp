@@ -2,6 +2,7 @@
 #include "core/command/launch.h"
 #include "core/command/run_options.h"
 #include "core/fingerprint.h"
+#include "core/nolint.h"
 #include "core/reports.h"
 #include "core/suppressions.h"
 #include "runtime/offline/analysis.h"
@@ -121,7 +122,6 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   return environment;
 }
 
-// The findings' paths are relative to the repository, and reports read the lines they show.
 void enterRepository() {
   std::error_code error;
   const fs::path repository = runtime::repositoryOf(fs::current_path(error));
@@ -208,9 +208,12 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
                             (end->signal ? " was ended by signal " + std::to_string(end->signal)
                                          : " ended with status " + std::to_string(end->status)) +
                             ": the report covers what ran before");
+  // The findings' paths are relative to the repository, and what follows reads the lines.
+  enterRepository();
+  core::SourceLines lines;
   std::vector<core::Finding> findings;
   for (core::Finding &finding : analysis.findings) {
-    if (suppressions->covers(finding))
+    if (suppressions->covers(finding) || core::hasNolint(finding, lines))
       ++summary.suppressed;
     else
       findings.push_back(std::move(finding));
@@ -218,7 +221,6 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   summary.unused_suppressions = suppressions->unused();
   for (std::string &sentence : options->failure.exceededBudgets(findings))
     summary.notes.push_back(std::move(sentence));
-  enterRepository();
   core::assignFingerprints(findings);
   rank(findings);
 
