@@ -1,4 +1,5 @@
-// Precompiled for every check: the clang headers that all of them need and that take most of their compile time.
+// Precompiled for every check: the clang headers that all of them need and that take most of their
+// compile time.
 #pragma once
 
 #include <clang-tidy/ClangTidyCheck.h>

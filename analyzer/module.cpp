@@ -33,6 +33,8 @@ clang::tidy::ClangTidyModuleRegistry::Add<DeviceModule>
 
 } // namespace
 
-std::span<const CheckEntry> allChecks() { return kChecks; }
+std::span<const CheckEntry> allChecks() {
+  return kChecks;
+}
 
 } // namespace devsan::analyzer

@@ -233,13 +233,13 @@ TEST_P(AnyMetric, SyncOfDifferentRanksIsAnErrorOnEach) {
   });
 }
 
-// Run by a test of its own, which expects the run to fail: else a silent sanitizer would pass for a clean library.
+// Run by a test of its own, which expects the run to fail: else a silent sanitizer would pass for a
+// clean library.
 class WaitingOnPurpose : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(WaitingOnPurpose);
 
 TEST_P(WaitingOnPurpose, DISABLED_IsReported) {
-  const at::Tensor labels =
-      at::zeros({4}, at::TensorOptions().dtype(at::kLong).device(device()));
+  const at::Tensor labels = at::zeros({4}, at::TensorOptions().dtype(at::kLong).device(device()));
   const devsan::ExpectNoSync no_sync;
   MulticlassAccuracy metric(MulticlassAccuracyOptions(3).validate(Validate::kEager));
   metric.update(labels, labels);

@@ -49,7 +49,7 @@ enum EventFlags : std::uint32_t {
       1u << 7, // kMismatch: the odd operand is a leaf that requires grad, or a view of one
   kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the
                                  // odd operand is not on the stack of its use
-  kOriginIsMove = 1u << 9, // `related` is where the operand was moved, not where it was made
+  kOriginIsMove = 1u << 9,       // `related` is where the operand was moved, not where it was made
 };
 
 struct Event {

@@ -20,7 +20,9 @@ void CudaCheck::check(const ast_matchers::MatchFinder::MatchResult &result) {
   examine(*program_, *result.Context);
 }
 
-void CudaCheck::onEndOfTranslationUnit() { program_.reset(); }
+void CudaCheck::onEndOfTranslationUnit() {
+  program_.reset();
+}
 
 bool CudaCheck::declares(ASTContext &context, llvm::StringRef qualified_name) {
   llvm::SmallVector<llvm::StringRef, 4> names;
@@ -40,8 +42,8 @@ bool CudaCheck::declares(ASTContext &context, llvm::StringRef qualified_name) {
 
 std::string CudaCheck::text(ASTContext &context, SourceRange range) {
   const SourceManager &sources = context.getSourceManager();
-  const CharSourceRange written =
-      Lexer::makeFileCharRange(CharSourceRange::getTokenRange(range), sources, context.getLangOpts());
+  const CharSourceRange written = Lexer::makeFileCharRange(CharSourceRange::getTokenRange(range),
+                                                           sources, context.getLangOpts());
   return Lexer::getSourceText(written, sources, context.getLangOpts()).str();
 }
 

@@ -1,4 +1,5 @@
-// The base of the checks on CUDA work: it hands over the whole program once, and holds what their messages and fixes share.
+// The base of the checks on CUDA work: it hands over the whole program once, and holds what their
+// messages and fixes share.
 #pragma once
 
 #include "analyzer/support/cuda_work.h"
@@ -11,7 +12,9 @@ class CudaCheck : public clang::tidy::ClangTidyCheck {
 public:
   using ClangTidyCheck::ClangTidyCheck;
 
-  bool isLanguageVersionSupported(const clang::LangOptions &options) const override { return options.CPlusPlus; }
+  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
+    return options.CPlusPlus;
+  }
   void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
   void onEndOfTranslationUnit() override;
@@ -19,7 +22,8 @@ public:
 protected:
   virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
 
-  // Whether this file sees a class or function, such as "c10::cuda::CUDAGuard": a fix must not need a new include.
+  // Whether this file sees a class or function, such as "c10::cuda::CUDAGuard": a fix must not need
+  // a new include.
   static bool declares(clang::ASTContext &context, llvm::StringRef qualified_name);
   // The user's text, also inside the arguments of a macro.
   static std::string text(clang::ASTContext &context, clang::SourceRange range);

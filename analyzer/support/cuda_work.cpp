@@ -32,7 +32,8 @@ bool isStreamHandle(QualType type) {
   return record && (record->getName() == "CUstream_st" || record->getName() == "ihipStream_t");
 }
 
-// Where a CUDA function takes its stream, counted from 0; nothing where it takes none that orders work.
+// Where a CUDA function takes its stream, counted from 0; nothing where it takes none that orders
+// work.
 std::optional<unsigned> streamParameter(llvm::StringRef name) {
   const int index = llvm::StringSwitch<int>(name)
                         .Cases({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}, 5)
@@ -41,8 +42,8 @@ std::optional<unsigned> streamParameter(llvm::StringRef name) {
                         .Cases({"cudaMemsetAsync", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}, 3)
                         .Case("cudaMemcpy2DAsync", 7)
                         .Case("cudaMemcpyPeerAsync", 5)
-                        .Cases({"cublasSetStream_v2", "cusparseSetStream", "cusolverDnSetStream", "curandSetStream",
-                                "cudnnSetStream", "cufftSetStream"},
+                        .Cases({"cublasSetStream_v2", "cusparseSetStream", "cusolverDnSetStream",
+                                "curandSetStream", "cudnnSetStream", "cufftSetStream"},
                                1)
                         .Default(-1);
   return index < 0 ? std::nullopt : std::optional<unsigned>(index);
@@ -70,14 +71,17 @@ bool isGuard(QualType type) {
 
 // An optional guard that was given no device does not guard yet.
 bool isEmptyGuard(const VarDecl *variable) {
-  const auto *construct = dyn_cast_or_null<CXXConstructExpr>(variable->getInit() ? variable->getInit()->IgnoreImplicit()
-                                                                                 : nullptr);
-  return construct && (construct->getNumArgs() == 0 || isa<CXXDefaultArgExpr>(construct->getArg(0)));
+  const auto *construct = dyn_cast_or_null<CXXConstructExpr>(
+      variable->getInit() ? variable->getInit()->IgnoreImplicit() : nullptr);
+  return construct &&
+         (construct->getNumArgs() == 0 || isa<CXXDefaultArgExpr>(construct->getArg(0)));
 }
 
-// The class restores in its destructor what it sets in its constructor: a guard of the project's own.
+// The class restores in its destructor what it sets in its constructor: a guard of the project's
+// own.
 bool isOwnGuard(const CXXRecordDecl *record) {
-  const CXXDestructorDecl *destructor = record && record->hasDefinition() ? record->getDestructor() : nullptr;
+  const CXXDestructorDecl *destructor =
+      record && record->hasDefinition() ? record->getDestructor() : nullptr;
   const FunctionDecl *definition = nullptr;
   if (!destructor || !destructor->hasBody(definition))
     return false;
@@ -137,7 +141,8 @@ public:
   bool TraverseCXXConstructExpr(CXXConstructExpr *construct, DataRecursionQueue * = nullptr) {
     const llvm::StringRef name = construct->getConstructor()->getParent()->getName();
     const bool outer = thread_argument_;
-    thread_argument_ |= (name == "thread" || name == "jthread") && isLibraryDecl(construct->getConstructor());
+    thread_argument_ |=
+        (name == "thread" || name == "jthread") && isLibraryDecl(construct->getConstructor());
     Base::TraverseCXXConstructExpr(construct);
     thread_argument_ = outer;
     return true;
@@ -150,7 +155,8 @@ public:
     noteTensor(variable);
     if (variable->isLocalVarDecl() && variable->getInit())
       work_.initialisers[variable] = variable->getInit();
-    if ((isGuard(variable->getType()) && !isEmptyGuard(variable)) || isOwnGuard(variable->getType()->getAsCXXRecordDecl()))
+    if ((isGuard(variable->getType()) && !isEmptyGuard(variable)) ||
+        isOwnGuard(variable->getType()->getAsCXXRecordDecl()))
       guard_live_ = true;
     if (variable->getInit())
       if (const auto *call = dyn_cast<CallExpr>(streamSource(variable->getInit()));
@@ -207,11 +213,12 @@ public:
       return true;
     }
     if (setsDevice(call) || isGuardSetter(call)) {
-      // A device that was set stays so for the rest of the function, also where an `if` set it: it then was the right one.
+      // A device that was set stays so for the rest of the function, also where an `if` set it: it
+      // then was the right one.
       (setsDevice(call) ? device_set_ : guard_live_) = true;
       if (setsDevice(call))
-        work_.sets.push_back({call, call->getNumArgs() ? call->getArg(0) : nullptr, bodies_.back().body, statement_,
-                              bodies_.back().in_new_thread});
+        work_.sets.push_back({call, call->getNumArgs() ? call->getArg(0) : nullptr,
+                              bodies_.back().body, statement_, bodies_.back().in_new_thread});
       return true;
     }
     if (isCurrentStreamCall(callee)) {
@@ -220,7 +227,8 @@ public:
     }
     const llvm::StringRef name = nameOf(callee);
     if (const auto index = streamParameter(name)) {
-      Launch launch = launchOf(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
+      Launch launch =
+          launchOf(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
       if (*index < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(*index)))
         launch.stream = call->getArg(*index);
       work_.launches.push_back(std::move(launch));
@@ -332,8 +340,8 @@ bool setsDevice(const CallExpr *call) {
   if (name == "cudaSetDevice" || name == "hipSetDevice")
     return !callee->getDeclContext()->isRecord();
   return callee && isTorchDecl(callee) && !callee->getDeclContext()->isRecord() &&
-         (name == "set_device" || name == "SetDevice" || name == "MaybeSetDevice" || name == "ExchangeDevice" ||
-          name == "MaybeExchangeDevice");
+         (name == "set_device" || name == "SetDevice" || name == "MaybeSetDevice" ||
+          name == "ExchangeDevice" || name == "MaybeExchangeDevice");
 }
 
 const FunctionDecl *calledFunction(const CallExpr *call) {
@@ -342,7 +350,8 @@ const FunctionDecl *calledFunction(const CallExpr *call) {
   const auto *overloads = dyn_cast_or_null<OverloadExpr>(call->getCallee()->IgnoreParenImpCasts());
   if (!overloads || overloads->getNumDecls() == 0)
     return nullptr;
-  // Of several overloads any stands for all: what is asked of it is its name, or its body where there is one.
+  // Of several overloads any stands for all: what is asked of it is its name, or its body where
+  // there is one.
   const FunctionDecl *any = nullptr;
   for (const NamedDecl *decl : overloads->decls())
     if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction())
@@ -389,26 +398,37 @@ const CudaWork *CudaProgram::work(const FunctionDecl *function) const {
   return found == index_.end() ? nullptr : &functions_[found->second];
 }
 
-bool CudaProgram::servesTensors(const CudaWork &work) const { return servesTensors(work, 0); }
+bool CudaProgram::servesTensors(const CudaWork &work) const {
+  return servesTensors(work, 0);
+}
 
 bool CudaProgram::servesTensors(const CudaWork &work, unsigned depth) const {
   if (work.touches_tensors)
     return true;
   const auto callers = callers_.find(work.function->getCanonicalDecl());
   return depth < kMaxCalls && callers != callers_.end() &&
-         llvm::any_of(callers->second, [&](const Caller &caller) { return servesTensors(*caller.work, depth + 1); });
+         llvm::any_of(
+             callers->second,
+             [&](const Caller &caller) { return servesTensors(*caller.work, depth + 1); });
 }
 
-bool CudaProgram::callersGuard(const CudaWork &work) const { return callersGuard(work, 0); }
+bool CudaProgram::callersGuard(const CudaWork &work) const {
+  return callersGuard(work, 0);
+}
 
 bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
   const auto callers = callers_.find(work.function->getCanonicalDecl());
-  return depth < kMaxCalls && callers != callers_.end() && llvm::all_of(callers->second, [&](const Caller &caller) {
-           return caller.call->guarded || callersGuard(*caller.work, depth + 1);
-         });
+  return depth < kMaxCalls && callers != callers_.end() &&
+         llvm::all_of(
+             callers->second,
+             [&](const Caller &caller) {
+               return caller.call->guarded || callersGuard(*caller.work, depth + 1);
+             });
 }
 
-const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const { return bareLaunch(function, 0); }
+const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const {
+  return bareLaunch(function, 0);
+}
 
 const Launch *CudaProgram::bareLaunch(const FunctionDecl *function, unsigned depth) const {
   const CudaWork *work = this->work(function);
@@ -428,12 +448,14 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
   stream = strip(stream)->IgnoreParenCasts();
   if (const auto *absent = dyn_cast<CXXDefaultArgExpr>(stream))
     return isDefaultStream(absent->getExpr(), work);
-  if (isa<CXXNullPtrLiteralExpr, GNUNullExpr, ImplicitValueInitExpr, CXXScalarValueInitExpr>(stream))
+  if (isa<CXXNullPtrLiteralExpr, GNUNullExpr, ImplicitValueInitExpr, CXXScalarValueInitExpr>(
+          stream))
     return true;
   if (const auto *number = dyn_cast<IntegerLiteral>(stream))
     return number->getValue().ule(1); // 1 is cudaStreamLegacy
   if (const auto *list = dyn_cast<InitListExpr>(stream))
-    return list->getNumInits() == 0 || (list->getNumInits() == 1 && isDefaultStream(list->getInit(0), work));
+    return list->getNumInits() == 0 ||
+           (list->getNumInits() == 1 && isDefaultStream(list->getInit(0), work));
   if (const auto *reference = dyn_cast<DeclRefExpr>(stream)) {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
     // A variable declared before this one: the chain ends.
@@ -461,8 +483,9 @@ const ValueDecl *CudaProgram::tensorOf(const CallExpr *call, const CudaWork &wor
       }
       // A pointer taken from a tensor a few lines before.
       const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
-      const auto initialiser = variable && variable->getType()->isPointerType() ? work.initialisers.find(variable)
-                                                                                : work.initialisers.end();
+      const auto initialiser = variable && variable->getType()->isPointerType()
+                                   ? work.initialisers.find(variable)
+                                   : work.initialisers.end();
       return initialiser == work.initialisers.end() || !followed.insert(variable).second ||
              TraverseStmt(const_cast<Expr *>(initialiser->second));
     }

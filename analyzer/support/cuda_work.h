@@ -1,8 +1,10 @@
-// The CUDA work of one function, in the order of its source: what it launches, on which stream, which device is current
-// there, and whom it calls. Checks on launches, streams and the current device read this; nothing here knows a rule.
+// The CUDA work of one function, in the order of its source: what it launches, on which stream,
+// which device is current there, and whom it calls. Checks on launches, streams and the current
+// device read this; nothing here knows a rule.
 //
-// Templates are read as they are written: what a launch looks like rarely depends on a parameter, and an instantiation
-// would only repeat it. Bodies of lambdas count as part of their function, because dispatch macros put launches there.
+// Templates are read as they are written: what a launch looks like rarely depends on a parameter,
+// and an instantiation would only repeat it. Bodies of lambdas count as part of their function,
+// because dispatch macros put launches there.
 #pragma once
 
 #include <clang/AST/ASTContext.h>
@@ -18,8 +20,8 @@
 
 namespace devsan::analyzer {
 
-// The blocks around an expression, outermost first, each with its statement that leads there. Only those that are
-// written out, not those that a macro makes: text can be inserted before them.
+// The blocks around an expression, outermost first, each with its statement that leads there. Only
+// those that are written out, not those that a macro makes: text can be inserted before them.
 struct BlockStep {
   const clang::CompoundStmt *block;
   const clang::Stmt *statement;
@@ -66,8 +68,9 @@ struct CudaWork {
   std::vector<WorkCall> calls;
   std::vector<SetDevice> sets;
   std::vector<CurrentStream> current_streams;
-  llvm::DenseMap<const clang::VarDecl *, const clang::Expr *> initialisers; // of variables never written again
-  std::vector<const clang::ValueDecl *> tensors;                            // parameters first
+  llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>
+      initialisers;                              // of variables never written again
+  std::vector<const clang::ValueDecl *> tensors; // parameters first
 };
 
 // The work of all functions of a translation unit.
@@ -85,12 +88,14 @@ public:
   bool servesTensors(const CudaWork &work) const;
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
-  // The launch that a call to this function without tensors comes to, with no guard on the way; else null.
+  // The launch that a call to this function without tensors comes to, with no guard on the way;
+  // else null.
   const Launch *bareLaunch(const clang::FunctionDecl *function) const;
 
   // The default stream, seen through variables that keep it.
   static bool isDefaultStream(const clang::Expr *stream, const CudaWork &work);
-  // The tensor whose memory a launch or call works on, as far as its arguments say; else any of the function's.
+  // The tensor whose memory a launch or call works on, as far as its arguments say; else any of the
+  // function's.
   static const clang::ValueDecl *tensorOf(const clang::CallExpr *call, const CudaWork &work);
 
 private:
@@ -109,7 +114,8 @@ private:
 
 // Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
 bool setsDevice(const clang::CallExpr *call);
-// The called function, also where the call is still a template's; null where it is not one function.
+// The called function, also where the call is still a template's; null where it is not one
+// function.
 const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 
 } // namespace devsan::analyzer

@@ -9,8 +9,10 @@ using namespace clang;
 using namespace clang::ast_matchers;
 
 void DeviceCheck::registerMatchers(MatchFinder *finder) {
-  finder->addMatcher(functionDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader())).bind("function"),
-                     this);
+  finder->addMatcher(
+      functionDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader()))
+          .bind("function"),
+      this);
 }
 
 void DeviceCheck::check(const MatchFinder::MatchResult &result) {
@@ -29,13 +31,15 @@ void DeviceCheck::onEndOfTranslationUnit() {
   reported_.clear();
 }
 
-bool DeviceCheck::firstAt(const Expr *expr) { return reported_.insert(locationOf(expr)).second; }
+bool DeviceCheck::firstAt(const Expr *expr) {
+  return reported_.insert(locationOf(expr)).second;
+}
 
 std::string DeviceCheck::spelling(const Expr *expr) {
   constexpr std::size_t kMaxLength = 60;
   const SourceManager &sources = model_->context().getSourceManager();
-  CharSourceRange range = Lexer::makeFileCharRange(CharSourceRange::getTokenRange(expr->getSourceRange()), sources,
-                                                   getLangOpts());
+  CharSourceRange range = Lexer::makeFileCharRange(
+      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, getLangOpts());
   if (range.isInvalid())
     range = sources.getExpansionRange(expr->getSourceRange());
   llvm::StringRef text = Lexer::getSourceText(range, sources, getLangOpts());

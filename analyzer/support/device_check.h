@@ -1,5 +1,5 @@
-// The base of the checks that read a function's facts: it asks the shared model, skips library code, and prints one
-// finding per place however many instantiations of a template show it.
+// The base of the checks that read a function's facts: it asks the shared model, skips library
+// code, and prints one finding per place however many instantiations of a template show it.
 #pragma once
 
 #include "analyzer/support/model.h"
@@ -13,7 +13,9 @@ class DeviceCheck : public clang::tidy::ClangTidyCheck {
 public:
   using ClangTidyCheck::ClangTidyCheck;
 
-  bool isLanguageVersionSupported(const clang::LangOptions &options) const override { return options.CPlusPlus; }
+  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
+    return options.CPlusPlus;
+  }
   void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
   void onEndOfTranslationUnit() override;
@@ -28,8 +30,8 @@ protected:
   bool firstAt(const clang::Expr *expr);
   // The user's spelling of an expression, on one line and not longer than a message bears.
   std::string spelling(const clang::Expr *expr);
-  // Where a finding about this expression belongs: at the method's name for a chain of calls, so that the line is the
-  // one a reader looks for. Inside a macro, where the user wrote it.
+  // Where a finding about this expression belongs: at the method's name for a chain of calls, so
+  // that the line is the one a reader looks for. Inside a macro, where the user wrote it.
   clang::SourceLocation locationOf(const clang::Expr *expr);
   unsigned lineOf(const clang::Expr *expr);
   // Whether text can be edited there: not inside a macro.

@@ -14,7 +14,8 @@ using namespace clang;
 
 namespace {
 
-// The lattice is finite, but origins make it deep; a block that has not settled by then keeps what it has.
+// The lattice is finite, but origins make it deep; a block that has not settled by then keeps what
+// it has.
 constexpr unsigned kMaxVisits = 10;
 
 Value defaultOf(const Path &path) {
@@ -27,7 +28,9 @@ Value defaultOf(const Path &path) {
   const auto *variable = dyn_cast_or_null<VarDecl>(path.root);
   bool local = variable && variable->isLocalVarDecl() && !variable->isStaticLocal();
   Value value;
-  value.place = !local ? Place::deviceOf(path) : path.fields.empty() ? Place::none() : Place::unknown();
+  value.place = !local                ? Place::deviceOf(path)
+                : path.fields.empty() ? Place::none()
+                                      : Place::unknown();
   return value;
 }
 
@@ -85,7 +88,8 @@ void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
     return;
   llvm::DenseMap<unsigned, State> entries;
   llvm::DenseMap<unsigned, unsigned> visits;
-  // Blocks are numbered against the flow: high numbers first visits a block after its predecessors, loops aside.
+  // Blocks are numbered against the flow: high numbers first visits a block after its predecessors,
+  // loops aside.
   std::priority_queue<unsigned> pending;
   std::vector<const CFGBlock *> blocks(graph->getNumBlockIDs());
   for (const CFGBlock *block : *graph)
@@ -180,19 +184,28 @@ void Flow::declare(const VarDecl *variable) {
 void Flow::assign(const Path &path, const Expr *value, const Expr *at) {
   Value assigned = facts_.value(value);
   // What was known of the old value's members goes with it.
-  for (auto it = state_.values.upper_bound(path); it != state_.values.end() && it->first.startsWith(path);)
+  for (auto it = state_.values.upper_bound(path);
+       it != state_.values.end() && it->first.startsWith(path);)
     it = state_.values.erase(it);
   state_.values[path] = assigned;
   replaceByAssignment(path, value);
   if (recording_)
-    facts_.operations.push_back({Operation::Kind::kAssign, at, "operator=", nullptr, {}, {{value, assigned}}, assigned, path});
+    facts_.operations.push_back({Operation::Kind::kAssign,
+                                 at,
+                                 "operator=",
+                                 nullptr,
+                                 {},
+                                 {{value, assigned}},
+                                 assigned,
+                                 path});
 }
 
 Value Flow::load(const Path &path) const {
   auto found = state_.values.find(path);
   if (found != state_.values.end())
     return found->second;
-  // A member of a value that was followed lives where the value does: the tensors of a struct, a vector, a module.
+  // A member of a value that was followed lives where the value does: the tensors of a struct, a
+  // vector, a module.
   for (Path outer = path; !outer.fields.empty();) {
     outer.fields.pop_back();
     auto whole = state_.values.find(outer);
@@ -231,26 +244,33 @@ std::optional<Path> FunctionFacts::path(const Expr *expr) const {
   if (!object || isTensor(object->getType()))
     return std::nullopt;
   if (const auto *op = dyn_cast<CXXOperatorCallExpr>(expr)) {
-    bool reaches = op->getOperator() == OO_Arrow || op->getOperator() == OO_Star || op->getOperator() == OO_Subscript;
+    bool reaches = op->getOperator() == OO_Arrow || op->getOperator() == OO_Star ||
+                   op->getOperator() == OO_Subscript;
     return reaches ? path(object) : std::nullopt;
   }
-  static const llvm::StringRef kReach[] = {"get", "ptr", "value", "at", "front", "back", "begin", "end", "as"};
+  static const llvm::StringRef kReach[] = {"get",  "ptr",   "value", "at", "front",
+                                           "back", "begin", "end",   "as"};
   return llvm::is_contained(kReach, nameOf(calleeOf(expr))) ? path(object) : std::nullopt;
 }
 
-std::optional<Path> Flow::path(const Expr *expr) const { return facts_.path(expr); }
+std::optional<Path> Flow::path(const Expr *expr) const {
+  return facts_.path(expr);
+}
 
 void Flow::refine(State &state, const Expr *condition, bool truth) const {
   condition = strip(condition);
-  if (const auto *negation = dyn_cast<UnaryOperator>(condition); negation && negation->getOpcode() == UO_LNot)
+  if (const auto *negation = dyn_cast<UnaryOperator>(condition);
+      negation && negation->getOpcode() == UO_LNot)
     return refine(state, negation->getSubExpr(), !truth);
   if (const auto *binary = dyn_cast<BinaryOperator>(condition)) {
-    bool both = (binary->getOpcode() == BO_LAnd && truth) || (binary->getOpcode() == BO_LOr && !truth);
+    bool both =
+        (binary->getOpcode() == BO_LAnd && truth) || (binary->getOpcode() == BO_LOr && !truth);
     if (both) {
       refine(state, binary->getLHS(), truth);
       refine(state, binary->getRHS(), truth);
     } else if (binary->isEqualityOp()) {
-      refineEquality(state, binary->getLHS(), binary->getRHS(), (binary->getOpcode() == BO_EQ) == truth);
+      refineEquality(state, binary->getLHS(), binary->getRHS(),
+                     (binary->getOpcode() == BO_EQ) == truth);
     }
     return;
   }
@@ -270,8 +290,9 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
     return;
   llvm::StringRef name = nameOf(call->getDirectCallee());
   // Not on the accelerator that the function is about: what is left is the host.
-  bool on_host = (name == "is_cpu" && truth) ||
-                 (!truth && (name == "is_cuda" || name == "is_mps" || name == "is_xpu" || name == "is_hip"));
+  bool on_host =
+      (name == "is_cpu" && truth) ||
+      (!truth && (name == "is_cuda" || name == "is_mps" || name == "is_xpu" || name == "is_hip"));
   if (on_host)
     refineToHost(state, receiver);
 }
@@ -279,7 +300,9 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
 void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
   // x.device().type() keeps x's place; kCPU is the host, any other constant a device.
   Value a = facts_.value(left), b = facts_.value(right);
-  auto names = [&](const Expr *expr) { return namesDevice(expr->getType()) || isTensor(expr->getType()); };
+  auto names = [&](const Expr *expr) {
+    return namesDevice(expr->getType()) || isTensor(expr->getType());
+  };
   if (!names(left) || !names(right))
     return;
   if (!a.place.is(Place::Kind::kOf)) {

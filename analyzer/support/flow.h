@@ -1,6 +1,6 @@
-// The facts of one function: a forward dataflow over clang's CFG that follows tensors, devices, options and modules
-// through variables, members and calls. It records what happened as Operations, in the order of the code; checks read
-// those and judge. Nothing here knows a rule.
+// The facts of one function: a forward dataflow over clang's CFG that follows tensors, devices,
+// options and modules through variables, members and calls. It records what happened as Operations,
+// in the order of the code; checks read those and judge. Nothing here knows a rule.
 #pragma once
 
 #include "analyzer/support/value.h"
@@ -26,34 +26,37 @@ struct Operation {
   enum class Kind {
     kMove,     // x.to(device), x.cuda(), x.cpu()
     kFactory,  // zeros(…, options); `target` is what the options name
-    kTensorOp, // any other operator or method of tensors, with its tensor operands (the receiver first)
+    kTensorOp, // any other operator or method of tensors, with its tensor operands (the receiver
+               // first)
     kModule,   // a module called with tensors
     kReturn,   // operands: what is returned, element by element
     kGather,   // a collective filling operands[0] from operands[1]
     kAssign,   // a variable or member set; operands[0] is the new value
   };
   Kind kind;
-  const clang::Expr *expr;      // kReturn: the returned expression
-  llvm::StringRef name;         // of the function or method
+  const clang::Expr *expr; // kReturn: the returned expression
+  llvm::StringRef name;    // of the function or method
   const clang::Expr *receiver = nullptr;
-  Value target;                 // kMove, kFactory: the device asked for
+  Value target; // kMove, kFactory: the device asked for
   std::vector<Operand> operands;
   Value result;
-  std::optional<Path> path;     // kAssign: what was set; others: the receiver, where it is a variable
+  std::optional<Path> path; // kAssign: what was set; others: the receiver, where it is a variable
 };
 
 // A part put into a module after the module had been moved to a device.
 struct ReplacedPart {
-  const clang::Expr *expr;   // the replacement
-  const clang::Expr *moved;  // the earlier .to(); null where a caller moved it
+  const clang::Expr *expr;  // the replacement
+  const clang::Expr *moved; // the earlier .to(); null where a caller moved it
   Path module;
   Path part;
-  std::optional<Path> source; // the variable the part came from
-  bool loaded = false;        // parameters read from a file rather than a new part
+  std::optional<Path> source;         // the variable the part came from
+  bool loaded = false;                // parameters read from a file rather than a new part
   const clang::Expr *inner = nullptr; // for a call: the replacement inside the callee
 
   bool operator<(const ReplacedPart &other) const { return expr < other.expr; }
-  bool operator==(const ReplacedPart &other) const { return expr == other.expr && part == other.part; }
+  bool operator==(const ReplacedPart &other) const {
+    return expr == other.expr && part == other.part;
+  }
 };
 
 struct State {
@@ -69,7 +72,7 @@ class FunctionFacts {
 public:
   const clang::FunctionDecl *function = nullptr;
   std::vector<Operation> operations;
-  State exit;                               // joined over all returns
+  State exit;                                // joined over all returns
   std::set<const clang::Expr *> moved_later; // replacements that some path moves afterwards
   std::set<const clang::Expr *> moved_loads; // loads into modules that some path moves afterwards
 
@@ -84,10 +87,10 @@ private:
   llvm::DenseMap<const clang::ValueDecl *, Path> aliases_;
 };
 
-// Asks what a callee in the same file leaves unmoved of a module that was moved before the call: of its object, or of
-// the argument with that index.
-using ReplacedByCallee =
-    std::function<const clang::Expr *(const clang::FunctionDecl *callee, std::optional<unsigned> argument)>;
+// Asks what a callee in the same file leaves unmoved of a module that was moved before the call: of
+// its object, or of the argument with that index.
+using ReplacedByCallee = std::function<const clang::Expr *(const clang::FunctionDecl *callee,
+                                                           std::optional<unsigned> argument)>;
 
 struct FlowOptions {
   std::optional<Path> assume_moved; // a module that the caller has moved
@@ -95,7 +98,8 @@ struct FlowOptions {
 };
 
 // Null where the function has no body or no control-flow graph.
-std::unique_ptr<FunctionFacts> analyseFunction(const clang::FunctionDecl *function, clang::ASTContext &context,
+std::unique_ptr<FunctionFacts> analyseFunction(const clang::FunctionDecl *function,
+                                               clang::ASTContext &context,
                                                const FlowOptions &options);
 
 } // namespace devsan::analyzer

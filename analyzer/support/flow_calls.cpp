@@ -48,7 +48,8 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
   if (isTensorOptions(receiver->getType()) && isTensorOptions(call->getType())) {
     for (const Expr *argument : arguments) {
       Value given = facts_.value(argument);
-      if (name == "device" || name == "device_opt" || name == "device_index" || name == "merge_in") {
+      if (name == "device" || name == "device_opt" || name == "device_index" ||
+          name == "merge_in") {
         if (!given.place.is(Place::Kind::kNone))
           self.place = given.place;
         self.drop(Origin::Kind::kDeviceName);
@@ -61,8 +62,8 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
       self.place = Place::unknown();
     return self;
   }
-  // device(), device_opt(), value(), *optional and type() all speak of the same device. type() loses the index, which is
-  // another rule's matter; for conditions it has to keep the place.
+  // device(), device_opt(), value(), *optional and type() all speak of the same device. type()
+  // loses the index, which is another rule's matter; for conditions it has to keep the place.
   if (namesDevice(call->getType())) {
     if (name == "type" && self.place.is(Place::Kind::kFixed))
       self.place = Place::named(self.place.type, -1);
@@ -71,7 +72,8 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
   return {};
 }
 
-// `std::vector<std::vector<Tensor>> outputs{slices}` holds handles of the tensors in `slices`: filling one fills both.
+// `std::vector<std::vector<Tensor>> outputs{slices}` holds handles of the tensors in `slices`:
+// filling one fills both.
 std::vector<Path> Flow::sameTensors(const Path &container) const {
   std::vector<Path> same{container};
   const auto *variable = dyn_cast_or_null<VarDecl>(container.root);
@@ -79,7 +81,8 @@ std::vector<Path> Flow::sameTensors(const Path &container) const {
     return same;
   auto collect = [&](auto &&self, const Stmt *statement) -> void {
     if (const auto *reference = dyn_cast_or_null<DeclRefExpr>(statement))
-      if (std::optional<Path> named = path(reference); named && holdsTensor(reference->getType()) && !isTensor(reference->getType()))
+      if (std::optional<Path> named = path(reference);
+          named && holdsTensor(reference->getType()) && !isTensor(reference->getType()))
         same.push_back(*named);
     for (const Stmt *child : statement->children())
       if (child)
@@ -92,8 +95,9 @@ std::vector<Path> Flow::sameTensors(const Path &container) const {
 Value Flow::evaluateGather(const CallExpr *call) {
   llvm::StringRef name = nameOf(call->getDirectCallee());
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-  static const llvm::StringRef kGathers[] = {"allgather", "_allgather_base", "allgather_coalesced",
-                                             "allgather_into_tensor_coalesced", "gather", "all_gather"};
+  static const llvm::StringRef kGathers[] = {
+      "allgather", "_allgather_base", "allgather_coalesced", "allgather_into_tensor_coalesced",
+      "gather",    "all_gather"};
   if (!llvm::is_contained(kGathers, name) || arguments.size() < 2)
     return {};
   Value input = facts_.value(arguments[1]);
@@ -105,8 +109,14 @@ Value Flow::evaluateGather(const CallExpr *call) {
         value.no_grad = false;
         state_.values[filled] = value.add(Origin::Kind::kGather, call);
       }
-  record({Kind::kGather, call, name, receiverOf(call), {},
-          {{arguments[0], facts_.value(arguments[0])}, {arguments[1], input}}, {}, {}});
+  record({Kind::kGather,
+          call,
+          name,
+          receiverOf(call),
+          {},
+          {{arguments[0], facts_.value(arguments[0])}, {arguments[1], input}},
+          {},
+          {}});
   return {};
 }
 
@@ -122,12 +132,14 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
       return facts_.value(arguments[0]);
     }
     Value self = facts_.value(receiver);
-    static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert", "emplace", "push_front", "assign"};
+    static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert",
+                                            "emplace",   "push_front",   "assign"};
     if (target && llvm::is_contained(kAdds, name)) {
       Value added = together(arguments);
       insert(*target, added);
       if (!arguments.empty())
-        record({Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
+        record(
+            {Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
       return {};
     }
     if (target && name == "clear") {
@@ -138,8 +150,8 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
   }
   if (callee && callee->isInStdNamespace())
     return together(arguments);
-  // A function of the program's own: its result may live anywhere, what it takes by reference may change, and modules,
-  // which are handles, may come back moved.
+  // A function of the program's own: its result may live anywhere, what it takes by reference may
+  // change, and modules, which are handles, may come back moved.
   for (const Expr *argument : arguments)
     if (isModule(argument->getType()))
       forgetLoaded(argument);
@@ -150,8 +162,10 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
       if (i + shift >= call->getNumArgs())
         break;
       const Expr *argument = call->getArg(i + shift);
-      bool by_reference = parameter->isLValueReferenceType() && !parameter->getPointeeType().isConstQualified();
-      if (std::optional<Path> target = path(argument); target && by_reference && holdsTensor(parameter)) {
+      bool by_reference =
+          parameter->isLValueReferenceType() && !parameter->getPointeeType().isConstQualified();
+      if (std::optional<Path> target = path(argument);
+          target && by_reference && holdsTensor(parameter)) {
         Value changed;
         changed.place = Place::unknown();
         state_.values[*target] = changed;

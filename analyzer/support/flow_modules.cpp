@@ -8,15 +8,18 @@ using namespace clang;
 
 namespace {
 
-// Whether the part that `value` describes is on the host for sure, so that it does not follow its module's device.
+// Whether the part that `value` describes is on the host for sure, so that it does not follow its
+// module's device.
 bool staysBehind(const Value &value) {
-  return value.has(Origin::Kind::kLoaded) || (value.has(Origin::Kind::kNewModule) && value.place.onHost());
+  return value.has(Origin::Kind::kLoaded) ||
+         (value.has(Origin::Kind::kNewModule) && value.place.onHost());
 }
 
 const CallExpr *registerCall(const Expr *value) {
   const auto *call = dyn_cast_or_null<CallExpr>(strip(value));
   // Holder(register_module(…)) passes it on.
-  if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(strip(value)); construct && construct->getNumArgs() >= 1)
+  if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(strip(value));
+      construct && construct->getNumArgs() >= 1)
     return registerCall(construct->getArg(0));
   llvm::StringRef name = nameOf(calleeOf(call));
   return name == "register_module" || name == "replace_module" ? call : nullptr;
@@ -25,7 +28,8 @@ const CallExpr *registerCall(const Expr *value) {
 } // namespace
 
 // Calls on modules. True where the call is one and `result` is its value.
-bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *receiver, Value &result) {
+bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *receiver,
+                      Value &result) {
   const CXXRecordDecl *module = moduleClass(receiver->getType());
   const FunctionDecl *callee = call->getDirectCallee();
   if (!module || !callee)
@@ -62,10 +66,18 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
       if (std::optional<Path> buffer = path(arguments[1])) {
         state_.values[*buffer] = result;
       }
-    record({Operation::Kind::kTensorOp, call, name, receiver, {}, tensorOperands(nullptr, arguments), result, {}});
+    record({Operation::Kind::kTensorOp,
+            call,
+            name,
+            receiver,
+            {},
+            tensorOperands(nullptr, arguments),
+            result,
+            {}});
     return true;
   }
-  static const llvm::StringRef kPuts[] = {"register_module", "replace_module", "push_back", "insert", "extend", "update"};
+  static const llvm::StringRef kPuts[] = {"register_module", "replace_module", "push_back",
+                                          "insert",          "extend",         "update"};
   if (torch_method && llvm::is_contained(kPuts, name) && !arguments.empty()) {
     const Expr *part = arguments.back();
     if (self)
@@ -120,7 +132,8 @@ void Flow::putPart(const Path &module, const Path &part, const Expr *part_value,
     return;
   for (const auto &[moved, to] : state_.moved)
     if (module.startsWith(moved)) {
-      state_.replaced.insert({at, to, moved, part, path(part_value), facts_.value(part_value).has(Origin::Kind::kLoaded)});
+      state_.replaced.insert({at, to, moved, part, path(part_value),
+                              facts_.value(part_value).has(Origin::Kind::kLoaded)});
       return;
     }
 }
@@ -147,7 +160,8 @@ void Flow::replaceByAssignment(const Path &path, const Expr *value) {
 
 // What reads a checkpoint. True where the call is one and `result` is its value.
 bool Flow::loadCall(const CallExpr *call, llvm::StringRef name, Value &result) {
-  static const llvm::StringRef kLoads[] = {"load", "pickle_load", "import_ir_module", "load_jit_module_from_file",
+  static const llvm::StringRef kLoads[] = {"load", "pickle_load", "import_ir_module",
+                                           "load_jit_module_from_file",
                                            "load_jit_module_from_stream"};
   if (!llvm::is_contained(kLoads, name))
     return false;
@@ -188,7 +202,8 @@ void Flow::loadInto(const CallExpr *call) {
   state_.values[*target] = value.add(Origin::Kind::kLoaded, call);
 }
 
-// `expr` is moved, or in other hands now, which may move it; gives the loads that were in it. Copies of a module share its parameters, so they are forgotten too.
+// `expr` is moved, or in other hands now, which may move it; gives the loads that were in it.
+// Copies of a module share its parameters, so they are forgotten too.
 std::set<const Expr *> Flow::forgetLoaded(const Expr *expr) {
   std::set<const Expr *> loads;
   std::optional<Path> gone = path(expr);

@@ -18,14 +18,16 @@ llvm::StringRef deviceTypeName(QualType type, const llvm::APSInt &value) {
   const auto *enumeration = type->getAs<EnumType>();
   if (!enumeration)
     return {};
-  for (const EnumConstantDecl *constant : enumeration->getDecl()->getDefinitionOrSelf()->enumerators())
+  for (const EnumConstantDecl *constant :
+       enumeration->getDecl()->getDefinitionOrSelf()->enumerators())
     if (llvm::APSInt::isSameValue(constant->getInitVal(), value))
       return constant->getName();
   return {};
 }
 
 Dtype dtypeOf(llvm::StringRef scalar_type) {
-  static const llvm::StringRef kIntegral[] = {"Byte", "Char", "Short", "Int", "Long", "UInt16", "UInt32", "UInt64"};
+  static const llvm::StringRef kIntegral[] = {"Byte", "Char",   "Short",  "Int",
+                                              "Long", "UInt16", "UInt32", "UInt64"};
   if (scalar_type == "Bool")
     return Dtype::kBool;
   if (llvm::is_contained(kIntegral, scalar_type))
@@ -54,15 +56,18 @@ bool isScalarData(const Expr *expr) {
   return expr && expr->getType()->isArithmeticType();
 }
 
-bool isDtypeQuery(llvm::StringRef name) { return name == "scalar_type" || name == "dtype" || name == "type"; }
+bool isDtypeQuery(llvm::StringRef name) {
+  return name == "scalar_type" || name == "dtype" || name == "type";
+}
 
 } // namespace
 
-// Whatever a constant expression of type DeviceType or ScalarType says: kCUDA, torch::kCUDA, DeviceType::MPS, or a
-// project's own constant.
+// Whatever a constant expression of type DeviceType or ScalarType says: kCUDA, torch::kCUDA,
+// DeviceType::MPS, or a project's own constant.
 std::optional<Value> Flow::constantDevice(const Expr *expr) const {
   QualType type = expr->getType().getCanonicalType().getUnqualifiedType();
-  if (!type->isEnumeralType() || (!isDeviceType(type) && !isScalarType(type)) || expr->isValueDependent())
+  if (!type->isEnumeralType() || (!isDeviceType(type) && !isScalarType(type)) ||
+      expr->isValueDependent())
     return std::nullopt;
   Expr::EvalResult result;
   if (!expr->EvaluateAsInt(result, context_))
@@ -104,7 +109,8 @@ void Flow::record(Operation operation) {
   facts_.operations.push_back(std::move(operation));
 }
 
-std::vector<Operand> Flow::tensorOperands(const Expr *receiver, llvm::ArrayRef<const Expr *> arguments) const {
+std::vector<Operand> Flow::tensorOperands(const Expr *receiver,
+                                          llvm::ArrayRef<const Expr *> arguments) const {
   std::vector<Operand> operands;
   auto add = [&](auto &&self, const Expr *expr, int depth) -> void {
     const Expr *inner = strip(expr);
@@ -117,7 +123,8 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver, llvm::ArrayRef<c
       return;
     }
     if (const auto *construct = dyn_cast<CXXConstructExpr>(inner);
-        construct && construct->getNumArgs() >= 1 && depth < 6 && holdsTensor(construct->getType())) {
+        construct && construct->getNumArgs() >= 1 && depth < 6 &&
+        holdsTensor(construct->getType())) {
       llvm::SmallVector<const Expr *, 4> parts = argumentsOf(construct);
       if (parts.size() == 1 || isa<CXXTemporaryObjectExpr>(construct)) {
         for (const Expr *part : parts)
@@ -137,7 +144,8 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver, llvm::ArrayRef<c
 }
 
 Value Flow::evaluate(const Expr *expr) {
-  // Code with errors keeps expressions without a type; nothing is known of them, nor of templates' open ends.
+  // Code with errors keeps expressions without a type; nothing is known of them, nor of templates'
+  // open ends.
   if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
     return {};
   if (std::optional<Value> constant = constantDevice(expr))
@@ -177,10 +185,13 @@ Value Flow::evaluate(const Expr *expr) {
     return either;
   }
   if (const auto *unary = dyn_cast<UnaryOperator>(expr))
-    return unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf ? facts_.value(unary->getSubExpr()) : Value();
+    return unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf
+               ? facts_.value(unary->getSubExpr())
+               : Value();
   if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
     return facts_.value(subscript->getBase());
-  if (const auto *binary = dyn_cast<BinaryOperator>(expr); binary && binary->getOpcode() == BO_Comma)
+  if (const auto *binary = dyn_cast<BinaryOperator>(expr);
+      binary && binary->getOpcode() == BO_Comma)
     return facts_.value(binary->getRHS());
   return {};
 }
@@ -204,7 +215,8 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
       if (arguments[1]->isValueDependent() || !arguments[1]->EvaluateAsInt(result, context_))
         value.place = Place::unknown();
       else
-        value.place = Place::named(value.place.type, static_cast<int>(result.Val.getInt().getExtValue()));
+        value.place =
+            Place::named(value.place.type, static_cast<int>(result.Val.getInt().getExtValue()));
     }
     return value;
   }
@@ -226,7 +238,8 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
   }
   Value value = together(arguments);
   // A class of the program's own may move the modules that it is given.
-  if (!isLibraryDecl(construct->getConstructor()) && !construct->getConstructor()->isCopyOrMoveConstructor()) {
+  if (!isLibraryDecl(construct->getConstructor()) &&
+      !construct->getConstructor()->isCopyOrMoveConstructor()) {
     for (const Expr *argument : arguments)
       if (isModule(argument->getType()))
         forgetLoaded(argument);
@@ -244,8 +257,10 @@ Value Flow::evaluateCall(const CallExpr *call) {
   if (const auto *op = dyn_cast<CXXOperatorCallExpr>(call); op && name.empty()) {
     // Names of operators, for the tables that tell what an operation does.
     static llvm::StringMap<std::string> names;
-    name = names.try_emplace(getOperatorSpelling(op->getOperator()),
-                             std::string("operator") + getOperatorSpelling(op->getOperator())).first->second;
+    name = names
+               .try_emplace(getOperatorSpelling(op->getOperator()),
+                            std::string("operator") + getOperatorSpelling(op->getOperator()))
+               .first->second;
   }
   Value result;
   if (receiver && moduleCall(call, name, receiver, result))
@@ -276,7 +291,8 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
       write(receiver, assigned);
     return assigned;
   }
-  static const llvm::StringRef kMoves[] = {"to", "cuda", "cpu", "hip", "ve", "vulkan", "metal", "xpu", "mps", "_to_copy"};
+  static const llvm::StringRef kMoves[] = {"to",     "cuda",  "cpu", "hip", "ve",
+                                           "vulkan", "metal", "xpu", "mps", "_to_copy"};
   if (llvm::is_contained(kMoves, name))
     return evaluateMove(call, name, receiver);
   if (name == "device" || name == "options") {
@@ -322,7 +338,9 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
     std::optional<Value> device = deviceAmong(arguments);
     if (!device) {
       // A conversion only: the data stays where it is.
-      bool dtype_only = llvm::none_of(arguments, [](const Expr *a) { return isTensor(a->getType()) || isDevice(a->getType()); });
+      bool dtype_only = llvm::none_of(arguments, [](const Expr *a) {
+        return isTensor(a->getType()) || isDevice(a->getType());
+      });
       if (!dtype_only)
         result.place = Place::unknown();
       if (result.dtype == Dtype::kIntegral || result.dtype == Dtype::kBool)
@@ -332,7 +350,12 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
     }
     target = *device;
   } else {
-    target.place = Place::named(name == "cuda" ? "CUDA" : name == "hip" ? "HIP" : name == "xpu" ? "XPU" : name == "mps" ? "MPS" : "VE", -1);
+    target.place = Place::named(name == "cuda"  ? "CUDA"
+                                : name == "hip" ? "HIP"
+                                : name == "xpu" ? "XPU"
+                                : name == "mps" ? "MPS"
+                                                : "VE",
+                                -1);
     target.add(Origin::Kind::kDeviceName, call);
   }
   result.place = target.place;
@@ -357,7 +380,8 @@ Value Flow::evaluateFactory(const CallExpr *call, llvm::StringRef name, const Ex
   std::vector<Operand> operands = tensorOperands(receiver, arguments);
   Value result;
   result.dtype = target.dtype;
-  // A factory's tensor has no graph; the options that ask for one are for parameters, which are nobody's gather.
+  // A factory's tensor has no graph; the options that ask for one are for parameters, which are
+  // nobody's gather.
   result.no_grad = true;
   bool like = name.ends_with("_like") || receiver;
   if (!target.place.is(Place::Kind::kNone))
@@ -374,7 +398,8 @@ Value Flow::evaluateFactory(const CallExpr *call, llvm::StringRef name, const Ex
   if (name == "tensor" || name == "scalar_tensor") {
     result.zero_dim = !arguments.empty() && isScalarData(arguments[0]);
     result.add(Origin::Kind::kHostScalar, call);
-  } else if (!like && !arguments.empty() && (name == "full" || name == "zeros" || name == "ones" || name == "empty")) {
+  } else if (!like && !arguments.empty() &&
+             (name == "full" || name == "zeros" || name == "ones" || name == "empty")) {
     result.zero_dim = isEmptyList(arguments[0]);
     if (result.zero_dim && result.place.onHost())
       result.add(Origin::Kind::kHostScalar, call);
@@ -405,8 +430,8 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
       result.no_grad = true;
   }
   record({Kind::kTensorOp, call, name, receiver, {}, operands, result, {}});
-  bool writes = isInPlace(name) || name == "set_data" || name == "operator+=" || name == "operator-=" ||
-                name == "operator*=" || name == "operator/=";
+  bool writes = isInPlace(name) || name == "set_data" || name == "operator+=" ||
+                name == "operator-=" || name == "operator*=" || name == "operator/=";
   if (receiver && writes) {
     Value written = result;
     written.place = facts_.value(receiver).place;

@@ -1,6 +1,7 @@
-// The interpreter behind analyseFunction: flow.cpp moves states through the graph, flow_transfer.cpp says what an
-// expression or a tensor operator does to them, flow_calls.cpp what any other call does, flow_modules.cpp follows which
-// modules were moved and what was put into them afterwards.
+// The interpreter behind analyseFunction: flow.cpp moves states through the graph,
+// flow_transfer.cpp says what an expression or a tensor operator does to them, flow_calls.cpp what
+// any other call does, flow_modules.cpp follows which modules were moved and what was put into them
+// afterwards.
 #pragma once
 
 #include "analyzer/support/flow.h"
@@ -23,20 +24,27 @@ private:
   Value load(const Path &path) const;
   std::optional<Path> path(const clang::Expr *expr) const;
   void refine(State &state, const clang::Expr *condition, bool truth) const;
-  void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right, bool equal) const;
+  void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right,
+                      bool equal) const;
   void refineToHost(State &state, const clang::Expr *expr) const;
 
   // flow_transfer.cpp
   Value evaluate(const clang::Expr *expr);
   Value evaluateConstruct(const clang::CXXConstructExpr *construct);
   Value evaluateCall(const clang::CallExpr *call);
-  Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
-  Value evaluateFactory(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
-  Value evaluateMove(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name,
+                             const clang::Expr *receiver);
+  Value evaluateFactory(const clang::CallExpr *call, llvm::StringRef name,
+                        const clang::Expr *receiver);
+  Value evaluateMove(const clang::CallExpr *call, llvm::StringRef name,
+                     const clang::Expr *receiver);
   Value evaluateTorchFunction(const clang::CallExpr *call, llvm::StringRef name);
-  Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
-  Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
-  Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver);
+  Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name,
+                             const clang::Expr *receiver);
+  Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name,
+                      const clang::Expr *receiver);
+  Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name,
+                         const clang::Expr *receiver);
   Value evaluateGather(const clang::CallExpr *call);
   Value together(llvm::ArrayRef<const clang::Expr *> parts) const;
   std::optional<Value> constantDevice(const clang::Expr *expr) const;
@@ -46,12 +54,15 @@ private:
   void write(const clang::Expr *target, const Value &value);
   void recordReturn(const clang::Expr *result);
   void record(Operation operation);
-  std::vector<Operand> tensorOperands(const clang::Expr *receiver, llvm::ArrayRef<const clang::Expr *> arguments) const;
+  std::vector<Operand> tensorOperands(const clang::Expr *receiver,
+                                      llvm::ArrayRef<const clang::Expr *> arguments) const;
 
   // flow_modules.cpp
-  bool moduleCall(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver, Value &result);
+  bool moduleCall(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver,
+                  Value &result);
   void moveModule(const Path &module, const Place &place, const clang::Expr *at);
-  void putPart(const Path &module, const Path &part, const clang::Expr *part_value, const clang::Expr *at);
+  void putPart(const Path &module, const Path &part, const clang::Expr *part_value,
+               const clang::Expr *at);
   void replaceByAssignment(const Path &path, const clang::Expr *value);
   bool loadCall(const clang::CallExpr *call, llvm::StringRef name, Value &result);
   void loadInto(const clang::CallExpr *call);

@@ -14,8 +14,8 @@ namespace {
 // How far a helper may be from the step that calls it.
 constexpr int kMaxCallDepth = 3;
 
-// The statement around `node`, through variable declarations and out of lambdas into the code that writes them; null at
-// the function's own body.
+// The statement around `node`, through variable declarations and out of lambdas into the code that
+// writes them; null at the function's own body.
 const Stmt *parentOf(ASTContext &context, const DynTypedNode &node, int depth = 0) {
   if (depth > 4)
     return nullptr;
@@ -53,7 +53,8 @@ bool isLoop(const ASTContext &context, const Stmt *statement) {
   if (const auto *once = dyn_cast<DoStmt>(statement)) {
     bool again = true;
     const Expr *condition = once->getCond();
-    return condition->isValueDependent() || !condition->EvaluateAsBooleanCondition(again, context) || again;
+    return condition->isValueDependent() ||
+           !condition->EvaluateAsBooleanCondition(again, context) || again;
   }
   return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement);
 }
@@ -63,8 +64,8 @@ bool repeats(const Stmt *loop, const Stmt *child) {
   if (const auto *counted = dyn_cast<ForStmt>(loop))
     return child != counted->getInit();
   if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
-    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() && child != ranged->getEndStmt() &&
-           child != ranged->getInit();
+    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() &&
+           child != ranged->getEndStmt() && child != ranged->getInit();
   return true;
 }
 
@@ -109,7 +110,8 @@ bool skippedBefore(const CompoundStmt *block, const Stmt *statement) {
 }
 
 bool takesTensor(const FunctionDecl *function) {
-  return llvm::any_of(function->parameters(), [](const ParmVarDecl *p) { return holdsTensor(p->getType()); });
+  return llvm::any_of(function->parameters(),
+                      [](const ParmVarDecl *p) { return holdsTensor(p->getType()); });
 }
 
 bool isAutogradFunction(const CXXRecordDecl *record) {
@@ -136,7 +138,8 @@ bool isTest(const FunctionDecl *function) {
 // Every function body of the program, with the calls in it.
 class CallCollector : public RecursiveASTVisitor<CallCollector> {
 public:
-  using Sink = std::function<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
+  using Sink =
+      std::function<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
   explicit CallCollector(Sink sink) : sink_(std::move(sink)) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
@@ -161,7 +164,8 @@ public:
   }
 
   bool VisitCallExpr(CallExpr *call) {
-    if (const FunctionDecl *callee = call->getDirectCallee(); function_ && callee && !isLibraryDecl(callee))
+    if (const FunctionDecl *callee = call->getDirectCallee();
+        function_ && callee && !isLibraryDecl(callee))
       sink_(function_, callee->getCanonicalDecl(), call);
     return true;
   }
@@ -169,8 +173,11 @@ public:
 private:
   static bool isProgram(const Decl *decl) {
     const auto *space = cast<NamespaceDecl>(decl);
-    static const llvm::StringRef kLibraries[] = {"std", "at", "c10", "torch", "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
-    return space->getParent()->getRedeclContext()->isTranslationUnit() ? !llvm::is_contained(kLibraries, space->getName()) : true;
+    static const llvm::StringRef kLibraries[] = {"std",  "at",     "c10",       "torch",
+                                                 "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
+    return space->getParent()->getRedeclContext()->isTranslationUnit()
+               ? !llvm::is_contained(kLibraries, space->getName())
+               : true;
   }
 
   Sink sink_;
@@ -194,21 +201,25 @@ std::shared_ptr<DeviceModel> DeviceModel::of(ASTContext &context) {
 const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
   if (!function || isLibraryDecl(function) || !function->doesThisDeclarationHaveABody())
     return nullptr;
-  if (const auto *method = dyn_cast<CXXMethodDecl>(function); method && method->getParent()->isLambda())
+  if (const auto *method = dyn_cast<CXXMethodDecl>(function);
+      method && method->getParent()->isLambda())
     return nullptr;
   if (auto found = facts_.find(function); found != facts_.end())
     return found->second.get();
   FlowOptions options;
-  options.replaced_by_callee = [this](const FunctionDecl *callee, std::optional<unsigned> argument) {
+  options.replaced_by_callee = [this](const FunctionDecl *callee,
+                                      std::optional<unsigned> argument) {
     return replacedByCallee(callee, argument);
   };
   std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
   return (facts_[function] = std::move(made)).get();
 }
 
-const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee, std::optional<unsigned> argument) {
+const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
+                                          std::optional<unsigned> argument) {
   const FunctionDecl *definition = nullptr;
-  if (!callee->hasBody(definition) || isLibraryDecl(definition) || asking_.size() > 4 || !asking_.insert(definition).second)
+  if (!callee->hasBody(definition) || isLibraryDecl(definition) || asking_.size() > 4 ||
+      !asking_.insert(definition).second)
     return nullptr;
   FlowOptions options;
   options.assume_moved = argument ? Path{definition->getParamDecl(*argument), {}} : Path{};
@@ -232,15 +243,17 @@ bool DeviceModel::isMetric(const CXXRecordDecl *record) {
   });
 }
 
-bool DeviceModel::isStateful(const CXXRecordDecl *record) { return derivesFromModule(record) || isMetric(record); }
+bool DeviceModel::isStateful(const CXXRecordDecl *record) {
+  return derivesFromModule(record) || isMetric(record);
+}
 
 void DeviceModel::collectCallers() {
   if (std::exchange(callers_known_, true))
     return;
-  CallCollector collector([this](const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call) {
-    callers_[callee].push_back({caller, call});
-  });
-  // The scope leaves out what lies in a precompiled header, which would be read from disk for nothing.
+  CallCollector collector([this](const FunctionDecl *caller, const FunctionDecl *callee,
+                                 const Stmt *call) { callers_[callee].push_back({caller, call}); });
+  // The scope leaves out what lies in a precompiled header, which would be read from disk for
+  // nothing.
   for (Decl *decl : context_.getTraversalScope())
     collector.TraverseDecl(decl);
 }
@@ -248,8 +261,9 @@ void DeviceModel::collectCallers() {
 std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
   llvm::StringRef name = nameOf(function);
   const CXXRecordDecl *owner = ownerOf(function);
-  bool step_method = owner && (name == "forward" || name == "update" || name == "backward" ||
-                               function->getOverloadedOperator() == OO_Call) &&
+  bool step_method = owner &&
+                     (name == "forward" || name == "update" || name == "backward" ||
+                      function->getOverloadedOperator() == OO_Call) &&
                      (isStateful(owner) || isAutogradFunction(owner));
   if (step_method || (isStepName(name) && !function->isMain()))
     return "in '" + function->getNameAsString() + "'";
@@ -257,18 +271,22 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
     return {};
   collectCallers();
   for (const Caller &caller : callers_.lookup(function->getCanonicalDecl())) {
-    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() || isTest(caller.function))
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() ||
+        isTest(caller.function))
       continue;
     if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
-      return "in '" + function->getNameAsString() + "', which a loop in '" + caller.function->getNameAsString() + "' calls";
+      return "in '" + function->getNameAsString() + "', which a loop in '" +
+             caller.function->getNameAsString() + "' calls";
     if (!functionStep(caller.function, depth - 1).empty())
-      return "in '" + function->getNameAsString() + "', which '" + caller.function->getNameAsString() + "' calls";
+      return "in '" + function->getNameAsString() + "', which '" +
+             caller.function->getNameAsString() + "' calls";
   }
   return {};
 }
 
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
-  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent)
     if (isLoop(context_, parent) && repeats(parent, child))
       return parent;
   return nullptr;
@@ -279,8 +297,10 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
     return {};
   std::string reason;
   bool left = false;
-  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent) {
-    if (const auto *condition = dyn_cast<IfStmt>(parent); condition && child != condition->getCond()) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent) {
+    if (const auto *condition = dyn_cast<IfStmt>(parent);
+        condition && child != condition->getCond()) {
       if (hasRemainder(condition->getCond()))
         return {};
       left |= leaves(child);
@@ -317,15 +337,18 @@ bool setsDevice(const Stmt *statement) {
   return contains(statement, [](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
     llvm::StringRef name = nameOf(calleeOf(call));
-    return name == "cudaSetDevice" || (name == "set_device" && isTorchDecl(call->getDirectCallee()));
+    return name == "cudaSetDevice" ||
+           (name == "set_device" && isTorchDecl(call->getDirectCallee()));
   });
 }
 
 } // namespace
 
-// Whether a statement that was run before `statement`, in a block around it, passes `test`: what RAII objects set up.
+// Whether a statement that was run before `statement`, in a block around it, passes `test`: what
+// RAII objects set up.
 bool DeviceModel::setUpBefore(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
-  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child); child = parent)
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent))
       for (const Stmt *sibling : block->body()) {
         if (sibling == child)
@@ -337,7 +360,9 @@ bool DeviceModel::setUpBefore(const Stmt *statement, llvm::function_ref<bool(con
 }
 
 bool DeviceModel::guarded(const Stmt *statement) {
-  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isDeviceGuard) || setsDevice(before); });
+  return setUpBefore(statement, [](const Stmt *before) {
+    return declares(before, isDeviceGuard) || setsDevice(before);
+  });
 }
 
 bool DeviceModel::gradOff(const Stmt *statement) {

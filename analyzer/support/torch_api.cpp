@@ -32,11 +32,13 @@ llvm::StringRef simpleName(const NamedDecl *decl) {
   return decl && decl->getDeclName().isIdentifier() ? decl->getName() : llvm::StringRef();
 }
 
-// The namespaces around a declaration, outermost first, without inline and anonymous ones: "torch::nn".
+// The namespaces around a declaration, outermost first, without inline and anonymous ones:
+// "torch::nn".
 std::string namespaceOf(const Decl *decl) {
   llvm::SmallVector<llvm::StringRef, 4> names;
   for (const DeclContext *context = decl->getDeclContext(); context; context = context->getParent())
-    if (const auto *space = dyn_cast<NamespaceDecl>(context); space && !space->isInline() && !space->isAnonymousNamespace())
+    if (const auto *space = dyn_cast<NamespaceDecl>(context);
+        space && !space->isInline() && !space->isAnonymousNamespace())
       names.push_back(space->getName());
   std::string joined;
   for (llvm::StringRef name : llvm::reverse(names))
@@ -53,7 +55,8 @@ llvm::ArrayRef<TemplateArgument> templateArguments(QualType type) {
   type = bare(type);
   if (type.isNull())
     return {};
-  if (const auto *record = dyn_cast_or_null<ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl()))
+  if (const auto *record =
+          dyn_cast_or_null<ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl()))
     return record->getTemplateArgs().asArray();
   if (const auto *specialization = type->getAs<TemplateSpecializationType>())
     return specialization->template_arguments();
@@ -84,7 +87,8 @@ bool holdsTensorAt(QualType type, int depth) {
   return anyTemplateArgument(type, depth, holdsTensorAt);
 }
 
-bool derivesFrom(const CXXRecordDecl *record, llvm::function_ref<bool(const CXXRecordDecl *)> test) {
+bool derivesFrom(const CXXRecordDecl *record,
+                 llvm::function_ref<bool(const CXXRecordDecl *)> test) {
   if (!record)
     return false;
   if (test(record))
@@ -99,18 +103,32 @@ bool derivesFrom(const CXXRecordDecl *record, llvm::function_ref<bool(const CXXR
 
 } // namespace
 
-bool isTensor(QualType type) { return isNamed(type, "at", "Tensor") || isNamed(type, "at", "TensorBase"); }
-bool isDevice(QualType type) { return isNamed(type, "c10", "Device"); }
-bool isDeviceType(QualType type) { return isNamed(type, "c10", "DeviceType"); }
-bool isTensorOptions(QualType type) { return isNamed(type, "c10", "TensorOptions"); }
-bool isScalarType(QualType type) { return isNamed(type, "c10", "ScalarType"); }
-bool holdsTensor(QualType type) { return holdsTensorAt(type, 0); }
+bool isTensor(QualType type) {
+  return isNamed(type, "at", "Tensor") || isNamed(type, "at", "TensorBase");
+}
+bool isDevice(QualType type) {
+  return isNamed(type, "c10", "Device");
+}
+bool isDeviceType(QualType type) {
+  return isNamed(type, "c10", "DeviceType");
+}
+bool isTensorOptions(QualType type) {
+  return isNamed(type, "c10", "TensorOptions");
+}
+bool isScalarType(QualType type) {
+  return isNamed(type, "c10", "ScalarType");
+}
+bool holdsTensor(QualType type) {
+  return holdsTensorAt(type, 0);
+}
 
 bool namesDevice(QualType type) {
   if (isDevice(type) || isDeviceType(type) || isTensorOptions(type))
     return true;
   return isNamed(type, "std", "optional") &&
-         anyTemplateArgument(type, 0, [](QualType argument, int) { return isDevice(argument) || isDeviceType(argument); });
+         anyTemplateArgument(type, 0, [](QualType argument, int) {
+           return isDevice(argument) || isDeviceType(argument);
+         });
 }
 
 bool derivesFromModule(const CXXRecordDecl *record) {
@@ -135,7 +153,8 @@ const CXXRecordDecl *moduleClass(QualType type) {
   if (name == "shared_ptr" || name == "unique_ptr")
     for (const TemplateArgument &argument : templateArguments(type))
       if (argument.getKind() == TemplateArgument::Type && !found)
-        if (const CXXRecordDecl *pointee = argument.getAsType()->getAsCXXRecordDecl(); derivesFromModule(pointee))
+        if (const CXXRecordDecl *pointee = argument.getAsType()->getAsCXXRecordDecl();
+            derivesFromModule(pointee))
           found = pointee;
   if (found)
     return found;
@@ -151,7 +170,9 @@ const CXXRecordDecl *moduleClass(QualType type) {
   return found;
 }
 
-bool isModule(QualType type) { return moduleClass(type) != nullptr; }
+bool isModule(QualType type) {
+  return moduleClass(type) != nullptr;
+}
 
 bool isModuleContainer(const CXXRecordDecl *record) {
   static const llvm::StringSet<> kContainers{"SequentialImpl", "ModuleListImpl", "ModuleDictImpl"};
@@ -161,18 +182,28 @@ bool isModuleContainer(const CXXRecordDecl *record) {
 }
 
 bool isDeviceGuard(QualType type) {
-  static const llvm::StringSet<> kGuards{"DeviceGuard", "OptionalDeviceGuard", "CUDAGuard", "OptionalCUDAGuard",
-                                         "CUDAStreamGuard", "OptionalCUDAStreamGuard", "InlineDeviceGuard",
-                                         "InlineOptionalDeviceGuard", "StreamGuard", "OptionalStreamGuard",
-                                         "HIPGuardMasqueradingAsCUDA", "OptionalHIPGuardMasqueradingAsCUDA"};
+  static const llvm::StringSet<> kGuards{"DeviceGuard",
+                                         "OptionalDeviceGuard",
+                                         "CUDAGuard",
+                                         "OptionalCUDAGuard",
+                                         "CUDAStreamGuard",
+                                         "OptionalCUDAStreamGuard",
+                                         "InlineDeviceGuard",
+                                         "InlineOptionalDeviceGuard",
+                                         "StreamGuard",
+                                         "OptionalStreamGuard",
+                                         "HIPGuardMasqueradingAsCUDA",
+                                         "OptionalHIPGuardMasqueradingAsCUDA"};
   const NamedDecl *decl = namedDecl(type);
-  return decl && kGuards.contains(simpleName(decl)) && llvm::StringRef(namespaceOf(decl)).starts_with("c10");
+  return decl && kGuards.contains(simpleName(decl)) &&
+         llvm::StringRef(namespaceOf(decl)).starts_with("c10");
 }
 
 bool isNoGradGuard(QualType type) {
   const NamedDecl *decl = namedDecl(type);
   llvm::StringRef name = simpleName(decl);
-  return (name == "NoGradGuard" || name == "InferenceMode" || name == "AutoGradMode") && namespaceOf(decl) == "c10";
+  return (name == "NoGradGuard" || name == "InferenceMode" || name == "AutoGradMode") &&
+         namespaceOf(decl) == "c10";
 }
 
 bool isAllowSync(QualType type) {
@@ -252,7 +283,8 @@ const FunctionDecl *calleeOf(const Expr *call) {
 }
 
 llvm::StringRef nameOf(const FunctionDecl *function) {
-  return function && function->getDeclName().isIdentifier() ? function->getName() : llvm::StringRef();
+  return function && function->getDeclName().isIdentifier() ? function->getName()
+                                                            : llvm::StringRef();
 }
 
 const Expr *receiverOf(const Expr *call) {
@@ -281,7 +313,8 @@ llvm::SmallVector<const Expr *, 4> argumentsOf(const Expr *call) {
 }
 
 bool isFactory(const FunctionDecl *function) {
-  if (!function || !isTorchDecl(function) || !isTensor(function->getReturnType()) || nameOf(function) == "to")
+  if (!function || !isTorchDecl(function) || !isTensor(function->getReturnType()) ||
+      nameOf(function) == "to")
     return false;
   const CXXRecordDecl *owner = ownerOf(function);
   if (owner && simpleName(owner) != "Tensor")
@@ -292,30 +325,53 @@ bool isFactory(const FunctionDecl *function) {
   return false;
 }
 
-bool isInPlace(llvm::StringRef name) { return name.size() > 1 && name.ends_with("_") && !name.ends_with("__"); }
+bool isInPlace(llvm::StringRef name) {
+  return name.size() > 1 && name.ends_with("_") && !name.ends_with("__");
+}
 
 bool dropsGrad(llvm::StringRef name) {
-  static const llvm::StringSet<> kNames{"detach", "detach_", "data", "variable_data", "grad", "argmax", "argmin",
-                                        "argsort", "sign", "nonzero", "bincount", "zeros_like", "ones_like",
-                                        "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full",
-                                        "rand_like", "randn_like", "randint_like"};
+  static const llvm::StringSet<> kNames{
+      "detach",    "detach_",    "data",       "variable_data", "grad",     "argmax",
+      "argmin",    "argsort",    "sign",       "nonzero",       "bincount", "zeros_like",
+      "ones_like", "empty_like", "full_like",  "new_zeros",     "new_ones", "new_empty",
+      "new_full",  "rand_like",  "randn_like", "randint_like"};
   return kNames.contains(name) || givesBool(name);
 }
 
 bool givesBool(llvm::StringRef name) {
-  static const llvm::StringSet<> kNames{"eq", "ne", "lt", "le", "gt", "ge", "equal_to", "logical_and", "logical_or",
-                                        "logical_not", "logical_xor", "isnan", "isinf", "isfinite", "isin", "isclose",
-                                        "isneginf", "isposinf", "any", "all", "operator==", "operator!=", "operator<",
-                                        "operator<=", "operator>", "operator>="};
+  static const llvm::StringSet<> kNames{
+      "eq",          "ne",         "lt",          "le",          "gt",        "ge",    "equal_to",
+      "logical_and", "logical_or", "logical_not", "logical_xor", "isnan",     "isinf", "isfinite",
+      "isin",        "isclose",    "isneginf",    "isposinf",    "any",       "all",   "operator==",
+      "operator!=",  "operator<",  "operator<=",  "operator>",   "operator>="};
   return kNames.contains(name);
 }
 
 bool acceptsHostOperand(llvm::StringRef name) {
-  // copy_ and assignment through an index move the data; indices are moved by ATen; lengths have to be on the host.
-  static const llvm::StringSet<> kNames{"copy_", "index", "index_put_", "index_put", "_index_put_impl_", "set_data",
-                                        "tensor_split", "ctc_loss", "_ctc_loss", "pack_padded_sequence",
-                                        "_pack_padded_sequence", "same_storage", "is_same", "is_alias_of", "operator=",
-                                        "operator[]", "expect", "backward", "set_", "swap", "save", "load"};
+  // copy_ and assignment through an index move the data; indices are moved by ATen; lengths have to
+  // be on the host.
+  static const llvm::StringSet<> kNames{"copy_",
+                                        "index",
+                                        "index_put_",
+                                        "index_put",
+                                        "_index_put_impl_",
+                                        "set_data",
+                                        "tensor_split",
+                                        "ctc_loss",
+                                        "_ctc_loss",
+                                        "pack_padded_sequence",
+                                        "_pack_padded_sequence",
+                                        "same_storage",
+                                        "is_same",
+                                        "is_alias_of",
+                                        "operator=",
+                                        "operator[]",
+                                        "expect",
+                                        "backward",
+                                        "set_",
+                                        "swap",
+                                        "save",
+                                        "load"};
   return kNames.contains(name);
 }
 
@@ -323,8 +379,9 @@ bool isStepName(llvm::StringRef name) {
   std::string lower = name.lower();
   llvm::StringRef text = lower;
   // "step", "train_step", "trainStep", "step_once"; not "steps", "stepper", "timestep".
-  return text == "step" || text.ends_with("_step") || text.starts_with("step_") || name.ends_with("Step") ||
-         text == "train_one_batch" || text == "train_batch" || name == "trainBatch";
+  return text == "step" || text.ends_with("_step") || text.starts_with("step_") ||
+         name.ends_with("Step") || text == "train_one_batch" || text == "train_batch" ||
+         name == "trainBatch";
 }
 
 } // namespace devsan::analyzer

@@ -1,5 +1,5 @@
-// Which declarations are LibTorch's, told by canonical name and signature, never by what a project happens to call its
-// own things. One list for the model and all checks.
+// Which declarations are LibTorch's, told by canonical name and signature, never by what a project
+// happens to call its own things. One list for the model and all checks.
 #pragma once
 
 #include <clang/AST/ASTContext.h>
@@ -10,11 +10,12 @@ namespace devsan::analyzer {
 
 // Types, seen through references, pointers, cv and typedefs.
 bool isTensor(clang::QualType type);
-bool isDevice(clang::QualType type);       // c10::Device
-bool isDeviceType(clang::QualType type);   // c10::DeviceType
+bool isDevice(clang::QualType type);     // c10::Device
+bool isDeviceType(clang::QualType type); // c10::DeviceType
 bool isTensorOptions(clang::QualType type);
-bool isScalarType(clang::QualType type);   // c10::ScalarType
-// A class derived from torch::nn::Module, a ModuleHolder of one, a smart pointer to one, or torch::jit::Module.
+bool isScalarType(clang::QualType type); // c10::ScalarType
+// A class derived from torch::nn::Module, a ModuleHolder of one, a smart pointer to one, or
+// torch::jit::Module.
 bool isModule(clang::QualType type);
 // The module class behind a holder or smart pointer; null where `type` is no module.
 const clang::CXXRecordDecl *moduleClass(clang::QualType type);
@@ -39,8 +40,8 @@ bool isTorchDecl(const clang::Decl *decl);
 // The class of a member function; null for a free one.
 const clang::CXXRecordDecl *ownerOf(const clang::FunctionDecl *function);
 
-// The expression without what changes neither its value nor its identity: parentheses, implicit casts and copies,
-// temporaries, std::move, std::forward.
+// The expression without what changes neither its value nor its identity: parentheses, implicit
+// casts and copies, temporaries, std::move, std::forward.
 const clang::Expr *strip(const clang::Expr *expr);
 const clang::FunctionDecl *calleeOf(const clang::Expr *call);
 llvm::StringRef nameOf(const clang::FunctionDecl *function);
@@ -50,11 +51,12 @@ const clang::Expr *receiverOf(const clang::Expr *call);
 llvm::SmallVector<const clang::Expr *, 4> argumentsOf(const clang::Expr *call);
 
 // Tensor methods and functions by what they do to data.
-bool isFactory(const clang::FunctionDecl *function);   // takes the device in its options and makes a tensor
-bool isInPlace(llvm::StringRef name);                  // writes to its receiver: add_, copy_ …
-bool dropsGrad(llvm::StringRef name);                  // the result carries no autograd graph
-bool givesBool(llvm::StringRef name);                  // the result is a mask
-bool acceptsHostOperand(llvm::StringRef name);         // may be given a host tensor beside a device tensor
-bool isStepName(llvm::StringRef name);                 // a function that names itself a training step
+bool isFactory(
+    const clang::FunctionDecl *function);      // takes the device in its options and makes a tensor
+bool isInPlace(llvm::StringRef name);          // writes to its receiver: add_, copy_ …
+bool dropsGrad(llvm::StringRef name);          // the result carries no autograd graph
+bool givesBool(llvm::StringRef name);          // the result is a mask
+bool acceptsHostOperand(llvm::StringRef name); // may be given a host tensor beside a device tensor
+bool isStepName(llvm::StringRef name);         // a function that names itself a training step
 
 } // namespace devsan::analyzer

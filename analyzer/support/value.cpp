@@ -14,13 +14,20 @@ constexpr std::size_t kMaxOrigins = 12;
 
 int rank(const Place &place) {
   switch (place.kind) {
-  case Place::Kind::kNone: return 0;
-  case Place::Kind::kDefaultHost: return 1;
-  case Place::Kind::kUnknown: return 2;
-  case Place::Kind::kHost: return 3;
-  case Place::Kind::kIndexless: return 4;
-  case Place::Kind::kFixed: return 5;
-  case Place::Kind::kOf: return 6;
+  case Place::Kind::kNone:
+    return 0;
+  case Place::Kind::kDefaultHost:
+    return 1;
+  case Place::Kind::kUnknown:
+    return 2;
+  case Place::Kind::kHost:
+    return 3;
+  case Place::Kind::kIndexless:
+    return 4;
+  case Place::Kind::kFixed:
+    return 5;
+  case Place::Kind::kOf:
+    return 6;
   }
   return 0;
 }
@@ -50,9 +57,17 @@ Place Place::named(llvm::StringRef type, int index) {
 std::optional<Place> Place::parse(llvm::StringRef text) {
   auto [name, number] = text.split(':');
   llvm::StringRef type = llvm::StringSwitch<llvm::StringRef>(name)
-                             .Case("cpu", "CPU").Case("cuda", "CUDA").Case("mps", "MPS").Case("xpu", "XPU")
-                             .Case("hip", "HIP").Case("xla", "XLA").Case("hpu", "HPU").Case("mtia", "MTIA")
-                             .Case("privateuseone", "PrivateUse1").Case("meta", "Meta").Default("");
+                             .Case("cpu", "CPU")
+                             .Case("cuda", "CUDA")
+                             .Case("mps", "MPS")
+                             .Case("xpu", "XPU")
+                             .Case("hip", "HIP")
+                             .Case("xla", "XLA")
+                             .Case("hpu", "HPU")
+                             .Case("mtia", "MTIA")
+                             .Case("privateuseone", "PrivateUse1")
+                             .Case("meta", "Meta")
+                             .Default("");
   int index = -1;
   if (type.empty() || (!number.empty() && number.getAsInteger(10, index)))
     return std::nullopt;
@@ -62,12 +77,17 @@ std::optional<Place> Place::parse(llvm::StringRef text) {
 std::string Place::text() const {
   switch (kind) {
   case Kind::kNone:
-  case Kind::kUnknown: return "an unknown device";
+  case Kind::kUnknown:
+    return "an unknown device";
   case Kind::kDefaultHost:
-  case Kind::kHost: return "the CPU";
-  case Kind::kOf: return "the device of '" + of.text() + "'";
-  case Kind::kFixed: return type.lower() + ":" + std::to_string(index);
-  case Kind::kIndexless: return "the current " + type.lower() + " device";
+  case Kind::kHost:
+    return "the CPU";
+  case Kind::kOf:
+    return "the device of '" + of.text() + "'";
+  case Kind::kFixed:
+    return type.lower() + ":" + std::to_string(index);
+  case Kind::kIndexless:
+    return "the current " + type.lower() + " device";
   }
   return {};
 }
@@ -138,13 +158,16 @@ Value combine(llvm::ArrayRef<Value> operands) {
     // A 0-dim host tensor is promoted to the other operand's device and does not decide.
     if (tells && !(operand.zero_dim && operand.place.onHost() && !first))
       result.place = operand.place;
-    else if (!first && result.zero_dim && result.place.onHost() && !operand.place.is(Place::Kind::kNone))
+    else if (!first && result.zero_dim && result.place.onHost() &&
+             !operand.place.is(Place::Kind::kNone))
       result.place = operand.place;
     result.addAll(operand);
     result.own_slice |= operand.own_slice;
     result.zero_dim = first ? operand.zero_dim : result.zero_dim && operand.zero_dim;
     result.no_grad = first ? operand.no_grad : result.no_grad && operand.no_grad;
-    result.dtype = first ? operand.dtype : operand.dtype == result.dtype ? result.dtype : Dtype::kUnknown;
+    result.dtype = first                           ? operand.dtype
+                   : operand.dtype == result.dtype ? result.dtype
+                                                   : Dtype::kUnknown;
     first = false;
   }
   return result;

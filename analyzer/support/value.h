@@ -1,5 +1,6 @@
-// What the device model knows of a value: a lattice of places, and where the data came from. Pure data; the transfer
-// functions that compute it are in flow.cpp, the checks that judge it under checks/.
+// What the device model knows of a value: a lattice of places, and where the data came from. Pure
+// data; the transfer functions that compute it are in flow.cpp, the checks that judge it under
+// checks/.
 #pragma once
 
 #include <clang/AST/Decl.h>
@@ -13,8 +14,8 @@
 
 namespace devsan::analyzer {
 
-// A variable, or a member reached from one: `x`, `batch.data`, `model->fc`, `this->state_` (root null). Elements of
-// containers are not told apart: they share their container's path.
+// A variable, or a member reached from one: `x`, `batch.data`, `model->fc`, `this->state_` (root
+// null). Elements of containers are not told apart: they share their container's path.
 struct Path {
   const clang::ValueDecl *root = nullptr;
   std::vector<const clang::FieldDecl *> fields;
@@ -25,11 +26,10 @@ struct Path {
 };
 
 // Where a tensor or module lives, or which device a device or options value names.
-//   kNone         nothing known to be there: options without a device, an empty container, no tensor at all
-//   kDefaultHost  made without naming a device: on the host
-//   kHost         put on the host explicitly, or checked to be there
-//   kOf           the device of that variable, whatever it is
-//   kFixed        "cuda:0": type and index are written down
+//   kNone         nothing known to be there: options without a device, an empty container, no
+//   tensor at all kDefaultHost  made without naming a device: on the host kHost         put on the
+//   host explicitly, or checked to be there kOf           the device of that variable, whatever it
+//   is kFixed        "cuda:0": type and index are written down
 //   kIndexless    "cuda", kMPS: the current device of that type
 struct Place {
   enum class Kind { kNone, kDefaultHost, kHost, kOf, kFixed, kIndexless, kUnknown };
@@ -43,7 +43,8 @@ struct Place {
   static Place host() { return {Kind::kHost, {}, -1, {}}; }
   static Place unknown() { return {Kind::kUnknown, {}, -1, {}}; }
   static Place deviceOf(Path path) { return {Kind::kOf, {}, -1, std::move(path)}; }
-  // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no data) kUnknown.
+  // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no
+  // data) kUnknown.
   static Place named(llvm::StringRef type, int index);
   // Of "cuda:1", "mps"; none where the text names no device.
   static std::optional<Place> parse(llvm::StringRef text);
@@ -66,15 +67,15 @@ enum class Dtype { kUnknown, kBool, kIntegral, kFloating };
 // Something that happened to the data on its way, and the expression where it did.
 struct Origin {
   enum class Kind {
-    kHostCopy,    // a copy of device data to the host
-    kFactory,     // made by a factory that was given no device
-    kHostScalar,  // made from a value in host memory: torch::tensor(v)
-    kDeviceName,  // for devices and options: where the device is spelled
-    kDtypeOf,     // for options: the dtype was taken from a tensor there
-    kGather,      // filled by a collective, without the autograd graph
-    kNewModule,   // a module constructed there
-    kLoaded,      // a module or tensor read from a file without a device
-    kRegistered,  // passed through register_buffer or register_parameter
+    kHostCopy,   // a copy of device data to the host
+    kFactory,    // made by a factory that was given no device
+    kHostScalar, // made from a value in host memory: torch::tensor(v)
+    kDeviceName, // for devices and options: where the device is spelled
+    kDtypeOf,    // for options: the dtype was taken from a tensor there
+    kGather,     // filled by a collective, without the autograd graph
+    kNewModule,  // a module constructed there
+    kLoaded,     // a module or tensor read from a file without a device
+    kRegistered, // passed through register_buffer or register_parameter
   };
   Kind kind;
   const clang::Expr *expr;
@@ -86,9 +87,9 @@ struct Value {
   Place place;
   llvm::SmallVector<Origin, 2> origins; // sorted, unique
   Dtype dtype = Dtype::kUnknown;
-  bool zero_dim = false; // ATen lets a 0-dim host tensor meet tensors of any device
+  bool zero_dim = false;  // ATen lets a 0-dim host tensor meet tensors of any device
   bool own_slice = false; // among gathered tensors, one that was not gathered
-  bool no_grad = false;  // known to carry no autograd graph
+  bool no_grad = false;   // known to carry no autograd graph
 
   bool operator==(const Value &) const = default;
   const clang::Expr *origin(Origin::Kind kind) const;
@@ -101,8 +102,8 @@ struct Value {
 // Where control flow meets: what holds on both ways.
 Value join(const Value &a, const Value &b);
 
-// What an operator on these operands gives. ATen demands one device of them, so any operand whose device is known tells
-// it for all.
+// What an operator on these operands gives. ATen demands one device of them, so any operand whose
+// device is known tells it for all.
 Value combine(llvm::ArrayRef<Value> operands);
 
 } // namespace devsan::analyzer

@@ -25,8 +25,9 @@ public:
   explicit MissingHeaders(std::vector<std::string> &names) : names_(names) {}
 
   void InclusionDirective(clang::SourceLocation, const clang::Token &, llvm::StringRef name, bool,
-                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef, llvm::StringRef,
-                          const clang::Module *, bool, clang::SrcMgr::CharacteristicKind) override {
+                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
+                          llvm::StringRef, const clang::Module *, bool,
+                          clang::SrcMgr::CharacteristicKind) override {
     if (!file && !llvm::is_contained(names_, name))
       names_.push_back(name.str());
   }
@@ -35,14 +36,18 @@ private:
   std::vector<std::string> &names_;
 };
 
-// Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among them, are neither; nor
-// are bodies that run on the device only: no rule looks at them, and they use intrinsics that only a toolkit declares. Runs
-// before the checks' consumer, which then sees the narrowed scope.
+// Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among
+// them, are neither; nor are bodies that run on the device only: no rule looks at them, and they
+// use intrinsics that only a toolkit declares. Runs before the checks' consumer, which then sees
+// the narrowed scope.
 class UserCode : public clang::ASTConsumer {
 public:
-  UserCode(const clang::SourceManager &sources, FunctionNames &names) : sources_(sources), names_(names) {}
+  UserCode(const clang::SourceManager &sources, FunctionNames &names)
+      : sources_(sources), names_(names) {}
 
-  bool shouldSkipFunctionBody(clang::Decl *decl) override { return isSystem(decl) || isDeviceOnly(decl); }
+  bool shouldSkipFunctionBody(clang::Decl *decl) override {
+    return isSystem(decl) || isDeviceOnly(decl);
+  }
 
   bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
     for (clang::Decl *decl : group)
@@ -64,7 +69,8 @@ private:
   static bool isDeviceOnly(clang::Decl *decl) {
     const clang::FunctionDecl *function = decl->getAsFunction(); // of a template too
     return function && (function->hasAttr<clang::CUDAGlobalAttr>() ||
-                        (function->hasAttr<clang::CUDADeviceAttr>() && !function->hasAttr<clang::CUDAHostAttr>()));
+                        (function->hasAttr<clang::CUDADeviceAttr>() &&
+                         !function->hasAttr<clang::CUDAHostAttr>()));
   }
 
   const clang::SourceManager &sources_;
@@ -136,7 +142,8 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
     finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
   for (const auto &file : error.Message.Fix)
     for (const clang::tooling::Replacement &fix : file.second)
-      finding.fix.push_back({file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
+      finding.fix.push_back(
+          {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
   return finding;
 }
 
@@ -148,16 +155,18 @@ std::vector<std::string> clangArguments(const CompileCommand &command) {
   return arguments;
 }
 
-// The text of a precompiled header is a file that exists in memory only: clang wants to see it again, unchanged, whenever
-// it loads the header.
+// The text of a precompiled header is a file that exists in memory only: clang wants to see it
+// again, unchanged, whenever it loads the header.
 std::string headerTextFile(const CompileCommand &command) {
   return isCudaFile(command.file) ? "/devsan-precompiled.cu" : "/devsan-precompiled.cpp";
 }
 
-bool run(const CompileCommand &command, const std::vector<std::string> &arguments, const PrecompiledHeader *header,
-         std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer) {
+bool run(const CompileCommand &command, const std::vector<std::string> &arguments,
+         const PrecompiledHeader *header, std::unique_ptr<clang::FrontendAction> action,
+         clang::DiagnosticConsumer &consumer) {
   llvm::sys::fs::set_current_path(command.folder);
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  auto overlay =
+      llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
   if (header) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     memory->addFile(headerTextFile(command), 0, llvm::MemoryBuffer::getMemBuffer(header->text));
@@ -186,7 +195,8 @@ private:
 
 } // namespace
 
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const PrecompiledHeader *header) {
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
+                       const PrecompiledHeader *header) {
   FileResult result;
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
@@ -195,7 +205,8 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
       clang::tidy::ClangTidyGlobalOptions(), std::move(options)));
   clang::tidy::ClangTidyDiagnosticConsumer consumer(context);
   auto diagnostic_options = std::make_unique<clang::DiagnosticOptions>();
-  clang::DiagnosticsEngine engine(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), *diagnostic_options, &consumer,
+  clang::DiagnosticsEngine engine(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(),
+                                  *diagnostic_options, &consumer,
                                   /*ShouldOwnClient=*/false);
   context.setDiagnosticsEngine(std::move(diagnostic_options), &engine);
   context.setCurrentBuildDirectory(command.folder);
@@ -214,8 +225,8 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
     } else if (error.DiagLevel == clang::tooling::Diagnostic::Error && result.errors++ == 0) {
       const core::Location place = places.at(error.Message.FilePath, error.Message.FileOffset);
       result.first_error = place.file.empty() ? error.Message.Message
-                                              : place.file + ":" + std::to_string(place.line) + ": " +
-                                                    error.Message.Message;
+                                              : place.file + ":" + std::to_string(place.line) +
+                                                    ": " + error.Message.Message;
     }
   }
   result.suppressed = context.getStats().ErrorsIgnoredNOLINT;
@@ -229,9 +240,11 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
 bool precompile(const CompileCommand &command, const PrecompiledHeader &header) {
   std::vector<std::string> arguments = {"clang++"};
   arguments.insert(arguments.end(), command.common.begin(), command.common.end());
-  arguments.insert(arguments.end(), {"-fsyntax-only", "-fpch-instantiate-templates", headerTextFile(command)});
+  arguments.insert(arguments.end(),
+                   {"-fsyntax-only", "-fpch-instantiate-templates", headerTextFile(command)});
   clang::IgnoringDiagConsumer consumer;
-  return run(command, arguments, &header, std::make_unique<PrecompileAction>(header.path), consumer);
+  return run(command, arguments, &header, std::make_unique<PrecompileAction>(header.path),
+             consumer);
 }
 
 } // namespace devsan::analyzer

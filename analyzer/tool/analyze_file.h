@@ -14,11 +14,13 @@ struct PrecompiledHeader {
   std::string path;
 };
 
-// `checks` is clang-tidy's list of globs. `header`, where not null, fits the command. Changes the process's current
-// folder: runs in a child process.
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks, const PrecompiledHeader *header);
+// `checks` is clang-tidy's list of globs. `header`, where not null, fits the command. Changes the
+// process's current folder: runs in a child process.
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
+                       const PrecompiledHeader *header);
 
-// Writes `header.path` from `header.text`, parsed with the command's common arguments. False where that does not parse.
+// Writes `header.path` from `header.text`, parsed with the command's common arguments. False where
+// that does not parse.
 bool precompile(const CompileCommand &command, const PrecompiledHeader &header);
 
 } // namespace devsan::analyzer

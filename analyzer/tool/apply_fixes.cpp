@@ -13,7 +13,8 @@ namespace {
 
 using clang::tooling::Replacements;
 
-// All of a finding's replacements or none. Several findings may ask for the same one: one guard serves many launches.
+// All of a finding's replacements or none. Several findings may ask for the same one: one guard
+// serves many launches.
 bool addAll(const core::Finding &finding, std::map<std::string, Replacements> &by_file) {
   std::map<std::string, Replacements> attempt = by_file;
   for (const core::Replacement &fix : finding.fix) {

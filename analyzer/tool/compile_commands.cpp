@@ -15,21 +15,24 @@ namespace {
 
 using llvm::StringRef;
 
-// Of a foreign command line only what changes the meaning of the source is kept: the rest belongs to another compiler or
-// to code generation. Each of these takes its value joined or as the next argument.
-constexpr std::array<StringRef, 5> kLocalOptions = {"-I", "-iquote", "-idirafter", "-include", "-imacros"};
+// Of a foreign command line only what changes the meaning of the source is kept: the rest belongs
+// to another compiler or to code generation. Each of these takes its value joined or as the next
+// argument.
+constexpr std::array<StringRef, 5> kLocalOptions = {"-I", "-iquote", "-idirafter", "-include",
+                                                    "-imacros"};
 constexpr std::array<StringRef, 4> kCommonOptions = {"-isystem", "-D", "-U", "-std"};
-constexpr std::array<StringRef, 6> kLanguageFlags = {"-fno-exceptions", "-fno-rtti",      "-fopenmp",
-                                                     "-fsigned-char",   "-funsigned-char", "-fchar8_t"};
+constexpr std::array<StringRef, 6> kLanguageFlags = {
+    "-fno-exceptions", "-fno-rtti", "-fopenmp", "-fsigned-char", "-funsigned-char", "-fchar8_t"};
 
-// Without the precompiled header of another compiler's run, which CMake passes through -Xclang beside the header that it
-// was made from.
+// Without the precompiled header of another compiler's run, which CMake passes through -Xclang
+// beside the header that it was made from.
 std::vector<std::string> withoutPrecompiledHeader(const std::vector<std::string> &arguments) {
   std::vector<std::string> kept;
   for (const std::string &argument : arguments)
     if (argument != "-Xclang")
       kept.push_back(argument);
-  for (auto found = llvm::find(kept, "-include-pch"); found != kept.end(); found = llvm::find(kept, "-include-pch"))
+  for (auto found = llvm::find(kept, "-include-pch"); found != kept.end();
+       found = llvm::find(kept, "-include-pch"))
     kept.erase(found, found + std::min<std::ptrdiff_t>(2, kept.end() - found));
   return kept;
 }
@@ -68,7 +71,8 @@ bool holds(StringRef folder, StringRef file) {
 } // namespace
 
 CompileCommands::CompileCommands(const Options &options, std::optional<TorchLocation> torch)
-    : options_(options), torch_(std::move(torch)), stubs_(besideExecutable("share/devsan/cuda_stubs")),
+    : options_(options), torch_(std::move(torch)),
+      stubs_(besideExecutable("share/devsan/cuda_stubs")),
       resources_(besideExecutable("lib/clang/" DEVSAN_CLANG_MAJOR)) {
   if (!llvm::sys::fs::exists(resources_))
     resources_ = DEVSAN_CLANG_RESOURCES;
@@ -82,7 +86,8 @@ CompileCommands::databaseFor(const std::string &file) {
   if (!options_.build_dir.empty()) {
     path = absolute(currentFolder(), options_.build_dir) + "/compile_commands.json";
     if (!llvm::sys::fs::exists(path))
-      return core::failure("-p " + options_.build_dir + ": no compile_commands.json there; configure with "
+      return core::failure("-p " + options_.build_dir +
+                           ": no compile_commands.json there; configure with "
                            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON");
   } else {
     constexpr const char *kName = "compile_commands.json";
@@ -117,8 +122,9 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
     const bool is_path = option == "-I" || option.starts_with("-i");
     // A forced include is searched for like any other, unless it lies in the folder of the command.
     const bool is_include = option == "-include" || option == "-imacros";
-    to.push_back(is_path && (!is_include || holds(command.folder, value)) ? absolute(command.folder, value)
-                                                                         : value.str());
+    to.push_back(is_path && (!is_include || holds(command.folder, value))
+                     ? absolute(command.folder, value)
+                     : value.str());
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     const StringRef argument = arguments[i];
@@ -133,7 +139,8 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
         take(option, arguments[++i], to);
       return true;
     };
-    // Longer names first: -include and -isystem are not -I with a value, as the comparison is of case.
+    // Longer names first: -include and -isystem are not -I with a value, as the comparison is of
+    // case.
     if (llvm::is_contained(kLanguageFlags, argument))
       command.common.push_back(argument.str());
     else if (!llvm::any_of(kLocalOptions, [&](StringRef o) { return match(o, command.local); }) &&
@@ -163,27 +170,31 @@ void CompileCommands::finish(CompileCommand &command) {
     common.push_back("-std=c++20");
   if (!has(common, "_GLIBCXX_USE_CXX11_ABI"))
     common.insert(common.end(), {"-D", "_GLIBCXX_USE_CXX11_ABI=1"});
-  // A folder given by -I and by -isystem counts as a system folder, so LibTorch is one however the project spells it.
+  // A folder given by -I and by -isystem counts as a system folder, so LibTorch is one however the
+  // project spells it.
   std::vector<std::string> system_folders;
   for (size_t i = 0; i + 1 < command.local.size(); i += 2)
-    if (command.local[i] == "-I" &&
-        (holds(command.local[i + 1], "c10/core/Device.h") || holds(command.local[i + 1], "torch/nn/module.h")))
+    if (command.local[i] == "-I" && (holds(command.local[i + 1], "c10/core/Device.h") ||
+                                     holds(command.local[i + 1], "torch/nn/module.h")))
       system_folders.push_back(command.local[i + 1]);
   if (torch_)
-    system_folders.insert(system_folders.end(), torch_->include_folders.begin(), torch_->include_folders.end());
+    system_folders.insert(system_folders.end(), torch_->include_folders.begin(),
+                          torch_->include_folders.end());
   for (const std::string &folder : system_folders)
     if (!llvm::is_contained(common, folder))
       common.insert(common.end(), {"-isystem", folder});
   if (isCudaFile(command.file)) {
-    // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own preparations.
+    // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own
+    // preparations.
     for (std::vector<std::string> *list : {&command.local, &common})
       for (size_t i = 0; i + 1 < list->size();)
         if ((*list)[i].starts_with("-i") && holds((*list)[i + 1], "crt/host_config.h"))
           list->erase(list->begin() + i, list->begin() + i + 2);
         else
           ++i;
-    common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
-                                 "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include", "cuda_runtime.h"});
+    common.insert(common.end(),
+                  {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
+                   "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include", "cuda_runtime.h"});
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }

@@ -1,6 +1,6 @@
-// The compiler arguments of each file: from compile_commands.json, from the command line, or derived from the project.
-// Whatever their origin they come out in one form that clang parses without the project's compiler, CUDA toolkit or
-// build, with LibTorch as system headers.
+// The compiler arguments of each file: from compile_commands.json, from the command line, or
+// derived from the project. Whatever their origin they come out in one form that clang parses
+// without the project's compiler, CUDA toolkit or build, with LibTorch as system headers.
 #pragma once
 
 #include "analyzer/tool/options.h"
@@ -21,9 +21,10 @@ namespace devsan::analyzer {
 
 struct CompileCommand {
   std::string file;
-  std::string folder;              // relative paths start here
-  std::vector<std::string> common; // macros, language, system folders: what a precompiled header depends on
-  std::vector<std::string> local;  // the project's own include folders and forced includes
+  std::string folder; // relative paths start here
+  std::vector<std::string>
+      common; // macros, language, system folders: what a precompiled header depends on
+  std::vector<std::string> local;   // the project's own include folders and forced includes
   bool missing_in_database = false; // there is a compile_commands.json, without this file
 };
 

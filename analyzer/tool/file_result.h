@@ -1,5 +1,5 @@
-// What the analysis of one file yields. It is made in a child process, so that a crash of the compiler costs one file,
-// and comes back as text.
+// What the analysis of one file yields. It is made in a child process, so that a crash of the
+// compiler costs one file, and comes back as text.
 #pragma once
 
 #include "core/finding.h"

@@ -55,7 +55,8 @@ std::string FunctionNames::at(llvm::StringRef file, unsigned offset) const {
     return {};
   const Range *innermost = nullptr;
   for (const Range &range : ranges->second)
-    if (range.begin <= offset && offset <= range.end && (!innermost || range.begin >= innermost->begin))
+    if (range.begin <= offset && offset <= range.end &&
+        (!innermost || range.begin >= innermost->begin))
       innermost = &range;
   return innermost ? innermost->name : std::string();
 }

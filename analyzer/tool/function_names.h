@@ -1,4 +1,5 @@
-// Names the function around a place in a file: diagnostics do not carry it, reports and fingerprints want it.
+// Names the function around a place in a file: diagnostics do not carry it, reports and
+// fingerprints want it.
 #pragma once
 
 #include <clang/AST/DeclBase.h>

@@ -1,4 +1,5 @@
-// devsan-check, which `devsan check` executes: command line → files → analysis in child processes → report.
+// devsan-check, which `devsan check` executes: command line → files → analysis in child processes →
+// report.
 
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/analyze_file.h"
@@ -29,7 +30,8 @@ constexpr int kFindings = 1;
 constexpr int kFailed = 2;
 
 std::string checkNames() {
-  return llvm::join(llvm::map_range(allChecks(), [](const CheckEntry &check) { return check.rule; }), ", ");
+  return llvm::join(
+      llvm::map_range(allChecks(), [](const CheckEntry &check) { return check.rule; }), ", ");
 }
 
 // A glob that matches nothing is a spelling mistake, and a clean report would hide it.
@@ -42,8 +44,10 @@ core::Result<std::string> validChecks(const std::string &globs) {
     llvm::StringRef glob = part.trim();
     glob.consume_front("-");
     const clang::tidy::GlobList list(glob, /*KeepNegativeGlobs=*/false);
-    if (llvm::none_of(allChecks(), [&](const CheckEntry &check) { return list.contains(check.rule); }))
-      return core::failure("--checks: no rule is called '" + glob.str() + "'; the rules are " + checkNames());
+    if (llvm::none_of(allChecks(),
+                      [&](const CheckEntry &check) { return list.contains(check.rule); }))
+      return core::failure("--checks: no rule is called '" + glob.str() + "'; the rules are " +
+                           checkNames());
   }
   return parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
 }
@@ -93,14 +97,15 @@ private:
 using Headers = std::vector<std::optional<PrecompiledHeader>>;
 
 // Each header that several files need is built once, before them.
-Headers prepareTorchHeaders(const std::vector<CompileCommand> &commands, const std::string &torch_version,
-                            unsigned jobs) {
+Headers prepareTorchHeaders(const std::vector<CompileCommand> &commands,
+                            const std::string &torch_version, unsigned jobs) {
   Headers headers;
   std::vector<std::size_t> missing;
   std::set<std::string> planned;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     headers.push_back(torchHeaderOf(commands[i], torch_version));
-    if (headers[i] && !llvm::sys::fs::exists(headers[i]->path) && planned.insert(headers[i]->path).second)
+    if (headers[i] && !llvm::sys::fs::exists(headers[i]->path) &&
+        planned.insert(headers[i]->path).second)
       missing.push_back(i);
   }
   if (!missing.empty()) {
@@ -111,7 +116,9 @@ Headers prepareTorchHeaders(const std::vector<CompileCommand> &commands, const s
           buildTorchHeader(*headers[missing[i]], commands[missing[i]]);
           return std::string();
         },
-        [&](std::size_t, std::optional<std::string>, int) { progress.step("precompiling LibTorch's headers"); });
+        [&](std::size_t, std::optional<std::string>, int) {
+          progress.step("precompiling LibTorch's headers");
+        });
     trimTorchHeaders();
   }
   for (std::optional<PrecompiledHeader> &header : headers)
@@ -126,7 +133,8 @@ FileResult analyzeWith(const CompileCommand &command, const std::string &checks,
   if (!header || !result.errors)
     return result;
   FileResult plain = analyzeFile(command, checks, nullptr);
-  // The precompiled header was at fault: something that it was made from has changed. The next run makes a new one.
+  // The precompiled header was at fault: something that it was made from has changed. The next run
+  // makes a new one.
   if (plain.errors < result.errors)
     llvm::sys::fs::remove(header->path);
   return plain;
@@ -166,8 +174,7 @@ core::Result<int> check(const Options &options) {
   }
 
   const Headers headers = prepareTorchHeaders(commands, torch_version, options.jobs);
-  core::Summary summary{.tool = "devsan check",
-                        .subject = plural(files->size(), "file")};
+  core::Summary summary{.tool = "devsan check", .subject = plural(files->size(), "file")};
   std::vector<std::optional<FileResult>> results(commands.size());
   std::vector<int> signals(commands.size());
   {
@@ -191,8 +198,9 @@ core::Result<int> check(const Options &options) {
     const std::string name = shortPath(commands[i].file);
     if (!results[i]) {
       complete = false;
-      summary.notes.push_back(name + ": not analysed, the analysis " +
-                              (signals[i] ? "was ended by signal " + std::to_string(signals[i]) : "failed"));
+      summary.notes.push_back(
+          name + ": not analysed, the analysis " +
+          (signals[i] ? "was ended by signal " + std::to_string(signals[i]) : "failed"));
       continue;
     }
     FileResult &result = *results[i];
@@ -205,8 +213,8 @@ core::Result<int> check(const Options &options) {
                               (result.missing_headers.empty()
                                    ? std::string()
                                    : ", not found: " + llvm::join(result.missing_headers, ", ")) +
-                              (result.errors ? "; " + plural(result.errors, "error") + ", the first: " +
-                                                   shortPath(result.first_error)
+                              (result.errors ? "; " + plural(result.errors, "error") +
+                                                   ", the first: " + shortPath(result.first_error)
                                              : std::string()));
     }
     merge(findings, std::move(result.findings), seen);
@@ -221,18 +229,21 @@ core::Result<int> check(const Options &options) {
     if (!fixed)
       return tl::unexpected(fixed.error());
     if (*fixed)
-      summary.notes.push_back(plural(*fixed, "finding") + " fixed in the sources and left out of this report");
+      summary.notes.push_back(plural(*fixed, "finding") +
+                              " fixed in the sources and left out of this report");
   }
   const std::string repository = nearestFolderWith(files->front(), {".git"});
   identify(findings, repository);
-  summary.suppressed += std::erase_if(findings, [&](const core::Finding &f) { return suppressions.covers(f); });
+  summary.suppressed +=
+      std::erase_if(findings, [&](const core::Finding &f) { return suppressions.covers(f); });
   summary.unused_suppressions = suppressions.unused();
 
   const bool to_terminal = options.output.empty() && isatty(STDOUT_FILENO);
   if (options.format == "text")
     showPathsFromHere(findings, repository);
-  const std::string report = options.format == "json" ? core::jsonReport(findings, summary)
-                                                      : core::textReport(findings, summary, to_terminal);
+  const std::string report = options.format == "json"
+                                 ? core::jsonReport(findings, summary)
+                                 : core::textReport(findings, summary, to_terminal);
   if (options.output.empty()) {
     llvm::outs() << report;
   } else {
@@ -256,7 +267,8 @@ int run(int argc, char **argv) {
   auto options = parseOptions(argc, argv);
   if (options && !*options)
     return kClean;
-  core::Result<int> status = options ? check(**options) : core::Result<int>(tl::unexpected(options.error()));
+  core::Result<int> status =
+      options ? check(**options) : core::Result<int>(tl::unexpected(options.error()));
   if (!status) {
     llvm::errs() << "devsan check: error: " << status.error().message << "\n";
     return kFailed;
@@ -267,4 +279,6 @@ int run(int argc, char **argv) {
 } // namespace
 } // namespace devsan::analyzer
 
-int main(int argc, char **argv) { return devsan::analyzer::run(argc, argv); }
+int main(int argc, char **argv) {
+  return devsan::analyzer::run(argc, argv);
+}

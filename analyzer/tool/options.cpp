@@ -18,7 +18,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   app.footer("FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace\n"
              "compile_commands.json.\n"
              "Exit status: 0 no findings, 1 findings, 2 could not do its work.");
-  app.add_option("-p", options.build_dir, "Folder of compile_commands.json")->type_name("BUILD_DIR");
+  app.add_option("-p", options.build_dir, "Folder of compile_commands.json")
+      ->type_name("BUILD_DIR");
   app.add_option("--checks", options.checks,
                  "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
       ->type_name("GLOBS");
@@ -36,7 +37,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   app.add_option("--torch", options.torch,
                  "Folder of the torch package, or none (default: asked from the project's Python)")
       ->type_name("DIR");
-  app.add_option("inputs", options.inputs, "Source files, or folders to walk")->type_name("FILE|DIR");
+  app.add_option("inputs", options.inputs, "Source files, or folders to walk")
+      ->type_name("FILE|DIR");
 
   const char *const *end = argv + argc;
   const char *const *dashes =

@@ -17,7 +17,8 @@ std::string relativeTo(llvm::StringRef folder, llvm::StringRef path) {
   return path.str();
 }
 
-void forEachPath(std::vector<core::Finding> &findings, llvm::function_ref<void(std::string &)> change) {
+void forEachPath(std::vector<core::Finding> &findings,
+                 llvm::function_ref<void(std::string &)> change) {
   for (core::Finding &finding : findings) {
     for (core::Location &location : finding.locations)
       change(location.file);
@@ -36,7 +37,9 @@ std::string currentFolder() {
 
 } // namespace
 
-std::string shortPath(const std::string &path) { return relativeTo(currentFolder(), path); }
+std::string shortPath(const std::string &path) {
+  return relativeTo(currentFolder(), path);
+}
 
 void identify(std::vector<core::Finding> &findings, const std::string &repository) {
   forEachPath(findings, [&](std::string &path) { path = relativeTo(repository, path); });

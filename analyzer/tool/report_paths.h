@@ -11,10 +11,12 @@ namespace devsan::analyzer {
 // Relative to the current folder where it lies below it. Also for text that begins with a path.
 std::string shortPath(const std::string &path);
 
-// Makes paths below `repository` relative to it, and gives the findings their fingerprints. `repository` may be empty.
+// Makes paths below `repository` relative to it, and gives the findings their fingerprints.
+// `repository` may be empty.
 void identify(std::vector<core::Finding> &findings, const std::string &repository);
 
-// Makes the paths of identified findings relative to the current folder, so that an editor can open them.
+// Makes the paths of identified findings relative to the current folder, so that an editor can open
+// them.
 void showPathsFromHere(std::vector<core::Finding> &findings, const std::string &repository);
 
 } // namespace devsan::analyzer

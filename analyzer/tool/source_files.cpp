@@ -9,7 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More folders than a project that needs derived flags has; a walk that reaches it has left the project.
+// More folders than a project that needs derived flags has; a walk that reaches it has left the
+// project.
 constexpr std::size_t kMaxHeaderFolders = 400;
 
 bool isSource(const fs::path &path) {
@@ -23,18 +24,20 @@ bool isHeader(const fs::path &path) {
 }
 
 bool isForeignFolder(const fs::path &folder) {
-  static const std::set<std::string> kNames = {"build",       "_build",   "dist",        "node_modules",
-                                               "third_party", "3rdparty", "third-party", "thirdparty",
-                                               "external",    "venv",     "__pycache__", "site-packages"};
+  static const std::set<std::string> kNames = {
+      "build",       "_build",     "dist",     "node_modules", "third_party", "3rdparty",
+      "third-party", "thirdparty", "external", "venv",         "__pycache__", "site-packages"};
   const std::string name = folder.filename().string();
   std::error_code ignored;
   return name.starts_with(".") || name.starts_with("cmake-build") || kNames.contains(name) ||
-         fs::exists(folder / "CMakeCache.txt", ignored) || fs::exists(folder / "pyvenv.cfg", ignored);
+         fs::exists(folder / "CMakeCache.txt", ignored) ||
+         fs::exists(folder / "pyvenv.cfg", ignored);
 }
 
 template <typename Visit> void walk(const fs::path &root, Visit visit) {
   std::error_code error;
-  fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied, error);
+  fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
+                                         error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
@@ -71,7 +74,9 @@ Project readProject(const fs::path &root) {
 
 } // namespace
 
-bool isCudaFile(std::string_view path) { return path.ends_with(".cu") || path.ends_with(".cuh"); }
+bool isCudaFile(std::string_view path) {
+  return path.ends_with(".cu") || path.ends_with(".cuh");
+}
 
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs) {
   std::vector<std::string> files;
@@ -91,7 +96,8 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
       if (!fs::is_regular_file(status))
         return core::failure(input + ": neither a file nor a folder");
       if (!isSource(path) && !isHeader(path))
-        return core::failure(input + ": not a C++ or CUDA source (.cpp, .cc, .cxx, .cu or a header)");
+        return core::failure(input +
+                             ": not a C++ or CUDA source (.cpp, .cc, .cxx, .cu or a header)");
       add(path);
       continue;
     }
@@ -109,7 +115,8 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
   return files;
 }
 
-std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names) {
+std::string nearestFolderWith(std::string_view file,
+                              std::initializer_list<std::string_view> names) {
   std::error_code ignored;
   for (fs::path folder = fs::path(file).parent_path(); folder.has_relative_path();
        folder = folder.parent_path())

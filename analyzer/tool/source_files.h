@@ -12,17 +12,20 @@ namespace devsan::analyzer {
 
 bool isCudaFile(std::string_view path);
 
-// Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked for .cpp .cc .cxx .cu,
-// without hidden, build and third-party folders. Missing files and folders without sources are errors.
+// Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked
+// for .cpp .cc .cxx .cu, without hidden, build and third-party folders. Missing files and folders
+// without sources are errors.
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs);
 
-// The nearest folder above a file that holds a file or folder of one of these names; empty where there is none.
+// The nearest folder above a file that holds a file or folder of one of these names; empty where
+// there is none.
 std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names);
 
 // What derived compiler flags need to know about a project.
 struct Project {
-  std::vector<std::string> include_folders; // named include or csrc, and the root: meant to be searched
-  std::vector<std::string> header_folders;  // merely hold headers
+  std::vector<std::string>
+      include_folders; // named include or csrc, and the root: meant to be searched
+  std::vector<std::string> header_folders; // merely hold headers
   bool has_cuda = false;
 };
 

@@ -22,17 +22,18 @@ namespace path = llvm::sys::path;
 
 constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{2} << 30;
 
-// Any of these brings nearly all of LibTorch; where one follows a smaller header, it is the one worth precompiling.
-constexpr std::array<StringRef, 7> kUmbrellas = {"torch/extension.h", "torch/torch.h",     "torch/all.h",
-                                                 "torch/script.h",    "torch/types.h",     "ATen/ATen.h",
-                                                 "ATen/Functions.h"};
+// Any of these brings nearly all of LibTorch; where one follows a smaller header, it is the one
+// worth precompiling.
+constexpr std::array<StringRef, 7> kUmbrellas = {
+    "torch/extension.h", "torch/torch.h", "torch/all.h",     "torch/script.h",
+    "torch/types.h",     "ATen/ATen.h",   "ATen/Functions.h"};
 
 bool isTorchInclude(StringRef name) {
   return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/");
 }
 
-// Reads the directives at the head of a file, and of the project headers it includes there, line by line. What it does
-// not understand ends the reading: then the file has no header to precompile.
+// Reads the directives at the head of a file, and of the project headers it includes there, line by
+// line. What it does not understand ends the reading: then the file has no header to precompile.
 class Head {
 public:
   explicit Head(const CompileCommand &command) : command_(command) {}
@@ -60,7 +61,8 @@ public:
         if (!include(line.trim(), file, conditions))
           return false;
       } else if (line.consume_front("if")) {
-        // `#ifndef NAME`, `#define NAME` at the very start is the guard of the header, not a condition.
+        // `#ifndef NAME`, `#define NAME` at the very start is the guard of the header, not a
+        // condition.
         if (!guarded && conditions == 0 && line.consume_front("ndef") &&
             rest.ltrim().starts_with(("#define " + line.trim()).str())) {
           guarded = true;
@@ -119,8 +121,10 @@ private:
       }
       return true;
     }
-    // Code in a project's header ends the reading of that header only: LibTorch's do not depend on it.
-    if (const std::string found = first_.empty() ? resolve(name, from, angled) : std::string(); !found.empty())
+    // Code in a project's header ends the reading of that header only: LibTorch's do not depend on
+    // it.
+    if (const std::string found = first_.empty() ? resolve(name, from, angled) : std::string();
+        !found.empty())
       read(found);
     return true;
   }
@@ -163,7 +167,8 @@ std::string cacheFolder() {
 
 } // namespace
 
-std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, const std::string &torch_version) {
+std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command,
+                                               const std::string &torch_version) {
   const std::string folder = cacheFolder();
   if (folder.empty())
     return std::nullopt;
@@ -185,7 +190,9 @@ std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command, co
   hash.update(header.text);
   hash.update(torch_version);
   hash.update(clang::getClangFullVersion());
-  header.path = folder + "/" + llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true) + ".pch";
+  header.path = folder + "/" +
+                llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true) +
+                ".pch";
   return header;
 }
 
@@ -195,7 +202,8 @@ void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &com
   llvm::SmallString<256> temporary;
   if (fs::createUniqueFile(header.path + ".%%%%%%%%.tmp", temporary))
     return;
-  if (!precompile(command, {header.text, std::string(temporary)}) || fs::rename(temporary, header.path))
+  if (!precompile(command, {header.text, std::string(temporary)}) ||
+      fs::rename(temporary, header.path))
     fs::remove(temporary);
 }
 
@@ -207,7 +215,8 @@ void trimTorchHeaders() {
   };
   std::vector<Entry> entries;
   std::error_code error;
-  for (fs::directory_iterator it(cacheFolder(), error), end; !error && it != end; it.increment(error))
+  for (fs::directory_iterator it(cacheFolder(), error), end; !error && it != end;
+       it.increment(error))
     if (auto status = it->status())
       entries.push_back({it->path(), status->getSize(), status->getLastAccessedTime()});
   std::ranges::sort(entries, std::greater<>(), &Entry::used);

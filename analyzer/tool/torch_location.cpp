@@ -12,14 +12,15 @@
 namespace devsan::analyzer {
 namespace {
 
-// Isolated mode keeps the current folder and $PYTHONPATH, that is the project's own code, out of the interpreter; a torch
-// in the user's site-packages is still found. find_spec does not import torch.
-constexpr char kAskPython[] =
-    "import importlib.util, site, sys, sysconfig\n"
-    "sys.path.append(site.getusersitepackages())\n"
-    "spec = importlib.util.find_spec('torch')\n"
-    "print(spec.submodule_search_locations[0] if spec and spec.submodule_search_locations else '')\n"
-    "print(sysconfig.get_path('include'))\n";
+// Isolated mode keeps the current folder and $PYTHONPATH, that is the project's own code, out of
+// the interpreter; a torch in the user's site-packages is still found. find_spec does not import
+// torch.
+constexpr char kAskPython[] = "import importlib.util, site, sys, sysconfig\n"
+                              "sys.path.append(site.getusersitepackages())\n"
+                              "spec = importlib.util.find_spec('torch')\n"
+                              "print(spec.submodule_search_locations[0] if spec and "
+                              "spec.submodule_search_locations else '')\n"
+                              "print(sysconfig.get_path('include'))\n";
 
 std::string pathIn(llvm::StringRef folder, llvm::StringRef rest) {
   llvm::SmallString<256> path(folder);
@@ -54,8 +55,10 @@ Answer ask(const std::string &python) {
   llvm::SmallString<128> out;
   if (python.empty() || llvm::sys::fs::createTemporaryFile("devsan", "txt", out))
     return {};
-  const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(out), llvm::StringRef()};
-  const int status = llvm::sys::ExecuteAndWait(python, {python, "-I", "-c", kAskPython}, std::nullopt, redirects, 60);
+  const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(out),
+                                                      llvm::StringRef()};
+  const int status = llvm::sys::ExecuteAndWait(python, {python, "-I", "-c", kAskPython},
+                                               std::nullopt, redirects, 60);
   auto text = llvm::MemoryBuffer::getFile(out);
   llvm::sys::fs::remove(out);
   if (status != 0 || !text)
@@ -74,7 +77,8 @@ std::string readVersion(llvm::StringRef folder) {
 
 } // namespace
 
-core::Result<std::optional<TorchLocation>> findTorch(const std::string &option, const std::string &first_file) {
+core::Result<std::optional<TorchLocation>> findTorch(const std::string &option,
+                                                     const std::string &first_file) {
   if (option == "none")
     return std::nullopt;
   Answer answer = ask(findPython(first_file));
@@ -84,11 +88,13 @@ core::Result<std::optional<TorchLocation>> findTorch(const std::string &option, 
     return std::nullopt;
   TorchLocation torch;
   torch.folder = answer.torch;
-  torch.include_folders = {pathIn(torch.folder, "include"), pathIn(torch.folder, "include/torch/csrc/api/include")};
+  torch.include_folders = {pathIn(torch.folder, "include"),
+                           pathIn(torch.folder, "include/torch/csrc/api/include")};
   if (!llvm::sys::fs::exists(pathIn(torch.include_folders[1], "torch/torch.h"))) {
     if (option.empty())
       return std::nullopt;
-    return core::failure("--torch=" + option + ": no include/torch/csrc/api/include/torch/torch.h in it; name the "
+    return core::failure("--torch=" + option +
+                         ": no include/torch/csrc/api/include/torch/torch.h in it; name the "
                          "folder of the installed torch package");
   }
   torch.version = readVersion(torch.folder);

@@ -36,8 +36,9 @@ struct Running {
 
 } // namespace
 
-void runInProcesses(std::size_t count, unsigned jobs, llvm::function_ref<std::string(std::size_t)> task,
-                    llvm::function_ref<void(std::size_t, std::optional<std::string>, int signal)> done) {
+void runInProcesses(
+    std::size_t count, unsigned jobs, llvm::function_ref<std::string(std::size_t)> task,
+    llvm::function_ref<void(std::size_t, std::optional<std::string>, int signal)> done) {
   std::map<pid_t, Running> running;
   std::size_t next = 0;
   while (next < count || !running.empty()) {

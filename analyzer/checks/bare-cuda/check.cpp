@@ -24,7 +24,8 @@ protected:
     if (facts.function->isMain())
       return;
     for (const Operation &operation : facts.operations) {
-      bool asks = operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
+      bool asks =
+          operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
       if (asks && operation.target.place.isSpelledDevice())
         examineRequest(facts, operation);
     }
@@ -45,14 +46,18 @@ private:
       return;
     bool moves = request.kind == Operation::Kind::kMove;
     {
-      auto finding = diag(locationOf(spelled), "'%0' %select{is made on|goes to}1 %2, whichever device %3 is on%4")
+      auto finding = diag(locationOf(spelled),
+                          "'%0' %select{is made on|goes to}1 %2, whichever device %3 is on%4")
                      << spelling(moves ? request.receiver : request.expr) << moves
-                     << (indexless ? target.text() : "the fixed device " + target.text()) << source->name
-                     << (source->device.empty() ? std::string() : ": use " + source->device) << spelled->getSourceRange();
+                     << (indexless ? target.text() : "the fixed device " + target.text())
+                     << source->name
+                     << (source->device.empty() ? std::string() : ": use " + source->device)
+                     << spelled->getSourceRange();
       fix(finding, request, *source);
     }
     if (lineOf(spelled) != lineOf(request.expr))
-      diag(locationOf(request.expr), "used here", DiagnosticIDs::Note) << request.expr->getSourceRange();
+      diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
+          << request.expr->getSourceRange();
   }
 
   // Who says which device, other than the data that is being moved.
@@ -93,7 +98,8 @@ private:
   }
 
   // Parameters and buffers of the module whose method this is.
-  std::optional<Source> memberSource(const FunctionFacts &facts, const std::optional<Path> &moving) {
+  std::optional<Source> memberSource(const FunctionFacts &facts,
+                                     const std::optional<Path> &moving) {
     const CXXRecordDecl *owner = ownerOf(facts.function);
     if (!owner || isa<CXXConstructorDecl>(facts.function) || !derivesFromModule(owner))
       return std::nullopt;
@@ -115,7 +121,8 @@ private:
   // Also taken to the current device as it comes: it does not know better.
   static bool movedBare(const FunctionFacts &facts, const Path &path) {
     return llvm::any_of(facts.operations, [&](const Operation &operation) {
-      return operation.kind == Operation::Kind::kMove && operation.path == path && operation.target.place.isSpelledDevice();
+      return operation.kind == Operation::Kind::kMove && operation.path == path &&
+             operation.target.place.isSpelledDevice();
     });
   }
 
@@ -125,7 +132,8 @@ private:
     return found != facts.exit.values.end() && found->second.place.onHost();
   }
 
-  // `.cuda()` and `.to(kCUDA)` alone become `.to(x.device())`; options keep their dtype, so only their device changes.
+  // `.cuda()` and `.to(kCUDA)` alone become `.to(x.device())`; options keep their dtype, so only
+  // their device changes.
   void fix(DiagnosticBuilder &finding, const Operation &request, const Source &source) {
     if (source.device.empty() || !editable(request.expr))
       return;
@@ -133,10 +141,11 @@ private:
     const Expr *spelled = strip(request.target.origin(Origin::Kind::kDeviceName));
     if (call && spelled == call && call->getNumArgs() == 0) {
       SourceLocation name = cast<MemberExpr>(call->getCallee()->IgnoreParens())->getMemberLoc();
-      finding << FixItHint::CreateReplacement(CharSourceRange::getTokenRange(name, call->getRParenLoc()),
-                                              "to(" + source.device + ")");
-    } else if (isDeviceType(spelled->getType()) && spelled->getSourceRange().isValid() && editable(spelled) &&
-               request.target.place.is(Place::Kind::kIndexless) && lineOf(spelled) == lineOf(request.expr)) {
+      finding << FixItHint::CreateReplacement(
+          CharSourceRange::getTokenRange(name, call->getRParenLoc()), "to(" + source.device + ")");
+    } else if (isDeviceType(spelled->getType()) && spelled->getSourceRange().isValid() &&
+               editable(spelled) && request.target.place.is(Place::Kind::kIndexless) &&
+               lineOf(spelled) == lineOf(request.expr)) {
       finding << FixItHint::CreateReplacement(spelled->getSourceRange(), source.device);
     }
   }

@@ -25,9 +25,10 @@ protected:
 
 private:
   static bool combines(llvm::StringRef name) {
-    static const llvm::StringSet<> kCombines{"cat", "concat", "concatenate", "stack", "hstack", "vstack", "sum", "mean",
-                                             "add", "operator+", "operator+=", "add_", "max", "min", "logsumexp", "matmul",
-                                             "mm", "einsum", "operator*", "mul", "operator-", "sub"};
+    static const llvm::StringSet<> kCombines{
+        "cat", "concat",    "concatenate", "stack", "hstack",    "vstack", "sum",       "mean",
+        "add", "operator+", "operator+=",  "add_",  "max",       "min",    "logsumexp", "matmul",
+        "mm",  "einsum",    "operator*",   "mul",   "operator-", "sub"};
     return kCombines.contains(name);
   }
 
@@ -55,11 +56,15 @@ private:
         report(facts, gather, operation.expr, "handed on here");
   }
 
-  void report(const FunctionFacts &facts, const Expr *gather, const Expr *use, llvm::StringRef how) {
-    if (model().gradOff(gather) || model().gradOff(use) || !escapes(facts, gather) || !firstAt(gather))
+  void report(const FunctionFacts &facts, const Expr *gather, const Expr *use,
+              llvm::StringRef how) {
+    if (model().gradOff(gather) || model().gradOff(use) || !escapes(facts, gather) ||
+        !firstAt(gather))
       return;
-    diag(locationOf(gather), "'%0' gathers tensors without their autograd graph, and they are used without the own slice "
-                             "among them: no gradient flows back; put the own tensor back at the own rank first")
+    diag(locationOf(gather),
+         "'%0' gathers tensors without their autograd graph, and they are used without the own "
+         "slice "
+         "among them: no gradient flows back; put the own tensor back at the own rank first")
         << nameOf(calleeOf(gather)) << gather->getSourceRange();
     diag(locationOf(use), how, DiagnosticIDs::Note) << use->getSourceRange();
   }
@@ -73,14 +78,18 @@ private:
       switch (operation.kind) {
       case Operation::Kind::kReturn:
       case Operation::Kind::kModule:
-        return llvm::any_of(operation.operands, [&](const Operand &operand) { return carries(operand.value); });
+        return llvm::any_of(operation.operands,
+                            [&](const Operand &operand) { return carries(operand.value); });
       case Operation::Kind::kAssign: {
-        const auto *variable = operation.path ? dyn_cast_or_null<VarDecl>(operation.path->root) : nullptr;
-        bool outlives = operation.path && (!operation.path->root || !variable || !variable->isLocalVarDecl());
+        const auto *variable =
+            operation.path ? dyn_cast_or_null<VarDecl>(operation.path->root) : nullptr;
+        bool outlives =
+            operation.path && (!operation.path->root || !variable || !variable->isLocalVarDecl());
         return outlives && carries(operation.result);
       }
       case Operation::Kind::kTensorOp:
-        return operation.name == "backward" && !operation.operands.empty() && carries(operation.operands.front().value);
+        return operation.name == "backward" && !operation.operands.empty() &&
+               carries(operation.operands.front().value);
       case Operation::Kind::kMove:
       case Operation::Kind::kFactory:
       case Operation::Kind::kGather:

@@ -21,14 +21,19 @@ private:
     const Operand &moved = move.operands.front();
     const clang::Expr *there = moved.value.origin(Origin::Kind::kHostCopy);
     const Place &target = move.target.place;
-    // What came from the host anyway, or goes to a place that may be the host, is no round trip for sure.
-    if (!there || !moved.value.place.onHost() || target.onHost() || target.is(Place::Kind::kNone) || !firstAt(move.expr))
+    // What came from the host anyway, or goes to a place that may be the host, is no round trip for
+    // sure.
+    if (!there || !moved.value.place.onHost() || target.onHost() || target.is(Place::Kind::kNone) ||
+        !firstAt(move.expr))
       return;
-    diag(locationOf(move.expr), "'%0' goes back to %1 after the data was copied to the CPU%select{| on line %3}2: both "
-                                "copies make the host wait; compute on the device, or move once and stay")
-        << spelling(move.receiver) << (target.is(Place::Kind::kUnknown) ? "a device" : target.text())
+    diag(locationOf(move.expr),
+         "'%0' goes back to %1 after the data was copied to the CPU%select{| on line %3}2: both "
+         "copies make the host wait; compute on the device, or move once and stay")
+        << spelling(move.receiver)
+        << (target.is(Place::Kind::kUnknown) ? "a device" : target.text())
         << (lineOf(there) != lineOf(move.expr)) << lineOf(there) << move.expr->getSourceRange();
-    diag(locationOf(there), "copied to the CPU here", clang::DiagnosticIDs::Note) << there->getSourceRange();
+    diag(locationOf(there), "copied to the CPU here", clang::DiagnosticIDs::Note)
+        << there->getSourceRange();
   }
 };
 

@@ -27,18 +27,33 @@ protected:
   }
 
 private:
-  // Reads data of the device to tell the host something: a number, a truth, or how many elements a result has.
+  // Reads data of the device to tell the host something: a number, a truth, or how many elements a
+  // result has.
   static bool reads(llvm::StringRef name) {
-    static const llvm::StringSet<> kReads{"item", "nonzero", "nonzero_numpy", "argwhere", "masked_select", "is_nonzero",
-                                          "equal", "allclose", "unique", "_unique", "_unique2", "unique_dim",
-                                          "unique_consecutive", "unique_dim_consecutive", "bincount", "tolist",
-                                          "local_scalar_dense", "_local_scalar_dense"};
+    static const llvm::StringSet<> kReads{"item",
+                                          "nonzero",
+                                          "nonzero_numpy",
+                                          "argwhere",
+                                          "masked_select",
+                                          "is_nonzero",
+                                          "equal",
+                                          "allclose",
+                                          "unique",
+                                          "_unique",
+                                          "_unique2",
+                                          "unique_dim",
+                                          "unique_consecutive",
+                                          "unique_dim_consecutive",
+                                          "bincount",
+                                          "tolist",
+                                          "local_scalar_dense",
+                                          "_local_scalar_dense"};
     return kReads.contains(name);
   }
 
   static bool isMask(const Operation &operation) {
-    bool indexes = operation.name == "index" || operation.name == "operator[]" || operation.name == "index_put_" ||
-                   operation.name == "index_put";
+    bool indexes = operation.name == "index" || operation.name == "operator[]" ||
+                   operation.name == "index_put_" || operation.name == "index_put";
     if (!indexes)
       return false;
     for (std::size_t i = 1; i < operation.operands.size(); ++i)
@@ -59,10 +74,13 @@ private:
     // A mask assigned with a number becomes masked_fill, which does not wait.
     if (mask && operation.name.starts_with("index_put") && operation.operands.size() < 3)
       return;
-    report(facts, operation.expr, read.expr,
-           mask ? "'%0' needs the number of true elements of the mask, so the host waits for the device"
-           : operation.name == "item" ? "'%0' makes the host wait for the device"
-                                      : "'%0' gives the host a result of the device, so the host waits");
+    report(
+        facts, operation.expr, read.expr,
+        mask
+            ? "'%0' needs the number of true elements of the mask, so the host waits for the device"
+        : operation.name == "item"
+            ? "'%0' makes the host wait for the device"
+            : "'%0' gives the host a result of the device, so the host waits");
   }
 
   void examineMove(const FunctionFacts &facts, const Operation &move) {
@@ -70,8 +88,10 @@ private:
     if (move.target.place.onHost()) {
       // A round trip is reported as one, where the data goes back.
       if (!onHost(moved.value) && !comesBack(facts, move))
-        report(facts, move.expr, moved.expr, "'%0' copies from the device, so the host waits for it");
-    } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) && moved.value.zero_dim) {
+        report(facts, move.expr, moved.expr,
+               "'%0' copies from the device, so the host waits for it");
+    } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
+               moved.value.zero_dim) {
       report(facts, move.expr, moved.expr, "'%0' copies one host value to the device");
     }
   }
@@ -79,8 +99,9 @@ private:
   // torch::tensor(v, x.device()) is a tensor on the host and a copy.
   void examineHostValues(const FunctionFacts &facts) {
     for (const Operation &operation : facts.operations) {
-      bool copies = operation.kind == Operation::Kind::kFactory && operation.name == "tensor" && !operation.receiver &&
-                    !operation.target.place.onHost() && !operation.target.place.is(Place::Kind::kNone);
+      bool copies = operation.kind == Operation::Kind::kFactory && operation.name == "tensor" &&
+                    !operation.receiver && !operation.target.place.onHost() &&
+                    !operation.target.place.is(Place::Kind::kNone);
       if (copies)
         report(facts, operation.expr, operation.expr, "'%0' copies a host value to the device");
     }
@@ -90,22 +111,29 @@ private:
 
   static bool comesBack(const FunctionFacts &facts, const Operation &copy) {
     return llvm::any_of(facts.operations, [&](const Operation &back) {
-      if (back.kind != Operation::Kind::kMove || back.operands.empty() || back.target.place.onHost())
+      if (back.kind != Operation::Kind::kMove || back.operands.empty() ||
+          back.target.place.onHost())
         return false;
-      return llvm::is_contained(back.operands.front().value.origins, Origin{Origin::Kind::kHostCopy, copy.expr});
+      return llvm::is_contained(back.operands.front().value.origins,
+                                Origin{Origin::Kind::kHostCopy, copy.expr});
     });
   }
 
-  void report(const FunctionFacts &facts, const Expr *call, const Expr *read, llvm::StringRef message) {
+  void report(const FunctionFacts &facts, const Expr *call, const Expr *read,
+              llvm::StringRef message) {
     std::string when = model().everyStep(call, facts.function);
-    if (when.empty() || model().syncAllowed(call) || readOncePerLoop(facts, call, read) || !firstAt(call))
+    if (when.empty() || model().syncAllowed(call) || readOncePerLoop(facts, call, read) ||
+        !firstAt(call))
       return;
-    diag(locationOf(call), (message + " on every step (%1); keep the value on the device, or read it once after the loop").str())
+    diag(locationOf(call),
+         (message +
+          " on every step (%1); keep the value on the device, or read it once after the loop")
+             .str())
         << spelling(call) << when << call->getSourceRange();
   }
 
-  // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …; print(loss.item()); }`
-  // reads once for all batches.
+  // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;
+  // print(loss.item()); }` reads once for all batches.
   bool readOncePerLoop(const FunctionFacts &facts, const Expr *call, const Expr *read) {
     const Stmt *loop = model().loopAround(call);
     std::optional<Path> variable = facts.path(rootOf(facts, read));
@@ -118,7 +146,8 @@ private:
       if (!writes || operation.path != variable)
         return false;
       const Stmt *inner = model().loopAround(operation.expr);
-      return inner && inner != loop && sources.isBeforeInTranslationUnit(inner->getEndLoc(), call->getEndLoc()) &&
+      return inner && inner != loop &&
+             sources.isBeforeInTranslationUnit(inner->getEndLoc(), call->getEndLoc()) &&
              sources.isBeforeInTranslationUnit(loop->getBeginLoc(), inner->getBeginLoc());
     });
   }

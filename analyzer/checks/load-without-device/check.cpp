@@ -19,7 +19,8 @@ protected:
       return;
     std::set<const Expr *> settled = settledLoads(facts);
     for (const Operation &operation : facts.operations)
-      if (const Expr *load = usedLoad(facts, operation); load && !settled.count(load) && !givesDevice(load) && firstAt(load))
+      if (const Expr *load = usedLoad(facts, operation);
+          load && !settled.count(load) && !givesDevice(load) && firstAt(load))
         report(facts, load, operation);
   }
 
@@ -28,14 +29,17 @@ private:
   static bool knowsDevice(const FunctionFacts &facts) {
     return llvm::any_of(facts.operations, [](const Operation &operation) {
       const Place &place = operation.target.place;
-      bool puts = operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
+      bool puts =
+          operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
       if (place.is(Place::Kind::kUnknown))
-        return puts && llvm::any_of(argumentsOf(operation.expr), [](const Expr *a) { return namesDevice(a->getType()); });
+        return puts && llvm::any_of(argumentsOf(operation.expr),
+                                    [](const Expr *a) { return namesDevice(a->getType()); });
       return puts && place.maybeOffHost();
     });
   }
 
-  // Loads into a part of a moved module, which are device-module-replaced-after-to's, and those that some path moves.
+  // Loads into a part of a moved module, which are device-module-replaced-after-to's, and those
+  // that some path moves.
   static std::set<const Expr *> settledLoads(const FunctionFacts &facts) {
     std::set<const Expr *> settled = facts.moved_loads;
     auto add = [&](const Expr *expr) {
@@ -57,11 +61,14 @@ private:
   static const Expr *usedLoad(const FunctionFacts &facts, const Operation &operation) {
     switch (operation.kind) {
     case Operation::Kind::kModule:
-      return runsOnHost(facts, operation) ? nullptr : facts.value(operation.receiver).origin(Origin::Kind::kLoaded);
+      return runsOnHost(facts, operation)
+                 ? nullptr
+                 : facts.value(operation.receiver).origin(Origin::Kind::kLoaded);
     case Operation::Kind::kTensorOp:
       return acceptsHostOperand(operation.name) ? nullptr : loadMeetingDevice(operation);
     case Operation::Kind::kReturn:
-      return mayBeMoved(operation.expr->getType()) ? operation.result.origin(Origin::Kind::kLoaded) : nullptr;
+      return mayBeMoved(operation.expr->getType()) ? operation.result.origin(Origin::Kind::kLoaded)
+                                                   : nullptr;
     case Operation::Kind::kMove:
     case Operation::Kind::kFactory:
     case Operation::Kind::kGather:
@@ -73,8 +80,9 @@ private:
 
   static bool runsOnHost(const FunctionFacts &facts, const Operation &call) {
     llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call.expr);
-    return !arguments.empty() &&
-           llvm::all_of(arguments, [&](const Expr *argument) { return facts.value(argument).place.onHost(); });
+    return !arguments.empty() && llvm::all_of(arguments, [&](const Expr *argument) {
+      return facts.value(argument).place.onHost();
+    });
   }
 
   // Loaded tensors may be worked on among themselves, and moved afterwards.
@@ -92,7 +100,8 @@ private:
   // An object of another class that was given what was loaded may have moved it.
   static bool mayBeMoved(QualType type) {
     const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-    return isModule(type) || holdsTensor(type) || (record && isTorchDecl(record) && record->getName() == "IValue");
+    return isModule(type) || holdsTensor(type) ||
+           (record && isTorchDecl(record) && record->getName() == "IValue");
   }
 
   // A device that the model cannot follow is one all the same; `std::nullopt` is none.
@@ -117,17 +126,21 @@ private:
     std::string remedy = "call .to(" + name + ") on it";
     // A long call is cut short in messages, and has no end to write the device before.
     if (appends && device && text.back() == ')')
-      remedy = "pass the device, '" + text.substr(0, text.size() - 1) + ", " + name + ")', or " + remedy;
+      remedy =
+          "pass the device, '" + text.substr(0, text.size() - 1) + ", " + name + ")', or " + remedy;
     else if (takesDevice(call))
       remedy = "pass the device to " + callee + "(), or " + remedy;
     {
-      auto finding = diag(locationOf(call), "what '%0' reads keeps the device it was saved from and %1 without being moved: %2")
-                     << text << (returned ? "is returned" : "is used") << remedy << call->getSourceRange();
+      auto finding =
+          diag(locationOf(call),
+               "what '%0' reads keeps the device it was saved from and %1 without being moved: %2")
+          << text << (returned ? "is returned" : "is used") << remedy << call->getSourceRange();
       if (appends && device && editable(call) && call->getRParenLoc().isFileID())
         finding << FixItHint::CreateInsertion(call->getRParenLoc(), ", " + name);
     }
     if (lineOf(use.expr) != lineOf(call))
-      diag(locationOf(use.expr), returned ? "it is returned here" : "it is used here", DiagnosticIDs::Note)
+      diag(locationOf(use.expr), returned ? "it is returned here" : "it is used here",
+           DiagnosticIDs::Note)
           << use.expr->getSourceRange();
   }
 
@@ -135,7 +148,8 @@ private:
     const FunctionDecl *callee = call->getDirectCallee();
     // torch::load forwards what follows the value to a function whose last parameter is the device.
     return callee->getPrimaryTemplate() ||
-           llvm::any_of(callee->parameters(), [](const ParmVarDecl *p) { return namesDevice(p->getType()); });
+           llvm::any_of(callee->parameters(),
+                        [](const ParmVarDecl *p) { return namesDevice(p->getType()); });
   }
 
   static bool takesDeviceNext(const CallExpr *call) {
@@ -152,7 +166,8 @@ private:
       if (!statement)
         return;
       if (const auto *reference = dyn_cast<DeclRefExpr>(statement))
-        if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl()); variable && isDevice(variable->getType()))
+        if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+            variable && isDevice(variable->getType()))
           devices.insert(variable);
       for (const Stmt *child : statement->children())
         self(self, child);
@@ -161,7 +176,8 @@ private:
       if (operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory)
         for (const Expr *argument : argumentsOf(operation.expr))
           collect(collect, argument);
-    return devices.size() == 1 && visibleAt(facts, *devices.begin(), load) ? *devices.begin() : nullptr;
+    return devices.size() == 1 && visibleAt(facts, *devices.begin(), load) ? *devices.begin()
+                                                                           : nullptr;
   }
 
   bool visibleAt(const FunctionFacts &facts, const VarDecl *variable, const CallExpr *load) {
@@ -175,7 +191,8 @@ private:
     // Declared in a block around the load: block, declaration statement, variable.
     const Stmt *declaration = parentStatement(DynTypedNode::create(*variable));
     const Stmt *block = declaration ? parentStatement(DynTypedNode::create(*declaration)) : nullptr;
-    return isa_and_nonnull<CompoundStmt>(block) && !sources.isBeforeInTranslationUnit(block->getEndLoc(), load->getBeginLoc());
+    return isa_and_nonnull<CompoundStmt>(block) &&
+           !sources.isBeforeInTranslationUnit(block->getEndLoc(), load->getBeginLoc());
   }
 
   const Stmt *parentStatement(const DynTypedNode &node) {

@@ -23,7 +23,9 @@ protected:
 
 private:
   static const Expr *factoryOf(const Value &value) {
-    return value.place.is(Place::Kind::kDefaultHost) && !value.zero_dim ? value.origin(Origin::Kind::kFactory) : nullptr;
+    return value.place.is(Place::Kind::kDefaultHost) && !value.zero_dim
+               ? value.origin(Origin::Kind::kFactory)
+               : nullptr;
   }
 
   void examineMeeting(const FunctionFacts &facts, const Operation &operation) {
@@ -35,14 +37,17 @@ private:
         report(facts, factory, *device, operation.expr, "meets");
   }
 
-  static const Operand *deviceOperand(const FunctionFacts &facts, const std::vector<Operand> &operands) {
+  static const Operand *deviceOperand(const FunctionFacts &facts,
+                                      const std::vector<Operand> &operands) {
     for (const Operand &operand : operands)
-      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory) && follows(facts, operand.value.place))
+      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory) &&
+          follows(facts, operand.value.place))
         return &operand;
     return nullptr;
   }
 
-  // A module's tensors go where the module goes; members of other classes may well be kept on the host.
+  // A module's tensors go where the module goes; members of other classes may well be kept on the
+  // host.
   static bool follows(const FunctionFacts &facts, const Place &place) {
     bool member = place.is(Place::Kind::kOf) && !place.of.root;
     return !member || derivesFromModule(ownerOf(facts.function));
@@ -60,11 +65,13 @@ private:
       if (dtype_from && receiverOf(dtype_from)) {
         const Expr *tensor = receiverOf(dtype_from);
         if (facts.value(tensor).place.maybeOffHost())
-          report(facts, factory, {tensor, facts.value(tensor)}, result.expr, "is returned without the device of");
+          report(facts, factory, {tensor, facts.value(tensor)}, result.expr,
+                 "is returned without the device of");
         continue;
       }
       // Counts and offsets made from host values are often wanted on the host.
-      bool host_data = operand.value.has(Origin::Kind::kHostScalar) || operand.value.dtype == Dtype::kIntegral;
+      bool host_data =
+          operand.value.has(Origin::Kind::kHostScalar) || operand.value.dtype == Dtype::kIntegral;
       if (device && !host_data)
         report(facts, factory, *device, result.expr, "is returned beside");
     }
@@ -77,21 +84,29 @@ private:
     return {Operation::Kind::kFactory, factory, "", nullptr, {}, {}, {}, {}};
   }
 
-  void report(const FunctionFacts &facts, const Expr *factory, const Operand &other, const Expr *where, llvm::StringRef how) {
+  void report(const FunctionFacts &facts, const Expr *factory, const Operand &other,
+              const Expr *where, llvm::StringRef how) {
     if (!firstAt(factory))
       return;
     const Place &place = other.value.place;
     std::string other_name = spelling(other.expr);
-    std::string device = place.is(Place::Kind::kOf) && isTensorPath(place.of) ? place.of.text() + ".device()" : "";
+    std::string device =
+        place.is(Place::Kind::kOf) && isTensorPath(place.of) ? place.of.text() + ".device()" : "";
     {
-      auto finding = diag(locationOf(factory), "'%0' makes a tensor on the CPU that %1 '%2'%3: pass the device%4")
-                     << spelling(factory) << how << other_name << (place.text() == "the device of '" + other_name + "'" ? "" : ", which is on " + place.text())
-                     << (device.empty() ? std::string() : " (" + device + ")") << factory->getSourceRange();
+      auto finding = diag(locationOf(factory),
+                          "'%0' makes a tensor on the CPU that %1 '%2'%3: pass the device%4")
+                     << spelling(factory) << how << other_name
+                     << (place.text() == "the device of '" + other_name + "'"
+                             ? ""
+                             : ", which is on " + place.text())
+                     << (device.empty() ? std::string() : " (" + device + ")")
+                     << factory->getSourceRange();
       if (!device.empty())
         fix(finding, factory, device);
     }
     if (lineOf(where) != lineOf(factory))
-      diag(locationOf(where), "here they come together", DiagnosticIDs::Note) << where->getSourceRange();
+      diag(locationOf(where), "here they come together", DiagnosticIDs::Note)
+          << where->getSourceRange();
   }
 
   static bool isTensorPath(const Path &path) {
@@ -99,7 +114,8 @@ private:
     return decl && isTensor(decl->getType());
   }
 
-  // The dtype stays what it is: options that are there get `.device(…)`, a call without any gets options of its own.
+  // The dtype stays what it is: options that are there get `.device(…)`, a call without any gets
+  // options of its own.
   void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device) {
     const auto *call = dyn_cast<CallExpr>(strip(factory));
     if (!call || !editable(call) || !call->getRParenLoc().isFileID())
@@ -110,7 +126,8 @@ private:
         if (!editable(written))
           return;
         const SourceManager &sources = model().context().getSourceManager();
-        SourceLocation end = Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
+        SourceLocation end =
+            Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
         if (isTensorOptions(written->getType())) {
           finding << FixItHint::CreateInsertion(end, ".device(" + device + ")");
         } else if (isScalarType(written->getType())) {
@@ -121,7 +138,8 @@ private:
       }
     unsigned options = 0;
     const FunctionDecl *callee = call->getDirectCallee();
-    while (options < callee->getNumParams() && !isTensorOptions(callee->getParamDecl(options)->getType()))
+    while (options < callee->getNumParams() &&
+           !isTensorOptions(callee->getParamDecl(options)->getType()))
       ++options;
     // Optional parameters before the options would be skipped by an argument appended.
     if (options == argumentsOf(call).size())

@@ -21,7 +21,8 @@ public:
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
-      if (!work.touches_tensors || isGuardedByDispatcher(work.function) || program.callersGuard(work))
+      if (!work.touches_tensors || isGuardedByDispatcher(work.function) ||
+          program.callersGuard(work))
         continue;
       for (const Launch &launch : work.launches)
         if (launch.kind == Launch::Kind::kKernel && !launch.guarded)
@@ -34,13 +35,14 @@ protected:
   }
 
 private:
-  void report(ASTContext &context, const CudaWork &work, const CallExpr *call, const Launch *inner) {
+  void report(ASTContext &context, const CudaWork &work, const CallExpr *call,
+              const Launch *inner) {
     const ValueDecl *tensor = CudaProgram::tensorOf(call, work);
     if (!tensor)
       return;
     {
-      auto finding = diag(place(context, call),
-                          "the kernel runs on the current device, which need not be that of '%0': no guard is live here");
+      auto finding = diag(place(context, call), "the kernel runs on the current device, which need "
+                                                "not be that of '%0': no guard is live here");
       finding << tensor->getName();
       if (auto fix = guardBefore(context, work, tensor))
         finding << *fix;
@@ -49,8 +51,10 @@ private:
       diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
   }
 
-  // A guard in front of everything in the function that asks which device is current: the same one for all launches.
-  std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work, const ValueDecl *tensor) {
+  // A guard in front of everything in the function that asks which device is current: the same one
+  // for all launches.
+  std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
+                                       const ValueDecl *tensor) {
     if (!isa<ParmVarDecl>(tensor) || !isTensor(tensor->getType()) ||
         !declares(context, "c10::cuda::CUDAGuard") || usesName(work, kGuardName))
       return std::nullopt;
@@ -64,13 +68,15 @@ private:
     const Stmt *statement = firstOfInnermostCommonBlock(context, paths);
     if (!statement)
       return std::nullopt;
-    const std::string guard = ("const c10::cuda::CUDAGuard " + llvm::StringRef(kGuardName) + "(" + tensor->getName() +
-                               ".device());\n" + indentation(context, statement->getBeginLoc()))
-                                  .str();
+    const std::string guard =
+        ("const c10::cuda::CUDAGuard " + llvm::StringRef(kGuardName) + "(" + tensor->getName() +
+         ".device());\n" + indentation(context, statement->getBeginLoc()))
+            .str();
     return FixItHint::CreateInsertion(statement->getBeginLoc(), guard);
   }
 
-  static const Stmt *firstOfInnermostCommonBlock(ASTContext &context, const std::vector<const BlockPath *> &paths) {
+  static const Stmt *firstOfInnermostCommonBlock(ASTContext &context,
+                                                 const std::vector<const BlockPath *> &paths) {
     if (paths.empty())
       return nullptr;
     const Stmt *first = nullptr;
@@ -82,8 +88,8 @@ private:
           return first;
         block = (*path)[depth].block;
         const Stmt *statement = (*path)[depth].statement;
-        if (!earliest || context.getSourceManager().isBeforeInTranslationUnit(statement->getBeginLoc(),
-                                                                              earliest->getBeginLoc()))
+        if (!earliest || context.getSourceManager().isBeforeInTranslationUnit(
+                             statement->getBeginLoc(), earliest->getBeginLoc()))
           earliest = statement;
       }
       first = earliest;
@@ -91,7 +97,8 @@ private:
   }
 
   static bool usesName(const CudaWork &work, llvm::StringRef name) {
-    return llvm::any_of(work.initialisers, [&](const auto &entry) { return entry.first->getName() == name; });
+    return llvm::any_of(work.initialisers,
+                        [&](const auto &entry) { return entry.first->getName() == name; });
   }
 
   static std::string indentation(ASTContext &context, SourceLocation location) {

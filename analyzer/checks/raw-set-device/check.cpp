@@ -16,10 +16,12 @@ public:
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
-      if (work.sets.empty() || choosesForTheProgram(work.function) || isGuardMember(work.function) || isWrapper(work))
+      if (work.sets.empty() || choosesForTheProgram(work.function) ||
+          isGuardMember(work.function) || isWrapper(work))
         continue;
       for (const SetDevice &set : work.sets)
-        if (!set.in_new_thread && !isRestore(set, work) && canLeaveWithoutRestore(context, set, work))
+        if (!set.in_new_thread && !isRestore(set, work) &&
+            canLeaveWithoutRestore(context, set, work))
           report(context, set);
     }
   }
@@ -37,17 +39,21 @@ private:
            (destructor && destructor->hasBody(definition) && containsSet(definition->getBody()));
   }
 
-  // A function that does nothing but set the device that it is given; its callers are the ones to look at.
+  // A function that does nothing but set the device that it is given; its callers are the ones to
+  // look at.
   static bool isWrapper(const CudaWork &work) {
-    if (work.touches_tensors || !work.launches.empty() || work.sets.size() != 1 || !work.sets[0].device)
+    if (work.touches_tensors || !work.launches.empty() || work.sets.size() != 1 ||
+        !work.sets[0].device)
       return false;
     const auto *device = dyn_cast<DeclRefExpr>(work.sets[0].device->IgnoreParenCasts());
     return device && isa<ParmVarDecl>(device->getDecl()) && work.calls.empty();
   }
 
-  // Sets the device back to one that was asked for before: a variable filled by cudaGetDevice or current_device.
+  // Sets the device back to one that was asked for before: a variable filled by cudaGetDevice or
+  // current_device.
   static bool isRestore(const SetDevice &set, const CudaWork &work) {
-    const auto *device = set.device ? dyn_cast<DeclRefExpr>(set.device->IgnoreParenCasts()) : nullptr;
+    const auto *device =
+        set.device ? dyn_cast<DeclRefExpr>(set.device->IgnoreParenCasts()) : nullptr;
     const auto *variable = device ? dyn_cast<VarDecl>(device->getDecl()) : nullptr;
     return variable && variable->isLocalVarDecl() && holdsCurrentDevice(variable, work);
   }
@@ -59,9 +65,11 @@ private:
         const llvm::StringRef name = nameOf(calledFunction(call));
         if (name != "cudaGetDevice" && name != "GetDevice" && name != "hipGetDevice")
           return true;
-        const auto *address =
-            call->getNumArgs() ? dyn_cast<UnaryOperator>(call->getArg(0)->IgnoreParenCasts()) : nullptr;
-        const auto *target = address ? dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParens()) : nullptr;
+        const auto *address = call->getNumArgs()
+                                  ? dyn_cast<UnaryOperator>(call->getArg(0)->IgnoreParenCasts())
+                                  : nullptr;
+        const auto *target =
+            address ? dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParens()) : nullptr;
         found |= target && target->getDecl() == variable;
         return !found;
       }
@@ -71,9 +79,12 @@ private:
     visitor.TraverseStmt(work.function->getBody());
     if (visitor.found)
       return true;
-    const auto *call = variable->getInit() ? dyn_cast<CallExpr>(strip(variable->getInit())->IgnoreParenCasts()) : nullptr;
+    const auto *call = variable->getInit()
+                           ? dyn_cast<CallExpr>(strip(variable->getInit())->IgnoreParenCasts())
+                           : nullptr;
     const llvm::StringRef name = call ? nameOf(calledFunction(call)) : llvm::StringRef();
-    return name == "current_device" || name == "ExchangeDevice" || name == "MaybeExchangeDevice" || name == "getDevice";
+    return name == "current_device" || name == "ExchangeDevice" || name == "MaybeExchangeDevice" ||
+           name == "getDevice";
   }
 
   static bool containsSet(const Stmt *statement) {
@@ -88,9 +99,10 @@ private:
     return visitor.found;
   }
 
-  // From the call to the end of its function without passing a restoring one. Ways that end in a throw or an abort do not
-  // count: what they leave behind is beyond repair by a call.
-  static bool canLeaveWithoutRestore(ASTContext &context, const SetDevice &set, const CudaWork &work) {
+  // From the call to the end of its function without passing a restoring one. Ways that end in a
+  // throw or an abort do not count: what they leave behind is beyond repair by a call.
+  static bool canLeaveWithoutRestore(ASTContext &context, const SetDevice &set,
+                                     const CudaWork &work) {
     llvm::SmallPtrSet<const Stmt *, 4> restores;
     for (const SetDevice &other : work.sets)
       if (isRestore(other, work))
@@ -136,14 +148,17 @@ private:
   }
 
   void report(ASTContext &context, const SetDevice &set) {
-    auto finding = diag(place(context, set.expr), "the caller's current device is changed and not restored");
+    auto finding =
+        diag(place(context, set.expr), "the caller's current device is changed and not restored");
     if (auto fix = guardInstead(context, set))
       finding << *fix;
   }
 
-  // `cudaSetDevice(x.get_device());` as a statement of its own in the body of the function: a guard lives as long there.
+  // `cudaSetDevice(x.get_device());` as a statement of its own in the body of the function: a guard
+  // lives as long there.
   static std::optional<FixItHint> guardInstead(ASTContext &context, const SetDevice &set) {
-    const auto *index = set.device ? dyn_cast<CXXMemberCallExpr>(set.device->IgnoreParenCasts()) : nullptr;
+    const auto *index =
+        set.device ? dyn_cast<CXXMemberCallExpr>(set.device->IgnoreParenCasts()) : nullptr;
     if (!index || set.statement != set.expr || !set.expr->getBeginLoc().isFileID() ||
         !set.expr->getEndLoc().isFileID() || !declares(context, "c10::cuda::CUDAGuard") ||
         nameOf(index->getMethodDecl()) != "get_device" || !isTensor(index->getObjectType()))
@@ -152,7 +167,8 @@ private:
     if (tensor.empty())
       return std::nullopt;
     return FixItHint::CreateReplacement(set.expr->getSourceRange(),
-                                        "const c10::cuda::CUDAGuard device_guard(" + tensor + ".device())");
+                                        "const c10::cuda::CUDAGuard device_guard(" + tensor +
+                                            ".device())");
   }
 };
 

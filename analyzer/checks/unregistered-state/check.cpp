@@ -24,10 +24,13 @@ class UnregisteredStateCheck : public DeviceCheck {
 public:
   using DeviceCheck::DeviceCheck;
 
-  // One look per class: a member is judged by what all methods do to it, so the class has to be complete.
+  // One look per class: a member is judged by what all methods do to it, so the class has to be
+  // complete.
   void registerMatchers(MatchFinder *finder) override {
-    finder->addMatcher(cxxRecordDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader())).bind("class"),
-                       this);
+    finder->addMatcher(
+        cxxRecordDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader()))
+            .bind("class"),
+        this);
   }
 
   void check(const MatchFinder::MatchResult &result) override {
@@ -45,7 +48,8 @@ private:
   void examineClass(const CXXRecordDecl *record) {
     std::vector<MemberUse> members;
     for (const FieldDecl *field : record->fields())
-      if (holdsTensor(field->getType()) && !isModule(field->getType()) && !field->getType()->isReferenceType())
+      if (holdsTensor(field->getType()) && !isModule(field->getType()) &&
+          !field->getType()->isReferenceType())
         members.push_back({field, nullptr, {}, nullptr, false, false});
     if (members.empty())
       return;
@@ -58,7 +62,8 @@ private:
     if (!constructed)
       collectDefaults(members);
     for (const CXXMethodDecl *method : record->methods())
-      if (const FunctionFacts *facts = isa<CXXConstructorDecl>(method) ? nullptr : bodyFacts(method))
+      if (const FunctionFacts *facts =
+              isa<CXXConstructorDecl>(method) ? nullptr : bodyFacts(method))
         for (MemberUse &member : members)
           collectUse(*facts, method, member);
     for (const MemberUse &member : members)
@@ -95,7 +100,8 @@ private:
   // In-class initialisers of a class without a constructor of its own.
   void collectDefaults(std::vector<MemberUse> &members) {
     for (MemberUse &member : members) {
-      const Expr *initializer = member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr;
+      const Expr *initializer =
+          member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr;
       const Expr *value = initializer ? factoryIn(initializer) : nullptr;
       if (!value)
         continue;
@@ -109,20 +115,23 @@ private:
     expr = strip(expr);
     if (isFactory(calleeOf(expr)))
       return expr;
-    if (const auto *construct = dyn_cast<CXXConstructExpr>(expr); construct && construct->getNumArgs() == 1)
+    if (const auto *construct = dyn_cast<CXXConstructExpr>(expr);
+        construct && construct->getNumArgs() == 1)
       return factoryIn(construct->getArg(0));
     return nullptr;
   }
 
   static bool registers(const Stmt *statement) {
     if (const auto *call = dyn_cast_or_null<CallExpr>(statement))
-      if (llvm::StringRef name = nameOf(calleeOf(call)); name == "register_buffer" || name == "register_parameter")
+      if (llvm::StringRef name = nameOf(calleeOf(call));
+          name == "register_buffer" || name == "register_parameter")
         return true;
-    return llvm::any_of(statement->children(), [](const Stmt *child) { return child && registers(child); });
+    return llvm::any_of(statement->children(),
+                        [](const Stmt *child) { return child && registers(child); });
   }
 
-  // Made by the constructor: on the host, or on a device that was chosen then. A tensor that the constructor was given is
-  // its caller's.
+  // Made by the constructor: on the host, or on a device that was chosen then. A tensor that the
+  // constructor was given is its caller's.
   static bool made(const Value &value) {
     if (value.has(Origin::Kind::kFactory) || value.place.isSpelledDevice())
       return true;
@@ -139,11 +148,13 @@ private:
       else if (operation.kind == Operation::Kind::kMove && on_member)
         member.follows = true;
       if (operation.result.has(Origin::Kind::kRegistered) &&
-          llvm::any_of(operation.operands, [&](const Operand &operand) { return facts.path(operand.expr) == path; }))
+          llvm::any_of(operation.operands,
+                       [&](const Operand &operand) { return facts.path(operand.expr) == path; }))
         member.registered = true;
       if (operation.name == "set_data" && on_member)
         member.follows = true;
-      bool meets = operation.kind == Operation::Kind::kTensorOp && operation.operands.size() > 1 && !member.combined;
+      bool meets = operation.kind == Operation::Kind::kTensorOp && operation.operands.size() > 1 &&
+                   !member.combined;
       if (meets)
         for (const Operand &operand : operation.operands)
           if (facts.path(operand.expr) == path)
@@ -151,27 +162,33 @@ private:
     }
   }
 
-  void collectAssignment(const FunctionFacts &facts, const Operation &assignment, const CXXMethodDecl *method, MemberUse &member) {
+  void collectAssignment(const FunctionFacts &facts, const Operation &assignment,
+                         const CXXMethodDecl *method, MemberUse &member) {
     const Value &value = assignment.result;
     const Expr *expr = assignment.operands.front().expr;
     if (value.has(Origin::Kind::kRegistered))
       member.registered = true;
-    // The old value goes into the new one: a running sum, which stays where it is, unless it is moved on the way.
+    // The old value goes into the new one: a running sum, which stays where it is, unless it is
+    // moved on the way.
     if (mentions(facts, expr, member.field))
       member.follows |= moves(facts, expr);
     else if (!value.place.onHost() && !value.place.is(Place::Kind::kNone))
       member.follows = true;
-    else if (method->getParent() && isResetOfConstructor(method) && made(value) && !member.initialised) {
+    else if (method->getParent() && isResetOfConstructor(method) && made(value) &&
+             !member.initialised) {
       member.initialised = strip(expr);
       member.initial = value.place;
     }
   }
 
   // Cloneable's modules make their state in reset(), which the constructor calls.
-  static bool isResetOfConstructor(const CXXMethodDecl *method) { return nameOf(method) == "reset"; }
+  static bool isResetOfConstructor(const CXXMethodDecl *method) {
+    return nameOf(method) == "reset";
+  }
 
   static bool mentions(const FunctionFacts &facts, const Stmt *statement, const FieldDecl *field) {
-    if (const auto *member = dyn_cast<MemberExpr>(statement); member && member->getMemberDecl() == field)
+    if (const auto *member = dyn_cast<MemberExpr>(statement);
+        member && member->getMemberDecl() == field)
       return true;
     return llvm::any_of(statement->children(),
                         [&](const Stmt *child) { return child && mentions(facts, child, field); });
@@ -184,8 +201,9 @@ private:
   }
 
   static bool within(const Expr *inner, const Stmt *outer) {
-    return inner == outer ||
-           llvm::any_of(outer->children(), [&](const Stmt *child) { return child && within(inner, child); });
+    return inner == outer || llvm::any_of(outer->children(), [&](const Stmt *child) {
+             return child && within(inner, child);
+           });
   }
 
   void report(const CXXRecordDecl *record, const MemberUse &member) {
@@ -193,10 +211,11 @@ private:
     bool module = derivesFromModule(record);
     if ((!module && !member.initial.onHost()) || !firstAt(member.initialised))
       return;
-    diag(member.field->getLocation(), "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %4 and stays "
-                                      "there|neither buffer nor parameter, so it does not follow .to()}1: "
-                                      "%select{create it on the device of the first input|make it with register_buffer, or "
-                                      "create it on the device of the first input}1%3")
+    diag(member.field->getLocation(),
+         "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %4 and stays "
+         "there|neither buffer nor parameter, so it does not follow .to()}1: "
+         "%select{create it on the device of the first input|make it with register_buffer, or "
+         "create it on the device of the first input}1%3")
         << member.field->getName() << module << record->getName() << "" << member.initial.text();
     diag(locationOf(member.initialised), "made on %0 here", DiagnosticIDs::Note)
         << member.initial.text() << member.initialised->getSourceRange();

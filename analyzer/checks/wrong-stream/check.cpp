@@ -32,10 +32,13 @@ protected:
 private:
   void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch) {
     const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
-    auto finding = diag(place(context, launch.expr),
-                        "%select{the kernel is launched on|the copy or handle is put on|the call is given}0 the default "
-                        "stream, while the work of %select{the caller's tensors|'%2'}1 is on the current one");
-    finding << static_cast<int>(launch.kind) << (tensor != nullptr) << (tensor ? tensor->getName() : "");
+    auto finding =
+        diag(place(context, launch.expr),
+             "%select{the kernel is launched on|the copy or handle is put on|the call is given}0 "
+             "the default "
+             "stream, while the work of %select{the caller's tensors|'%2'}1 is on the current one");
+    finding << static_cast<int>(launch.kind) << (tensor != nullptr)
+            << (tensor ? tensor->getName() : "");
     if (auto fix = useCurrentStream(context, launch))
       finding << *fix;
   }
@@ -61,19 +64,21 @@ private:
       ++given;
     if (given < 2 || given > 3 || !isWritten(launch, config->getArg(given - 1)->getSourceRange()))
       return std::nullopt;
-    const SourceLocation end = Lexer::getLocForEndOfToken(config->getArg(given - 1)->getEndLoc(), 0,
-                                                          context.getSourceManager(), context.getLangOpts());
+    const SourceLocation end =
+        Lexer::getLocForEndOfToken(config->getArg(given - 1)->getEndLoc(), 0,
+                                   context.getSourceManager(), context.getLangOpts());
     return FixItHint::CreateInsertion(end, (given == 2 ? ", 0, " : ", ") + current);
   }
 
   // In the launch itself and not made by a macro.
   static bool isWritten(const Launch &launch, SourceRange range) {
     return range.getBegin().isFileID() && range.getEnd().isFileID() &&
-           !(range.getBegin() < launch.expr->getBeginLoc()) && !(launch.expr->getEndLoc() < range.getEnd());
+           !(range.getBegin() < launch.expr->getBeginLoc()) &&
+           !(launch.expr->getEndLoc() < range.getEnd());
   }
 
-  // `stream = getCurrentCUDAStream(); CUDAGuard guard(x.device()); kernel<<<…, stream>>>`: the stream is of the device
-  // that was current before.
+  // `stream = getCurrentCUDAStream(); CUDAGuard guard(x.device()); kernel<<<…, stream>>>`: the
+  // stream is of the device that was current before.
   static const CurrentStream *takenBeforeGuard(const CudaWork &work, const Launch &launch) {
     if (!launch.own_guard)
       return nullptr;
@@ -90,11 +95,13 @@ private:
     return nullptr;
   }
 
-  void reportTakenBeforeGuard(ASTContext &context, const Launch &launch, const CurrentStream &stream) {
-    diag(place(context, launch.expr),
-         "'%0' is the stream of the device that was current before the guard, not of the tensor's device")
+  void reportTakenBeforeGuard(ASTContext &context, const Launch &launch,
+                              const CurrentStream &stream) {
+    diag(place(context, launch.expr), "'%0' is the stream of the device that was current before "
+                                      "the guard, not of the tensor's device")
         << stream.variable->getName();
-    diag(place(context, stream.expr), "the stream is taken here, the guard is set later", DiagnosticIDs::Note);
+    diag(place(context, stream.expr), "the stream is taken here, the guard is set later",
+         DiagnosticIDs::Note);
   }
 };
 
