@@ -75,18 +75,20 @@ bool LogWriter::open(const char *directory, std::uint32_t simulated_devices, std
 
 bool LogWriter::create(std::string &error) {
   std::uint64_t start = realTime();
-  char path[4096];
-  std::snprintf(path, sizeof path, "%s/%ld-%llu.devsanlog", directory_, long(getpid()),
+  std::snprintf(path_, sizeof path_, "%s/%ld-%llu.devsanlog", directory_, long(getpid()),
                 (unsigned long long)start);
-  file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file_ < 0) {
+  int file = ::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  struct stat created;
+  if (file < 0 || fstat(file, &created) != 0) {
     error = std::strerror(errno);
     return false;
   }
+  ::close(file);
+  device_ = created.st_dev;
+  inode_ = created.st_ino;
   if (!grow(0)) {
     error = "no space left for the log";
-    ::close(file_);
-    ::unlink(path);
+    ::unlink(path_);
     return false;
   }
   FileHeader header;
@@ -106,11 +108,21 @@ bool LogWriter::create(std::string &error) {
   return true;
 }
 
+// The file is open only here: a program that closes descriptors it did not open, as daemons do,
+// would get ours for a file of its own.
 bool LogWriter::grow(std::size_t index) {
-  if (index >= kMaxSegments || reserveOnDisk(file_, index * kSegmentSize, kSegmentSize) != 0)
+  if (index >= kMaxSegments)
     return false;
-  void *memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
-                      off_t(index * kSegmentSize));
+  int file = ::open(path_, O_RDWR | O_CLOEXEC);
+  if (file < 0)
+    return false;
+  struct stat opened;
+  void *memory = MAP_FAILED;
+  if (fstat(file, &opened) == 0 && opened.st_dev == device_ && opened.st_ino == inode_ &&
+      reserveOnDisk(file, index * kSegmentSize, kSegmentSize) == 0)
+    memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                  off_t(index * kSegmentSize));
+  ::close(file);
   if (memory == MAP_FAILED)
     return false;
   segments_[index].store(static_cast<char *>(memory), std::memory_order_release);
@@ -221,9 +233,6 @@ void LogWriter::resetInChild() {
   for (std::size_t i = 0; i <= last; ++i)
     if (char *memory = segments_[i].exchange(nullptr, std::memory_order_relaxed))
       munmap(memory, kSegmentSize);
-  if (file_ >= 0)
-    ::close(file_);
-  file_ = -1;
   growing_.clear();
   full_.store(false, std::memory_order_relaxed);
   is_open_.store(false, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 
 namespace devsan::runtime {
 
@@ -60,7 +61,10 @@ private:
   std::atomic<std::uint64_t> tail_{0};
   std::atomic<char *> segments_[kMaxSegments] = {};
   std::atomic_flag growing_ = ATOMIC_FLAG_INIT;
-  int file_ = -1;
+  // Where the log lies, and what makes sure that it still is that file.
+  char path_[4352] = {};
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
 };
 
 } // namespace devsan::runtime

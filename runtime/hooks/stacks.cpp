@@ -73,7 +73,12 @@ bool isKnownEnd(std::uintptr_t pc) {
   return stack_ends[(pc >> 2) % 64].load(std::memory_order_relaxed) == pc;
 }
 
+// torch's unwinder keeps a lock that another thread may have held at a fork.
+bool is_forked_child = false;
+
 void unwindNative(Raw &raw) {
+  if (is_forked_child)
+    return unwindSlowly(raw);
   try {
     std::vector<void *> pcs = torch::unwind::unwind();
     raw.count = std::min(pcs.size(), kMaxNative);
@@ -94,6 +99,10 @@ void unwindNative(Raw &raw) {
 }
 
 } // namespace
+
+void useForkSafeStacks() {
+  is_forked_child = true;
+}
 
 std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames) {
   Raw raw;

@@ -17,4 +17,7 @@ inline constexpr std::size_t kMaxFrames = 64;
 // Python frames are interned on the way.
 std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames);
 
+// To be called in the child after a fork.
+void useForkSafeStacks();
+
 } // namespace devsan::runtime

@@ -6,6 +6,7 @@
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/stacks.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace devsan::runtime {
 namespace {
 
 void afterForkInChild() {
+  useForkSafeStacks();
   recorder().resetInChild();
   forgetOrigins();
   forgetProvenance();

@@ -3,11 +3,11 @@
 #include <bit>
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/library.h>
 
 #include "device_check.h"
 #include "devices.h"
 #include "generators.h"
+#include "library.h"
 #include "memory.h"
 #include "operator_facts.h"
 #include "tensor_alias.h"
@@ -215,35 +215,35 @@ template <TensorKind kind> void registerOverComposites(torch::Library &library) 
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(_, CUDA, m) {
   m.fallback(kernel<TensorKind::kDense>());
 }
-TORCH_LIBRARY_IMPL(_, SparseCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(_, SparseCUDA, m) {
   m.fallback(kernel<TensorKind::kSparse>());
 }
-TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
   m.fallback(kernel<TensorKind::kSparseCsr>());
 }
-TORCH_LIBRARY_IMPL(_, QuantizedCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(_, QuantizedCUDA, m) {
   m.fallback(kernel<TensorKind::kQuantized>());
 }
-TORCH_LIBRARY_IMPL(_, NestedTensorCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(_, NestedTensorCUDA, m) {
   m.fallback(kernel<TensorKind::kNested>());
 }
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   registerOverComposites<TensorKind::kDense>(m);
 }
-TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, SparseCUDA, m) {
   registerOverComposites<TensorKind::kSparse>(m);
 }
-TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
   registerOverComposites<TensorKind::kSparseCsr>(m);
 }
-TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
   registerOverComposites<TensorKind::kQuantized>(m);
 }
-TORCH_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
   registerOverComposites<TensorKind::kNested>(m);
 }
 

@@ -39,8 +39,9 @@ class Demo:
     def shown(self, path):
         return os.path.relpath(path, self.root)
 
-    def run(self, name, command, report, env=None):
-        """Runs a devsan command, keeps its output beside its JSON report, and returns the findings."""
+    def run(self, name, command, report, env=None, ends_well=False):
+        """Runs a devsan command, keeps its output beside its JSON report, and returns the findings. With `ends_well`
+        any status but 0 is a failure: a program that broke off, or a file that did not parse, is silent too."""
         report.unlink(missing_ok=True)
         self.say(f"  {name}: {shlex.join(map(self.shorten, command))}")
         log = report.with_suffix(".log")
@@ -54,19 +55,23 @@ class Demo:
         if not report.exists():
             self.failures.append(f"{name}: status {status}, no report; see {self.shown(log)}")
             return []
+        if ends_well and status != 0:
+            self.failures.append(f"{name}: status {status}; see {self.shown(log)}")
         return json.loads(report.read_text())["findings"]
 
     def shorten(self, word):
         text = str(word)
         return text.replace(str(self.root) + "/", "")
 
-    def check(self, name, sources, *options):
+    def check(self, name, sources, *options, ends_well=False):
         report = self.reports / f"check-{name}.json"
-        return self.run(name, [self.devsan, "check", "--format=json", "-o", report, *options, *sources], report)
+        command = [self.devsan, "check", "--strict", "--format=json", "-o", report, *options, *sources]
+        return self.run(name, command, report, ends_well=ends_well)
 
-    def observe(self, name, command, env=None):
+    def observe(self, name, command, env=None, ends_well=False):
         report = self.reports / f"run-{name}.json"
-        return self.run(name, [self.devsan, "run", SIMULATED, f"--report={report}", "--", *command], report, env)
+        command = [self.devsan, "run", SIMULATED, f"--report={report}", "--", *command]
+        return self.run(name, command, report, env, ends_well)
 
     def torchmetrics(self, release):
         target = self.cache / f"torchmetrics-{release}"
@@ -92,7 +97,7 @@ class Demo:
         if done.returncode:
             print(f"demo: error: {shlex.join(command)} failed:\n{done.stderr}"
                   "remedy: the first run needs the package index that pip is configured for", file=sys.stderr)
-            sys.exit(NOT_OBTAINED)
+            sys.exit(1 if self.failures else NOT_OBTAINED)
 
     def expect(self, condition, text):
         if not condition:
@@ -121,15 +126,16 @@ class Demo:
         if "static" in seed:
             findings = self.check(f"{name}-bad", [folder / "bad.cpp"], "-p", self.build)
             row[0] = self.reported(name, findings, seed["static"])
-            fixed.append(self.silent(name, self.check(f"{name}-fixed", [folder / "fixed.cpp"], "-p", self.build)))
+            findings = self.check(f"{name}-fixed", [folder / "fixed.cpp"], "-p", self.build, ends_well=True)
+            fixed.append(self.silent(name, findings))
         row[1] = self.reported(name, self.observe(f"{name}-bad", programs["bad"]), seed["runtime"])
-        fixed.append(self.silent(name, self.observe(f"{name}-fixed", programs["fixed"])))
+        fixed.append(self.silent(name, self.observe(f"{name}-fixed", programs["fixed"], ends_well=True)))
         if library := seed.get("library"):
             findings = self.observe(f"{name}-library-bad", [sys.executable, folder / library["bad"]],
                                     self.torchmetrics(BAD_RELEASE))
             row[2] = self.reported(name, findings, library["rule"])
             findings = self.observe(f"{name}-library-fixed", [sys.executable, folder / library["fixed"]],
-                                    self.torchmetrics(FIXED_RELEASE))
+                                    self.torchmetrics(FIXED_RELEASE), ends_well=True)
             fixed.append(self.silent(name, findings))
         return [*row, all(fixed)]
 

@@ -2,10 +2,10 @@
 // exist for GPUs alone. The CPU's own choice, oneDNN included, is taken instead. Operands of
 // different devices are refused as on a GPU with cuDNN, which is where real programs meet that
 // error.
-#include <torch/library.h>
 
 #include "../device_check.h"
 #include "../fallback.h"
+#include "../library.h"
 
 namespace devsan::sim {
 namespace {
@@ -54,7 +54,7 @@ void convolution(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("convolution", torch::CppFunction::makeFromBoxedFunction<&convolution>());
 }
 

@@ -2,9 +2,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/copy.h>
-#include <torch/library.h>
 
 #include "../devices.h"
+#include "../library.h"
 #include "../memory.h"
 #include "../tensor_alias.h"
 
@@ -33,13 +33,13 @@ void recordStream(at::Tensor &self, c10::Stream stream) {
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("copy_", TORCH_FN(copy));
   m.impl("_local_scalar_dense", TORCH_FN(localScalarDense));
   m.impl("record_stream", TORCH_FN(recordStream));
 }
 
-TORCH_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
   m.impl("copy_", TORCH_FN(copy));
   m.impl("record_stream", TORCH_FN(recordStream));
 }

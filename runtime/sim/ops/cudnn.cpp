@@ -1,7 +1,8 @@
 // Questions that composites ask before they take a cuDNN or MIOpen kernel: a simulated device has
 // none.
 #include <ATen/core/Tensor.h>
-#include <torch/library.h>
+
+#include "../library.h"
 
 namespace devsan::sim {
 namespace {
@@ -17,7 +18,7 @@ bool useCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("_use_cudnn_ctc_loss", TORCH_FN(useCtcLoss));
   m.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(useCtcLossTensor));
   m.impl("_use_miopen_ctc_loss", TORCH_FN(useCtcLoss));

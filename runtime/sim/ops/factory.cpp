@@ -6,9 +6,9 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/SymIntArrayRef.h>
-#include <torch/library.h>
 
 #include "../devices.h"
+#include "../library.h"
 #include "../memory.h"
 
 namespace devsan::sim {
@@ -95,7 +95,7 @@ at::Tensor &setEmpty(at::Tensor &self) {
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("empty.memory_format", TORCH_FN(empty));
   m.impl("empty_strided", TORCH_FN(emptyStrided));
   m.impl("as_strided", TORCH_FN(asStrided));

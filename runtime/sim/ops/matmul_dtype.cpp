@@ -5,7 +5,8 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
-#include <torch/library.h>
+
+#include "../library.h"
 
 namespace devsan::sim {
 namespace {
@@ -51,7 +52,7 @@ Tensor &baddbmmOut(const Tensor &self, const Tensor &a, const Tensor &b, ScalarT
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("mm.dtype", TORCH_FN(mm));
   m.impl("mm.dtype_out", TORCH_FN(mmOut));
   m.impl("bmm.dtype", TORCH_FN(bmm));

@@ -6,7 +6,8 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
-#include <torch/library.h>
+
+#include "../library.h"
 
 namespace devsan::sim {
 namespace {
@@ -87,7 +88,7 @@ gruCellBackward(const Tensor &grad_hy, const Tensor &workspace, bool has_bias) {
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
   m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstmCell));
   m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstmCellBackward));
   m.impl("_thnn_fused_gru_cell", TORCH_FN(gruCell));
