@@ -110,6 +110,11 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   for (const fs::path &path : needed)
     if (!fs::exists(path, error))
       return core::failure("no " + path.string() + ": `devsan doctor` shows what is missing");
+  // The loader splits LD_PRELOAD there, and would only warn.
+  if (tree.preload().string().find_first_of(" :") != std::string::npos)
+    return core::failure("the path " + tree.preload().string() +
+                         " holds a space or a colon, which LD_PRELOAD cannot; move DevSan to a "
+                         "folder without");
   Environment environment = {
       // Appended: AddressSanitizer's runtime must stay first.
       {"LD_PRELOAD", joined("LD_PRELOAD", tree.preload(), false)},
@@ -183,8 +188,8 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
     return fail(suppressions.error().message);
   // Before the run: an hour of training must not end with a report that cannot be written.
   for (const ReportFile &report : options->reports)
-    if (core::Result<void> written = write(report, ""); !written)
-      return fail(written.error().message);
+    if (!std::ofstream(report.path, std::ios::app))
+      return fail("cannot write the report " + report.path.string() + ": " + std::strerror(errno));
   core::Result<LogDirectory> logs = LogDirectory::make();
   if (!logs)
     return fail(logs.error().message);
