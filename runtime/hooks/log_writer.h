@@ -1,5 +1,5 @@
 // Writes the event log of log_format.h. Any thread may append at any time, without a lock and
-// without allocating, except that whoever needs the next segment of the file takes a mutex to
+// without allocating, except that whoever needs the next segment of the file takes a spin lock to
 // create it. After fork the child starts a log of its own with its first record. No LibTorch in
 // here.
 #pragma once

@@ -61,10 +61,11 @@ Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
   core::Result<SymbolTable> symbols = symbolize(symbolizer, addresses);
   if (!symbols)
     analysis.notes.push_back(symbols.error().message);
+  const SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
   std::error_code error;
   Recording recording{SourcePaths(fs::current_path(error))};
   for (const ProcessLog &log : logs)
-    recording.add(log, symbols.value_or(SymbolTable()));
+    recording.add(log, table);
   analysis.findings = detectAll(recording);
   describeMissingLines(analysis);
   return analysis;
