@@ -10,11 +10,11 @@ def _install_simulator():
     if not os.environ.get("DEVSAN_SIM_DEVICES"):
         return
     try:
-        if importlib.util.find_spec("devsan.sim_cuda") is None:
+        if importlib.util.find_spec("devsan.sim") is None:
             return
-        from devsan import sim_cuda
+        from devsan import sim
 
-        sim_cuda.install()
+        sim.install()
     except Exception as error:  # the program must run on, as it would without us
         print(f"devsan: torch.cuda is not simulated: {error!r}", file=sys.stderr)
 

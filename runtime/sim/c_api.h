@@ -1,4 +1,4 @@
-// The extern "C" functions of libdevsan_sim.so for its Python side (devsan/sim_torch_c.py, through
+// The extern "C" functions of libdevsan_sim.so for its Python side (devsan/sim/torch_c.py, through
 // ctypes). devsan_sim_set_mismatch_observer, for the runtime, is in device_check.cpp.
 #pragma once
 

@@ -14,9 +14,9 @@ import collections
 import sys
 import warnings
 
-from devsan import sim_cuda
+from devsan import sim
 
-sim_cuda.install()
+sim.install()
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db

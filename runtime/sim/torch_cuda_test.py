@@ -10,9 +10,9 @@ import threading
 import unittest
 import warnings
 
-from devsan import sim_cuda
+from devsan import sim
 
-sim_cuda.install()
+sim.install()
 
 import torch
 
@@ -373,7 +373,7 @@ class Processes(unittest.TestCase):
 
     def test_spawned_children(self):
         code = (
-            "from devsan import sim_cuda; sim_cuda.install(); import torch; "
+            "from devsan import sim; sim.install(); import torch; "
             "x = torch.ones(2, device='cuda:1', requires_grad=True); (x * 2).sum().backward(); print(x.grad.device)"
         )
         output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
@@ -382,7 +382,7 @@ class Processes(unittest.TestCase):
     def test_wrong_numbers_of_devices(self):
         for count in ("0", "-1", "65", "two", "", "2x"):
             environment = dict(os.environ, DEVSAN_SIM_DEVICES=count)
-            code = f"import ctypes; ctypes.CDLL({sim_cuda.library_path()!r})"
+            code = f"import ctypes; ctypes.CDLL({sim.library_path()!r})"
             result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
             self.assertEqual(result.returncode, 2)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)

@@ -1,8 +1,12 @@
 """What torch.nn.parallel.comm calls for several devices in one process, and a CPU build lacks: tensors are copied between
 simulated devices, one by one. Results and errors are as from PyTorch's C++ functions."""
 
+import sys
 
-def functions(torch):
+
+def functions(c, library):
+    torch = sys.modules["torch"]
+
     def broadcast(tensor, devices):
         return [tensor if tensor.device.index == device else tensor.to(f"cuda:{device}") for device in devices]
 

@@ -55,15 +55,15 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name == "torch._C":
             self.load(list(path)[0])
             return None
-        from . import sim_torch_c
+        from . import torch_c
 
-        sim_torch_c.provide(sys.modules["torch._C"], self.library)
+        torch_c.provide(sys.modules["torch._C"], self.library)
         self.searching = True
         try:
             spec = importlib.util.find_spec(name)
         finally:
             self.searching = False
-        spec.loader = _AfterExec(spec.loader, sim_torch_c.after_torch_cuda)
+        spec.loader = _AfterExec(spec.loader, lambda module: torch_c.after_torch_cuda(module, self.library))
         return spec
 
     def load(self, torch_path):
