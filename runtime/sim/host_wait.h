@@ -1,0 +1,13 @@
+// The places where CUDA's host code waits for a device. Every part of the simulator that stands for
+// such a place calls this, before it reads what the device wrote.
+#pragma once
+
+#include <c10/core/Device.h>
+
+namespace devsan::sim {
+
+// The host waits until the current stream of device `index` has done its work, as
+// c10::cuda::stream_synchronize after a copy to the host.
+void waitForCurrentStream(c10::DeviceIndex index);
+
+} // namespace devsan::sim
