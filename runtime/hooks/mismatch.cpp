@@ -3,6 +3,7 @@
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/sim/observers.h"
 
 #include <ATen/core/Tensor.h>
 #include <algorithm>
@@ -13,9 +14,6 @@
 
 namespace devsan::runtime {
 namespace {
-
-using Observer = void (*)(const char *op, const at::Tensor *const *operands,
-                          const char *const *names, std::size_t count, const char *message);
 
 // The device that the others count as odd against: the accelerator that most operands live on, the
 // first of them on a tie. Tensors left on the host are the odd ones however many they are.
@@ -99,8 +97,8 @@ void observe(const char *op, const at::Tensor *const *operands, const char *cons
 } // namespace
 
 void observeMismatches() {
-  auto set =
-      reinterpret_cast<void (*)(Observer)>(dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
+  auto set = reinterpret_cast<void (*)(DevSanMismatchObserver)>(
+      dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
   if (set)
     set(observe);
 }

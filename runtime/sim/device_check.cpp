@@ -7,13 +7,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
 
-using MismatchObserver = void (*)(const char *op, const at::Tensor *const *operands,
-                                  const char *const *names, std::size_t count, const char *message);
+#include "observers.h"
 
 namespace devsan::sim {
 namespace {
 
-std::atomic<MismatchObserver> mismatch_observer{nullptr};
+std::atomic<DevSanMismatchObserver> mismatch_observer{nullptr};
 
 struct Operand {
   at::Tensor tensor;
@@ -50,7 +49,7 @@ Operands operandsOf(const c10::OperatorHandle &op, const OperatorFacts &facts,
 
 [[noreturn]] void refuse(const OperatorFacts &facts, const Operands &operands,
                          const std::string &message) {
-  if (MismatchObserver observer = mismatch_observer.load(std::memory_order_acquire)) {
+  if (DevSanMismatchObserver observer = mismatch_observer.load(std::memory_order_acquire)) {
     c10::SmallVector<const at::Tensor *, 8> tensors;
     c10::SmallVector<const char *, 8> names;
     for (const Operand &operand : operands) {
@@ -172,7 +171,6 @@ void refuseOperands(const c10::OperatorHandle &op, const torch::jit::Stack &stac
 
 } // namespace devsan::sim
 
-extern "C" __attribute__((visibility("default"))) void
-devsan_sim_set_mismatch_observer(MismatchObserver observer) {
+void devsan_sim_set_mismatch_observer(DevSanMismatchObserver observer) {
   devsan::sim::mismatch_observer.store(observer, std::memory_order_release);
 }

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-namespace {
+#include "observers.h"
 
-using MismatchObserver = void (*)(const char *, const at::Tensor *const *, const char *const *,
-                                  std::size_t, const char *);
+namespace {
 
 const at::Device kFirst(at::kCUDA, 0), kSecond(at::kCUDA, 1);
 
@@ -114,7 +113,7 @@ TEST_F(DeviceCheck, CopiesCrossDevices) {
 TEST_F(DeviceCheck, ObserverSeesTheOperandsBeforeTheError) {
   static std::string seen;
   seen.clear();
-  auto set_observer = reinterpret_cast<void (*)(MismatchObserver)>(
+  auto set_observer = reinterpret_cast<void (*)(DevSanMismatchObserver)>(
       dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
   ASSERT_NE(set_observer, nullptr);
   set_observer([](const char *op, const at::Tensor *const *operands, const char *const *names,
