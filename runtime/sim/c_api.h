@@ -15,5 +15,13 @@ DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.
 DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
 
+// Waits until autograd's device threads have dropped what they hold of the graphs that ran, which
+// may be Python objects. To be called without Python's lock, before the interpreter ends.
+DEVSAN_SIM_API void devsan_sim_finish_backward();
+
+// Called by the preload shim once the libraries of a run are loaded and no other thread waits for
+// them.
+DEVSAN_SIM_API void devsan_after_loading();
+
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
