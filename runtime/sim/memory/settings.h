@@ -4,14 +4,8 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string_view>
 
 namespace devsan::sim {
-
-// Bytes in "512MiB", "2 GiB", "1.5GB", "1048576": decimal and binary units, at least 2 MiB (one
-// segment).
-std::optional<std::size_t> parseMemorySize(std::string_view text);
 
 // What one device has: the given size, or the memory of this machine.
 std::size_t memoryOfDevice();
