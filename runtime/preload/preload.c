@@ -178,8 +178,8 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
   return real(mainAfterLoading, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
-// Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches), and
-// remembers what the program wants of it. Until it says so, and for other signals, all calls go
+// Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches),
+// and remembers what the program wants of it. Until it says so, and for other signals, all calls go
 // straight through.
 typedef int (*SigactionAnswer)(int, const struct sigaction *, struct sigaction *);
 typedef int (*SigactionFunction)(int, const struct sigaction *, struct sigaction *);

@@ -1,6 +1,6 @@
-// Memory of the simulated devices: what the rest of the simulator needs of memory/. A device tensor's
-// storage holds a device address; the CPU kernels that compute for the device reach the same memory
-// at the kernel address (memory/arena.h).
+// Memory of the simulated devices: what the rest of the simulator needs of memory/. A device
+// tensor's storage holds a device address; the CPU kernels that compute for the device reach the
+// same memory at the kernel address (memory/arena.h).
 //
 // A CPU kernel that computes for a device allocates its results through LibTorch's CPU allocator.
 // While a KernelScope is open on the thread, that allocator hands out device blocks at their kernel
@@ -25,6 +25,13 @@ bool isPinned(const void *data);
 
 // Whether the storage's memory is a device block that can be relabelled.
 bool ownsDeviceBlock(const c10::DataPtr &data);
+
+// Whether an allocated block begins at the device address.
+bool isAllocatedBlock(const void *address);
+
+// As torch.cuda.caching_allocator_enable sets it.
+void enableCaching(bool enabled);
+bool cachingIsEnabled();
 
 // Labels a device block, or nothing at all, with `device` and the address that it uses: the kernel
 // address for the CPU.

@@ -22,13 +22,13 @@ DEVSAN_SIM_OBSERVABLE void devsan_sim_set_mismatch_observer(DevSanMismatchObserv
 enum DevSanSimAccess { DEVSAN_SIM_UNKNOWN, DEVSAN_SIM_READ, DEVSAN_SIM_WRITE };
 struct DevSanHostAccess {
   const void *address;
-  const void *pc;      // of the touching instruction
-  const void *block;   // where the block begins; nullptr where no block ever was
-  std::size_t offset;  // of the address in the block
-  std::size_t size;    // of the block, as it was asked for
-  int device;          // index of the simulated CUDA device
-  int kind;            // DevSanSimAccess
-  bool freed;          // the block is not in use
+  const void *pc;     // of the touching instruction
+  const void *block;  // where the block begins; nullptr where no block ever was
+  std::size_t offset; // of the address in the block
+  std::size_t size;   // of the block, as it was asked for
+  int device;         // index of the simulated CUDA device
+  int kind;           // DevSanSimAccess
+  bool freed;         // the block is not in use
 };
 using DevSanHostAccessObserver = void (*)(const DevSanHostAccess *access);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_host_access_observer(DevSanHostAccessObserver observer);

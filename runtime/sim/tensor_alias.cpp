@@ -198,7 +198,8 @@ void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
       device.set_data_ptr_noswap(std::move(moved));
     } else {
       auto kept = c10::intrusive_ptr<StorageImpl>::reclaim_copy(&cpu);
-      device.set_data_ptr_noswap({deviceAddress(data.get()), kept.release(), &releaseKept, device.device()});
+      device.set_data_ptr_noswap(
+          {deviceAddress(data.get()), kept.release(), &releaseKept, device.device()});
     }
   }
   if (cpu.nbytes() != device.nbytes())

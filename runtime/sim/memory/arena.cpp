@@ -34,8 +34,8 @@ bool is_protected = false;
 std::uintptr_t page_size = 4096;
 
 void *reserve(std::uintptr_t bytes) {
-  void *place = mmap(kWantedPlace, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                     -1, 0);
+  void *place =
+      mmap(kWantedPlace, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return place == MAP_FAILED ? nullptr : place;
 }
 
@@ -111,7 +111,8 @@ bool makeBlockTable(std::uintptr_t bytes) {
 void make() {
   page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   auto devices = static_cast<std::uintptr_t>(deviceCount());
-  std::uintptr_t wanted = std::max<std::uintptr_t>(4 * std::bit_ceil(memoryOfDevice()), kLeastPerDevice);
+  std::uintptr_t wanted =
+      std::max<std::uintptr_t>(4 * std::bit_ceil(memoryOfDevice()), kLeastPerDevice);
   std::uintptr_t per_device = std::min(wanted, kMostInAll / std::bit_ceil(devices));
   const char *failed = nullptr;
   int error = 0;
@@ -181,8 +182,7 @@ void protect(std::uintptr_t begin, std::uintptr_t end, int protection) {
                  "devsan: simulated devices: their memory is no longer protected: mprotect: %s\n",
                  std::strerror(errno));
   });
-  mprotect(reinterpret_cast<void *>(arena_layout.begin), arena_layout.size,
-           PROT_READ | PROT_WRITE);
+  mprotect(reinterpret_cast<void *>(arena_layout.begin), arena_layout.size, PROT_READ | PROT_WRITE);
 }
 
 } // namespace

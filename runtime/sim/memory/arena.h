@@ -1,12 +1,12 @@
 // The address range of the simulated devices' memory, one equal part for each device, so that the
 // device of any address is known. With protection it is one sparse memfd mapped twice: the device
-// addresses, which no host code may touch (PROT_NONE), and at a fixed distance the kernel addresses,
-// which the simulator's CPU kernels use. Without protection both are the same addresses.
+// addresses, which no host code may touch (PROT_NONE), and at a fixed distance the kernel
+// addresses, which the simulator's CPU kernels use. Without protection both are the same addresses.
 //
 // Made when the first block is asked for, never given back: tensors outlive everything. Any thread.
 // caching_allocator.h divides the parts. Nothing is kept in device memory itself: a table beside it
-// has a place for each address at which a block can begin, so that an address is all that LibTorch's
-// allocators need to pass around (kernels take memory "raw").
+// has a place for each address at which a block can begin, so that an address is all that
+// LibTorch's allocators need to pass around (kernels take memory "raw").
 #pragma once
 
 #include <cstddef>

@@ -94,8 +94,8 @@ std::string formatSize(std::uint64_t bytes) {
 void DeviceMemory::start(c10::DeviceIndex device) {
   device_ = device;
   total_ = std::min<std::size_t>(memoryOfDevice(), arena_layout.per_device);
-  auto *begin = reinterpret_cast<char *>(
-      arena_layout.begin + static_cast<std::uintptr_t>(device) * arena_layout.per_device);
+  auto *begin = reinterpret_cast<char *>(arena_layout.begin + static_cast<std::uintptr_t>(device) *
+                                                                  arena_layout.per_device);
   gaps_.emplace(begin, arena_layout.per_device);
 }
 
@@ -119,9 +119,8 @@ Block *DeviceMemory::takeFree(Pool &pool, std::size_t size) {
   std::size_t most_split = AcceleratorAllocatorConfig::max_split_size();
   if (C10_UNLIKELY(size < most_split && block->size >= most_split))
     return nullptr;
-  if (C10_UNLIKELY(
-          size >= most_split &&
-          block->size >= size + AcceleratorAllocatorConfig::max_non_split_rounding_size()))
+  if (C10_UNLIKELY(size >= most_split &&
+                   block->size >= size + AcceleratorAllocatorConfig::max_non_split_rounding_size()))
     return nullptr;
   pool.free.erase(block);
   return block;
@@ -235,21 +234,21 @@ Block *DeviceMemory::allocate(std::size_t bytes, c10::StreamId stream, bool cach
   give(block, pool, size, bytes);
   if (C10_UNLIKELY(!pool.small))
     touch(*block);
-  auto allocated = stats_.allocated_bytes[kAll].current, reserved = stats_.reserved_bytes[kAll].current;
+  auto allocated = stats_.allocated_bytes[kAll].current,
+       reserved = stats_.reserved_bytes[kAll].current;
   lock.unlock();
-  c10::reportMemoryUsageToProfiler(block->data, static_cast<std::int64_t>(size),
-                                   static_cast<std::size_t>(allocated),
-                                   static_cast<std::size_t>(reserved),
-                                   c10::Device(c10::kCUDA, device_));
+  c10::reportMemoryUsageToProfiler(
+      block->data, static_cast<std::int64_t>(size), static_cast<std::size_t>(allocated),
+      static_cast<std::size_t>(reserved), c10::Device(c10::kCUDA, device_));
   return block;
 }
 
 void DeviceMemory::give(Block *block, Pool &pool, std::size_t size, std::size_t requested) {
   const bool was_split = block->isSplit();
   const std::size_t rest = block->size - size;
-  const bool split = pool.small ? rest >= kMinBlockSize
-                                : size < AcceleratorAllocatorConfig::max_split_size() &&
-                                      rest > kSmallSize;
+  const bool split = pool.small
+                         ? rest >= kMinBlockSize
+                         : size < AcceleratorAllocatorConfig::max_split_size() && rest > kSmallSize;
   if (split) {
     Block *remainder = newBlock();
     remainder->data = block->data + size;
@@ -298,7 +297,8 @@ void DeviceMemory::free(Block *block) {
   decrease(stats_.allocated_bytes, pool, size);
   if (C10_UNLIKELY(size >= AcceleratorAllocatorConfig::max_split_size()))
     stats_.oversize_allocations.decrease(1);
-  auto allocated = stats_.allocated_bytes[kAll].current, reserved = stats_.reserved_bytes[kAll].current;
+  auto allocated = stats_.allocated_bytes[kAll].current,
+       reserved = stats_.reserved_bytes[kAll].current;
   if (C10_LIKELY(block->uses == nullptr)) {
     putBack(block);
     lock.unlock();
@@ -314,10 +314,9 @@ void DeviceMemory::free(Block *block) {
     waiting_.push_back(std::move(waiting));
     lock.unlock();
   }
-  c10::reportMemoryUsageToProfiler(data, -static_cast<std::int64_t>(size),
-                                   static_cast<std::size_t>(allocated),
-                                   static_cast<std::size_t>(reserved),
-                                   c10::Device(c10::kCUDA, device_));
+  c10::reportMemoryUsageToProfiler(
+      data, -static_cast<std::int64_t>(size), static_cast<std::size_t>(allocated),
+      static_cast<std::size_t>(reserved), c10::Device(c10::kCUDA, device_));
 }
 
 std::size_t DeviceMemory::absorb(Block *block, Block *neighbour, Pool &pool) {
@@ -527,10 +526,9 @@ DeviceMemory::Stats DeviceMemory::stats() {
 namespace {
 
 template <typename Change> void forEachStat(DeviceMemory::Stats &stats, Change change) {
-  for (StatArray *array :
-       {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-        &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-        &stats.inactive_split_bytes, &stats.requested_bytes})
+  for (StatArray *array : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
+                           &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
+                           &stats.inactive_split_bytes, &stats.requested_bytes})
     for (auto &stat : *array)
       change(stat);
   change(stats.oversize_allocations);

@@ -192,6 +192,11 @@ bool cachingIsEnabled() {
   return caching_enabled;
 }
 
+bool isAllocatedBlock(const void *address) {
+  const Block *block = blockBeginningAt(address);
+  return block != nullptr && block->data == address && block->allocated;
+}
+
 bool ownsDeviceBlock(const c10::DataPtr &data) {
   return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
          data.get() == data.get_context();

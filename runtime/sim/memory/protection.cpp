@@ -223,14 +223,15 @@ std::size_t floatingStateSize(const void *state) {
   return magic == 0x46505853 && size >= kLegacy ? size : kLegacy;
 }
 
-// Where the frame may begin: below the thread's red zone and the two slots of accessStub; below this
-// handler too where it runs on the same stack, which it leaves only after it has written the frame.
+// Where the frame may begin: below the thread's red zone and the two slots of accessStub; below
+// this handler too where it runs on the same stack, which it leaves only after it has written the
+// frame.
 std::uintptr_t frameTop(std::uintptr_t stack, const ucontext_t &context) {
   constexpr std::size_t kRedZone = 128, kSlots = 16, kHandlersCallees = 4096;
   auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   auto other = reinterpret_cast<std::uintptr_t>(context.uc_stack.ss_sp);
-  bool on_other_stack = !(context.uc_stack.ss_flags & SS_DISABLE) &&
-                        here - other < context.uc_stack.ss_size;
+  bool on_other_stack =
+      !(context.uc_stack.ss_flags & SS_DISABLE) && here - other < context.uc_stack.ss_size;
   return on_other_stack ? stack - kRedZone - kSlots : here - kHandlersCallees;
 }
 
@@ -259,7 +260,8 @@ void redirect(siginfo_t *info, ucontext_t *context) {
   registers[REG_RBP] = static_cast<greg_t>(stack);
   registers[REG_RSP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(frame));
   registers[REG_RDI] = registers[REG_RSP];
-  registers[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&devsan_sim_access_stub));
+  registers[REG_RIP] =
+      static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&devsan_sim_access_stub));
   registers[REG_EFL] &= ~kDirectionFlag;
 }
 

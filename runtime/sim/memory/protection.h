@@ -15,11 +15,8 @@ void installFaultHandler();
 
 void closeOpenPages();
 
-// Set by device_memory.cpp for this thread, and this process.
+// What device_memory.cpp knows of this thread, and of this process.
 bool insideKernel();
 bool memoryIsTheParents();
-
-void enableCaching(bool enabled);
-bool cachingIsEnabled();
 
 } // namespace devsan::sim

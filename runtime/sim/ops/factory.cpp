@@ -67,10 +67,9 @@ void growStorage(const at::Storage &storage, at::IntArrayRef size, at::IntArrayR
                  std::size_t itemsize, std::size_t offset) {
   if (c10::multiply_integers(size) == 0)
     return;
-  std::size_t bytes =
-      stride.data() != nullptr
-          ? at::detail::computeStorageNbytes(size, stride, itemsize, offset)
-          : at::detail::computeStorageNbytesContiguous(size, itemsize, offset);
+  std::size_t bytes = stride.data() != nullptr
+                          ? at::detail::computeStorageNbytes(size, stride, itemsize, offset)
+                          : at::detail::computeStorageNbytesContiguous(size, itemsize, offset);
   if (bytes > storage.nbytes())
     resizeDeviceStorage(*storage.unsafeGetStorageImpl(), bytes);
 }
