@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #define DEVSAN_SIM_API extern "C" __attribute__((visibility("default")))
 
@@ -14,6 +15,21 @@ DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
 
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.
 DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
+
+// What torch.cuda.caching_allocator_alloc and _delete do, on the current device; nullptr where the
+// memory does not suffice, and `message` then says so in CUDA's words until the thread's next call.
+DEVSAN_SIM_API void *devsan_sim_allocate(std::size_t bytes, std::int64_t stream,
+                                         const char **message);
+// False where no allocated block begins at `address`.
+DEVSAN_SIM_API bool devsan_sim_release(void *address);
+
+DEVSAN_SIM_API void devsan_sim_enable_caching(bool enabled);
+DEVSAN_SIM_API bool devsan_sim_caching_is_enabled();
+DEVSAN_SIM_API void devsan_sim_set_memory_fraction(int device, double fraction);
+DEVSAN_SIM_API double devsan_sim_memory_fraction(int device);
+
+// The segments of all devices and their blocks, as JSON; to be released with free().
+DEVSAN_SIM_API char *devsan_sim_memory_snapshot();
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
