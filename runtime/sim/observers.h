@@ -15,3 +15,8 @@ using DevSanMismatchObserver = void (*)(const char *op, const at::Tensor *const 
                                         const char *const *names, std::size_t count,
                                         const char *message);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_mismatch_observer(DevSanMismatchObserver observer);
+
+// The host has waited for device `index` without an operator: `function` is the CUDA function that
+// torch.cuda.synchronize() and its kin call (blocking.cpp).
+using DevSanWaitObserver = void (*)(const char *function, int index, std::uint64_t blocked_ns);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_wait_observer(DevSanWaitObserver observer);
