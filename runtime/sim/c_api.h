@@ -40,3 +40,10 @@ DEVSAN_SIM_API void devsan_after_loading();
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
+
+// 0, 1 (warn) or 2 (error), as torch.cuda.set_sync_debug_mode (blocking.cpp).
+DEVSAN_SIM_API int devsan_sim_sync_debug_mode();
+DEVSAN_SIM_API void devsan_sim_set_sync_debug_mode(int mode);
+
+// How often the host has waited for a device: for tests.
+DEVSAN_SIM_API std::uint64_t devsan_sim_host_waits();

@@ -2,6 +2,7 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
 #include "memory.h"
@@ -58,7 +59,10 @@ public:
     return {c10::kCUDA, currentDevice()};
   }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void deviceSynchronize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
+  }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }

@@ -32,3 +32,7 @@ struct DevSanHostAccess {
 };
 using DevSanHostAccessObserver = void (*)(const DevSanHostAccess *access);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_host_access_observer(DevSanHostAccessObserver observer);
+// The host has waited for device `index` without an operator: `function` is the CUDA function that
+// torch.cuda.synchronize() and its kin call (blocking.cpp).
+using DevSanWaitObserver = void (*)(const char *function, int index, std::uint64_t blocked_ns);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_wait_observer(DevSanWaitObserver observer);
