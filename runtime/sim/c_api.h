@@ -17,3 +17,10 @@ DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
+
+// Puts an "nccl" back end for CUDA beside the CPU back end of the process group that is registered
+// as `group_name`; the CPU back end carries it. Returns nullptr, or why not (for the thread's next
+// call).
+DEVSAN_SIM_API const char *devsan_sim_make_nccl_backend(const char *group_name,
+                                                        long long timeout_milliseconds,
+                                                        int global_rank);

@@ -2,6 +2,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "devices.h"
+#include "distributed/nccl_work.h"
 #include "events.h"
 
 namespace devsan::sim {
@@ -66,7 +67,10 @@ public:
   void block(void *, const c10::Stream &) const override {}
   bool queryEvent(void *) const override { return true; }
   void synchronizeEvent(void *) const override {}
-  void synchronizeDevice(const c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void synchronizeDevice(const c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    finishCollectives(index);
+  }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
     return elapsedMilliseconds(*static_cast<Event *>(start), *static_cast<Event *>(end));
