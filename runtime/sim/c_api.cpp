@@ -19,8 +19,11 @@ void devsan_sim_offer_default_generator(int index) {
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
-  devsan::sim::CurrentDeviceScope current(impl->device().index());
+  c10::Device device = impl->device();
+  devsan::sim::CurrentDeviceScope current(device.index());
   at::native::resize_bytes_cpu(impl, bytes);
+  // ATen gives an emptied storage no pointer, and with it the CPU.
+  impl->_mutable_data_ptr_no_checks().unsafe_set_device(device);
 }
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {

@@ -108,7 +108,8 @@ void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<i
     store_->wait(keys, options_->timeout);
   } catch (const c10::Error &error) {
     C10_THROW_ERROR(DistBackendError,
-                    c10::str("[", rank_, "] is setting up NCCL communicator and waits for the other "
+                    c10::str("[", rank_,
+                             "] is setting up NCCL communicator and waits for the other "
                              "ranks via c10d key-value store by key '",
                              prefix, "', but got error: ", error.what_without_backtrace()));
   }
@@ -118,11 +119,12 @@ void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<i
       continue;
     std::ostringstream bus;
     bus << std::hex << (device.index() << 12);
-    C10_THROW_ERROR(DistBackendError,
-                    c10::str("NCCL error, invalid usage (run with NCCL_DEBUG=WARN for details)\n"
-                             "ncclInvalidUsage: This usually reflects invalid usage of NCCL library."
-                             "\nLast error:\nDuplicate GPU detected : rank ",
-                             rank_, " and rank ", rank, " both on CUDA device ", bus.str()));
+    C10_THROW_ERROR(
+        DistBackendError,
+        c10::str("NCCL error, invalid usage (run with NCCL_DEBUG=WARN for details)\n"
+                 "ncclInvalidUsage: This usually reflects invalid usage of NCCL library."
+                 "\nLast error:\nDuplicate GPU detected : rank ",
+                 rank_, " and rank ", rank, " both on CUDA device ", bus.str()));
   }
 }
 
@@ -257,10 +259,9 @@ c10::intrusive_ptr<Work> NcclBackend::reduce(std::vector<at::Tensor> &tensors,
 Transfer NcclBackend::startReduceScatter(const at::Tensor &output, const at::Tensor &input,
                                          const c10d::ReduceOp &op, Milliseconds timeout) {
   std::size_t offset = output.nbytes() * static_cast<std::size_t>(rank_);
-  return startReduction(input, op, std::nullopt, timeout,
-                        [output, offset](const at::Tensor &reduced) {
-                          deliverBytes(output, reduced, offset);
-                        });
+  return startReduction(
+      input, op, std::nullopt, timeout,
+      [output, offset](const at::Tensor &reduced) { deliverBytes(output, reduced, offset); });
 }
 
 namespace {
@@ -338,9 +339,9 @@ c10::intrusive_ptr<Work> NcclBackend::reduce_scatter(std::vector<at::Tensor> &ou
                                    deliverBytes(output, reduced);
                                }));
   }
-  return issue(describe(OpType::REDUCE_SCATTER, output, numelOf(inputs[0]), output.numel(),
-                        options.timeout),
-               std::move(all), outputs, options.asyncOp);
+  return issue(
+      describe(OpType::REDUCE_SCATTER, output, numelOf(inputs[0]), output.numel(), options.timeout),
+      std::move(all), outputs, options.asyncOp);
 }
 
 // ---- one rank's values to others ----
@@ -429,8 +430,9 @@ c10::intrusive_ptr<Work> NcclBackend::allgather(std::vector<std::vector<at::Tens
   connect(input.device());
   Transfer transfer;
   if (sameSizes(parts)) {
-    TORCH_CHECK_WITH(ValueError, input.numel() == parts[0].numel(),
-                     "Tensor list operands to scatter/gather must have the same number of elements");
+    TORCH_CHECK_WITH(
+        ValueError, input.numel() == parts[0].numel(),
+        "Tensor list operands to scatter/gather must have the same number of elements");
     at::Tensor sent = bytesOf(input);
     at::Tensor received = hostBytes(input.nbytes() * static_cast<std::size_t>(size_));
     c10d::AllgatherOptions carried;
@@ -457,9 +459,8 @@ c10::intrusive_ptr<Work> NcclBackend::allgather(std::vector<std::vector<at::Tens
                         [part, bytes] { deliverBytes(part, bytes); }});
     }
   }
-  return issue(
-      describe(OpType::ALLGATHER, input, input.numel(), numelOf(parts), options.timeout),
-      std::move(transfer), parts, options.asyncOp);
+  return issue(describe(OpType::ALLGATHER, input, input.numel(), numelOf(parts), options.timeout),
+               std::move(transfer), parts, options.asyncOp);
 }
 
 // ---- every rank's own values to every rank ----
@@ -561,7 +562,8 @@ c10::intrusive_ptr<Work> NcclBackend::gather(std::vector<std::vector<at::Tensor>
                      " tensors.");
     TORCH_CHECK_WITH(ValueError, outputs[0].size() == std::size_t(size_),
                      "Incorrect output list size ", outputs[0].size(),
-                     ". Output list size should be ", size_, ", same as size of the process group.");
+                     ". Output list size should be ", size_,
+                     ", same as size of the process group.");
     received = outputs[0];
     checkSameDevice(received);
   } else {
@@ -589,9 +591,9 @@ c10::intrusive_ptr<Work> NcclBackend::scatter(std::vector<at::Tensor> &outputs,
     TORCH_CHECK_WITH(ValueError, inputs.size() == 1,
                      "requires a single-element input list containing a list with ", size_,
                      " tensors.");
-    TORCH_CHECK_WITH(ValueError, inputs[0].size() == std::size_t(size_), "Incorrect input list size ",
-                     inputs[0].size(), ". Input list size should be ", size_,
-                     ", same as size of the process group.");
+    TORCH_CHECK_WITH(ValueError, inputs[0].size() == std::size_t(size_),
+                     "Incorrect input list size ", inputs[0].size(), ". Input list size should be ",
+                     size_, ", same as size of the process group.");
     sent = inputs[0];
     checkSameDevice(sent);
   } else {
@@ -655,7 +657,8 @@ c10::intrusive_ptr<Work> NcclBackend::barrier(const c10d::BarrierOptions &option
   carried.timeout = timeoutOf(options.timeout);
   Transfer transfer;
   transfer.carriers = {carrier_->barrier(carried)};
-  WorkDescription description{OpType::BARRIER, ++sequence_, 1, 1, timeoutOf(options.timeout), device};
+  WorkDescription description{OpType::BARRIER, ++sequence_, 1, 1, timeoutOf(options.timeout),
+                              device};
   auto work = c10::make_intrusive<NcclWork>(rank_, description, std::move(transfer),
                                             std::vector<at::Tensor>{}, queue_);
   work->makeBarrier();
@@ -685,7 +688,7 @@ c10::intrusive_ptr<Work> NcclBackend::endCoalescing() {
         std::rethrow_exception(failure);
     }
   };
-  WorkDescription description{OpType::COALESCED, sequence_, 0, 0, options_->timeout,
+  WorkDescription description{OpType::COALESCED,      sequence_, 0, 0, options_->timeout,
                               works.front()->device()};
   std::vector<at::Tensor> outputs;
   for (const auto &work : works)
@@ -706,8 +709,8 @@ c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const c10::intrusive_ptr<c1
   auto carrier_options = carrier_->getBackendOptions();
   carrier_options->timeout = options->timeout;
   carrier_options->group_name = options->group_name;
-  auto carrier = carrier_->split(
-      c10::make_intrusive<c10d::PrefixStore>("devsan_carrier", store), ranks, carrier_options);
+  auto carrier = carrier_->split(c10::make_intrusive<c10d::PrefixStore>("devsan_carrier", store),
+                                 ranks, carrier_options);
   auto made = c10::make_intrusive<NcclBackend>(
       std::move(carrier), store, static_cast<int>(own - ranks.begin()),
       static_cast<int>(ranks.size()), options->timeout, global_rank_);

@@ -56,9 +56,9 @@ public:
   c10::intrusive_ptr<c10d::Work> scatter(std::vector<at::Tensor> &outputs,
                                          std::vector<std::vector<at::Tensor>> &inputs,
                                          const c10d::ScatterOptions &options) override;
-  c10::intrusive_ptr<c10d::Work>
-  reduce_scatter(std::vector<at::Tensor> &outputs, std::vector<std::vector<at::Tensor>> &inputs,
-                 const c10d::ReduceScatterOptions &options) override;
+  c10::intrusive_ptr<c10d::Work> reduce_scatter(std::vector<at::Tensor> &outputs,
+                                                std::vector<std::vector<at::Tensor>> &inputs,
+                                                const c10d::ReduceScatterOptions &options) override;
   c10::intrusive_ptr<c10d::Work>
   _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
                        const c10d::ReduceScatterOptions &options) override;

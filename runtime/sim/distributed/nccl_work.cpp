@@ -38,7 +38,8 @@ std::exception_ptr NcclWork::translated(const std::string &failure) const {
     if (isTimeout(failure))
       C10_THROW_ERROR(
           DistBackendError,
-          c10::str("[Rank ", rank_, "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=",
+          c10::str("[Rank ", rank_,
+                   "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=",
                    description_.sequence, ", OpType=", c10d::opTypeToString(description_.op),
                    ", NumelIn=", description_.numel_in, ", NumelOut=", description_.numel_out,
                    ", Timeout(ms)=", description_.timeout.count(), ") ran for ", elapsed.count(),
@@ -118,8 +119,8 @@ c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
   std::lock_guard<std::mutex> lock(finish_mutex_);
   if (future_)
     return future_;
-  future_ = c10::make_intrusive<c10::ivalue::Future>(
-      c10::ListType::create(c10::TensorType::get()), std::vector<c10::Device>{device()});
+  future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
+                                                     std::vector<c10::Device>{device()});
   if (failure_)
     future_->setError(failure_);
   else

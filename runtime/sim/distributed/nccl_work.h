@@ -2,8 +2,8 @@
 //
 // NCCL runs a collective on a stream of its own: the host goes on, and the result is there for
 // whoever waited. Here the transport works on host copies, and a work's result reaches its tensors
-// when the program waits for it (Work::wait, torch.cuda.synchronize, a later collective's wait), not
-// before: a program that reads too early sees what was there before, on every run.
+// when the program waits for it (Work::wait, torch.cuda.synchronize, a later collective's wait),
+// not before: a program that reads too early sees what was there before, on every run.
 //
 // Made by NcclBackend; finished by any thread, once.
 #pragma once

@@ -11,6 +11,7 @@ import itertools
 import sys
 
 _VERSION = (2, 29, 3)  # of the NCCL whose behaviour is simulated
+_DEFAULT_TIMEOUT = datetime.timedelta(minutes=10)
 
 
 def functions(c, library):
@@ -25,6 +26,8 @@ def functions(c, library):
             c10d = c._distributed_c10d
             if not hasattr(c10d, "ProcessGroupNCCL"):
                 c10d.ProcessGroupNCCL = _process_group_class(c10d, library)
+                c10d._DEFAULT_PG_NCCL_TIMEOUT = _DEFAULT_TIMEOUT
+                c10d._hash_tensors = _hash_tensors
             return result
 
         added["_c10d_init"] = init
@@ -55,7 +58,7 @@ def _process_group_class(c10d, library):
 
     class Options(Backend.Options):
         def __init__(self, is_high_priority_stream=False):
-            super().__init__("nccl", datetime.timedelta(minutes=10))
+            super().__init__("nccl", _DEFAULT_TIMEOUT)
             self.is_high_priority_stream = is_high_priority_stream
             self.config = NCCLConfig()
             self.split_from = None
@@ -153,6 +156,11 @@ def _process_group_class(c10d, library):
     ProcessGroupNCCL.Options = Options
     ProcessGroupNCCL.NCCLConfig = NCCLConfig
     return ProcessGroupNCCL
+
+
+def _hash_tensors(tensors):
+    """For the log lines of TORCH_DISTRIBUTED_DEBUG=DETAIL."""
+    return hash(tuple(tensor.detach().cpu().contiguous().view(-1).numpy().tobytes() for tensor in tensors))
 
 
 class _OfNccl:
