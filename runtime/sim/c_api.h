@@ -47,3 +47,9 @@ DEVSAN_SIM_API void devsan_sim_set_sync_debug_mode(int mode);
 
 // How often the host has waited for a device: for tests.
 DEVSAN_SIM_API std::uint64_t devsan_sim_host_waits();
+// Puts an "nccl" back end for CUDA beside the CPU back end of the process group that is registered
+// as `group_name`; the CPU back end carries it. Returns nullptr, or why not (for the thread's next
+// call).
+DEVSAN_SIM_API const char *devsan_sim_make_nccl_backend(const char *group_name,
+                                                        long long timeout_milliseconds,
+                                                        int global_rank);
