@@ -1,5 +1,6 @@
 #include "c_api.h"
 
+#include <ATen/Context.h>
 #include <ATen/native/Resize.h>
 
 #include "devices.h"
@@ -8,6 +9,10 @@
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+void devsan_sim_initialize() {
+  at::globalContext().lazyInitDevice(c10::kCUDA);
 }
 
 void devsan_sim_offer_default_generator(int index) {

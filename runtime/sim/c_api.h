@@ -8,6 +8,9 @@
 
 DEVSAN_SIM_API int devsan_sim_device_count();
 
+// LibTorch's own part of what torch.cuda.init() does.
+DEVSAN_SIM_API void devsan_sim_initialize();
+
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
@@ -17,3 +20,7 @@ DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
+
+// As cudaHostRegister and cudaHostUnregister; both return CUDA's error code (host_registrations.h).
+DEVSAN_SIM_API int devsan_sim_register_host(const void *data, std::size_t bytes);
+DEVSAN_SIM_API int devsan_sim_unregister_host(const void *data);

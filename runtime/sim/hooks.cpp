@@ -4,6 +4,7 @@
 
 #include "devices.h"
 #include "generators.h"
+#include "host_registrations.h"
 #include "memory.h"
 
 namespace devsan::sim {
@@ -49,7 +50,9 @@ public:
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
-  bool isPinnedPtr(const void *data) const override { return isPinned(data); }
+  bool isPinnedPtr(const void *data) const override {
+    return isPinned(data) || isRegisteredHostMemory(data);
+  }
   c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
 
   void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
