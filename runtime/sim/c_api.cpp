@@ -15,6 +15,14 @@ void devsan_sim_initialize() {
   at::globalContext().lazyInitDevice(c10::kCUDA);
 }
 
+bool devsan_sim_is_used(int index) {
+  return devsan::sim::isUsed(static_cast<c10::DeviceIndex>(index));
+}
+
+void devsan_sim_mark_used(int index) {
+  devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
+}
+
 void devsan_sim_offer_default_generator(int index) {
   devsan::sim::offerDefaultGenerator(static_cast<c10::DeviceIndex>(index));
 }

@@ -11,6 +11,10 @@ DEVSAN_SIM_API int devsan_sim_device_count();
 // LibTorch's own part of what torch.cuda.init() does.
 DEVSAN_SIM_API void devsan_sim_initialize();
 
+// Whether the program has used device `index`, and that it does now (devices.h).
+DEVSAN_SIM_API bool devsan_sim_is_used(int index);
+DEVSAN_SIM_API void devsan_sim_mark_used(int index);
+
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);

@@ -20,7 +20,7 @@ public:
   bool hasCUDA() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
-    return true;
+    return isUsed(index);
   }
 
   c10::DeviceIndex deviceCount() const override { return sim::deviceCount(); }

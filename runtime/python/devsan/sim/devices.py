@@ -46,6 +46,7 @@ def _let_backward_threads_finish():
 
 
 def functions(c, library):
+    library.devsan_sim_is_used.restype = ctypes.c_bool
     count = library.devsan_sim_device_count()
     properties = {}
 
@@ -69,6 +70,12 @@ def functions(c, library):
                 raise RuntimeError(f"device id must be between 0 and {count - 1}, but got {index}")
         return device != peer
 
+    def has_primary_context(device):
+        _check_integer(device, "hasPrimaryContext")
+        if not 0 <= device < count:
+            raise RuntimeError(f"hasPrimaryContext expects a valid device index, but got device_index={device}")
+        return library.devsan_sim_is_used(device)
+
     def device_properties(device):
         if device not in properties:
             properties[device] = _CudaDeviceProperties(c, device)
@@ -79,7 +86,8 @@ def functions(c, library):
         "_cuda_isInBadFork": lambda: _Fork.bad,
         "_cuda_getDeviceCount": device_count,
         "_cuda_getDevice": c._accelerator_getDeviceIndex,
-        "_cuda_setDevice": _set(c._accelerator_setDeviceIndex),
+        "_cuda_setDevice": _set(c._accelerator_setDeviceIndex, library),
+        "_cuda_hasPrimaryContext": has_primary_context,
         "_cuda_exchangeDevice": _exchange(c._accelerator_exchangeDevice, "exchangeDevice"),
         "_cuda_maybeExchangeDevice": _exchange(c._accelerator_maybeExchangeDevice, "maybeExchangeDevice"),
         "_cuda_canDeviceAccessPeer": can_access_peer,
@@ -109,10 +117,11 @@ def _check_integer(value, function):
         raise RuntimeError(f"invalid argument to {function}")
 
 
-def _set(set_device):
+def _set(set_device, library):
     def set_index(device):
         _check_integer(device, "setDevice")
         set_device(device)
+        library.devsan_sim_mark_used(device)
 
     return set_index
 

@@ -35,6 +35,7 @@ FUNCTIONS = (
     "_cuda_allocationTraceback",
     "_cuda_setMemoryMetadata",
     "_cuda_getMemoryMetadata",
+    "_cuda_attach_out_of_memory_observer",
     # NCCL without torch.distributed
     "_nccl_all_gather",
     "_nccl_all_reduce",
