@@ -1,5 +1,6 @@
 #include "c_api.h"
 
+#include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
 #include "devices.h"
@@ -10,6 +11,18 @@
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+void devsan_sim_initialize() {
+  at::globalContext().lazyInitDevice(c10::kCUDA);
+}
+
+bool devsan_sim_is_used(int index) {
+  return devsan::sim::isUsed(static_cast<c10::DeviceIndex>(index));
+}
+
+void devsan_sim_mark_used(int index) {
+  devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
 }
 
 void devsan_sim_offer_default_generator(int index) {
