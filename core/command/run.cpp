@@ -167,6 +167,11 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   };
   if (devices > 0)
     environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(devices));
+  if (options.simulated_devices > 0) {
+    environment.emplace_back("DEVSAN_SIM_PROTECT", options.protect_devices ? "on" : "off");
+    if (!options.device_memory.empty())
+      environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
+  }
   return environment;
 }
 

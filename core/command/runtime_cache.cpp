@@ -145,7 +145,7 @@ struct Recipe {
 std::string keyOf(const Recipe &recipe) {
   Hash hash;
   std::vector<fs::path> files;
-  for (const char *folder : {"runtime/hooks", "runtime/sim"}) {
+  for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim"}) {
     std::error_code error;
     for (const auto &entry : fs::recursive_directory_iterator(recipe.sources.root / folder, error))
       if (entry.path().extension() == ".h")
@@ -477,6 +477,10 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
   sources.generator = values["generator"];
   sources.hooks = paths(sources.root / "runtime", values["hooks"]);
   sources.simulator = paths(sources.root / "runtime/sim", values["simulator"]);
+  for (const fs::path &file : paths(sources.root / "runtime", values["shared"])) {
+    sources.hooks.push_back(file);
+    sources.simulator.push_back(file);
+  }
   return sources;
 }
 

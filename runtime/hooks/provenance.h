@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/event.h"
-#include "runtime/hooks/hooked_operators.h"
+#include "runtime/operators/effects.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -9,6 +9,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/waits.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,7 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     observeMismatches();
+    observeWaits();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);

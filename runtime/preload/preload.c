@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -376,4 +377,54 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
     fail("cannot find", "__libc_start_main", dlerror());
   program_main = main;
   return real(mainAfterLoading, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+// Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches),
+// and remembers what the program wants of it. Until it says so, and for other signals, all calls go
+// straight through.
+typedef int (*SigactionAnswer)(int, const struct sigaction *, struct sigaction *);
+typedef int (*SigactionFunction)(int, const struct sigaction *, struct sigaction *);
+typedef void (*SignalHandler)(int);
+
+static _Atomic(SigactionAnswer) sigaction_answer;
+
+// `answer` returns whether it has dealt with the call.
+DEVSAN_EXPORT void devsan_preload_answer_sigaction(SigactionAnswer answer) {
+  atomic_store_explicit(&sigaction_answer, answer, memory_order_release);
+}
+
+DEVSAN_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
+                            struct sigaction *restrict old) {
+  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
+  if (answer && answer(signal, action, old))
+    return 0;
+  static _Atomic(SigactionFunction) cached;
+  SigactionFunction function = atomic_load_explicit(&cached, memory_order_acquire);
+  if (!function) {
+    function = (SigactionFunction)dlsym(RTLD_NEXT, "sigaction");
+    if (!function)
+      fail("cannot find", "sigaction", dlerror());
+    atomic_store_explicit(&cached, function, memory_order_release);
+  }
+  return function(signal, action, old);
+}
+
+// In glibc this is sigaction with BSD's meaning, which does not come by our sigaction.
+DEVSAN_EXPORT SignalHandler signal(int number, SignalHandler handler) {
+  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
+  if (answer) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    if (answer(number, &action, &old))
+      return old.sa_handler;
+  }
+  typedef SignalHandler (*SignalFunction)(int, SignalHandler);
+  static _Atomic(SignalFunction) cached;
+  SignalFunction function = atomic_load_explicit(&cached, memory_order_acquire);
+  if (!function) {
+    function = (SignalFunction)dlsym(RTLD_NEXT, "signal");
+    if (!function)
+      fail("cannot find", "signal", dlerror());
+    atomic_store_explicit(&cached, function, memory_order_release);
+  }
+  return function(number, handler);
 }
