@@ -94,12 +94,13 @@ void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
     checkup.missing("other LibTorchs", sources.error().message, "build DevSan again");
     return;
   }
-  checkup.ok("prebuilt for", "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
+  checkup.ok("prebuilt for",
+             "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
   const std::vector<CacheEntry> entries = cachedLibraries();
-  checkup.ok("other LibTorchs", entries.empty()
-                                    ? "built on first use, into " + runtimeCache().string()
-                                    : std::to_string(entries.size()) + " libraries in " +
-                                          runtimeCache().string());
+  checkup.ok("other LibTorchs",
+             entries.empty()
+                 ? "built on first use, into " + runtimeCache().string()
+                 : std::to_string(entries.size()) + " libraries in " + runtimeCache().string());
   for (const CacheEntry &entry : entries)
     if (entry.intact)
       checkup.ok("", entry.library.filename().string() + " for " + entry.torch);

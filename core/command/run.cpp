@@ -123,7 +123,8 @@ int devicesOfOuterRun(const RunOptions &options) {
   const char *text = std::getenv("DEVSAN_SIM_DEVICES");
   core::Result<int> devices = parseSimulatedDevices(text ? text : "");
   const int count = devices ? *devices : 0;
-  std::string sentence = "this `devsan run` runs inside another one; the program is reported here only";
+  std::string sentence =
+      "this `devsan run` runs inside another one; the program is reported here only";
   if (options.simulated_devices && count && options.simulated_devices != count)
     sentence += ", and has " + std::to_string(options.simulated_devices) +
                 " simulated devices instead of the outer run's " + std::to_string(count);
