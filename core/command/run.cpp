@@ -200,6 +200,18 @@ std::string shown(const std::vector<std::string> &command) {
   return text;
 }
 
+// The order in which fingerprints count what is otherwise the same. Findings come in the order of
+// their first events, which threads race for.
+void sortByContent(std::vector<core::Finding> &findings) {
+  auto key = [](const core::Finding &finding) {
+    const core::Location place =
+        finding.locations.empty() ? core::Location{} : finding.locations.front();
+    return std::tuple(finding.rule, place.file, place.line, finding.op, finding.from, finding.to,
+                      finding.message);
+  };
+  std::ranges::stable_sort(findings, {}, key);
+}
+
 // Worst first; the rest of the order only has to be the same every time.
 void rank(std::vector<core::Finding> &findings) {
   std::ranges::sort(findings, [](const core::Finding &a, const core::Finding &b) {
@@ -275,6 +287,7 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   summary.unused_suppressions = suppressions->unused();
   for (std::string &sentence : options->failure.exceededBudgets(findings))
     summary.notes.push_back(std::move(sentence));
+  sortByContent(findings);
   core::assignFingerprints(findings);
   rank(findings);
 

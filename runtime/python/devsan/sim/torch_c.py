@@ -47,7 +47,8 @@ def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
     devices.set_versions(sys.modules["torch"])
     # The count that torch.cuda gives before it is initialised, which follows the environment.
-    cuda._device_count_nvml = library.devsan_sim_peek_device_count
+    # A Python function: torch._dynamo keeps a table of them.
+    cuda._device_count_nvml = lambda: library.devsan_sim_peek_device_count()
     from torch.storage import UntypedStorage
 
     storage.extend(UntypedStorage, library)
