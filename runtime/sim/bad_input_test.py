@@ -90,6 +90,20 @@ print("devices", inner.stdout, inner.stderr)
         self.assertEqual((result.returncode, result.stdout), (0, "2\n"), result.stderr)
 
 
+class PythonOptions(unittest.TestCase):
+    def test_python_that_runs_no_sitecustomize(self):
+        import torch
+
+        code = "import torch; print(torch.ones(3, device='cuda:1').sum().item())"
+        packages = os.path.dirname(os.path.dirname(torch.__file__))
+        for option in ("-I", "-E", "-S"):
+            with self.subTest(option=option):
+                result = subprocess.run([DEVSAN, "run", "--sim=2", "--", sys.executable, option, "-c", code],
+                                        capture_output=True, text=True, timeout=120,
+                                        env={**os.environ, "PYTHONPATH": packages})
+                self.assertEqual((result.returncode, result.stdout), (0, "3.0\n"), result.stderr)
+
+
 class VisibleDevices(unittest.TestCase):
     def counts(self, value):
         result = run(["--sim=3"], COUNT.replace("print(", "print(torch.cuda.is_available(), "),
