@@ -182,18 +182,19 @@ void readIntent(ResolvedStack &stack) {
   bool bulk_move = false;
   bool display = false;
   bool calls_cuda = false;
+  bool through_torch = false;
+  bool says_wait = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
     bulk_move |= isBulkMove(frame);
     display |= isDisplay(frame);
     const std::string_view function = lastComponent(frame.function());
-    calls_cuda |= frame.kind == FrameKind::kTorch &&
-                  (function == "cuda" || function == "THPVariable_cuda");
-    // A wait that is no operator is spelled out where its name says so.
-    if (outermost.empty() && frame.kind == FrameKind::kTorch &&
-        frame.function().find("ynchronize") != std::string::npos)
-      stack.intent = Intent::kExplicit;
+    calls_cuda |=
+        frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
+    through_torch |= frame.kind == FrameKind::kTorch;
+    says_wait |=
+        frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
   }
   // In C++, cuda() takes no device.
   if (calls_cuda)
@@ -204,6 +205,10 @@ void readIntent(ResolvedStack &stack) {
     stack.op = "print";
   } else if (bulk_move && !outermost.empty())
     stack.intent = Intent::kBulkMove;
+  // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
+  // torch's remains, because synchronize() does nothing after its call.
+  else if (outermost.empty() && stack.innermost_user && (says_wait || !through_torch))
+    stack.intent = Intent::kExplicit;
   else if (straight && isOneOf(outermost, kMoves))
     stack.intent = Intent::kExplicit;
 }
