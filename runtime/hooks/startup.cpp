@@ -1,7 +1,9 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
 #include "runtime/hooks/dispatcher_hooks.h"
+#include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/mismatch.h"
+#include "runtime/hooks/observation.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
@@ -18,9 +20,17 @@
 namespace devsan::runtime {
 namespace {
 
+void beforeFork() {
+  shutForkGate();
+  settleObservation();
+}
+
 void afterForkInChild() {
+  bool locks_are_free = reopenForkGateInChild();
   useForkSafeStacks();
   recorder().resetInChild();
+  if (!locks_are_free)
+    recorder().giveUp();
   forgetOrigins();
   forgetProvenance();
 }
@@ -34,14 +44,14 @@ __attribute__((constructor)) void start() {
       return;
     installDispatcherHooks();
     installFactoryHooks();
-    installCollectiveHooks();
+    installProvenance();
     observeMismatches();
     observeWaits();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);
   }
-  pthread_atfork(nullptr, nullptr, afterForkInChild);
+  pthread_atfork(beforeFork, reopenForkGateInParent, afterForkInChild);
 }
 
 __attribute__((destructor)) void finish() {

@@ -3,6 +3,7 @@
 
 #include "blocking.h"
 #include "devices.h"
+#include "distributed/nccl_work.h"
 #include "events.h"
 
 namespace devsan::sim {
@@ -76,6 +77,7 @@ public:
   void synchronizeDevice(const c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     ExplicitWait wait("cudaDeviceSynchronize", index);
+    finishCollectives(index);
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");

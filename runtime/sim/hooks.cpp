@@ -5,6 +5,7 @@
 #include "blocking.h"
 #include "devices.h"
 #include "generators.h"
+#include "host_registrations.h"
 #include "memory.h"
 
 namespace devsan::sim {
@@ -20,7 +21,7 @@ public:
   bool hasCUDA() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
-    return true;
+    return isUsed(index);
   }
 
   c10::DeviceIndex deviceCount() const override { return sim::deviceCount(); }
@@ -50,8 +51,16 @@ public:
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
-  bool isPinnedPtr(const void *data) const override { return isPinned(data); }
-  c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
+  bool isPinnedPtr(const void *data) const override {
+    return isPinned(data) || isRegisteredHostMemory(data);
+  }
+  c10::Device getDeviceFromPtr(void *data) const override {
+    if (isDeviceAddress(data))
+      return {c10::kCUDA, deviceOfAddress(data)};
+    TORCH_CHECK(isPinnedPtr(data), "The specified pointer resides on host memory and is not "
+                                "registered with any CUDA device.");
+    return {c10::kCUDA, currentDevice()};
+  }
 
   void deviceSynchronize(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);

@@ -27,11 +27,10 @@ at::Scalar localScalarDense(const at::Tensor &self) {
   return at::_local_scalar_dense(cpuAlias(self));
 }
 
-// A simulated device has done the work of a stream before the next call: nothing to wait for when
-// memory is freed.
 void recordStream(at::Tensor &self, c10::Stream stream) {
   TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
               stream.device(), ", not on a CUDA device");
+  deviceAllocator()->recordStream(self.storage().data_ptr(), stream);
 }
 
 } // namespace
