@@ -4,6 +4,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include "blocking.h"
 #include "device_check.h"
 #include "devices.h"
 #include "dtype_rules.h"
@@ -168,6 +169,8 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     refuseUnsimulated(op);
   if (C10_UNLIKELY(facts.dtype_rule != nullptr))
     checkDtype(*facts.dtype_rule, facts, arguments);
+  if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
+    waitFor(effect, {arguments, facts.argument_count});
 
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
