@@ -64,8 +64,23 @@ constexpr auto kBulkMoves = std::to_array<std::string_view>(
     {"torch::nn::Module::to", "torch::nn::Module::to_impl", "torch::nn::Module::clone",
      "torch::jit::Module::to", "torch::jit::Module::to_impl", "torch::jit::Object::to",
      "torch::jit::load", "torch::jit::import_ir_module", "torch::jit::Unpickler::readInstruction",
-     "torch::load", "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
+     // DistributedDataParallel takes up a module: it compares the ranks' parameters and buckets.
+     "c10d::verify_params_across_processes", "c10d::Reducer::sync_bucket_indices", "torch::load",
+     "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
      "torch::serialize::InputArchive::load_from", "torch::serialize::OutputArchive::save_to"});
+
+// Communication: copies are what the program calls them for. Between the devices of one process
+// (also within DataParallel), and of Python objects between ranks.
+constexpr PythonFunction kPythonCommunication[] = {
+    {"/torch/nn/parallel/comm.py", ""},
+    {"/torch/cuda/nccl.py", ""},
+    {"/torch/distributed/distributed_c10d.py", ""},
+};
+constexpr auto kCommunication = std::to_array<std::string_view>(
+    {"torch::cuda::scatter", "torch::cuda::scatter_out", "torch::cuda::gather",
+     "torch::cuda::gather_out", "torch::cuda::broadcast", "torch::cuda::broadcast_out",
+     "torch::cuda::broadcast_coalesced", "torch::autograd::Scatter::apply",
+     "torch::autograd::Gather::apply"});
 
 template <std::size_t N>
 bool isPython(const ResolvedFrame &frame, const PythonFunction (&functions)[N]) {
@@ -85,6 +100,11 @@ bool isDisplay(const ResolvedFrame &frame) {
 bool isBulkMove(const ResolvedFrame &frame) {
   return frame.interpreted ? isPython(frame, kPythonBulkMoves)
                            : isOneOf(frame.function(), kBulkMoves);
+}
+
+bool isCommunication(const ResolvedFrame &frame) {
+  return frame.interpreted ? isPython(frame, kPythonCommunication)
+                           : isOneOf(frame.function(), kCommunication);
 }
 
 // True for a frame that adds nothing to what the user's line asked for.
@@ -134,11 +154,13 @@ void readIntent(ResolvedStack &stack) {
   bool straight = true;
   bool bulk_move = false;
   bool display = false;
+  bool communication = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
     bulk_move |= isBulkMove(frame);
     display |= isDisplay(frame);
+    communication |= isCommunication(frame);
     const std::string_view function = lastComponent(frame.function());
     if (frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda"))
       stack.without_index = true;
@@ -152,7 +174,7 @@ void readIntent(ResolvedStack &stack) {
     stack.op = "print";
   } else if (bulk_move && !outermost.empty())
     stack.intent = Intent::kBulkMove;
-  else if (straight && isOneOf(outermost, kMoves))
+  else if (communication || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;
 }
 
