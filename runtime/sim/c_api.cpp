@@ -1,16 +1,28 @@
 #include "c_api.h"
 
-#include <ATen/native/Resize.h>
-
+#include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
 #include "devices.h"
 #include "distributed/nccl_backend.h"
 #include "events.h"
 #include "generators.h"
+#include "memory.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+void devsan_sim_initialize() {
+  at::globalContext().lazyInitDevice(c10::kCUDA);
+}
+
+bool devsan_sim_is_used(int index) {
+  return devsan::sim::isUsed(static_cast<c10::DeviceIndex>(index));
+}
+
+void devsan_sim_mark_used(int index) {
+  devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
 }
 
 void devsan_sim_offer_default_generator(int index) {
@@ -19,11 +31,7 @@ void devsan_sim_offer_default_generator(int index) {
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
-  c10::Device device = impl->device();
-  devsan::sim::CurrentDeviceScope current(device.index());
-  at::native::resize_bytes_cpu(impl, bytes);
-  // ATen gives an emptied storage no pointer, and with it the CPU.
-  impl->_mutable_data_ptr_no_checks().unsafe_set_device(device);
+  devsan::sim::resizeDeviceStorage(*impl, bytes);
 }
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {

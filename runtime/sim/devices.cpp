@@ -18,6 +18,7 @@ constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
 c10::DeviceIndex device_count = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
+std::atomic<bool> used_devices[kMaxDevices] = {};
 std::atomic<c10::StreamId> next_stream{1};
 
 [[noreturn]] void refuse(const char *why, const char *what) {
@@ -57,6 +58,15 @@ c10::DeviceIndex currentDevice() {
 
 void setCurrentDevice(c10::DeviceIndex index) {
   current_device = index;
+}
+
+bool isUsed(c10::DeviceIndex index) {
+  return used_devices[index].load(std::memory_order_relaxed);
+}
+
+void markUsed(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(!isUsed(index)))
+    used_devices[index].store(true, std::memory_order_relaxed);
 }
 
 void checkDeviceIndex(c10::DeviceIndex index) {

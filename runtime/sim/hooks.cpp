@@ -2,8 +2,10 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
+#include "host_registrations.h"
 #include "memory.h"
 
 namespace devsan::sim {
@@ -19,7 +21,7 @@ public:
   bool hasCUDA() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
-    return true;
+    return isUsed(index);
   }
 
   c10::DeviceIndex deviceCount() const override { return sim::deviceCount(); }
@@ -49,10 +51,21 @@ public:
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
-  bool isPinnedPtr(const void *data) const override { return isPinned(data); }
-  c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
+  bool isPinnedPtr(const void *data) const override {
+    return isPinned(data) || isRegisteredHostMemory(data);
+  }
+  c10::Device getDeviceFromPtr(void *data) const override {
+    if (isDeviceAddress(data))
+      return {c10::kCUDA, deviceOfAddress(data)};
+    TORCH_CHECK(isPinnedPtr(data), "The specified pointer resides on host memory and is not "
+                                "registered with any CUDA device.");
+    return {c10::kCUDA, currentDevice()};
+  }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void deviceSynchronize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
+  }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }
