@@ -1,11 +1,13 @@
 #include "c_api.h"
 
 #include <ATen/Context.h>
-#include <ATen/native/Resize.h>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
 #include "devices.h"
+#include "distributed/nccl_backend.h"
 #include "events.h"
 #include "generators.h"
+#include "memory.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
@@ -29,12 +31,27 @@ void devsan_sim_offer_default_generator(int index) {
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
-  devsan::sim::CurrentDeviceScope current(impl->device().index());
-  at::native::resize_bytes_cpu(impl, bytes);
+  devsan::sim::resizeDeviceStorage(*impl, bytes);
 }
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
   return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start),
                                           *static_cast<const Event *>(end));
+}
+
+const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,
+                                         int global_rank) {
+  static thread_local std::string failure;
+  try {
+    auto group = c10d::resolve_process_group(group_name);
+    auto backend = c10::make_intrusive<devsan::sim::NcclBackend>(
+        group->getBackend(c10::kCPU), group->getStore(), group->getRank(), group->getSize(),
+        std::chrono::milliseconds(timeout_milliseconds), global_rank);
+    group->setBackend(c10::kCUDA, c10d::ProcessGroup::NCCL, backend);
+    return nullptr;
+  } catch (const std::exception &error) {
+    failure = error.what();
+    return failure.c_str();
+  }
 }

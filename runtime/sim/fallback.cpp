@@ -4,8 +4,10 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include "blocking.h"
 #include "device_check.h"
 #include "devices.h"
+#include "dtype_rules.h"
 #include "generators.h"
 #include "library.h"
 #include "memory.h"
@@ -152,9 +154,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
   DeviceSurvey devices = survey(facts, arguments);
   if (C10_UNLIKELY(devices.needsCheck(facts))) {
-    bool done = checkMixedDevices(op, facts, stack);
-    devices.rememberAccepted(facts);
-    if (done)
+    MixedDevices outcome = checkMixedDevices(op, facts, stack);
+    if (outcome != MixedDevices::kRanOnHost)
+      devices.rememberAccepted(facts);
+    if (outcome != MixedDevices::kAccepted)
       return;
     arguments = stack->data() + stack->size() - facts.argument_count;
   }
@@ -164,6 +167,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
+  if (C10_UNLIKELY(facts.dtype_rule != nullptr))
+    checkDtype(*facts.dtype_rule, facts, arguments);
+  if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
+    waitFor(effect, {arguments, facts.argument_count});
 
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)

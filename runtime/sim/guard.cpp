@@ -1,7 +1,9 @@
 // The device guard of the simulated devices: what at::DeviceGuard, c10::Stream and c10::Event call.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
+#include "distributed/nccl_work.h"
 #include "events.h"
 
 namespace devsan::sim {
@@ -49,7 +51,10 @@ public:
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
   }
   bool queryStream(const c10::Stream &) const override { return true; }
-  void synchronizeStream(const c10::Stream &) const override {}
+  void synchronizeStream(const c10::Stream &stream) const override {
+    warnOrErrorOnSync();
+    ExplicitWait wait("cudaStreamSynchronize", stream.device_index());
+  }
 
   void record(void **event, const c10::Stream &stream, const c10::DeviceIndex index,
               const c10::EventFlag) const override {
@@ -65,8 +70,15 @@ public:
   }
   void block(void *, const c10::Stream &) const override {}
   bool queryEvent(void *) const override { return true; }
-  void synchronizeEvent(void *) const override {}
-  void synchronizeDevice(const c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void synchronizeEvent(void *event) const override {
+    if (event != nullptr)
+      ExplicitWait wait("cudaEventSynchronize", -1);
+  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
+    finishCollectives(index);
+  }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
     return elapsedMilliseconds(*static_cast<Event *>(start), *static_cast<Event *>(end));

@@ -2,6 +2,7 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
 #include "host_registrations.h"
@@ -53,9 +54,18 @@ public:
   bool isPinnedPtr(const void *data) const override {
     return isPinned(data) || isRegisteredHostMemory(data);
   }
-  c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
+  c10::Device getDeviceFromPtr(void *data) const override {
+    if (isDeviceAddress(data))
+      return {c10::kCUDA, deviceOfAddress(data)};
+    TORCH_CHECK(isPinnedPtr(data), "The specified pointer resides on host memory and is not "
+                                "registered with any CUDA device.");
+    return {c10::kCUDA, currentDevice()};
+  }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void deviceSynchronize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
+  }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }

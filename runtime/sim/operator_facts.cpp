@@ -8,6 +8,8 @@
 
 #include <ATen/core/enum_tag.h>
 
+#include "dtype_rules.h"
+
 namespace devsan::sim {
 namespace {
 
@@ -106,6 +108,7 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                   false,
                                   false,
                                   0,
+                                  nullptr,
                                   {},
                                   0};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
@@ -120,8 +123,9 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
     if (!kind)
       continue;
     auto index = static_cast<std::uint16_t>(facts->arguments.size());
-    facts->arguments.push_back(
-        {*kind, static_cast<std::uint16_t>(i), staysOnCpu(facts->name.name, argument.name())});
+    facts->arguments.push_back({*kind, static_cast<std::uint16_t>(i),
+                                staysOnCpu(facts->name.name, argument.name()),
+                                argument.alias_info() && argument.alias_info()->isWrite()});
     facts->has_generator |= *kind == ArgumentKind::kGenerator;
     is_out |= argument.is_out();
     if (holdsTensors(*kind))
@@ -136,8 +140,15 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   facts->structured = cuda && cuda->structured;
   // What ATen does not list (its generated variants, other libraries) is taken to be there.
   facts->cuda_kernels = cuda ? cuda->cuda_kernels : 0xff;
+  facts->dtype_rule = cuda ? dtypeRule(facts->name.name) : nullptr;
   // Operators of other libraries have no generated wrapper: what they check is their own affair.
   facts->check = cuda ? cuda->check : DeviceCheck::kNone;
+  constexpr runtime::Layouts kLayoutOfKind[] = {runtime::kDense, runtime::kSparse,
+                                                runtime::kSparseCompressed, runtime::kQuantized,
+                                                runtime::kNested};
+  for (std::size_t kind = 0; kind < facts->effects.size(); ++kind)
+    facts->effects[kind] =
+        runtime::findEffect(facts->name.name, facts->name.overload_name, kLayoutOfKind[kind]);
   facts->wrapper_name = wrapperName(facts->name, is_out, cuda && cuda->structured);
   return facts;
 }

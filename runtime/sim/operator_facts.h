@@ -3,6 +3,7 @@
 // pointer, no lock, no string work for ATen's own operators.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
+
+#include "runtime/operators/effects.h"
 
 namespace devsan::sim {
 
@@ -55,7 +58,10 @@ struct ArgumentFact {
   ArgumentKind kind;
   std::uint16_t position;
   bool may_stay_on_cpu; // CPU indices, lengths and the like, whatever the operator's check is
+  bool is_written;      // out= or in place
 };
+
+struct DtypeRule;
 
 struct OperatorFacts {
   const c10::OperatorName *key;
@@ -72,10 +78,13 @@ struct OperatorFacts {
   bool draws_implicitly; // random, but without a Generator argument: uses the default generator
   bool structured;       // TensorIterator can be asked (see device_check.h)
   std::uint8_t cuda_kernels;
-  std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
+  const DtypeRule *dtype_rule; // null for most: CUDA has a kernel for every dtype that the CPU has
+  std::string wrapper_name;    // "wrapper_CUDA_addmm", part of ATen's error text
   // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen,
   // one by one.
   mutable std::atomic<std::uint64_t> accepted_scalars;
+  // By TensorKind: where the operator copies or waits, the function that says when; else null.
+  std::array<runtime::EffectFunction, 5> effects{};
 };
 
 const OperatorFacts &operatorFacts(const c10::OperatorHandle &op);

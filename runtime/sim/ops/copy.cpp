@@ -3,6 +3,7 @@
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/copy.h>
 
+#include "../blocking.h"
 #include "../devices.h"
 #include "../library.h"
 #include "../memory.h"
@@ -13,6 +14,7 @@ namespace {
 
 // The CPU kernel converts dtypes, resolves conjugates and copies between any strides.
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
+  announceWait(runtime::copyEffect(self, source, non_blocking));
   Translation translation(self.is_cuda() ? self.device() : source.device());
   at::Tensor to = translation.toCpu(self);
   KernelScope kernel(translation.device().index());
@@ -21,14 +23,14 @@ at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) 
 }
 
 at::Scalar localScalarDense(const at::Tensor &self) {
+  announceWait(runtime::readEffect(self));
   return at::_local_scalar_dense(cpuAlias(self));
 }
 
-// A simulated device has done the work of a stream before the next call: nothing to wait for when
-// memory is freed.
 void recordStream(at::Tensor &self, c10::Stream stream) {
   TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
               stream.device(), ", not on a CUDA device");
+  deviceAllocator()->recordStream(self.storage().data_ptr(), stream);
 }
 
 } // namespace

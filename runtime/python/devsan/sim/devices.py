@@ -4,7 +4,6 @@ import atexit
 import ctypes
 import os
 import sys
-import time
 import types
 
 from . import graphs
@@ -41,12 +40,6 @@ def _torch_python_library():
     return os.path.join(os.path.dirname(sys.modules["torch._C"].__file__), "lib", "libtorch_python.so")
 
 
-def _let_backward_threads_finish():
-    # A device's autograd thread still owes Python a reference after backward() has returned. It would find the
-    # interpreter gone and abort the process if a short program ended at once; on hardware, teardown takes longer.
-    time.sleep(0.005)
-
-
 def functions(c, library):
     library.devsan_sim_is_used.restype = ctypes.c_bool
     count = library.devsan_sim_device_count()
@@ -54,8 +47,10 @@ def functions(c, library):
 
     def init():
         _Fork.watch()
+        # A device's autograd thread still owes Python references after backward() has returned. It would find the
+        # interpreter gone and abort the process if a short program ended at once.
+        atexit.register(library.devsan_sim_finish_backward)
         library.devsan_sim_initialize()
-        atexit.register(_let_backward_threads_finish)
         import torch
 
         torch.cuda.default_generators = tuple(_default_generator(c, library, i) for i in range(count))
