@@ -10,9 +10,9 @@ import ctypes
 import os
 import sys
 
-from . import comm, devices, memory, refused, settings, storage, streams
+from . import comm, devices, libraries, memory, refused, settings, storage, streams
 
-_PARTS = (devices, streams, memory, settings, comm, refused)
+_PARTS = (devices, streams, memory, settings, libraries, comm, refused)
 
 
 def provide(c, library):
