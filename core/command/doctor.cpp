@@ -94,12 +94,13 @@ void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
     checkup.missing("other LibTorchs", sources.error().message, "build DevSan again");
     return;
   }
-  checkup.ok("prebuilt for", "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
+  checkup.ok("prebuilt for",
+             "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
   const std::vector<CacheEntry> entries = cachedLibraries();
-  checkup.ok("other LibTorchs", entries.empty()
-                                    ? "built on first use, into " + runtimeCache().string()
-                                    : std::to_string(entries.size()) + " libraries in " +
-                                          runtimeCache().string());
+  checkup.ok("other LibTorchs",
+             entries.empty()
+                 ? "built on first use, into " + runtimeCache().string()
+                 : std::to_string(entries.size()) + " libraries in " + runtimeCache().string());
   for (const CacheEntry &entry : entries)
     if (entry.intact)
       checkup.ok("", entry.library.filename().string() + " for " + entry.torch);
@@ -130,9 +131,8 @@ int doctor(const InstallTree &tree) {
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
   checkRuntimes(checkup, tree);
-  std::printf(
-      "\n--sim computes on the CPU. Not simulated yet: the CUDA kernels of extensions, Triton, "
-      "CUDA graphs, NCCL; an operator without a CPU kernel fails with 'not simulated: NAME'.\n");
+  std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "
+              "'not simulated: NAME'.\n");
 #endif
   return checkup.status();
 }
