@@ -8,9 +8,18 @@
 #include "events.h"
 #include "generators.h"
 #include "memory.h"
+#include "visible_devices.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+int devsan_sim_peek_device_count() {
+  return devsan::sim::currentlyVisible().count;
+}
+
+int devsan_sim_physical_index(int index) {
+  return devsan::sim::physicalIndex(static_cast<c10::DeviceIndex>(index));
 }
 
 void devsan_sim_initialize() {

@@ -8,6 +8,10 @@
 #define DEVSAN_SIM_API extern "C" __attribute__((visibility("default")))
 
 DEVSAN_SIM_API int devsan_sim_device_count();
+// The number that CUDA_VISIBLE_DEVICES would give now; devsan_sim_device_count() fixes it.
+DEVSAN_SIM_API int devsan_sim_peek_device_count();
+// The device's number within the machine.
+DEVSAN_SIM_API int devsan_sim_physical_index(int index);
 
 // LibTorch's own part of what torch.cuda.init() does.
 DEVSAN_SIM_API void devsan_sim_initialize();

@@ -11,8 +11,11 @@ namespace devsan::sim {
 
 inline constexpr int kMaxDevices = 64;
 
-// From DEVSAN_SIM_DEVICES, read once when the library is loaded.
+// Those of DEVSAN_SIM_DEVICES that CUDA_VISIBLE_DEVICES shows, which is read at the first call, as
+// the CUDA driver reads it at the first use.
 c10::DeviceIndex deviceCount();
+// The device's number within the machine.
+c10::DeviceIndex physicalIndex(c10::DeviceIndex index);
 
 c10::DeviceIndex currentDevice();
 // `index` must be valid.

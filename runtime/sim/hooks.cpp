@@ -19,8 +19,8 @@ public:
 
   void init() const override {}
   bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasCUDA() const override { return true; }
+  bool isAvailable() const override { return sim::deviceCount() > 0; }
+  bool hasCUDA() const override { return isAvailable(); }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     return isUsed(index);
