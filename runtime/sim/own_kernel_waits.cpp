@@ -1,6 +1,7 @@
 // Kernels that the simulator has of its own wait as the fallback does, so that none has to think of
-// it. This file is linked last: its initialiser runs when all of them are registered.
+// it.
 #include "blocking.h"
+#include "library.h"
 #include "runtime/operators/operator_wrapper.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ constexpr KeyOfLayout kKeys[] = {
     {runtime::kNested, c10::DispatchKey::NestedTensorCUDA},
 };
 
-const bool kInstalled = [] {
+DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_WRAPPERS) {
   for (const auto &[layout, key] : kKeys) {
     runtime::KernelRegistrar registrar("aten", key);
     for (const runtime::OperatorEffect &row : runtime::operatorEffects()) {
@@ -58,8 +59,7 @@ const bool kInstalled = [] {
         registrar.wrap(*wrapped, std::make_unique<WaitsFirst>(wrapped->kernel, row.effect));
     }
   }
-  return true;
-}();
+}
 
 } // namespace
 } // namespace devsan::sim
