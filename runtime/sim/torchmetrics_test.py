@@ -88,7 +88,7 @@ def inputs():
     ):
         yield make, numbers
     for make in (
-        image.PeakSignalNoiseRatio,
+        lambda: image.PeakSignalNoiseRatio(data_range=1.0),
         lambda: image.StructuralSimilarityIndexMeasure(kernel_size=5, data_range=1.0),
         image.TotalVariation,
         image.UniversalImageQualityIndex,
