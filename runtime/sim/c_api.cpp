@@ -64,3 +64,19 @@ const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeo
     return failure.c_str();
   }
 }
+
+void devsan_sim_adopt_host_storage(void *device, void *host) {
+  auto *storage = static_cast<c10::StorageImpl *>(device);
+  auto kept =
+      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(static_cast<c10::StorageImpl *>(host));
+  void *data = kept->_mutable_data_ptr_no_checks().get();
+  std::size_t bytes = kept->nbytes();
+  c10::DataPtr shared(
+      data, kept.release(),
+      [](void *owner) {
+        c10::intrusive_ptr<c10::StorageImpl>::reclaim(static_cast<c10::StorageImpl *>(owner));
+      },
+      storage->device());
+  storage->set_data_ptr_noswap(std::move(shared));
+  storage->set_nbytes(bytes);
+}

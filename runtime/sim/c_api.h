@@ -67,3 +67,7 @@ DEVSAN_SIM_API const char *devsan_sim_make_nccl_backend(const char *group_name,
 // As cudaHostRegister and cudaHostUnregister; both return CUDA's error code (host_registrations.h).
 DEVSAN_SIM_API int devsan_sim_register_host(const void *data, std::size_t bytes);
 DEVSAN_SIM_API int devsan_sim_unregister_host(const void *data);
+
+// Gives a device storage the memory of a host storage, which it keeps alive; both are
+// c10::StorageImpl. The memory stays visible to the host: for memory shared between processes.
+DEVSAN_SIM_API void devsan_sim_adopt_host_storage(void *device, void *host);

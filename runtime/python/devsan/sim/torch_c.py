@@ -29,6 +29,8 @@ def provide(c, library):
     library.devsan_sim_resize_storage.restype = None
     library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
+    library.devsan_sim_adopt_host_storage.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.devsan_sim_adopt_host_storage.restype = None
     library.devsan_sim_register_host.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.devsan_sim_unregister_host.argtypes = [ctypes.c_void_p]
     given = {}
