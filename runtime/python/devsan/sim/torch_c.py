@@ -11,10 +11,10 @@ import os
 import sys
 import types
 
-from . import comm, devices, legacy_types, memory, nccl, refused, settings, storage, streams, tuning
+from . import comm, devices, graphs, legacy_types, libraries, memory, nccl, refused, settings, storage, streams, tuning
 
-# What a part gives comes before what is refused: refused.py comes last and fills the gaps.
-_PARTS = (devices, streams, memory, settings, comm, nccl, tuning, refused)
+# Of two parts that give a name, the first one's counts: graphs.py knows whether a stream captures, refused.py fills gaps.
+_PARTS = (graphs, devices, streams, memory, settings, libraries, comm, nccl, tuning, refused)
 
 
 def provide(c, library):
