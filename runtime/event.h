@@ -35,6 +35,8 @@ enum class EventKind : std::uint8_t {
   kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice
                    // among them
   kStep,           // devsan::step(), or an optimizer step
+  kHostAccess,     // host code touched a block of `bytes` bytes on device `from`; `related` is where
+                   // its tensor was made or last moved
 };
 
 enum EventFlags : std::uint32_t {
@@ -50,6 +52,8 @@ enum EventFlags : std::uint32_t {
   kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the
                                  // odd operand is not on the stack of its use
   kOriginIsMove = 1u << 9,       // `related` is where the operand was moved, not where it was made
+  kHostWrites = 1u << 10,        // kHostAccess: a write; otherwise a read
+  kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
 };
 
 struct Event {

@@ -2,6 +2,7 @@
 // in the process.
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/host_access.h"
 #include "runtime/hooks/mismatch.h"
 #include "runtime/hooks/observation.h"
 #include "runtime/hooks/options.h"
@@ -62,6 +63,7 @@ __attribute__((constructor)) void start() {
     installProvenance();
     observeMismatches();
     observeWaits();
+    observeHostAccesses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);

@@ -113,6 +113,7 @@ private:
     case EventKind::kMismatch:
     case EventKind::kGatherCombined:
     case EventKind::kStep:
+    case EventKind::kHostAccess:
       log_.events.push_back(event);
       return true;
     }
