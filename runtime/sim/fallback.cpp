@@ -57,6 +57,7 @@ public:
     if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
       facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
   }
+  bool hasDevice() const { return device_ || named_; }
   c10::Device device() const {
     if (named_)
       return withIndex(*named_);
@@ -170,6 +171,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
+
+  // A device generator alone brings an operator on CPU tensors here.
+  TORCH_CHECK(C10_LIKELY(!facts.has_generator) || devices.hasDevice(), "Expected a '", c10::kCPU,
+              "' device type for generator but found '", c10::kCUDA, "'");
 
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
