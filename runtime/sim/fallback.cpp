@@ -59,6 +59,7 @@ public:
     if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
       facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
   }
+  bool hasDevice() const { return device_ || named_; }
   c10::Device device() const {
     if (named_)
       return withIndex(*named_);
@@ -177,6 +178,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     checkDtype(*facts.dtype_rule, facts, arguments);
   if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
     waitFor(effect, {arguments, facts.argument_count});
+
+  // A device generator alone brings an operator on CPU tensors here.
+  TORCH_CHECK(C10_LIKELY(!facts.has_generator) || devices.hasDevice(), "Expected a '", c10::kCPU,
+              "' device type for generator but found '", c10::kCUDA, "'");
 
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
