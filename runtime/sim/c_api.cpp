@@ -5,6 +5,8 @@
 #include "devices.h"
 #include "events.h"
 #include "generators.h"
+#include "pending_copies.h"
+#include "streams.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
@@ -16,12 +18,17 @@ void devsan_sim_offer_default_generator(int index) {
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
+  devsan::sim::finishCopiesTo(impl);
   devsan::sim::CurrentDeviceScope current(impl->device().index());
   at::native::resize_bytes_cpu(impl, bytes);
 }
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
-  return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start),
-                                          *static_cast<const Event *>(end));
+  return static_cast<const Event *>(start)->millisecondsUntil(*static_cast<const Event *>(end));
+}
+
+int devsan_sim_stream_priority(std::int64_t id, int device) {
+  return devsan::sim::streamPriority(c10::Stream(
+      c10::Stream::UNSAFE, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id));
 }

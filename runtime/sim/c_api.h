@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #define DEVSAN_SIM_API extern "C" __attribute__((visibility("default")))
 
@@ -17,3 +18,6 @@ DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
+
+// By the stream's id, as torch.Stream.stream_id gives it.
+DEVSAN_SIM_API int devsan_sim_stream_priority(std::int64_t id, int device);

@@ -5,6 +5,7 @@
 #include "devices.h"
 #include "generators.h"
 #include "memory.h"
+#include "streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -52,7 +53,10 @@ public:
   bool isPinnedPtr(const void *data) const override { return isPinned(data); }
   c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
+  void deviceSynchronize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    synchronizeDevice(index);
+  }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }

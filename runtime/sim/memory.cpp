@@ -13,6 +13,8 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "devices.h"
+#include "stream_accesses.h"
+#include "streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -100,6 +102,8 @@ Header *headerOf(void *data) {
 void releaseBlock(void *data) {
   if (data == nullptr)
     return;
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteRelease(data);
   Header *header = headerOf(data);
   countRelease(header->device, static_cast<std::int64_t>(header->bytes));
   if (c10::StorageImpl *twin = header->cpu_twin.load(std::memory_order_acquire))
@@ -118,6 +122,8 @@ c10::DataPtr allocateBlock(std::size_t bytes, c10::DeviceIndex index, c10::Devic
   new (memory) Header{bytes, index, nullptr};
   countAllocation(index, static_cast<std::int64_t>(bytes));
   void *data = static_cast<char *>(memory) + kAlignment;
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteAllocation(data, bytes, index);
   return {data, data, &releaseBlock, label};
 }
 
@@ -125,8 +131,9 @@ class DeviceAllocator final : public c10::DeviceAllocator {
 public:
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {}
-  // Freed memory is never reused by work that is still running: no work is.
-  void recordStream(const c10::DataPtr &, c10::Stream) override {}
+  void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
+    sim::recordStream(data.get(), stream);
+  }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
     checkDeviceIndex(index);
     return deviceStats(index);

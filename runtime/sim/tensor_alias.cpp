@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "memory.h"
+#include "pending_copies.h"
 #include "sparse_alias.h"
 
 namespace devsan::sim {
@@ -90,6 +91,7 @@ at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &
 } // namespace
 
 c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
+  finishCopiesTo(storage);
   if (StorageImpl *twin = cachedCpuTwin(*storage))
     return c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
   for (const StorageBinding &binding : storages_)

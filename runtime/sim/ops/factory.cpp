@@ -10,6 +10,7 @@
 #include "../devices.h"
 #include "../library.h"
 #include "../memory.h"
+#include "../pending_copies.h"
 
 namespace devsan::sim {
 namespace {
@@ -66,6 +67,8 @@ at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
 // device.
 const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
                          std::optional<at::MemoryFormat> format) {
+  if (self.has_storage())
+    finishCopiesTo(self.storage().unsafeGetStorageImpl());
   CurrentDeviceScope current(self.get_device());
   return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
 }
