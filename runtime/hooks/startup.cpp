@@ -7,6 +7,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/stream_races.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +36,7 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installCollectiveHooks();
     observeMismatches();
+    observeStreams();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);

@@ -113,6 +113,8 @@ private:
     case EventKind::kMismatch:
     case EventKind::kGatherCombined:
     case EventKind::kStep:
+    case EventKind::kStreamRace:
+    case EventKind::kStreamLifetime:
       log_.events.push_back(event);
       return true;
     }

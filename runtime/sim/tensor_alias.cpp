@@ -3,6 +3,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "alias_shells.h"
 #include "memory.h"
 #include "pending_copies.h"
 #include "sparse_alias.h"
@@ -72,8 +73,8 @@ at::Tensor copyAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &
   return alias;
 }
 
-at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like,
-                     DispatchKeySet keys) {
+at::Tensor makeDenseTensor(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like,
+                           DispatchKeySet keys) {
   TensorImpl *impl = like.unsafeGetTensorImpl();
   auto alias =
       at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), keys, like.dtype());
@@ -89,6 +90,11 @@ at::Tensor makeAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &
 }
 
 } // namespace
+
+Translation::~Translation() {
+  for (Binding &binding : tensors_)
+    giveBackAlias(binding.cpu);
+}
 
 c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
   finishCopiesTo(storage);
@@ -113,8 +119,10 @@ at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
   TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(), "not simulated: tensors of layout ",
                               tensor.layout(), " on ", tensor.device());
   auto storage = cpuStorage(impl->unsafe_storage().unsafeGetStorageImpl());
-  if (C10_LIKELY(impl->key_set().has(DispatchKey::CUDA)))
-    return makeAlias(std::move(storage), tensor, DispatchKeySet(DispatchKey::CPU));
+  DispatchKeySet keys = impl->key_set();
+  if (C10_LIKELY(keys.has(DispatchKey::CUDA) && !keys.has(DispatchKey::Python)))
+    return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits),
+                     c10::Storage(std::move(storage)));
   return copyAlias(std::move(storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 
@@ -171,7 +179,7 @@ at::Tensor Translation::makeDeviceTensor(at::Tensor tensor) {
   c10::Storage shared = deviceStorage(impl->unsafe_storage());
   auto storage_over = c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.unsafeGetStorageImpl());
   if (C10_LIKELY(impl->key_set().has(DispatchKey::CPU)))
-    return makeAlias(std::move(storage_over), tensor, DispatchKeySet(DispatchKey::CUDA));
+    return makeDenseTensor(std::move(storage_over), tensor, DispatchKeySet(DispatchKey::CUDA));
   return copyAlias(std::move(storage_over), tensor, kCpuBits, kCudaBits, device_);
 }
 

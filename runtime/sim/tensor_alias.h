@@ -15,6 +15,7 @@ namespace devsan::sim {
 class Translation {
 public:
   explicit Translation(c10::Device device) : device_(device) {}
+  ~Translation();
   Translation(const Translation &) = delete;
   Translation &operator=(const Translation &) = delete;
 
