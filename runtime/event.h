@@ -78,7 +78,9 @@ struct Event {
   DeviceId to;
   DeviceId origin;
   EventKind kind = EventKind::kCopy;
-  std::uint8_t reserved = 0;
+  // kCopy: the device that was current on the thread, of the kind that the data went to; -1 where
+  // that is unknown.
+  std::int8_t current_device = -1;
 };
 static_assert(sizeof(Event) == 72 && std::is_trivially_copyable_v<Event>);
 

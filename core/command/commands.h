@@ -26,6 +26,8 @@ int doctor(const InstallTree &tree);
 // As the user gave them; run() judges them.
 struct RunArguments {
   std::string sim;
+  std::string sim_memory;
+  std::string sim_protect;
   std::string fail_on = "error";
   std::vector<std::string> reports;
   std::vector<std::string> suppressions;

@@ -71,6 +71,14 @@ int dispatch(std::vector<std::string> arguments) {
   run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
       ->type_name("N");
   run_app
+      ->add_option("--sim-memory", run_arguments.sim_memory,
+                   "memory of each simulated device, such as 2GiB; default: this machine's memory")
+      ->type_name("SIZE");
+  run_app
+      ->add_option("--sim-protect", run_arguments.sim_protect,
+                   "report host code that touches the memory of a simulated device; default: on")
+      ->type_name("on|off");
+  run_app
       ->add_option("--fail-on", run_arguments.fail_on,
                    "rules, separated by commas, or the least severity that fails the run: note, "
                    "warning, error, none")

@@ -122,8 +122,12 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
       {"DEVSAN_LIBS", libraries},
       {"PYTHONPATH", joined("PYTHONPATH", tree.python(), true)},
   };
-  if (options.simulated_devices > 0)
+  if (options.simulated_devices > 0) {
     environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(options.simulated_devices));
+    environment.emplace_back("DEVSAN_SIM_PROTECT", options.protect_devices ? "on" : "off");
+    if (!options.device_memory.empty())
+      environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
+  }
   return environment;
 }
 

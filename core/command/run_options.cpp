@@ -1,7 +1,9 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
+#include "runtime/sim/memory/memory_size.h"
 
 #include <charconv>
+#include <cstdlib>
 
 namespace devsan::command {
 namespace {
@@ -66,6 +68,19 @@ core::Result<int> parseSimulatedDevices(const std::string &text) {
   return *count;
 }
 
+core::Result<std::string> parseDeviceMemory(const std::string &name, const std::string &text) {
+  if (!sim::parseMemorySize(text))
+    return core::failure(name + "=" + text + ": the memory of a simulated device must be " +
+                         std::string(sim::kMemorySizes));
+  return text;
+}
+
+core::Result<bool> parseSwitch(const std::string &name, const std::string &text) {
+  if (text != "on" && text != "off")
+    return core::failure(name + "=" + text + ": write on or off");
+  return text == "on";
+}
+
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets) {
   FailureCriteria criteria;
@@ -107,6 +122,27 @@ core::Result<ReportFile> parseReportFile(const std::string &path) {
   return core::failure("--report=" + path + ": the file's name must end in .txt or .json");
 }
 
+namespace {
+
+struct Setting {
+  std::string name;
+  std::string text; // empty: not given
+};
+
+// The option, or else the variable, where simulated devices can be meant by it.
+core::Result<Setting> simulatorSetting(const char *option, const std::string &given,
+                                       const char *variable, const RunOptions &options) {
+  if (!given.empty()) {
+    if (options.simulated_devices == 0)
+      return core::failure(std::string(option) + " needs simulated devices: add --sim=N");
+    return Setting{option, given};
+  }
+  const char *value = options.simulated_devices > 0 ? std::getenv(variable) : nullptr;
+  return Setting{variable, value ? value : ""};
+}
+
+} // namespace
+
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
   RunOptions options;
   if (!arguments.sim.empty()) {
@@ -114,6 +150,26 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     if (!count)
       return tl::unexpected(count.error());
     options.simulated_devices = *count;
+  }
+  core::Result<Setting> memory =
+      simulatorSetting("--sim-memory", arguments.sim_memory, "DEVSAN_SIM_MEMORY", options);
+  if (!memory)
+    return tl::unexpected(memory.error());
+  if (!memory->text.empty()) {
+    core::Result<std::string> size = parseDeviceMemory(memory->name, memory->text);
+    if (!size)
+      return tl::unexpected(size.error());
+    options.device_memory = *size;
+  }
+  core::Result<Setting> protection =
+      simulatorSetting("--sim-protect", arguments.sim_protect, "DEVSAN_SIM_PROTECT", options);
+  if (!protection)
+    return tl::unexpected(protection.error());
+  if (!protection->text.empty()) {
+    core::Result<bool> on = parseSwitch(protection->name, protection->text);
+    if (!on)
+      return tl::unexpected(on.error());
+    options.protect_devices = *on;
   }
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on, arguments.budgets);

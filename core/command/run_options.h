@@ -36,11 +36,16 @@ struct ReportFile {
 
 struct RunOptions {
   int simulated_devices = 0; // 0: no simulation
+  std::string device_memory; // as the simulator takes it; empty: its default
+  bool protect_devices = true;
   FailureCriteria failure;
   std::vector<ReportFile> reports;
 };
 
 core::Result<int> parseSimulatedDevices(const std::string &text);
+// `name` is the option or variable that holds the text.
+core::Result<std::string> parseDeviceMemory(const std::string &name, const std::string &text);
+core::Result<bool> parseSwitch(const std::string &name, const std::string &text);
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets);
 core::Result<ReportFile> parseReportFile(const std::string &path);

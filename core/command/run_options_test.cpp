@@ -23,6 +23,34 @@ TEST(SimulatedDevices, RejectsEverythingElse) {
     EXPECT_FALSE(parseSimulatedDevices(text)) << text;
 }
 
+TEST(DeviceMemory, AcceptsSizesWithAndWithoutUnit) {
+  for (const char *text : {"2GiB", "512MiB", "1.5GB", "2 GiB", "4194304", "16TiB", "2M"})
+    EXPECT_TRUE(parseDeviceMemory("--sim-memory", text)) << text;
+}
+
+TEST(DeviceMemory, RejectsWhatNoDeviceCanHave) {
+  for (const char *text : {"0", "-1GiB", "1MiB", "17TiB", "lots", "2Gib", "2GiB!", " 2GiB", "nan",
+                           "inf", "1e9", "0x800000"}) {
+    auto size = parseDeviceMemory("--sim-memory", text);
+    ASSERT_FALSE(size) << text;
+    EXPECT_NE(size.error().message.find(std::string("--sim-memory=") + text), std::string::npos);
+    EXPECT_NE(size.error().message.find("such as 2GiB"), std::string::npos);
+  }
+}
+
+TEST(Protection, IsOnByDefaultAndNeedsSimulatedDevices) {
+  RunArguments arguments;
+  arguments.sim = "2";
+  EXPECT_TRUE(parseRunOptions(arguments).value().protect_devices);
+  arguments.sim_protect = "off";
+  EXPECT_FALSE(parseRunOptions(arguments).value().protect_devices);
+  arguments.sim_protect = "no";
+  EXPECT_FALSE(parseRunOptions(arguments));
+  arguments = {};
+  arguments.sim_memory = "2GiB";
+  EXPECT_FALSE(parseRunOptions(arguments));
+}
+
 TEST(FailureCriteria, DefaultFailsOnErrorsOnly) {
   const FailureCriteria criteria = parseFailureCriteria("error", {}).value();
   const core::Finding warning = finding("device-host-sync", core::Severity::kWarning);

@@ -1,13 +1,14 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/hooked_operators.h"
 #include "runtime/hooks/operator_wrapper.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/operators/effects.h"
 
 #include <array>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <cstring>
 
 namespace devsan::runtime {
@@ -51,12 +52,14 @@ Event makeEvent(const Effect &effect, StringId op) {
   event.to = toDeviceId(effect.to);
   event.bytes = effect.bytes;
   event.op = op;
+  if (effect.copies && !effect.to.is_cpu())
+    event.current_device = c10::impl::getDeviceGuardImpl(effect.to.type())->getDevice().index();
   return event;
 }
 
 class Hook : public c10::OperatorKernel {
 public:
-  Hook(WrappedKernel wrapped, const HookedOperator &hooked)
+  Hook(WrappedKernel wrapped, const OperatorEffect &hooked)
       : kernel_(std::move(wrapped.kernel)), hooked_(hooked),
         is_copy_(std::strcmp(hooked.name, "aten::copy_") == 0) {}
 
@@ -146,19 +149,42 @@ private:
   }
 
   c10::SafeKernelFunction kernel_;
-  const HookedOperator &hooked_;
+  const OperatorEffect &hooked_;
   bool is_copy_;
 };
+
+// SparseCUDA for sparse tensors on CUDA.
+c10::DispatchKey keyOf(Layouts layout, c10::DispatchKey dense) {
+  auto functionality = [&] {
+    switch (layout) {
+    case kDense:
+      return c10::DispatchKey::Dense;
+    case kSparse:
+      return c10::DispatchKey::Sparse;
+    case kSparseCompressed:
+      return c10::DispatchKey::SparseCsr;
+    case kQuantized:
+      return c10::DispatchKey::Quantized;
+    case kNested:
+      return c10::DispatchKey::NestedTensor;
+    }
+    return c10::DispatchKey::Undefined;
+  }();
+  return c10::toRuntimePerBackendFunctionalityKey(functionality, c10::toBackendComponent(dense));
+}
 
 } // namespace
 
 void installDispatcherHooks() {
-  for (c10::DispatchKey key : deviceKeys()) {
-    auto *registrar = new KernelRegistrar("aten", key);
-    for (const HookedOperator &hooked : hookedOperators())
-      if (auto wrapped = findKernel(hooked.name, hooked.overload, key))
-        registrar->wrap(*wrapped, std::make_unique<Hook>(*wrapped, hooked));
-  }
+  for (c10::DispatchKey dense : deviceKeys())
+    for (Layouts layout : kLayouts) {
+      c10::DispatchKey key = keyOf(layout, dense);
+      auto *registrar = new KernelRegistrar("aten", key);
+      for (const OperatorEffect &hooked : operatorEffects())
+        if (hooked.layouts & layout)
+          if (auto wrapped = findKernel(hooked.name, hooked.overload, key))
+            registrar->wrap(*wrapped, std::make_unique<Hook>(*wrapped, hooked));
+    }
 }
 
 } // namespace devsan::runtime

@@ -4,10 +4,14 @@
 #include "runtime/offline/log_reader.h"
 #include "test/support/store_backend.h"
 
+#include <ATen/ThreadLocalState.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -126,7 +130,7 @@ TEST(Blocks, AreSeenInEveryHookedOperator) {
   EXPECT_ONE(record([&] { at::_unique2(x); }), kBlock, "aten::_unique2", true);
   EXPECT_ONE(record([&] { torch::repeat_interleave(counts); }), kBlock, "aten::repeat_interleave",
              true);
-  EXPECT_ONE(record([&] { torch::histc(x, 4, 0, 1); }), kBlock, "aten::histc", true);
+  EXPECT_ONE(record([&] { torch::histc(x, 4); }), kBlock, "aten::histc", true);
   EXPECT_ONE(record([&] { x.masked_fill(x > 0, x.sum()); }), kBlock, "aten::masked_fill_", true);
   auto event = record([&] { x.sum().item<float>(); }).events.at(0);
   EXPECT_EQ(event.from, id(kSecond));
@@ -143,7 +147,7 @@ TEST(Blocks, AreNotClaimedForOperatorsThatDoNotWait) {
     torch::where(x > 0, x, x + 1);
     torch::repeat_interleave(rows, std::optional<std::int64_t>(0));
     torch::one_hot(rows, 4);
-    torch::histc(x, 4);
+    torch::histc(x, 4, 0, 1);
     torch::linalg_inv_ex(x);
     x.masked_fill(x > 0, 2.0);
   });
@@ -200,6 +204,61 @@ TEST(Provenance, OfOtherDataIsNotMixedUp) {
   });
   EXPECT_EQ(recorded.count(EventKind::kRoundTrip), 0u);
   EXPECT_EQ(recorded.events.size(), 2u);
+}
+
+bool operatorsAreObserved() {
+  return at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
+}
+
+void runManyOperators() {
+  auto x = torch::ones(1);
+  for (int i = 0; i < 300; ++i)
+    x.add_(1);
+}
+
+TEST(Provenance, OutlivesTheStateThatAutogradPutsBack) {
+  auto x = onSecond();
+  runManyOperators();
+  auto recorded = record([&] {
+    torch::Tensor host;
+    {
+      at::ThreadLocalStateGuard node{at::ThreadLocalState()};
+      host = x.cpu();
+    }
+    host.add(1).to(kFirst);
+  });
+  EXPECT_EQ(recorded.count(EventKind::kRoundTrip), 1u);
+}
+
+TEST(Provenance, CostsNothingOnceItIsOver) {
+  auto x = onSecond();
+  runManyOperators();
+  EXPECT_FALSE(operatorsAreObserved());
+  auto host = x.cpu();
+  EXPECT_TRUE(operatorsAreObserved());
+  {
+    at::ThreadLocalStateGuard node{at::ThreadLocalState()};
+    runManyOperators();
+  }
+  EXPECT_FALSE(operatorsAreObserved());
+  std::thread([&] {
+    auto other = x.cpu();
+    EXPECT_TRUE(operatorsAreObserved());
+  }).join();
+  EXPECT_FALSE(operatorsAreObserved());
+}
+
+TEST(Provenance, OfAnIdleThreadIsGivenUp) {
+  auto x = onSecond();
+  auto host = x.cpu();
+  std::thread([] {
+    auto y = torch::ones(1);
+    for (int i = 0; i < 1 << 17 && operatorsAreObserved(); ++i)
+      y.add_(1);
+    EXPECT_FALSE(operatorsAreObserved());
+  }).join();
+  auto recorded = record([&] { x.cpu().add(1).to(kFirst); });
+  EXPECT_EQ(recorded.count(EventKind::kRoundTrip), 1u);
 }
 
 TEST(Mismatch, NamesTheOddOperandAndWhereItWasMade) {
@@ -362,6 +421,91 @@ TEST(Processes, AForkedChildHasALogOfItsOwn) {
   EXPECT_EQ(log.header.parent_pid, std::uint32_t(getpid()));
   EXPECT_FALSE(log.stack(log.events[0].stack).empty());
   EXPECT_FALSE(log.modules.empty());
+}
+
+// Threads that take a stack for each event, until this object ends.
+class BusyThreads {
+public:
+  BusyThreads() {
+    for (int i = 0; i < 3; ++i)
+      threads_.emplace_back([this] {
+        auto x = onSecond();
+        while (!stop_) {
+          x.sum().item<float>();
+          x.cpu();
+        }
+      });
+  }
+  ~BusyThreads() {
+    stop_ = true;
+    for (auto &thread : threads_)
+      thread.join();
+  }
+
+private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+// The status of a child that ends by SIGALRM where it hangs.
+template <typename Body> int statusOfChild(Body body) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    body();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(Processes, ForkWhileOtherThreadsTakeStacks) {
+  auto host = torch::ones(3);
+  BusyThreads threads;
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(statusOfChild([&] {
+                torch::zeros(3).add(1);
+                host.to(kSecond).cpu();
+                // Another thread of the child sees the loader's locks free too.
+                std::thread([&] { host.to(kSecond).cpu(); }).join();
+              }),
+              0);
+}
+
+TEST(Processes, ForkInsideAnOperatorsCallback) {
+  BusyThreads threads;
+  auto x = torch::ones({2}, torch::TensorOptions(kSecond).requires_grad(true));
+  int forks = 0;
+  auto y = x * 2;
+  y.register_hook([&](const torch::Tensor &gradient) {
+    for (int i = 0; i < 20; ++i, ++forks)
+      EXPECT_EQ(statusOfChild([&] { gradient.cpu(); }), 0);
+    return gradient;
+  });
+  y.sum().backward();
+  EXPECT_EQ(forks, 20);
+}
+
+TEST(Processes, OtherProgramsStartWhileThreadsTakeStacks) {
+  BusyThreads threads;
+  char program[] = "/bin/true";
+  char *argv[] = {program, nullptr};
+  for (int i = 0; i < 50; ++i) {
+    pid_t child = 0;
+    ASSERT_EQ(posix_spawn(&child, program, nullptr, nullptr, argv, environ), 0);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    ASSERT_EQ(statusOfChild([&] { execv(program, argv); }), 0);
+    child = vfork();
+    if (child == 0) {
+      execv(program, argv);
+      _exit(127);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
 }
 
 TEST(Processes, ManyThreadsLoseNothing) {

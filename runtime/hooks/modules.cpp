@@ -1,5 +1,7 @@
 #include "runtime/hooks/modules.h"
 
+#include "runtime/hooks/fork_gate.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -30,10 +32,7 @@ std::atomic_flag busy = ATOMIC_FLAG_INIT;
 std::atomic<unsigned long long> seen_loads{0};
 std::atomic<unsigned long long> seen_unloads{0};
 
-std::vector<Written> &written() {
-  static auto *list = new std::vector<Written>;
-  return *list;
-}
+std::vector<Written> *written = nullptr;
 
 struct Counts {
   unsigned long long loads = 0;
@@ -83,22 +82,25 @@ int collect(dl_phdr_info *info, std::size_t, void *data) {
 } // namespace
 
 bool writeNewModules(LogWriter &log) {
+  InsideForkGate gate;
   Counts counts = currentCounts();
   if (counts.loads == seen_loads.load(std::memory_order_acquire) &&
       counts.unloads == seen_unloads.load(std::memory_order_acquire))
     return false;
   while (busy.test_and_set(std::memory_order_acquire))
     sched_yield();
+  if (!written)
+    written = new std::vector<Written>;
   std::vector<Module> modules;
   dl_iterate_phdr(collect, &modules);
   // Another file may have taken the addresses of one that was unloaded.
   if (counts.unloads != seen_unloads.load(std::memory_order_relaxed))
-    written().clear();
+    written->clear();
   for (Module &module : modules) {
     Written key{module.record.begin, module.record.end};
-    if (std::find(written().begin(), written().end(), key) != written().end())
+    if (std::find(written->begin(), written->end(), key) != written->end())
       continue;
-    written().push_back(key);
+    written->push_back(key);
     module.record.path_length = std::uint32_t(module.path.size());
     std::string_view parts[] = {
         {reinterpret_cast<const char *>(&module.record), sizeof module.record}, module.path};
@@ -111,7 +113,8 @@ bool writeNewModules(LogWriter &log) {
 }
 
 void forgetWrittenModules() {
-  written().clear();
+  // Another thread may have been changing the list at the fork: it is left behind as it is.
+  written = nullptr;
   seen_loads.store(0);
   seen_unloads.store(0);
   busy.clear();

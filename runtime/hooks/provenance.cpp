@@ -1,14 +1,15 @@
 #include "runtime/hooks/provenance.h"
 
 #include "runtime/hooks/device_keys.h"
+#include "runtime/hooks/observation.h"
 #include "runtime/hooks/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 
-#include <ATen/record_function.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace devsan::runtime {
@@ -47,6 +48,8 @@ public:
   std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction &function);
   void onEnd(const at::RecordFunction &function, at::ObserverContext *context);
   void stopWatching();
+  // For a forked child.
+  void forget();
 
 private:
   struct Context : at::ObserverContext {
@@ -63,11 +66,15 @@ private:
   std::vector<Gather> gathers_;
   std::uint32_t next_gather_ = 1;
   unsigned operators_left_ = 0;
-  at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
 };
 
 // True on threads that follow anything.
 thread_local bool watching = false;
+
+void stopWatchingThread() {
+  if (std::exchange(watching, false))
+    removeObservingThread();
+}
 
 // A thread's follower goes with the thread; operators may still run in destructors that come later.
 struct ThreadFollower {
@@ -75,7 +82,7 @@ struct ThreadFollower {
   static thread_local bool gone;
   ~ThreadFollower() {
     gone = true;
-    watching = false;
+    stopWatchingThread();
   }
 };
 thread_local bool ThreadFollower::gone = false;
@@ -127,42 +134,46 @@ template <typename Visit> void forEachTensor(const c10::IValue &value, Visit vis
   }
 }
 
+std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &function) {
+  if (!watching) {
+    countObservedInVain();
+    return nullptr;
+  }
+  if (InsideRuntime::active())
+    return nullptr;
+  InsideRuntime inside;
+  try {
+    return follower()->onStart(function);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void operatorEnds(const at::RecordFunction &function, at::ObserverContext *context) {
+  if (!context || !watching)
+    return;
+  InsideRuntime inside;
+  try {
+    follower()->onEnd(function, context);
+  } catch (...) {
+  }
+}
+
 void Follower::watch() {
   operators_left_ = kMaxOperators;
-  watching = true;
-  if (handle_ != at::INVALID_CALLBACK_HANDLE)
-    return;
-  handle_ = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(
-          [](const at::RecordFunction &function) -> std::unique_ptr<at::ObserverContext> {
-            // Autograd threads inherit the callback, not what is followed.
-            if (!watching || InsideRuntime::active())
-              return nullptr;
-            InsideRuntime inside;
-            try {
-              return follower()->onStart(function);
-            } catch (...) {
-              return nullptr;
-            }
-          },
-          [](const at::RecordFunction &function, at::ObserverContext *context) {
-            if (!context || !watching)
-              return;
-            InsideRuntime inside;
-            try {
-              follower()->onEnd(function, context);
-            } catch (...) {
-            }
-          })
-          .needsInputs(true)
-          .needsOutputs(true)
-          .scopes({at::RecordScope::FUNCTION}));
+  if (!std::exchange(watching, true))
+    addObservingThread();
+  else
+    keepObserving();
+}
+
+void Follower::forget() {
+  followed_.clear();
+  gathers_.clear();
 }
 
 void Follower::stopWatching() {
-  at::removeCallback(handle_);
-  handle_ = at::INVALID_CALLBACK_HANDLE;
-  watching = false;
+  stopWatchingThread();
   followed_.clear();
   gathers_.clear();
 }
@@ -378,13 +389,16 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect
 }
 
 void forgetProvenance() {
-  if (watching)
-    follower()->stopWatching();
+  watching = false;
+  forgetObservation();
+  if (!ThreadFollower::gone && thread_follower.instance)
+    thread_follower.instance->forget();
 }
 
-void installCollectiveHooks() {
+void installProvenance() {
   if (!options().provenance || !recorder().recording())
     return;
+  prepareObservation(operatorStarts, operatorEnds);
   std::vector<c10::DispatchKey> keys(deviceKeys().begin(), deviceKeys().end());
   keys.push_back(c10::DispatchKey::CPU);
   for (c10::DispatchKey key : keys)

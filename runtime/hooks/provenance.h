@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/event.h"
-#include "runtime/hooks/hooked_operators.h"
+#include "runtime/operators/effects.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,7 @@ namespace devsan::runtime {
 void noteCopy(const at::Tensor &to, const at::Tensor &from, const Effect &effect, StackId stack);
 
 // Wraps the gathering collectives of c10d, as far as this LibTorch has them.
-void installCollectiveHooks();
+void installProvenance();
 
 // For the child after fork, whose log has none of the stacks.
 void forgetProvenance();

@@ -70,6 +70,8 @@ void Recorder::start() {
 }
 
 StackId Recorder::currentStack() {
+  if (!recording_)
+    return 0;
   FrameRecord frames[kMaxFrames];
   std::size_t count = captureStack(interner_, frames);
   bool is_new = false;
@@ -120,6 +122,14 @@ void Recorder::resetInChild() {
   log_.resetInChild();
   interner_.resetInChild();
   forgetWrittenModules();
+}
+
+void Recorder::giveUp() {
+  recording_ = false;
+  dprintf(STDERR_FILENO,
+          "devsan: process %ld was forked at a moment that its parent's threads did not let end: "
+          "nothing is recorded in it\n",
+          long(getpid()));
 }
 
 void Recorder::finish() {

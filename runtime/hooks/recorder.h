@@ -43,6 +43,8 @@ public:
 
   void writeModules();
   void resetInChild();
+  // For a forked child in which locks that the runtime needs may be held forever.
+  void giveUp();
   void finish();
 
 private:

@@ -1,5 +1,6 @@
 #include "runtime/hooks/stacks.h"
 
+#include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/python_frames.h"
 
@@ -73,7 +74,8 @@ bool isKnownEnd(std::uintptr_t pc) {
   return stack_ends[(pc >> 2) % 64].load(std::memory_order_relaxed) == pc;
 }
 
-// torch's unwinder keeps a lock that another thread may have held at a fork.
+// torch's unwinder keeps a lock that another thread may have held at a fork: not one of ours, which
+// the gate keeps out, but LibTorch captures stacks for itself too.
 bool is_forked_child = false;
 
 void unwindNative(Raw &raw) {
@@ -105,6 +107,7 @@ void useForkSafeStacks() {
 }
 
 std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames) {
+  InsideForkGate gate;
   Raw raw;
   unwindNative(raw);
   std::size_t count = 0;

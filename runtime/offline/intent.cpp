@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <string>
 
 namespace devsan::runtime {
 namespace {
@@ -114,6 +116,51 @@ std::string_view calledOperator(const ResolvedFrame &frame) {
   return name;
 }
 
+std::string sourceLine(const core::Location &place) {
+  std::ifstream file(place.file);
+  std::string line;
+  for (unsigned i = 0; i < place.line; ++i)
+    if (!std::getline(file, line))
+      return {};
+  return line;
+}
+
+// The text up to the bracket that closes the one before it; nothing where the line ends first.
+std::optional<std::string_view> argumentsOf(std::string_view text) {
+  int depth = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '[' || text[i] == '{';
+    depth -= text[i] == ')' || text[i] == ']' || text[i] == '}';
+    if (depth == 0)
+      return text.substr(0, i);
+  }
+  return std::nullopt;
+}
+
+// Does every `.cuda(…)` on this line of Python leave the device open? What cannot be read, because
+// the source is not there or the call goes on in the next line, is taken to name one.
+bool cudaCallsNameNoDevice(const core::Location &place) {
+  constexpr std::string_view kCall = ".cuda(";
+  const std::string line = sourceLine(place);
+  std::string_view rest = line;
+  bool found = false;
+  for (std::size_t at; (at = rest.find(kCall)) != std::string_view::npos; found = true) {
+    rest.remove_prefix(at + kCall.size());
+    const std::optional<std::string_view> arguments = argumentsOf(rest);
+    if (!arguments)
+      return false;
+    const std::size_t first = arguments->find_first_not_of(' ');
+    if (first == std::string_view::npos)
+      continue;
+    // The device is the first argument; one that comes first by its name is another.
+    const std::string_view text = arguments->substr(first);
+    if (!(text.starts_with("non_blocking") || text.starts_with("memory_format")) ||
+        text.find("device") != std::string_view::npos)
+      return false;
+  }
+  return found;
+}
+
 } // namespace
 
 void readIntent(ResolvedStack &stack) {
@@ -134,19 +181,24 @@ void readIntent(ResolvedStack &stack) {
   bool straight = true;
   bool bulk_move = false;
   bool display = false;
+  bool calls_cuda = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
     bulk_move |= isBulkMove(frame);
     display |= isDisplay(frame);
     const std::string_view function = lastComponent(frame.function());
-    if (frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda"))
-      stack.without_index = true;
+    calls_cuda |=
+        frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
     // A wait that is no operator is spelled out where its name says so.
     if (outermost.empty() && frame.kind == FrameKind::kTorch &&
         frame.function().find("ynchronize") != std::string::npos)
       stack.intent = Intent::kExplicit;
   }
+  // In C++, cuda() takes no device.
+  if (calls_cuda)
+    stack.without_index = !stack.innermost_user || !stack.frames[user].interpreted ||
+                          cudaCallsNameNoDevice(stack.frames[user].frame.location);
   if (display) {
     stack.intent = Intent::kDisplay;
     stack.op = "print";

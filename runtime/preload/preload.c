@@ -1,17 +1,26 @@
 // The library that `devsan run` puts into LD_PRELOAD. Every child process pays for it, so it links
 // nothing but libc and has no constructor: it interposes the two ways by which LibTorch can arrive,
 // dlopen and being linked to the program, and once libtorch_cpu.so is in the process it loads the
-// libraries named in DEVSAN_LIBS, in order and once. After that every call goes straight through.
+// libraries named in DEVSAN_LIBS, in order and once. Where they were built for another LibTorch
+// (DEVSAN_TORCH_ID), DEVSAN_BUILDER is asked for such that fit. After that every call goes straight
+// through, but for one look at whether a second LibTorch has come.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEVSAN_EXPORT __attribute__((visibility("default")))
@@ -19,14 +28,18 @@
 typedef void *(*DlopenFunction)(const char *, int);
 typedef int (*MainFunction)(int, char **, char **);
 
+enum { kNotLoaded, kLoading, kLoaded };
+
 // Before main, constructors are running: LibTorch's own may not have run yet, so nothing may be
 // loaded on top of it.
 static atomic_bool main_started;
-static atomic_flag loaded = ATOMIC_FLAG_INIT;
-static atomic_bool done;
+static atomic_int state = kNotLoaded;
+static _Atomic(pid_t) loader_process;
+static __thread int is_loader;
 // A dlopen inside a constructor of a library that is being loaded must not trigger the load either.
 static __thread int dlopen_depth;
 static MainFunction program_main;
+extern char **environ;
 
 static _Noreturn void fail(const char *what, const char *name, const char *why) {
   dprintf(STDERR_FILENO, "devsan: %s %s: %s\n", what, name, why ? why : "unknown error");
@@ -45,23 +58,123 @@ static DlopenFunction realDlopen(void) {
   return function;
 }
 
-static void loadRuntimeIfTorchIsHere(void) {
-  if (atomic_load_explicit(&done, memory_order_relaxed) ||
-      !atomic_load_explicit(&main_started, memory_order_acquire))
-    return;
-  const char *list = getenv("DEVSAN_LIBS");
-  if (!list || !*list) {
-    atomic_store_explicit(&done, 1, memory_order_relaxed);
-    return;
+// The LibTorchs of this process: the first one's file and identity, the second one's file.
+struct Torch {
+  char path[PATH_MAX];
+  char id[2 * 64 + 1];
+  char second[PATH_MAX];
+};
+
+static void writeBuildId(char *id, size_t size, const struct dl_phdr_info *info) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    if (segment->p_type != PT_NOTE)
+      continue;
+    const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
+    const char *end = at + segment->p_memsz;
+    const size_t padding = segment->p_align == 8 ? 7 : 3;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+      const char *name = at + sizeof *note;
+      const unsigned char *text =
+          (const unsigned char *)name + ((note->n_namesz + padding) & ~padding);
+      at = (const char *)text + ((note->n_descsz + padding) & ~padding);
+      if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 || memcmp(name, "GNU", 4) != 0)
+        continue;
+      for (size_t k = 0; k < note->n_descsz && 2 * k + 2 < size; ++k)
+        snprintf(id + 2 * k, 3, "%02x", text[k]);
+      return;
+    }
   }
-  void *torch = realDlopen()("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-  if (!torch) {
-    dlerror();
-    return;
+}
+
+static int noteTorch(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  struct Torch *torch = data;
+  const char *slash = strrchr(info->dlpi_name, '/');
+  if (!slash || strcmp(slash + 1, "libtorch_cpu.so") != 0)
+    return 0;
+  char *path = *torch->path ? torch->second : torch->path;
+  snprintf(path, PATH_MAX, "%s", info->dlpi_name);
+  if (path == torch->path)
+    writeBuildId(torch->id, sizeof torch->id, info);
+  return 0;
+}
+
+static void findTorch(struct Torch *torch) {
+  *torch->path = *torch->id = *torch->second = 0;
+  dl_iterate_phdr(noteTorch, torch);
+  // Built without an id: the file's size and age stand for it. The same rule as in the builder.
+  struct stat file;
+  if (*torch->path && !*torch->id && stat(torch->path, &file) == 0)
+    snprintf(torch->id, sizeof torch->id, "file-%llx-%llx", (unsigned long long)file.st_size,
+             (unsigned long long)file.st_mtime);
+}
+
+static void warnOfTwo(const struct Torch *torch) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (*torch->second && !atomic_flag_test_and_set(&said))
+    dprintf(STDERR_FILENO,
+            "devsan: two LibTorchs in one process: %s is observed, %s is not; operators that they "
+            "both register may fail\n",
+            torch->path, torch->second);
+}
+
+// What DEVSAN_BUILDER prints: the list that takes the place of `list`. It is an ordinary program,
+// must not be observed itself, and explains on stderr what it does and why it fails.
+static void askBuilder(const char *builder, const struct Torch *torch, const char *list, char *out,
+                       size_t size) {
+  size_t count = 0;
+  while (environ[count])
+    ++count;
+  char **environment = malloc((count + 1) * sizeof *environment);
+  if (!environment)
+    fail("cannot start", builder, "out of memory");
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+      environment[kept++] = environ[i];
+  environment[kept] = NULL;
+  char torch_option[PATH_MAX + 16], id_option[160];
+  snprintf(torch_option, sizeof torch_option, "--torch=%s", torch->path);
+  snprintf(id_option, sizeof id_option, "--id=%s", torch->id);
+  char *argv[] = {(char *)builder, "prepare", torch_option, id_option, "--", (char *)list, NULL};
+  int ends[2];
+  posix_spawn_file_actions_t actions;
+  pid_t child;
+  int error = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
+  if (!error) {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    error = posix_spawn(&child, builder, &actions, NULL, argv, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
   }
-  dlclose(torch);
-  if (atomic_flag_test_and_set(&loaded))
-    return;
+  free(environment);
+  if (error)
+    fail("cannot start", builder, strerror(error));
+  size_t length = 0;
+  for (;;) {
+    ssize_t got = read(ends[0], out + length, size - 1 - length);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      break;
+    length += (size_t)got;
+  }
+  close(ends[0]);
+  int status;
+  // A program that ignores SIGCHLD takes the status away; the output alone decides.
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  while (length && out[length - 1] == '\n')
+    --length;
+  out[length] = 0;
+  if (!length)
+    _exit(2);
+}
+
+static void loadAll(const char *list, void **handles, int capacity, int *count) {
   char path[PATH_MAX];
   while (*list) {
     const char *end = strchrnul(list, ':');
@@ -72,12 +185,97 @@ static void loadRuntimeIfTorchIsHere(void) {
       memcpy(path, list, length);
       path[length] = 0;
       // Global, because the program and Python find the runtime's functions by dlsym.
-      if (!realDlopen()(path, RTLD_NOW | RTLD_GLOBAL))
+      void *handle = realDlopen()(path, RTLD_NOW | RTLD_GLOBAL);
+      if (!handle)
         fail("cannot load", path, dlerror());
+      if (*count < capacity)
+        handles[(*count)++] = handle;
     }
     list = *end ? end + 1 : end;
   }
-  atomic_store_explicit(&done, 1, memory_order_relaxed);
+}
+
+// Another thread loads: its operators must find the runtime in place when its dlopen returns, and so
+// must ours. Bounded, because a thread may come here from inside the loader, which the other one
+// needs: libc opens libraries of its own without asking us.
+static void waitForLoading(void) {
+  const struct timespec pause = {0, 200 * 1000};
+  const int patience = atomic_load(&state) == kLoading && getenv("DEVSAN_TORCH_ID") ? 600 : 20;
+  for (int i = 0; i < patience * 5000; ++i) {
+    if (is_loader || atomic_load_explicit(&state, memory_order_acquire) != kLoading ||
+        atomic_load_explicit(&loader_process, memory_order_relaxed) != getpid())
+      return;
+    nanosleep(&pause, NULL);
+  }
+}
+
+static void load(const char *list) {
+  struct Torch torch;
+  char built[4 * PATH_MAX];
+  findTorch(&torch);
+  warnOfTwo(&torch);
+  const char *id = getenv("DEVSAN_TORCH_ID"), *builder = getenv("DEVSAN_BUILDER");
+  if (id && *id && builder && *torch.path && strcmp(id, torch.id) != 0) {
+    askBuilder(builder, &torch, list, built, sizeof built);
+    list = built;
+  }
+  enum { kMaxLibraries = 8 };
+  void *handles[kMaxLibraries];
+  int count = 0;
+  loadAll(list, handles, kMaxLibraries, &count);
+  // From here on other threads go on, which may hold Python's lock.
+  atomic_store_explicit(&state, kLoaded, memory_order_release);
+  for (int i = 0; i < count; ++i) {
+    void (*after_loading)(void) = (void (*)(void))dlsym(handles[i], "devsan_after_loading");
+    if (after_loading)
+      after_loading();
+  }
+  dlerror();
+}
+
+static void loadRuntimeIfTorchIsHere(void) {
+  int seen = atomic_load_explicit(&state, memory_order_acquire);
+  if (seen == kLoaded || is_loader || !atomic_load_explicit(&main_started, memory_order_acquire))
+    return;
+  if (seen == kLoading) {
+    waitForLoading();
+    return;
+  }
+  const char *list = getenv("DEVSAN_LIBS");
+  if (!list || !*list)
+    return;
+  void *torch = realDlopen()("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (!torch) {
+    dlerror();
+    return;
+  }
+  dlclose(torch);
+  atomic_store_explicit(&loader_process, getpid(), memory_order_relaxed);
+  int expected = kNotLoaded;
+  if (!atomic_compare_exchange_strong(&state, &expected, kLoading)) {
+    waitForLoading();
+    return;
+  }
+  is_loader = 1;
+  load(list);
+  is_loader = 0;
+}
+
+static int readCounts(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  *(unsigned long long *)data = info->dlpi_adds;
+  return 1;
+}
+
+static void lookForSecondTorch(void) {
+  static _Atomic unsigned long long seen;
+  unsigned long long loads = 0;
+  dl_iterate_phdr(readCounts, &loads);
+  if (atomic_exchange(&seen, loads) == loads)
+    return;
+  struct Torch torch;
+  findTorch(&torch);
+  warnOfTwo(&torch);
 }
 
 static int hasRunpath(const struct link_map *map) {
@@ -155,8 +353,12 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
   if (!handle)
     handle = real(file, mode);
   // Only the outermost call knows that all constructors have run.
-  if (--dlopen_depth == 0 && handle && !atomic_load_explicit(&done, memory_order_relaxed))
-    loadRuntimeIfTorchIsHere();
+  if (--dlopen_depth == 0 && handle && !is_loader) {
+    if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded)
+      lookForSecondTorch();
+    else
+      loadRuntimeIfTorchIsHere();
+  }
   return handle;
 }
 
@@ -175,4 +377,54 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
     fail("cannot find", "__libc_start_main", dlerror());
   program_main = main;
   return real(mainAfterLoading, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+// Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches),
+// and remembers what the program wants of it. Until it says so, and for other signals, all calls go
+// straight through.
+typedef int (*SigactionAnswer)(int, const struct sigaction *, struct sigaction *);
+typedef int (*SigactionFunction)(int, const struct sigaction *, struct sigaction *);
+typedef void (*SignalHandler)(int);
+
+static _Atomic(SigactionAnswer) sigaction_answer;
+
+// `answer` returns whether it has dealt with the call.
+DEVSAN_EXPORT void devsan_preload_answer_sigaction(SigactionAnswer answer) {
+  atomic_store_explicit(&sigaction_answer, answer, memory_order_release);
+}
+
+DEVSAN_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
+                            struct sigaction *restrict old) {
+  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
+  if (answer && answer(signal, action, old))
+    return 0;
+  static _Atomic(SigactionFunction) cached;
+  SigactionFunction function = atomic_load_explicit(&cached, memory_order_acquire);
+  if (!function) {
+    function = (SigactionFunction)dlsym(RTLD_NEXT, "sigaction");
+    if (!function)
+      fail("cannot find", "sigaction", dlerror());
+    atomic_store_explicit(&cached, function, memory_order_release);
+  }
+  return function(signal, action, old);
+}
+
+// In glibc this is sigaction with BSD's meaning, which does not come by our sigaction.
+DEVSAN_EXPORT SignalHandler signal(int number, SignalHandler handler) {
+  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
+  if (answer) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    if (answer(number, &action, &old))
+      return old.sa_handler;
+  }
+  typedef SignalHandler (*SignalFunction)(int, SignalHandler);
+  static _Atomic(SignalFunction) cached;
+  SignalFunction function = atomic_load_explicit(&cached, memory_order_acquire);
+  if (!function) {
+    function = (SignalFunction)dlsym(RTLD_NEXT, "signal");
+    if (!function)
+      fail("cannot find", "signal", dlerror());
+    atomic_store_explicit(&cached, function, memory_order_release);
+  }
+  return function(number, handler);
 }

@@ -10,8 +10,6 @@ def _install_simulator():
     if not os.environ.get("DEVSAN_SIM_DEVICES"):
         return
     try:
-        if importlib.util.find_spec("devsan.sim") is None:
-            return
         from devsan import sim
 
         sim.install()

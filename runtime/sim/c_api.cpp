@@ -1,11 +1,9 @@
 #include "c_api.h"
 
-#include <ATen/native/Resize.h>
-
 #include "devices.h"
 #include "events.h"
 #include "generators.h"
-#include "pending_copies.h"
+#include "memory.h"
 #include "streams.h"
 
 int devsan_sim_device_count() {
@@ -18,9 +16,7 @@ void devsan_sim_offer_default_generator(int index) {
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
-  devsan::sim::finishCopiesTo(impl);
-  devsan::sim::CurrentDeviceScope current(impl->device().index());
-  at::native::resize_bytes_cpu(impl, bytes);
+  devsan::sim::resizeDeviceStorage(*impl, bytes);
 }
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {

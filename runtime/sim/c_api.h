@@ -16,8 +16,37 @@ DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.
 DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);
 
+// What torch.cuda.caching_allocator_alloc and _delete do, on the current device; nullptr where the
+// memory does not suffice, and `message` then says so in CUDA's words until the thread's next call.
+DEVSAN_SIM_API void *devsan_sim_allocate(std::size_t bytes, std::int64_t stream,
+                                         const char **message);
+// False where no allocated block begins at `address`.
+DEVSAN_SIM_API bool devsan_sim_release(void *address);
+
+DEVSAN_SIM_API void devsan_sim_enable_caching(bool enabled);
+DEVSAN_SIM_API bool devsan_sim_caching_is_enabled();
+DEVSAN_SIM_API void devsan_sim_set_memory_fraction(int device, double fraction);
+DEVSAN_SIM_API double devsan_sim_memory_fraction(int device);
+
+// The segments of all devices and their blocks, as JSON; to be released with free().
+DEVSAN_SIM_API char *devsan_sim_memory_snapshot();
+// Waits until autograd's device threads have dropped what they hold of the graphs that ran, which
+// may be Python objects. To be called without Python's lock, before the interpreter ends.
+DEVSAN_SIM_API void devsan_sim_finish_backward();
+
+// Called by the preload shim once the libraries of a run are loaded and no other thread waits for
+// them.
+DEVSAN_SIM_API void devsan_after_loading();
+
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
 
 // By the stream's id, as torch.Stream.stream_id gives it.
 DEVSAN_SIM_API int devsan_sim_stream_priority(std::int64_t id, int device);
+
+// 0, 1 (warn) or 2 (error), as torch.cuda.set_sync_debug_mode (blocking.cpp).
+DEVSAN_SIM_API int devsan_sim_sync_debug_mode();
+DEVSAN_SIM_API void devsan_sim_set_sync_debug_mode(int mode);
+
+// How often the host has waited for a device: for tests.
+DEVSAN_SIM_API std::uint64_t devsan_sim_host_waits();

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <mutex>
 
+#include <c10/core/Event.h>
+
+#include "pending_copies.h"
 #include "streams.h"
 
 namespace devsan::sim {
@@ -15,6 +18,8 @@ public:
   void record(c10::Stream stream);
   // What is issued on `stream` from now on comes after what the event saw.
   void block(c10::Stream stream) const;
+  // Does not count as a query of the program's.
+  bool hasHappened() const { return !isOrderKept() || haveCopiesArrived(seen()); }
   bool query() const { return !isOrderKept() || queryClock(seen()); }
   void synchronize() const {
     if (isOrderKept())
@@ -30,5 +35,10 @@ private:
   std::int64_t recorded_ns_ = 0; // CLOCK_MONOTONIC
   VectorClock seen_;
 };
+
+// Of an event of a simulated device.
+inline bool hasHappened(const c10::Event &event) {
+  return event.eventId() == nullptr || static_cast<Event *>(event.eventId())->hasHappened();
+}
 
 } // namespace devsan::sim

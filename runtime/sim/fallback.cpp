@@ -4,6 +4,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include "blocking.h"
 #include "device_check.h"
 #include "devices.h"
 #include "generators.h"
@@ -165,6 +166,8 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
+  if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
+    waitFor(effect, {arguments, facts.argument_count});
 
   std::optional<TouchedMemory> touched;
   if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))

@@ -1,9 +1,10 @@
 // The device guard of the simulated devices: what at::DeviceGuard, c10::Stream and c10::Event call.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
 #include "events.h"
-#include "stream_accesses.h"
+#include "memory.h"
 #include "streams.h"
 
 namespace devsan::sim {
@@ -53,6 +54,8 @@ public:
   }
   bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {
+    warnOrErrorOnSync();
+    ExplicitWait wait("cudaStreamSynchronize", stream.device_index());
     sim::synchronizeStream(stream);
   }
 
@@ -76,15 +79,18 @@ public:
     return !event || static_cast<Event *>(event)->query();
   }
   void synchronizeEvent(void *event) const override {
-    if (event)
-      static_cast<Event *>(event)->synchronize();
+    if (event == nullptr)
+      return;
+    ExplicitWait wait("cudaEventSynchronize", -1);
+    static_cast<Event *>(event)->synchronize();
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
     sim::synchronizeDevice(index);
   }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
-    recordStream(data.get(), stream);
+    deviceAllocator()->recordStream(data, stream);
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");

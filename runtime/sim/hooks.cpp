@@ -2,6 +2,7 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
 #include "memory.h"
@@ -51,10 +52,17 @@ public:
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
   bool isPinnedPtr(const void *data) const override { return isPinned(data); }
-  c10::Device getDeviceFromPtr(void *data) const override { return {c10::kCUDA, currentDevice()}; }
+  c10::Device getDeviceFromPtr(void *data) const override {
+    if (isDeviceAddress(data))
+      return {c10::kCUDA, deviceOfAddress(data)};
+    TORCH_CHECK(isPinned(data), "The specified pointer resides on host memory and is not "
+                                "registered with any CUDA device.");
+    return {c10::kCUDA, currentDevice()};
+  }
 
   void deviceSynchronize(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
+    ExplicitWait wait("cudaDeviceSynchronize", index);
     synchronizeDevice(index);
   }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }

@@ -1,19 +1,24 @@
-// Memory of the simulated devices. A block is host memory with a header in front that says which
-// device it belongs to, so that statistics per device are exact and a device storage finds its CPU
-// twin (see tensor_alias.h) without a map.
+// Memory of the simulated devices: what the rest of the simulator needs of memory/. A device
+// tensor's storage holds a device address; the CPU kernels that compute for the device reach the
+// same memory at the kernel address (memory/arena.h).
 //
 // A CPU kernel that computes for a device allocates its results through LibTorch's CPU allocator.
-// While a KernelScope is open on the thread, that allocator hands out device blocks: a result then
-// becomes a device tensor by relabelling it, with no copy and no second allocation.
+// While a KernelScope is open on the thread, that allocator hands out device blocks at their kernel
+// addresses: a result then becomes a device tensor by relabelling it, with no copy and no second
+// allocation.
 #pragma once
 
-#include <c10/core/Allocator.h>
+#include <atomic>
+
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StorageImpl.h>
+
+#include "memory/arena.h"
 
 namespace devsan::sim {
 
 // Allocates on the current device, and keeps its statistics.
-c10::Allocator *deviceAllocator();
+c10::DeviceAllocator *deviceAllocator();
 // Page-locked host memory: host memory that isPinned() knows.
 c10::Allocator *pinnedAllocator();
 bool isPinned(const void *data);
@@ -21,12 +26,33 @@ bool isPinned(const void *data);
 // Whether the storage's memory is a device block that can be relabelled.
 bool ownsDeviceBlock(const c10::DataPtr &data);
 
+// Whether an allocated block begins at the device address.
+bool isAllocatedBlock(const void *address);
+
+// As torch.cuda.caching_allocator_enable sets it.
+void enableCaching(bool enabled);
+bool cachingIsEnabled();
+
+// Labels a device block, or nothing at all, with `device` and the address that it uses: the kernel
+// address for the CPU.
+void relabelBlock(c10::DataPtr &data, c10::Device device);
+
 // The CPU storage over the same memory as `storage`, made once per block. nullptr where the
 // storage's memory is no device block (it is empty, or belongs to somebody else).
 c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage);
 
 // The allocator that CPU tensors made inside kernels have; also resizes them.
 c10::Allocator *kernelAllocator();
+
+// Gives a device storage a block of `bytes` with its content, as far as it fits; on the storage's
+// device.
+void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes);
+
+// What every simulated operator asks before it runs: pages that the host opened are to be closed,
+// or this process may not use devices. Both are rare; the flag says whether to look.
+extern std::atomic<bool> memory_needs_attention;
+// Throws CUDA's error in a child that was forked from a process with device memory.
+void attendToMemory();
 
 class KernelScope {
 public:

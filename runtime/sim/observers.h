@@ -16,6 +16,27 @@ using DevSanMismatchObserver = void (*)(const char *op, const at::Tensor *const 
                                         const char *message);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_mismatch_observer(DevSanMismatchObserver observer);
 
+// Host code touched device memory, which is protected (memory/protection.cpp). Called on the
+// touching thread, outside of any signal handler, as if by the touching instruction; once for a
+// block until the next simulated operator.
+enum DevSanSimAccess { DEVSAN_SIM_UNKNOWN, DEVSAN_SIM_READ, DEVSAN_SIM_WRITE };
+struct DevSanHostAccess {
+  const void *address;
+  const void *pc;     // of the touching instruction
+  const void *block;  // where the block begins; nullptr where no block ever was
+  std::size_t offset; // of the address in the block
+  std::size_t size;   // of the block, as it was asked for
+  int device;         // index of the simulated CUDA device
+  int kind;           // DevSanSimAccess
+  bool freed;         // the block is not in use
+};
+using DevSanHostAccessObserver = void (*)(const DevSanHostAccess *access);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_host_access_observer(DevSanHostAccessObserver observer);
+// The host has waited for device `index` without an operator: `function` is the CUDA function that
+// torch.cuda.synchronize() and its kin call (blocking.cpp).
+using DevSanWaitObserver = void (*)(const char *function, int index, std::uint64_t blocked_ns);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_wait_observer(DevSanWaitObserver observer);
+
 // Work on two streams used the same memory, one of them wrote, and nothing orders them
 // (stream_accesses.cpp). Watched once the process has made a stream besides the default ones.
 struct DevSanStreamAccess {
@@ -36,6 +57,6 @@ using DevSanStreamRaceObserver = void (*)(const DevSanStreamRace *race);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_stream_race_observer(DevSanPlaceObserver place,
                                                                DevSanStreamRaceObserver observer);
 // `first` used memory that was then released without record_stream, and that an allocation of the
-// stream it belongs to (`second`) may be given while `first` still runs.
+// stream it belongs to (`second`) has been given although `first` may still run.
 DEVSAN_SIM_OBSERVABLE void
 devsan_sim_set_stream_lifetime_observer(DevSanStreamRaceObserver observer);

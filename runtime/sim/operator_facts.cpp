@@ -138,6 +138,12 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   facts->cuda_kernels = cuda ? cuda->cuda_kernels : 0xff;
   // Operators of other libraries have no generated wrapper: what they check is their own affair.
   facts->check = cuda ? cuda->check : DeviceCheck::kNone;
+  constexpr runtime::Layouts kLayoutOfKind[] = {runtime::kDense, runtime::kSparse,
+                                                runtime::kSparseCompressed, runtime::kQuantized,
+                                                runtime::kNested};
+  for (std::size_t kind = 0; kind < facts->effects.size(); ++kind)
+    facts->effects[kind] =
+        runtime::findEffect(facts->name.name, facts->name.overload_name, kLayoutOfKind[kind]);
   facts->wrapper_name = wrapperName(facts->name, is_out, cuda && cuda->structured);
   return facts;
 }

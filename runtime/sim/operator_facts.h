@@ -3,6 +3,7 @@
 // pointer, no lock, no string work for ATen's own operators.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
+
+#include "runtime/operators/effects.h"
 
 namespace devsan::sim {
 
@@ -76,6 +79,8 @@ struct OperatorFacts {
   // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen,
   // one by one.
   mutable std::atomic<std::uint64_t> accepted_scalars;
+  // By TensorKind: where the operator copies or waits, the function that says when; else null.
+  std::array<runtime::EffectFunction, 5> effects{};
 };
 
 const OperatorFacts &operatorFacts(const c10::OperatorHandle &op);

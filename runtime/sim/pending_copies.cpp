@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -203,6 +204,12 @@ void finishCopies(const VectorClock &clock) {
     if (happenedBefore(copy.stamp, clock))
       perform(copy);
   done = takeDone(queue());
+}
+
+bool haveCopiesArrived(const VectorClock &clock) {
+  std::lock_guard lock(queue().mutex);
+  return std::ranges::none_of(
+      queue().copies, [&](const PendingCopy &copy) { return happenedBefore(copy.stamp, clock); });
 }
 
 bool askForCopies(const VectorClock &clock) {

@@ -29,7 +29,9 @@ bool copyToDeviceLater(const at::Tensor &device, const at::Tensor &host, c10::St
 
 // Lets everything arrive that happened before `clock`.
 void finishCopies(const VectorClock &clock);
-// Whether all of it has arrived, by the rule for queries.
+// Whether all of it has arrived.
+bool haveCopiesArrived(const VectorClock &clock);
+// The same for a query of the program's, by the rule above.
 bool askForCopies(const VectorClock &clock);
 // A copy on `stream` is about to read `host`: what was to be written there before, arrives.
 void finishCopiesInto(const at::Tensor &host, c10::Stream stream);

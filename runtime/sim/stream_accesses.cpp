@@ -24,8 +24,9 @@ struct Access {
   bool writes;
 };
 
-struct Block {
-  std::size_t bytes = 0;
+struct UsedBlock {
+  std::size_t size = 0;                           // as the allocator divides memory
+  std::size_t bytes = 0;                          // of the storage that lies there
   std::optional<Stamp> allocated;                 // where it will be given out again
   std::optional<Access> write;                    // the last one
   c10::SmallVector<Access, 2> reads;              // since then: the last one of each stream
@@ -35,13 +36,13 @@ struct Block {
 // Released, and used by a stream that nothing orders before the one that may give it out again.
 struct ReleasedInUse {
   const void *block;
-  std::size_t bytes;
+  std::size_t size, bytes;
   std::size_t slot; // of the stream that it was allocated for
   Access access;
 };
 
 struct Memory {
-  std::unordered_map<const void *, Block> blocks;
+  std::unordered_map<const void *, UsedBlock> blocks;
   std::vector<ReleasedInUse> released;
   std::set<std::string, std::less<>> names;
 
@@ -87,7 +88,7 @@ bool conflicts(const Access &earlier, const Access &now, const VectorClock &cloc
          !happenedBefore(earlier.stamp, clock);
 }
 
-void remember(Block &block, const Access &access) {
+void remember(UsedBlock &block, const Access &access) {
   if (access.writes) {
     block.write = access;
     block.reads.clear();
@@ -101,11 +102,9 @@ void remember(Block &block, const Access &access) {
   block.reads.push_back(access);
 }
 
-// CUDA's caching allocator keeps small and large blocks apart, and splits those that are larger
-// than what is asked for.
-bool mayBeGivenOutAs(std::size_t released, std::size_t wanted) {
-  constexpr std::size_t kSmall = std::size_t{1} << 20;
-  return wanted <= released && (wanted <= kSmall) == (released <= kSmall);
+bool overlap(const void *a, std::size_t a_size, const void *b, std::size_t b_size) {
+  auto begin = [](const void *address) { return reinterpret_cast<std::uintptr_t>(address); };
+  return begin(a) < begin(b) + b_size && begin(b) < begin(a) + a_size;
 }
 
 } // namespace
@@ -168,7 +167,7 @@ void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream
     StreamState &state = order.of(stream);
     Access access{order.issue(state), memory().name(op), place, false};
     for (const TouchedMemory::Part &part : touched.parts()) {
-      Block &block = memory().blocks[part.block];
+      UsedBlock &block = memory().blocks[part.block];
       block.bytes = part.bytes;
       access.writes = part.writes;
       const Access *earlier = nullptr;
@@ -188,7 +187,7 @@ void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream
     tell(race_observer.load(std::memory_order_acquire), conflict);
 }
 
-void recordStream(const void *block, c10::Stream stream) {
+void noteRecordedStream(const void *block, c10::Stream stream) {
   if (!areAccessesNoted())
     return;
   StreamOrder order;
@@ -197,21 +196,21 @@ void recordStream(const void *block, c10::Stream stream) {
     known->second.kept_for.push_back(order.of(stream).slot);
 }
 
-void noteAllocation(const void *block, std::size_t bytes, c10::DeviceIndex index) {
+void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index) {
   c10::SmallVector<Conflict, 1> found;
   const c10::Stream stream = currentStream(index);
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
-    Block &made = memory().blocks[block];
-    made = Block();
-    made.bytes = bytes;
+    UsedBlock &made = memory().blocks[block];
+    made = UsedBlock();
+    made.size = made.bytes = size;
     made.allocated = Stamp{state.slot, 0};
     auto &released = memory().released;
     std::erase_if(released, [&](const ReleasedInUse &old) {
       if (happenedBefore(old.access.stamp, order.at(old.slot).clock))
         return true;
-      if (old.slot != state.slot || !mayBeGivenOutAs(old.bytes, bytes))
+      if (!overlap(old.block, old.size, block, size))
         return false;
       found.push_back({old.access, Access{{state.slot, 0}, "allocation", 0, true},
                        order.at(old.access.stamp.slot).stream, stream, old.block, old.bytes});
@@ -232,7 +231,7 @@ void noteRelease(const void *data) {
   auto known = memory().blocks.find(data);
   if (known == memory().blocks.end())
     return;
-  Block &block = known->second;
+  UsedBlock &block = known->second;
   if (block.allocated) {
     const VectorClock &clock = order.at(block.allocated->slot).clock;
     auto check = [&](const Access &access) {
@@ -240,7 +239,7 @@ void noteRelease(const void *data) {
       if (slot == block.allocated->slot || happenedBefore(access.stamp, clock) ||
           std::ranges::find(block.kept_for, slot) != block.kept_for.end())
         return;
-      memory().released.push_back({data, block.bytes, block.allocated->slot, access});
+      memory().released.push_back({data, block.size, block.bytes, block.allocated->slot, access});
     };
     if (block.write)
       check(*block.write);

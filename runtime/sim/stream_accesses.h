@@ -49,9 +49,9 @@ void noteAccesses(std::string_view op, const TouchedMemory &memory, c10::Stream 
 
 // As the caching allocator's recordStream: the memory is not given out again before the stream's
 // work until its release is done.
-void recordStream(const void *block, c10::Stream stream);
+void noteRecordedStream(const void *block, c10::Stream stream);
 
-void noteAllocation(const void *block, std::size_t bytes, c10::DeviceIndex index);
+void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index);
 void noteRelease(const void *block);
 
 } // namespace devsan::sim

@@ -36,6 +36,11 @@ DispatchKeySet swapBackend(DispatchKeySet keys, DispatchKeySet from, DispatchKey
   return DispatchKeySet::from_raw_repr((keys.raw_repr() & ~from.raw_repr()) | to.raw_repr());
 }
 
+bool shareMemory(StorageImpl &device, StorageImpl &cpu) {
+  return kernelAddress(device._mutable_data_ptr_no_checks().get()) ==
+         cpu._mutable_data_ptr_no_checks().get();
+}
+
 void releaseKept(void *storage) {
   c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl *>(storage));
 }
@@ -44,14 +49,15 @@ void releaseKept(void *storage) {
 c10::intrusive_ptr<StorageImpl> wrapStorage(const c10::intrusive_ptr<StorageImpl> &cpu,
                                             c10::Device device) {
   auto kept = cpu;
-  c10::DataPtr data(cpu->_mutable_data_ptr_no_checks().get(), kept.release(), &releaseKept, device);
+  c10::DataPtr data(deviceAddress(cpu->_mutable_data_ptr_no_checks().get()), kept.release(),
+                    &releaseKept, device);
   return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                           static_cast<std::int64_t>(cpu->nbytes()), std::move(data),
                                           deviceAllocator(), true);
 }
 
 void relabelStorage(StorageImpl &storage, c10::Device device) {
-  storage._mutable_data_ptr_no_checks().unsafe_set_device(device);
+  relabelBlock(storage._mutable_data_ptr_no_checks(), device);
   storage.set_allocator(deviceAllocator());
 }
 
@@ -103,7 +109,7 @@ c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
   for (const StorageBinding &binding : storages_)
     if (binding.device.get() == storage)
       return binding.cpu;
-  void *data = storage->_mutable_data_ptr_no_checks().get();
+  void *data = kernelAddress(storage->_mutable_data_ptr_no_checks().get());
   auto cpu = c10::make_intrusive<StorageImpl>(
       StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage->nbytes()),
       c10::DataPtr(data, data, [](void *) {}, c10::Device(c10::kCPU)), kernelAllocator(), true);
@@ -193,16 +199,17 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
 }
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
-  if (cpu._mutable_data_ptr_no_checks().get() != device._mutable_data_ptr_no_checks().get()) {
+  if (!shareMemory(device, cpu)) {
     c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();
     if (ownsDeviceBlock(data) || data.get() == nullptr) {
       // The block moves to the device storage; the twin of the old block goes with the old block.
       c10::DataPtr moved = std::move(data);
-      moved.unsafe_set_device(device.device());
+      relabelBlock(moved, device.device());
       device.set_data_ptr_noswap(std::move(moved));
     } else {
       auto kept = c10::intrusive_ptr<StorageImpl>::reclaim_copy(&cpu);
-      device.set_data_ptr_noswap({data.get(), kept.release(), &releaseKept, device.device()});
+      device.set_data_ptr_noswap(
+          {deviceAddress(data.get()), kept.release(), &releaseKept, device.device()});
     }
   }
   if (cpu.nbytes() != device.nbytes())
@@ -222,8 +229,7 @@ void Translation::updateArguments() {
     TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
     StorageImpl *cpu_storage = cpu->unsafe_storage().unsafeGetStorageImpl();
     StorageImpl *device_storage = device->unsafe_storage().unsafeGetStorageImpl();
-    if (cpu_storage->_mutable_data_ptr_no_checks().get() !=
-            device_storage->_mutable_data_ptr_no_checks().get() ||
+    if (!shareMemory(*device_storage, *cpu_storage) ||
         cpu_storage->nbytes() != device_storage->nbytes())
       updateStorage(*device_storage, *cpu_storage);
     if (C10_UNLIKELY(device->sizes() != cpu->sizes() || device->strides() != cpu->strides() ||

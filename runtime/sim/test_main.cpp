@@ -7,6 +7,7 @@
 
 int main(int argc, char **argv) {
   setenv("DEVSAN_SIM_DEVICES", "2", 1);
+  setenv("DEVSAN_SIM_PROTECT", "on", 1);
   if (dlopen(DEVSAN_SIM_LIBRARY, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     return 2;

@@ -26,7 +26,8 @@ bool comesBackElsewhere(const ResolvedEvent &event) {
   if (event.event.kind != EventKind::kCopy)
     return false;
   // A copy from one GPU to another is how models are split, unless the call did not say which GPU.
-  return !event.event.from.isHost() && event.stack->without_index && event.event.to.index == 0;
+  return !event.event.from.isHost() && event.stack->without_index &&
+         event.event.to.index == event.event.current_device;
 }
 
 } // namespace

@@ -25,11 +25,12 @@ Event comesBack(LogBuilder &log, int to) {
   return event;
 }
 
-Event peerCopy(LogBuilder &log, StackId stack) {
+Event peerCopy(LogBuilder &log, StackId stack, int to = 0) {
   Event event;
   event.kind = EventKind::kCopy;
-  event.from = cuda(1);
-  event.to = cuda(0);
+  event.from = cuda(1 - to);
+  event.to = cuda(to);
+  event.current_device = std::int8_t(to);
   event.bytes = 400;
   event.stack = stack;
   return event;
@@ -51,6 +52,19 @@ TEST(BareCuda, FlagsDotCudaOnATensorOfAnotherGpu) {
   LogBuilder log;
   log.add(peerCopy(log, log.stack({op("to_dtype_layout"), kCudaMethod, user("main", 6)})));
   EXPECT_EQ(detectBareCuda(replay(log)).size(), 1u);
+}
+
+TEST(BareCuda, KnowsTheCurrentDevice) {
+  LogBuilder log;
+  const StackId bare = log.stack({op("to_dtype_layout"), kCudaMethod, user("main", 6)});
+  log.add(peerCopy(log, bare, 1));
+  EXPECT_EQ(detectBareCuda(replay(log)).size(), 1u);
+  LogBuilder elsewhere;
+  Event event = peerCopy(
+      elsewhere, elsewhere.stack({op("to_dtype_layout"), kCudaMethod, user("main", 6)}), 1);
+  event.current_device = 0;
+  elsewhere.add(event);
+  EXPECT_TRUE(detectBareCuda(replay(elsewhere)).empty());
 }
 
 TEST(BareCuda, IsSilentWhereDataComesHome) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/copy.h>
 #include <ATen/ops/empty_strided.h>
 
+#include "../blocking.h"
 #include "../devices.h"
 #include "../host_wait.h"
 #include "../library.h"
@@ -81,6 +82,7 @@ void copyBetweenDevices(at::Tensor &self, const at::Tensor &source) {
 }
 
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
+  announceWait(runtime::copyEffect(self, source, non_blocking));
   if (self.is_cuda() && source.is_cuda())
     copyBetweenDevices(self, source);
   else if (source.is_cuda())
@@ -91,6 +93,7 @@ at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) 
 }
 
 at::Scalar localScalarDense(const at::Tensor &self) {
+  announceWait(runtime::readEffect(self));
   noteRead("aten::_local_scalar_dense", self);
   waitForCurrentStream(self.get_device());
   return at::_local_scalar_dense(cpuAlias(self));
@@ -99,7 +102,7 @@ at::Scalar localScalarDense(const at::Tensor &self) {
 void recordTensorStream(at::Tensor &self, c10::Stream stream) {
   TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
               stream.device(), ", not on a CUDA device");
-  recordStream(self.storage().data(), stream);
+  deviceAllocator()->recordStream(self.storage().data_ptr(), stream);
 }
 
 } // namespace

@@ -10,7 +10,6 @@
 #include "../devices.h"
 #include "../library.h"
 #include "../memory.h"
-#include "../pending_copies.h"
 
 namespace devsan::sim {
 namespace {
@@ -63,19 +62,35 @@ at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
   return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 
-// The native resize grows a storage through its own allocator, which allocates on the current
-// device.
+// The native functions would copy the content of a storage that grows as if the host could.
+void growStorage(const at::Storage &storage, at::IntArrayRef size, at::IntArrayRef stride,
+                 std::size_t itemsize, std::size_t offset) {
+  if (c10::multiply_integers(size) == 0)
+    return;
+  std::size_t bytes = stride.data() != nullptr
+                          ? at::detail::computeStorageNbytes(size, stride, itemsize, offset)
+                          : at::detail::computeStorageNbytesContiguous(size, itemsize, offset);
+  if (bytes > storage.nbytes())
+    resizeDeviceStorage(*storage.unsafeGetStorageImpl(), bytes);
+}
+
 const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
                          std::optional<at::MemoryFormat> format) {
-  if (self.has_storage())
-    finishCopiesTo(self.storage().unsafeGetStorageImpl());
-  CurrentDeviceScope current(self.get_device());
+  at::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
+  for (std::int64_t one : sizes)
+    TORCH_CHECK(one >= 0, "Trying to create tensor with negative dimension ", one, ": ", sizes);
+  growStorage(self.storage(), sizes, {}, self.dtype().itemsize(),
+              static_cast<std::size_t>(self.storage_offset()));
   return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
 }
 
 at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, c10::SymInt offset,
                              c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
   CurrentDeviceScope current(self.get_device());
+  if (source.device_type() == c10::kCUDA && source.resizable())
+    growStorage(source, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
+                self.dtype().itemsize(),
+                static_cast<std::size_t>(offset.guard_int(__FILE__, __LINE__)));
   return at::native::set_storage_cpu_(self, std::move(source), offset.guard_int(__FILE__, __LINE__),
                                       C10_AS_INTARRAYREF_SLOW(size),
                                       C10_AS_INTARRAYREF_SLOW(stride));

@@ -41,6 +41,15 @@ def install():
     sys.meta_path.insert(0, _finder)
 
 
+def install_late():
+    """Called by libdevsan_sim.so as soon as it is loaded, which is while `torch._C` is: for Python that ran no
+    sitecustomize (python -I, -E, -S). Does nothing after install()."""
+    global _finder
+    if _finder is None and "torch.cuda" not in sys.modules:
+        _finder = _Finder(None)
+        sys.meta_path.insert(0, _finder)
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds nothing itself; lets the others find `torch._C` and `torch.cuda`, and acts before and after."""
 
@@ -55,6 +64,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name == "torch._C":
             self.load(list(path)[0])
             return None
+        if self.library is None:
+            self.load(os.path.dirname(sys.modules["torch._C"].__file__))
         from . import torch_c
 
         torch_c.provide(sys.modules["torch._C"], self.library)
@@ -79,7 +90,9 @@ class _Finder(importlib.abc.MetaPathFinder):
             )
             os._exit(2)
         ctypes.CDLL(os.path.join(libraries, "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
-        self.library = ctypes.CDLL(self.path)
+        process = ctypes.CDLL(None)
+        # The shim may have loaded another file than DEVSAN_LIBS names: one that was built for this LibTorch.
+        self.library = process if hasattr(process, "devsan_sim_device_count") else ctypes.CDLL(self.path)
 
 
 class _AfterExec(importlib.abc.Loader):

@@ -4,7 +4,6 @@ import atexit
 import ctypes
 import os
 import sys
-import time
 import types
 
 _CAPABILITY = (8, 0)
@@ -36,19 +35,15 @@ def _torch_python_library():
     return os.path.join(os.path.dirname(sys.modules["torch._C"].__file__), "lib", "libtorch_python.so")
 
 
-def _let_backward_threads_finish():
-    # A device's autograd thread still owes Python a reference after backward() has returned. It would find the
-    # interpreter gone and abort the process if a short program ended at once; on hardware, teardown takes longer.
-    time.sleep(0.005)
-
-
 def functions(c, library):
     count = library.devsan_sim_device_count()
     properties = {}
 
     def init():
         _Fork.watch()
-        atexit.register(_let_backward_threads_finish)
+        # A device's autograd thread still owes Python references after backward() has returned. It would find the
+        # interpreter gone and abort the process if a short program ended at once.
+        atexit.register(library.devsan_sim_finish_backward)
         import torch
 
         torch.cuda.default_generators = tuple(_default_generator(c, library, i) for i in range(count))

@@ -17,10 +17,8 @@ def functions(c, library):
         return type(name, (), {"__new__": refuse})
 
     functions = (
-        "_cuda_getCurrentBlasHandle _cuda_getCurrentSolverHandle _cuda_memorySnapshot _cuda_record_memory_history "
-        "_cuda_record_memory_history_legacy _cuda_jiterator_compile_and_launch_kernel _cuda_customAllocator "
-        "_cuda_changeCurrentAllocator _cuda_getAllocator _cuda_cudaCachingAllocator_raw_alloc "
-        "_cuda_cudaCachingAllocator_raw_delete _cuda_cudaHostAllocator _cuda_beginAllocateToPool "
+        "_cuda_getCurrentBlasHandle _cuda_getCurrentSolverHandle _cuda_jiterator_compile_and_launch_kernel _cuda_customAllocator "
+        "_cuda_changeCurrentAllocator _cuda_getAllocator _cuda_cudaHostAllocator _cuda_beginAllocateToPool "
         "_cuda_beginAllocateCurrentThreadToPool _cuda_endAllocateToPool _cuda_releasePool _graph_pool_handle"
     ).split()
     classes = "_CUDAGraph _MemPool _cuda_CUDAAllocator".split()

@@ -1,0 +1,279 @@
+// LibTorch's allocators on the blocks of the simulated devices.
+#include "../memory.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include <c10/core/CPUAllocator.h>
+
+#include "../devices.h"
+#include "../pending_copies.h"
+#include "../stream_accesses.h"
+#include "caching_allocator.h"
+#include "pinned.h"
+#include "protection.h"
+
+namespace devsan::sim {
+
+std::atomic<bool> memory_needs_attention{false};
+
+namespace {
+
+constexpr int kInitializationError = 3; // cudaErrorInitializationError
+
+// In a child that was forked after the arena was made: its blocks are the parent's.
+bool memory_is_the_parents = false;
+
+// Of a device or kernel address; contexts are addresses.
+Block &blockAt(void *address) {
+  return *blockBeginningAt(deviceAddress(address));
+}
+
+void releaseBlock(void *address) {
+  if (address == nullptr || C10_UNLIKELY(memory_is_the_parents))
+    return;
+  Block *block = &blockAt(address);
+  if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
+    c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteRelease(block->data);
+  deviceMemory(block->segment->device).free(block);
+}
+
+// As PyTorch reads it: any value switches caching off.
+bool cachingIsOff() {
+  static const bool off = std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != nullptr;
+  return off;
+}
+
+std::atomic<bool> caching_enabled{true};
+
+Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
+  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
+    attendToMemory();
+  bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
+  Block *block = deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteAllocation(block->data, block->size, index);
+  return block;
+}
+
+class DeviceAllocator final : public c10::DeviceAllocator {
+public:
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {
+    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
+      deviceMemory(i).emptyCache();
+  }
+  void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
+    if (ownsDeviceBlock(data)) {
+      Block &block = blockAt(data.get_context());
+      deviceMemory(block.segment->device).recordStream(&block, stream);
+      noteRecordedStream(block.data, stream);
+    }
+  }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    return deviceMemory(index).stats();
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    deviceMemory(index).resetAccumulatedStats();
+  }
+  void resetPeakStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    deviceMemory(index).resetPeakStats();
+  }
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
+    return deviceMemory(index).info();
+  }
+  c10::DataPtr allocate(std::size_t bytes) override {
+    c10::Device device(c10::kCUDA, currentDevice());
+    if (bytes == 0)
+      return {nullptr, nullptr, &releaseBlock, device};
+    void *address = takeBlock(bytes, device.index())->data;
+    return {address, address, &releaseBlock, device};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &releaseBlock; }
+  void copy_data(void *to, const void *from, std::size_t bytes) const override {
+    std::memcpy(kernelAddress(to), kernelAddress(from), bytes);
+  }
+};
+
+thread_local c10::DeviceIndex kernel_device = -1;
+
+// Takes the place of the CPU allocator; outside kernels it is the one that was there.
+class KernelAllocator final : public c10::Allocator {
+public:
+  explicit KernelAllocator(c10::Allocator *host) : host_(host) {}
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (kernel_device < 0)
+      return host_->allocate(bytes);
+    if (bytes == 0)
+      return {nullptr, nullptr, &releaseBlock, c10::Device(c10::kCPU)};
+    void *address = kernelAddress(takeBlock(bytes, kernel_device)->data);
+    return {address, address, &releaseBlock, c10::Device(c10::kCPU)};
+  }
+  // oneDNN takes memory raw, and keeps some of it beyond the kernel.
+  c10::DeleterFnPtr raw_deleter() const override;
+  bool is_simple_data_ptr(const c10::DataPtr &data) const override {
+    return data.get_deleter() == &releaseBlock || host_->is_simple_data_ptr(data);
+  }
+  void releaseRaw(void *address) {
+    if (isDeviceAddress(deviceAddress(address)))
+      releaseBlock(address);
+    else
+      host_->raw_deallocate(address);
+  }
+  void copy_data(void *to, const void *from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+private:
+  c10::Allocator *host_;
+};
+
+void releasePinned(void *start);
+
+// Made when the library is loaded, never destroyed: tensors of static storage duration outlive this
+// library's.
+struct Allocators {
+  DeviceAllocator device;
+  c10::Allocator *host = c10::GetCPUAllocator();
+  KernelAllocator kernel{host};
+  PinnedAllocator pinned{host, &releasePinned};
+};
+Allocators &allocators() {
+  static auto *all = new Allocators;
+  return *all;
+}
+
+c10::DeleterFnPtr KernelAllocator::raw_deleter() const {
+  return [](void *address) { allocators().kernel.releaseRaw(address); };
+}
+
+void releasePinned(void *start) {
+  allocators().pinned.release(start);
+}
+
+void enterChild() {
+  if (arena_layout.size == 0)
+    return;
+  memory_is_the_parents = true;
+  memory_needs_attention.store(true, std::memory_order_relaxed);
+}
+
+const bool registered = [] {
+  c10::SetAllocator(c10::kCUDA, &allocators().device);
+  c10::SetAllocator(c10::kCPU, &allocators().kernel);
+  pthread_atfork(nullptr, nullptr, enterChild);
+  return true;
+}();
+
+} // namespace
+
+c10::DeviceAllocator *deviceAllocator() {
+  return &allocators().device;
+}
+c10::Allocator *pinnedAllocator() {
+  return &allocators().pinned;
+}
+c10::Allocator *kernelAllocator() {
+  return &allocators().kernel;
+}
+bool isPinned(const void *data) {
+  return allocators().pinned.holds(data);
+}
+bool insideKernel() {
+  return kernel_device >= 0;
+}
+bool memoryIsTheParents() {
+  return memory_is_the_parents;
+}
+void enableCaching(bool enabled) {
+  caching_enabled = enabled;
+}
+bool cachingIsEnabled() {
+  return caching_enabled;
+}
+
+bool isAllocatedBlock(const void *address) {
+  const Block *block = blockBeginningAt(address);
+  return block != nullptr && block->data == address && block->allocated;
+}
+
+bool ownsDeviceBlock(const c10::DataPtr &data) {
+  return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
+         data.get() == data.get_context();
+}
+
+void relabelBlock(c10::DataPtr &data, c10::Device device) {
+  void *address = data.release_context();
+  if (address != nullptr)
+    address = device.is_cpu() ? kernelAddress(address) : deviceAddress(address);
+  data = c10::DataPtr(address, address, &releaseBlock, device);
+}
+
+c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
+  const c10::DataPtr &data = storage._mutable_data_ptr_no_checks();
+  if (C10_UNLIKELY(!ownsDeviceBlock(data)))
+    return nullptr;
+  Block *block = &blockAt(data.get());
+  void *address = kernelAddress(data.get());
+  c10::StorageImpl *twin = block->cpu_twin.load(std::memory_order_acquire);
+  auto label = [&] {
+    return c10::DataPtr(address, address, &c10::detail::deleteNothing, c10::Device(c10::kCPU));
+  };
+  if (C10_UNLIKELY(twin == nullptr)) {
+    auto made = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
+                                                      static_cast<std::int64_t>(storage.nbytes()),
+                                                      label(), kernelAllocator(), true);
+    if (block->cpu_twin.compare_exchange_strong(twin, made.get(), std::memory_order_acq_rel))
+      twin = made.release();
+  }
+  // A kernel that resized the twin and then threw has left it over other memory.
+  if (C10_UNLIKELY(twin->_mutable_data_ptr_no_checks().get() != address))
+    twin->set_data_ptr_noswap(label());
+  if (C10_UNLIKELY(twin->nbytes() != storage.nbytes()))
+    twin->set_nbytes(storage.nbytes());
+  return twin;
+}
+
+void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes) {
+  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  finishCopiesTo(&storage);
+  CurrentDeviceScope current(storage.device().index());
+  c10::DataPtr data = deviceAllocator()->allocate(bytes);
+  std::size_t kept = std::min(bytes, storage.nbytes());
+  const c10::DataPtr &old = storage._mutable_data_ptr_no_checks();
+  if (kept != 0 && old.get() != nullptr)
+    std::memcpy(kernelAddress(data.get()), kernelAddress(old.get()), kept);
+  storage.set_data_ptr_noswap(std::move(data));
+  storage.set_nbytes(bytes);
+}
+
+void attendToMemory() {
+  if (memory_is_the_parents)
+    throw c10::AcceleratorError(
+        {__func__, __FILE__, __LINE__}, kInitializationError,
+        "CUDA error: initialization error\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+        "stacktrace below might be incorrect.\n"
+        "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+  closeOpenPages();
+}
+
+KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
+  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
+    attendToMemory();
+  kernel_device = index;
+}
+KernelScope::~KernelScope() {
+  kernel_device = previous_;
+}
+
+} // namespace devsan::sim

@@ -1,0 +1,40 @@
+// The sizes that --sim-memory and DEVSAN_SIM_MEMORY take. For the command and for the simulator:
+// includes the standard library alone.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace devsan::sim {
+
+inline constexpr std::string_view kMemorySizes = "a size from 2MiB to 16TiB, such as 2GiB";
+
+// Bytes in "512MiB", "1.5GB", "2 GiB", "4194304": decimal and binary units, K to T alone are
+// binary.
+inline std::optional<std::size_t> parseMemorySize(std::string_view text) {
+  constexpr double kLeast = 0x1p21, kMost = 0x1p44; // one segment of the allocator; 16 TiB
+  constexpr struct {
+    std::string_view name;
+    double bytes;
+  } kUnits[] = {{"", 1},       {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+                {"TB", 1e12},  {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+                {"K", 0x1p10}, {"M", 0x1p20},   {"G", 0x1p30},   {"T", 0x1p40}};
+  double number = 0;
+  auto [rest, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc())
+    return std::nullopt;
+  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (unit.starts_with(' '))
+    unit.remove_prefix(1);
+  for (const auto &known : kUnits) {
+    double bytes = number * known.bytes;
+    if (unit == known.name && bytes >= kLeast && bytes <= kMost)
+      return static_cast<std::size_t>(bytes);
+  }
+  return std::nullopt;
+}
+
+} // namespace devsan::sim

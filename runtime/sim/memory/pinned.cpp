@@ -1,0 +1,41 @@
+#include "pinned.h"
+
+#include <cstring>
+
+namespace devsan::sim {
+
+c10::DataPtr PinnedAllocator::allocate(std::size_t bytes) {
+  c10::DataPtr data = host_->allocate(bytes);
+  void *start = data.get();
+  if (start == nullptr)
+    return data;
+  std::lock_guard lock(mutex_);
+  ranges_[start] = {static_cast<char *>(start) + bytes, data.get_deleter()};
+  (void)data.release_context();
+  return {start, start, deleter_, c10::Device(c10::kCPU)};
+}
+
+void PinnedAllocator::copy_data(void *to, const void *from, std::size_t bytes) const {
+  std::memcpy(to, from, bytes);
+}
+
+void PinnedAllocator::release(void *start) {
+  c10::DeleterFnPtr host_deleter = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto range = ranges_.find(start);
+    if (range == ranges_.end())
+      return;
+    host_deleter = range->second.host_deleter;
+    ranges_.erase(range);
+  }
+  host_deleter(start);
+}
+
+bool PinnedAllocator::holds(const void *data) {
+  std::lock_guard lock(mutex_);
+  auto after = ranges_.upper_bound(data);
+  return after != ranges_.begin() && data < std::prev(after)->second.end;
+}
+
+} // namespace devsan::sim
