@@ -10,6 +10,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
 #include <cstdio>
@@ -62,6 +63,7 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     observeMismatches();
+    observeStreams();
     observeWaits();
     observeHostAccesses();
   } catch (const std::exception &error) {

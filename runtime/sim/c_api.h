@@ -52,6 +52,9 @@ DEVSAN_SIM_API void devsan_after_loading();
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
 
+// By the stream's id, as torch.Stream.stream_id gives it.
+DEVSAN_SIM_API int devsan_sim_stream_priority(std::int64_t id, int device);
+
 // 0, 1 (warn) or 2 (error), as torch.cuda.set_sync_debug_mode (blocking.cpp).
 DEVSAN_SIM_API int devsan_sim_sync_debug_mode();
 DEVSAN_SIM_API void devsan_sim_set_sync_debug_mode(int mode);

@@ -12,6 +12,7 @@
 #include "library.h"
 #include "memory.h"
 #include "operator_facts.h"
+#include "stream_accesses.h"
 #include "tensor_alias.h"
 
 namespace devsan::sim {
@@ -182,6 +183,9 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   // A device generator alone brings an operator on CPU tensors here.
   TORCH_CHECK(C10_LIKELY(!facts.has_generator) || devices.hasDevice(), "Expected a '", c10::kCPU,
               "' device type for generator but found '", c10::kCUDA, "'");
+  std::optional<TouchedMemory> touched;
+  if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))
+    touched.emplace().addArguments(op, facts, arguments);
 
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
@@ -205,6 +209,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::IValue *results = stack->data() + stack->size() - facts.return_count;
   for (std::uint16_t i = 0; i < facts.return_count; ++i)
     toDevice(translation, results[i]);
+  if (C10_UNLIKELY(touched.has_value())) {
+    touched->addResults({results, facts.return_count});
+    noteAccesses(facts.name.name, *touched, currentStream(device.index()));
+  }
 }
 
 } // namespace
