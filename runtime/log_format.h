@@ -37,7 +37,7 @@ enum class RecordKind : std::uint16_t {
 
 struct FileHeader {
   std::uint64_t magic = kLogMagic;
-  std::uint32_t version = 1;
+  std::uint32_t version = 2; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::int32_t rank = -1;          // RANK of the environment, -1 where unset

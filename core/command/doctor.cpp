@@ -131,9 +131,8 @@ int doctor(const InstallTree &tree) {
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
   checkRuntimes(checkup, tree);
-  std::printf(
-      "\n--sim computes on the CPU. Not simulated yet: the CUDA kernels of extensions, Triton, "
-      "CUDA graphs, NCCL; an operator without a CPU kernel fails with 'not simulated: NAME'.\n");
+  std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "
+              "'not simulated: NAME'.\n");
 #endif
   return checkup.status();
 }

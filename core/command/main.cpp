@@ -120,6 +120,12 @@ int dispatch(std::vector<std::string> arguments) {
 
   CLI::App *doctor_app =
       app.add_subcommand("doctor", "show which parts are present and what is missing");
+  CLI::Option *doctor_sim =
+      doctor_app->add_flag_callback("--sim", [] {}, "list what `run --sim` cannot simulate");
+  std::string doctor_format = "text";
+  doctor_app->add_option("--format", doctor_format, "of that list: text or json")
+      ->capture_default_str()
+      ->needs(doctor_sim);
 
   PrepareArguments prepare_arguments;
   CLI::App *prepare_app = app.add_subcommand(
@@ -155,7 +161,7 @@ int dispatch(std::vector<std::string> arguments) {
   if (explain_app->parsed())
     return explainRule(rule);
   if (doctor_app->parsed())
-    return doctor(tree);
+    return doctor_sim->count() ? listNotSimulated(tree, doctor_format) : doctor(tree);
   return kCannotStart;
 }
 

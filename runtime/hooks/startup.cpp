@@ -2,6 +2,7 @@
 // in the process.
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/host_access.h"
 #include "runtime/hooks/mismatch.h"
 #include "runtime/hooks/observation.h"
 #include "runtime/hooks/options.h"
@@ -9,6 +10,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
 #include <cstdio>
@@ -61,7 +63,9 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     observeMismatches();
+    observeStreams();
     observeWaits();
+    observeHostAccesses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);

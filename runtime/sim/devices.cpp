@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +22,6 @@ c10::DeviceIndex machine_devices = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
 std::atomic<bool> used_devices[kMaxDevices] = {};
-std::atomic<c10::StreamId> next_stream{1};
 
 [[noreturn]] void refuse(const char *why, const char *what) {
   std::fprintf(stderr, "devsan: simulated devices: %s%s\n", why, what);
@@ -126,11 +124,6 @@ c10::Stream exchangeCurrentStream(c10::Stream stream) {
   c10::Stream previous = currentStream(stream.device_index());
   current_streams[stream.device_index()] = stream.id();
   return previous;
-}
-
-c10::Stream makeStream(c10::DeviceIndex index) {
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index),
-                     next_stream.fetch_add(1, std::memory_order_relaxed));
 }
 
 } // namespace devsan::sim

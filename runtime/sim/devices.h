@@ -36,8 +36,6 @@ c10::Device withIndex(c10::Device device);
 c10::Stream currentStream(c10::DeviceIndex index);
 // Returns the stream that was current on the stream's device.
 c10::Stream exchangeCurrentStream(c10::Stream stream);
-// Streams have ids that are unique in the process; 0 is every device's default stream.
-c10::Stream makeStream(c10::DeviceIndex index);
 
 // What the device guard does for the time of a kernel. Does not validate.
 class CurrentDeviceScope {

@@ -6,6 +6,8 @@ import os
 import sys
 import types
 
+from . import graphs
+
 # What a program asks to know what was built, and for what: PyTorch's CUDA 13.0 wheel on an A100.
 _CUDA_VERSION = "13.0"
 _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
@@ -67,6 +69,10 @@ def functions(c, library):
                 raise RuntimeError(f"device id must be between 0 and {count() - 1}, but got {index}")
         return device != peer
 
+    def synchronize():
+        graphs.refuse_while_capturing()
+        c._accelerator_synchronizeDevice(c._accelerator_getDeviceIndex())
+
     def has_primary_context(device):
         _check_integer(device, "hasPrimaryContext")
         if not 0 <= device < count():
@@ -88,7 +94,7 @@ def functions(c, library):
         "_cuda_exchangeDevice": _exchange(c._accelerator_exchangeDevice, "exchangeDevice"),
         "_cuda_maybeExchangeDevice": _exchange(c._accelerator_maybeExchangeDevice, "maybeExchangeDevice"),
         "_cuda_canDeviceAccessPeer": can_access_peer,
-        "_cuda_synchronize": lambda: c._accelerator_synchronizeDevice(c._accelerator_getDeviceIndex()),
+        "_cuda_synchronize": synchronize,
         "_cuda_getArchFlags": lambda: _ARCHITECTURES,
         "_cuda_getCompiledVersion": lambda: _compiled_version(_CUDA_VERSION),
         "_cuda_ipc_collect": lambda: None,

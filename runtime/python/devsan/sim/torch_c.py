@@ -11,10 +11,10 @@ import os
 import sys
 import types
 
-from . import comm, devices, legacy_types, memory, nccl, refused, settings, storage, streams, tuning
+from . import comm, devices, graphs, legacy_types, libraries, memory, nccl, refused, settings, storage, streams, tuning
 
-# What a part gives comes before what is refused: refused.py comes last and fills the gaps.
-_PARTS = (devices, streams, memory, settings, comm, nccl, tuning, refused)
+# Of two parts that give a name, the first one's counts: graphs.py knows whether a stream captures, refused.py fills gaps.
+_PARTS = (graphs, devices, streams, memory, settings, libraries, comm, nccl, tuning, refused)
 
 
 def provide(c, library):
@@ -29,6 +29,8 @@ def provide(c, library):
     library.devsan_sim_resize_storage.restype = None
     library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
+    library.devsan_sim_adopt_host_storage.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.devsan_sim_adopt_host_storage.restype = None
     library.devsan_sim_register_host.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.devsan_sim_unregister_host.argtypes = [ctypes.c_void_p]
     given = {}
