@@ -157,7 +157,10 @@ std::string keyOf(const Recipe &recipe) {
     files.insert(files.end(), list->begin(), list->end());
   for (const char *header : {"runtime/event.h", "runtime/log_format.h"})
     files.push_back(recipe.sources.root / header);
-  files.push_back(recipe.sources.generator);
+  for (const std::vector<std::string> &step : recipe.sources.generated)
+    for (const std::string &item : step)
+      if (item.starts_with(recipe.sources.root.string()))
+        files.push_back(item);
   std::ranges::sort(files);
   for (const fs::path &file : files) {
     hash.add(file.filename().string());
@@ -305,25 +308,34 @@ private:
   unsigned count_ = 0;
 };
 
-// The device rules of this LibTorch's operators. A LibTorch without Python brings no list of them;
-// the one of the prebuilt simulator is the nearest then.
-core::Result<void> writeOperators(const Recipe &recipe, const fs::path &scratch,
-                                  Workshop &workshop) {
+// What follows this LibTorch's own list of operators, as their device rules do. A LibTorch without
+// Python brings no list; what the prebuilt simulator has is the nearest then.
+core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Workshop &workshop) {
   std::error_code error;
   const fs::path list = recipe.include.parent_path().parent_path() /
                         "torchgen/packaged/ATen/native/native_functions.yaml";
-  const fs::path out = scratch / "cuda_operators.inc";
-  if (fs::exists(list, error) && isExecutable(recipe.sources.python)) {
-    if (workshop.run({{recipe.sources.python, recipe.sources.generator, list, out}}))
-      return {};
-    return core::failure("cannot read ATen's device rules from " + list.string());
+  const bool can_generate = fs::exists(list, error) && isExecutable(recipe.sources.python);
+  if (!can_generate)
+    std::fprintf(stderr,
+                 "devsan: note: no %s; the simulator takes the operators' device rules from "
+                 "LibTorch %s\n",
+                 list.c_str(), recipe.sources.torch_version.c_str());
+  for (const std::vector<std::string> &step : recipe.sources.generated) {
+    const fs::path prebuilt = step.front();
+    const fs::path out = scratch / prebuilt.filename();
+    if (!can_generate) {
+      if (!fs::copy_file(prebuilt, out, error))
+        return core::failure("cannot read " + prebuilt.string());
+      continue;
+    }
+    Command command = {recipe.sources.python};
+    for (auto item = step.begin() + 1; item != step.end(); ++item)
+      command.push_back(*item == "YAML"            ? list.string()
+                        : item->starts_with("OUT") ? out.string() + item->substr(3)
+                                                   : *item);
+    if (!workshop.run({command}))
+      return core::failure("cannot read ATen's device rules from " + list.string());
   }
-  std::fprintf(stderr,
-               "devsan: note: no %s; the simulator takes the operators' device rules from LibTorch "
-               "%s\n",
-               list.c_str(), recipe.sources.torch_version.c_str());
-  if (!fs::copy_file(recipe.sources.operators, out, error))
-    return core::failure("cannot read " + recipe.sources.operators.string());
   return {};
 }
 
@@ -334,7 +346,7 @@ constexpr const char *kCommonHeaders = "#include <ATen/core/Tensor.h>\n"
 core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
   Workshop workshop(scratch, recipe.log());
   if (recipe.is_simulator)
-    if (core::Result<void> written = writeOperators(recipe, scratch, workshop); !written)
+    if (core::Result<void> written = generate(recipe, scratch, workshop); !written)
       return written;
   const fs::path libraries = recipe.torch.library.parent_path();
   const Command flags = {recipe.compiler,
@@ -467,17 +479,25 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
     return core::failure("no " + tree.runtimeSources().string() +
                          ": `devsan doctor` shows what is missing");
   std::map<std::string, std::string> values;
-  for (std::string line; std::getline(stream, line);)
-    if (const std::size_t space = line.find(' '); space != std::string::npos)
-      values[line.substr(0, space)] = line.substr(space + 1);
   RuntimeSources sources;
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t space = line.find(' ');
+    if (space == std::string::npos)
+      continue;
+    const std::string key = line.substr(0, space), value = line.substr(space + 1);
+    if (key == "generate") {
+      std::vector<std::string> &step = sources.generated.emplace_back();
+      for (const fs::path &item : paths("", value))
+        step.push_back(item);
+    } else {
+      values[key] = value;
+    }
+  }
   sources.torch_id = values["torch-id"];
   sources.torch_version = values["torch-version"];
   sources.root = values["root"];
   sources.compiler = values["compiler"];
   sources.python = values["python"];
-  sources.operators = values["operators"];
-  sources.generator = values["generator"];
   sources.hooks = paths(sources.root / "runtime", values["hooks"]);
   sources.simulator = paths(sources.root / "runtime/sim", values["simulator"]);
   for (const fs::path &file : paths(sources.root / "runtime", values["shared"])) {

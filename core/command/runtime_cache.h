@@ -14,15 +14,16 @@
 namespace devsan::command {
 
 // lib/runtime-sources.txt, which the build writes: what the prebuilt libraries were made of, and
-// with what. One `key value` a line.
+// with what. One `key value` a line, lists separated by semicolons.
 struct RuntimeSources {
   std::string torch_id;
   std::string torch_version;
   std::filesystem::path root; // where the #includes start
   std::filesystem::path compiler;
   std::filesystem::path python;
-  std::filesystem::path operators; // of the prebuilt simulator, from `generator`
-  std::filesystem::path generator;
+  // Made from LibTorch's list of operators: the prebuilt simulator's file, the script, its
+  // arguments.
+  std::vector<std::vector<std::string>> generated;
   std::vector<std::filesystem::path> hooks;
   std::vector<std::filesystem::path> simulator;
 };
