@@ -36,7 +36,17 @@ def availability(rank):
     assert torch.cuda.nccl.version() >= (2, 10)
     backend = dist.group.WORLD._get_backend(torch.device("cuda"))
     assert isinstance(backend, dist.ProcessGroupNCCL) and backend.name() == "nccl"
-    assert not isinstance(dist.group.WORLD._get_backend(torch.device("cpu")), dist.ProcessGroupNCCL)
+    host = dist.group.WORLD._get_backend(torch.device("cpu"))
+    assert not isinstance(host, dist.ProcessGroupNCCL) and not hasattr(host, "comm_split_count")
+    assert dist.distributed_c10d._get_process_group_uid(dist.group.WORLD) == backend.uid
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=25))
+    assert backend.options._timeout == datetime.timedelta(seconds=25)
+    options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+    options.config.min_ctas = 2
+    group = dist.new_group(pg_options=options, backend="nccl")
+    assert group._get_backend(torch.device("cuda")).options.config.min_ctas == 2
 
 
 def all_reduce(rank):
