@@ -1,6 +1,7 @@
 """Every collective of the nccl back end on three simulated devices, against Gloo's result on the CPU; and NCCL's errors."""
 
 import datetime
+import os
 import time
 import warnings
 
@@ -203,6 +204,10 @@ def point_to_point(rank):
     ]
     for work in dist.batch_isend_irecv(operations):
         work.wait()
+    sends = [dist.isend(torch.ones(1, device="cuda"), following) for _ in range(3)]
+    for _ in sends:
+        dist.recv(torch.empty(1, device="cuda"), previous)
+    del sends  # never waited for
     equal(first, torch.full((2,), float(previous)))
     equal(second, torch.full((2,), previous + 0.5))
 
@@ -344,6 +349,15 @@ def duplicate_device(rank):
     )
 
 
+def devices_made_visible_per_process(rank):
+    """Launchers may let each process see one device only, as its cuda:0."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
+    tensor = torch.ones(1, device="cuda:0")
+    dist.all_reduce(tensor, group=dist.new_group(backend="nccl"))
+    assert tensor.item() == SIZE
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+
+
 def timeout(rank):
     group = dist.new_group(backend="nccl", timeout=datetime.timedelta(seconds=1))
     tensor = torch.ones(2, device="cuda")
@@ -396,6 +410,7 @@ if __name__ == "__main__":
             functional,
             errors,
             duplicate_device,
+            devices_made_visible_per_process,
             timeout,
         ],
         SIZE,
