@@ -203,6 +203,8 @@ void readIntent(ResolvedStack &stack) {
   bool display = false;
   bool communication = false;
   bool calls_cuda = false;
+  bool through_torch = false;
+  bool says_wait = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
@@ -212,10 +214,9 @@ void readIntent(ResolvedStack &stack) {
     const std::string_view function = lastComponent(frame.function());
     calls_cuda |=
         frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
-    // A wait that is no operator is spelled out where its name says so.
-    if (outermost.empty() && frame.kind == FrameKind::kTorch &&
-        frame.function().find("ynchronize") != std::string::npos)
-      stack.intent = Intent::kExplicit;
+    through_torch |= frame.kind == FrameKind::kTorch;
+    says_wait |=
+        frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
   }
   // In C++, cuda() takes no device.
   if (calls_cuda)
@@ -226,6 +227,10 @@ void readIntent(ResolvedStack &stack) {
     stack.op = "print";
   } else if (bulk_move && !outermost.empty())
     stack.intent = Intent::kBulkMove;
+  // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
+  // torch's remains, because synchronize() does nothing after its call.
+  else if (outermost.empty() && stack.innermost_user && (says_wait || !through_torch))
+    stack.intent = Intent::kExplicit;
   else if (communication || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;
 }

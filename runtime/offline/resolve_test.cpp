@@ -192,6 +192,12 @@ TEST(Intent, KnowsThatATensorIsPrinted) {
   EXPECT_EQ(stackOf(recording).op, "print");
 }
 
+TEST(Intent, IsExplicitForSynchronizeWithoutAFrameOfTorch) {
+  EXPECT_EQ(stackOf(recordingOf({user("main", 1)})).intent, Intent::kExplicit);
+  EXPECT_EQ(stackOf(recordingOf({torch("torch::utils::helper()"), user("main", 1)})).intent,
+            Intent::kImplicit);
+}
+
 TEST(Intent, IsExplicitForSynchronize) {
   EXPECT_EQ(stackOf(recordingOf({torch("torch::cuda::synchronize(long)"), user("main", 1)})).intent,
             Intent::kExplicit);

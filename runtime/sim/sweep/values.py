@@ -126,7 +126,7 @@ def same_bits(a, b):
 
 
 def compare_one(expected, actual, what, where, strides, contents):
-    if actual.device != where:
+    if where is not None and actual.device != where:
         raise Mismatch(f"{what}: on {actual.device}, not on {where}")
     if actual.dtype != expected.dtype or actual.layout != expected.layout:
         raise Mismatch(f"{what}: {actual.dtype} {actual.layout}, on the CPU {expected.dtype} {expected.layout}")
@@ -152,6 +152,7 @@ def compare_one(expected, actual, what, where, strides, contents):
 
 
 def compare(host, device, what, where, strides=True, contents=True):
+    """`where` is the device of every tensor in `device`, None for any."""
     host_tensors, device_tensors = tensors_in(host), tensors_in(device)
     if len(host_tensors) != len(device_tensors):
         raise Mismatch(f"{what}: {len(host_tensors)} tensors on the CPU, {len(device_tensors)} on {where}")
@@ -173,6 +174,37 @@ def compare_gradients(host, device, what, where):
         where,
         strides=False,
     )
+
+
+REDUCED = (torch.float16, torch.bfloat16)
+
+
+def widened(value):
+    """The value with its 16-bit tensors in float32."""
+
+    def widen(tensor):
+        if tensor.dtype not in REDUCED:
+            return tensor
+        return tensor.detach().to(torch.float32).requires_grad_(tensor.requires_grad)
+
+    return rebuild(value, widen, CPU)
+
+
+def error_of(tensor, truth):
+    difference = (tensor.detach().cpu().to(torch.float32) - truth.detach().to(torch.float32)).abs()
+    return difference.max().item() if difference.numel() else 0.0
+
+
+def compare_with_float(exact, host, device, dtype, what, where):
+    """Composites round to 16 bits in other places: the device must come as near to the float32 result as the CPU."""
+    for truth, one, other in zip(*(tensors_in(result) for result in (exact, host, device))):
+        if not truth.is_floating_point():
+            compare(one, other, what, where)
+            continue
+        rtol, atol = tolerance(dtype)
+        largest = truth.detach().abs().max().item() if truth.numel() else 0.0
+        if not error_of(other, truth) <= 2 * error_of(one, truth) + atol + rtol * largest:
+            raise Mismatch(f"{what}: off by {error_of(other, truth):.3g}, the CPU by {error_of(one, truth):.3g}")
 
 
 def brief(error, limit=300):
