@@ -1,8 +1,10 @@
 #include "nccl_backend.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <numeric>
+#include <sstream>
 #include <unistd.h>
 
 #include <ATen/EmptyTensor.h>
@@ -27,6 +29,18 @@ std::string hostId() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
   return std::string(name) + " " + boot;
+}
+
+// Launchers may give each process devices of its own, all of them its cuda:0.
+std::string physicalDevice(c10::DeviceIndex index) {
+  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    std::istringstream entries{std::string(visible)};
+    std::string entry;
+    for (int i = 0; std::getline(entries, entry, ','); ++i)
+      if (i == index)
+        return entry;
+  }
+  return std::to_string(index);
 }
 
 std::vector<std::uint8_t> toValue(const std::string &text) {
@@ -99,7 +113,7 @@ void NcclBackend::checkBound(c10::Device device) const {
 void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<int> &ranks,
                                   c10::Device device) {
   auto keyOf = [&](int rank) { return prefix + "/" + std::to_string(rank); };
-  const std::string own = hostId() + "\n" + std::to_string(device.index());
+  const std::string own = hostId() + "\n" + physicalDevice(device.index());
   std::vector<std::string> keys;
   for (int rank : ranks)
     keys.push_back(keyOf(rank));

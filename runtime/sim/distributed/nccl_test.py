@@ -1,6 +1,7 @@
 """Every collective of the nccl back end on three simulated devices, against Gloo's result on the CPU; and NCCL's errors."""
 
 import datetime
+import os
 import time
 import warnings
 
@@ -36,7 +37,17 @@ def availability(rank):
     assert torch.cuda.nccl.version() >= (2, 10)
     backend = dist.group.WORLD._get_backend(torch.device("cuda"))
     assert isinstance(backend, dist.ProcessGroupNCCL) and backend.name() == "nccl"
-    assert not isinstance(dist.group.WORLD._get_backend(torch.device("cpu")), dist.ProcessGroupNCCL)
+    host = dist.group.WORLD._get_backend(torch.device("cpu"))
+    assert not isinstance(host, dist.ProcessGroupNCCL) and not hasattr(host, "comm_split_count")
+    assert dist.distributed_c10d._get_process_group_uid(dist.group.WORLD) == backend.uid
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=25))
+    assert backend.options._timeout == datetime.timedelta(seconds=25)
+    options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+    options.config.min_ctas = 2
+    group = dist.new_group(pg_options=options, backend="nccl")
+    assert group._get_backend(torch.device("cuda")).options.config.min_ctas == 2
 
 
 def all_reduce(rank):
@@ -193,6 +204,10 @@ def point_to_point(rank):
     ]
     for work in dist.batch_isend_irecv(operations):
         work.wait()
+    sends = [dist.isend(torch.ones(1, device="cuda"), following) for _ in range(3)]
+    for _ in sends:
+        dist.recv(torch.empty(1, device="cuda"), previous)
+    del sends  # never waited for
     equal(first, torch.full((2,), float(previous)))
     equal(second, torch.full((2,), previous + 0.5))
 
@@ -334,6 +349,15 @@ def duplicate_device(rank):
     )
 
 
+def devices_made_visible_per_process(rank):
+    """Launchers may let each process see one device only, as its cuda:0."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
+    tensor = torch.ones(1, device="cuda:0")
+    dist.all_reduce(tensor, group=dist.new_group(backend="nccl"))
+    assert tensor.item() == SIZE
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+
+
 def timeout(rank):
     group = dist.new_group(backend="nccl", timeout=datetime.timedelta(seconds=1))
     tensor = torch.ones(2, device="cuda")
@@ -386,6 +410,7 @@ if __name__ == "__main__":
             functional,
             errors,
             duplicate_device,
+            devices_made_visible_per_process,
             timeout,
         ],
         SIZE,

@@ -152,6 +152,10 @@ std::shared_ptr<WorkQueue> WorkQueue::make() {
 
 void WorkQueue::push(c10::intrusive_ptr<NcclWork> work, bool ordered) {
   std::lock_guard<std::mutex> lock(mutex_);
+  // Programs may never wait for a send.
+  std::erase_if(entries_, [](const Entry &entry) {
+    return entry.work->retrieveOpType() == c10d::OpType::SEND && entry.work->isCompleted();
+  });
   entries_.push_back({std::move(work), ordered});
 }
 
