@@ -43,7 +43,8 @@ struct FileHeader {
   std::int32_t rank = -1;          // RANK of the environment, -1 where unset
   std::uint64_t start_time_ns = 0; // CLOCK_REALTIME
   std::uint32_t simulated_devices = 0;
-  std::uint32_t reserved = 0;
+  // 1 where the process left through exit and had used none of them.
+  std::uint32_t no_device_used = 0;
 };
 static_assert(sizeof(FileHeader) == 40);
 

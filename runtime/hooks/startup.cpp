@@ -10,10 +10,12 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <exception>
 #include <pthread.h>
 #include <unistd.h>
@@ -36,7 +38,21 @@ void afterForkInChild() {
   forgetProvenance();
 }
 
+// A second copy of this library, from another build: both would wrap the same kernels.
+bool isSecondRuntime() {
+  void *first = dlsym(RTLD_DEFAULT, "devsan_step");
+  Dl_info other, own;
+  if (!first || !dladdr(first, &other) ||
+      !dladdr(reinterpret_cast<void *>(&isSecondRuntime), &own) || other.dli_fbase == own.dli_fbase)
+    return false;
+  std::fprintf(stderr, "devsan: the program is observed already, by %s; %s does nothing\n",
+               other.dli_fname, own.dli_fname);
+  return true;
+}
+
 __attribute__((constructor)) void start() {
+  if (isSecondRuntime())
+    return;
   const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");
   readOptions(simulated && *simulated);
   try {
@@ -47,6 +63,7 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     observeMismatches();
+    observeStreams();
     observeWaits();
     observeHostAccesses();
   } catch (const std::exception &error) {

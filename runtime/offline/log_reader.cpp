@@ -114,6 +114,8 @@ private:
     case EventKind::kGatherCombined:
     case EventKind::kStep:
     case EventKind::kHostAccess:
+    case EventKind::kStreamRace:
+    case EventKind::kStreamLifetime:
       log_.events.push_back(event);
       return true;
     }
