@@ -1,7 +1,7 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
@@ -53,8 +53,7 @@ Event makeEvent(const Effect &effect, StringId op) {
   event.bytes = effect.bytes;
   event.op = op;
   if (effect.copies && !effect.to.is_cpu())
-    event.current_device =
-        c10::impl::getDeviceGuardImpl(effect.to.type())->getDevice().index();
+    event.current_device = c10::impl::getDeviceGuardImpl(effect.to.type())->getDevice().index();
   return event;
 }
 

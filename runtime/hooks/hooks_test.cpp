@@ -155,6 +155,24 @@ TEST(Blocks, AreNotClaimedForOperatorsThatDoNotWait) {
     ADD_FAILURE() << recorded.op(i);
 }
 
+TEST(Blocks, OfSparseTensorsAreSeen) {
+  auto longs = torch::TensorOptions(kSecond).dtype(torch::kLong);
+  auto indices = torch::zeros({2, 3}, longs);
+  auto sparse = torch::sparse_coo_tensor(indices, torch::ones({3}, kSecond), {4, 4});
+  EXPECT_ONE(record([&] { sparse.coalesce(); }), kBlock, "aten::_coalesce", true);
+  EXPECT_ONE(record([&] { onSecond().to_sparse(); }), kBlock, "aten::_to_sparse", true);
+  auto coalesced = sparse.coalesce();
+  // One element is left; its index and its value are copied one after the other.
+  auto download = record([&] { coalesced.cpu(); });
+  ASSERT_EQ(download.count(EventKind::kCopy), 2u);
+  EXPECT_EQ(download.events[0].bytes + download.events[1].bytes, 2 * 8u + 4u);
+  auto overwrite = record([&] { sparse.copy_(coalesced.cpu()); });
+  EXPECT_EQ(overwrite.op(2), "aten::copy_");
+  EXPECT_EQ(overwrite.events[2].bytes, 2 * 8u + 4u);
+  EXPECT_EQ(overwrite.events.size(), 3u);
+  EXPECT_TRUE(record([&] { coalesced.to_dense(); }).events.empty());
+}
+
 TEST(Blocks, OfHostIndicesAreCopies) {
   auto x = onSecond();
   auto rows = torch::zeros({2}, torch::kLong);

@@ -1,7 +1,7 @@
 #include "runtime/hooks/origins.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 
@@ -156,6 +156,21 @@ TensorOrigin originOf(const at::Tensor &tensor) {
   for (Slot &slot : slotsOf(storage)) {
     SlotLock lock(slot);
     if (lock && slot.key == storage && slot.epoch == current_epoch)
+      return slot.origin;
+  }
+  return {};
+}
+
+TensorOrigin originOfMemory(const void *data) {
+  for (std::size_t i = 0; data && i < kSlots; ++i) {
+    Slot &slot = slots()[i];
+    // Released after the slot: this may be the last reference.
+    c10::intrusive_ptr<c10::StorageImpl> storage;
+    SlotLock lock(slot);
+    if (!lock || !slot.key || slot.epoch != current_epoch)
+      continue;
+    storage = slot.storage.lock();
+    if (storage && storage->data() == data)
       return slot.origin;
   }
   return {};

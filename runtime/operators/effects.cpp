@@ -114,17 +114,25 @@ Effect copy(Arguments arguments) {
   return to && from ? stridedCopy(*to, *from, arguments[2].toBool()) : Effect{};
 }
 
-// A sparse tensor takes over the indices and values of the source: what is there before has any
-// size.
-Effect part(const at::Tensor &source, const at::Tensor &destination, bool non_blocking) {
-  Effect effect = stridedCopy(destination, source, non_blocking);
-  if (effect.copies || destination.device() == source.device() || source.numel() == 0)
+// A sparse tensor gets new indices and values, as `source.to(device, non_blocking)` makes them; on
+// the host those are pinned.
+Effect movedPart(const at::Tensor &source, c10::Device to, bool non_blocking) {
+  Effect effect;
+  if (source.device() == to || source.numel() == 0)
     return effect;
-  effect.copies = effect.blocks = true;
-  effect.seen_by_sync_debug = !non_blocking;
+  effect.copies = true;
   effect.from = source.device();
-  effect.to = destination.device();
+  effect.to = to;
   effect.bytes = source.nbytes();
+  if (non_blocking)
+    effect.flags |= kNonBlocking;
+  if (!to.is_cpu() && !isHost(source))
+    return effect;
+  bool pinned = non_blocking && (to.is_cpu() || source.is_pinned());
+  if (pinned)
+    effect.flags |= kPinned;
+  effect.blocks = !pinned;
+  effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }
 
@@ -132,9 +140,10 @@ Effect copySparse(Arguments arguments) {
   const at::SparseTensorImpl *to = sparseAt(arguments, 0), *from = sparseAt(arguments, 1);
   if (!to || !from)
     return {};
+  c10::Device device = to->values().device();
   bool non_blocking = arguments[2].toBool();
-  Effect effect = part(from->indices(), to->indices(), non_blocking);
-  add(effect, part(from->values(), to->values(), non_blocking));
+  Effect effect = movedPart(from->indices(), device, non_blocking);
+  add(effect, movedPart(from->values(), device, non_blocking));
   return effect;
 }
 
@@ -142,10 +151,11 @@ Effect copyCompressed(Arguments arguments) {
   at::SparseCsrTensorImpl *to = compressedAt(arguments, 0), *from = compressedAt(arguments, 1);
   if (!to || !from)
     return {};
+  c10::Device device = to->values().device();
   bool non_blocking = arguments[2].toBool();
-  Effect effect = part(from->compressed_indices(), to->compressed_indices(), non_blocking);
-  add(effect, part(from->plain_indices(), to->plain_indices(), non_blocking));
-  add(effect, part(from->values(), to->values(), non_blocking));
+  Effect effect = movedPart(from->compressed_indices(), device, non_blocking);
+  add(effect, movedPart(from->plain_indices(), device, non_blocking));
+  add(effect, movedPart(from->values(), device, non_blocking));
   return effect;
 }
 
@@ -327,12 +337,21 @@ bool isSparseDimension(const at::SparseTensorImpl &tensor, const c10::IValue &di
 }
 
 // Over a sparse dimension, values are gathered in pools whose number is read.
-template <std::size_t tensor, std::size_t dimension> Effect sparseSoftmax(Arguments arguments) {
-  const at::SparseTensorImpl *self = sparseAt(arguments, tensor);
+Effect sparseSoftmax(Arguments arguments) {
+  const at::SparseTensorImpl *self = sparseAt(arguments, 0);
   if (!self || self->nnz() == 0)
     return {};
-  return isSparseDimension(*self, arguments[dimension]) ? unseen(reads<tensor>(arguments))
-                                                        : coalesces<tensor>(arguments);
+  return isSparseDimension(*self, arguments[1]) ? unseen(reads<0>(arguments))
+                                                : coalesces<0>(arguments);
+}
+
+// The gradient's indices are compared with the output's.
+Effect sparseSoftmaxBackward(Arguments arguments) {
+  const at::SparseTensorImpl *output = sparseAt(arguments, 1);
+  if (!output || output->nnz() == 0)
+    return {};
+  Effect effect = reads<1>(arguments);
+  return isSparseDimension(*output, arguments[2]) ? unseen(effect) : effect;
 }
 
 Effect sparseIndexSelect(Arguments arguments) {
@@ -510,10 +529,10 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::bmm", "out", kSparse, sparseBatchedMatmul},
     {"aten::hspmm", "", kSparse, coalesces<0>},
     {"aten::hspmm", "out", kSparse, coalesces<0>},
-    {"aten::_sparse_softmax", "", kSparse, sparseSoftmax<0, 1>},
-    {"aten::_sparse_log_softmax", "", kSparse, sparseSoftmax<0, 1>},
-    {"aten::_sparse_softmax_backward_data", "", kSparse, sparseSoftmax<3, 2>},
-    {"aten::_sparse_log_softmax_backward_data", "", kSparse, sparseSoftmax<3, 2>},
+    {"aten::_sparse_softmax", "", kSparse, sparseSoftmax},
+    {"aten::_sparse_log_softmax", "", kSparse, sparseSoftmax},
+    {"aten::_sparse_softmax_backward_data", "", kSparse, sparseSoftmaxBackward},
+    {"aten::_sparse_log_softmax_backward_data", "", kSparse, sparseSoftmaxBackward},
     {"aten::index_select", "", kSparse, sparseIndexSelect},
     {"aten::narrow_copy", "", kSparse, sparseNarrowCopy},
     {"aten::select", "int", kSparseCompressed, compressedSelect},
@@ -531,14 +550,14 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::fake_quantize_per_channel_affine_cachemask", "", kDense, checksIntegers<2>},
     {"aten::_fake_quantize_learnable_per_tensor_affine", "", kDense, reads<1>},
     {"aten::_fake_quantize_learnable_per_tensor_affine_backward", "", kDense, reads<2>},
+    {"aten::_fake_quantize_learnable_per_channel_affine", "", kDense, reads<2>},
     {"aten::_fake_quantize_learnable_per_channel_affine_backward", "", kDense, reads<3>},
     {"aten::_fused_moving_avg_obs_fq_helper", "", kDense, readsIf<11, 2>},
 
-    {"aten::_nested_from_padded", "", kDense, reads<0>},
+    {"aten::_nested_from_padded", "", kDense, unseen<reads<0>>},
     {"aten::_nested_tensor_from_mask", "", kDense, reads<1>},
     {"aten::_nested_tensor_from_mask_left_aligned", "", kDense, reads<1>},
-    {"aten::to_padded_tensor", "", kNested, unseen<readsNonEmpty<0>>},
-    {"aten::bmm", "", kNested, unseen<readsNonEmpty<0>>},
+    {"aten::to_padded_tensor", "", kNested, readsNonEmpty<0>},
 };
 
 } // namespace

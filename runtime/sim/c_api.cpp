@@ -8,9 +8,19 @@
 #include "events.h"
 #include "generators.h"
 #include "memory.h"
+#include "streams.h"
+#include "visible_devices.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+int devsan_sim_peek_device_count() {
+  return devsan::sim::currentlyVisible().count;
+}
+
+int devsan_sim_physical_index(int index) {
+  return devsan::sim::physicalIndex(static_cast<c10::DeviceIndex>(index));
 }
 
 void devsan_sim_initialize() {
@@ -36,8 +46,12 @@ void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
-  return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start),
-                                          *static_cast<const Event *>(end));
+  return static_cast<const Event *>(start)->millisecondsUntil(*static_cast<const Event *>(end));
+}
+
+int devsan_sim_stream_priority(std::int64_t id, int device) {
+  return devsan::sim::streamPriority(c10::Stream(
+      c10::Stream::UNSAFE, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id));
 }
 
 const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,
@@ -54,4 +68,20 @@ const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeo
     failure = error.what();
     return failure.c_str();
   }
+}
+
+void devsan_sim_adopt_host_storage(void *device, void *host) {
+  auto *storage = static_cast<c10::StorageImpl *>(device);
+  auto kept =
+      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(static_cast<c10::StorageImpl *>(host));
+  void *data = kept->_mutable_data_ptr_no_checks().get();
+  std::size_t bytes = kept->nbytes();
+  c10::DataPtr shared(
+      data, kept.release(),
+      [](void *owner) {
+        c10::intrusive_ptr<c10::StorageImpl>::reclaim(static_cast<c10::StorageImpl *>(owner));
+      },
+      storage->device());
+  storage->set_data_ptr_noswap(std::move(shared));
+  storage->set_nbytes(bytes);
 }

@@ -12,6 +12,7 @@ import sys
 
 # In the order of TensorKind.
 KEYS = ("CUDA", "SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA")
+HOST_KEYS = {key: key.replace("CUDA", "CPU") for key in KEYS}
 FUNC = re.compile(r"^- func: (?P<name>[\w.]+)\(")
 FIELD = re.compile(r"^  (?P<key>\w+): *(?P<value>[^#]*?) *(?:#(?P<comment>.*))?$")
 KERNEL = re.compile(r"^    (?P<keys>[\w, ]+): *\w+")
@@ -61,7 +62,7 @@ def covered_by_composite(operator, key):
         return False
     if operator["name"] in CALLS_DEVICE_KERNEL and key == "CUDA":
         return True
-    if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or "CPU" in operator["keys"]):
+    if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or HOST_KEYS[key] in operator["keys"]):
         return False
     composites = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"}
     has_composite = operator["delegates"] or bool(composites & operator["keys"])

@@ -7,9 +7,12 @@
 #include "generators.h"
 #include "host_registrations.h"
 #include "memory.h"
+#include "streams.h"
 
 namespace devsan::sim {
 namespace {
+
+constexpr long kCudnnVersion = 91501; // also in devsan/sim/libraries.py
 
 class CUDAHooks final : public at::CUDAHooksInterface {
 public:
@@ -17,8 +20,8 @@ public:
 
   void init() const override {}
   bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasCUDA() const override { return true; }
+  bool isAvailable() const override { return sim::deviceCount() > 0; }
+  bool hasCUDA() const override { return isAvailable(); }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     return isUsed(index);
@@ -58,14 +61,28 @@ public:
     if (isDeviceAddress(data))
       return {c10::kCUDA, deviceOfAddress(data)};
     TORCH_CHECK(isPinnedPtr(data), "The specified pointer resides on host memory and is not "
-                                "registered with any CUDA device.");
+                                   "registered with any CUDA device.");
     return {c10::kCUDA, currentDevice()};
   }
 
   void deviceSynchronize(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     ExplicitWait wait("cudaDeviceSynchronize", index);
+    synchronizeDevice(index);
   }
+  // A GPU without cuDNN is not what programs meet: their layers take its operators
+  // (ops/cudnn_*.cpp).
+  bool compiledWithCuDNN() const override { return true; }
+  bool hasCuDNN() const override { return true; }
+  bool hasCuSOLVER() const override { return true; }
+  bool hasCuBLASLt() const override { return true; }
+  bool supportsDilatedConvolutionWithCuDNN() const override { return true; }
+  bool supportsDepthwiseConvolutionWithCuDNN() const override { return true; }
+  bool supportsBFloat16ConvolutionWithCuDNNv8() const override { return true; }
+  bool supportsBFloat16RNNWithCuDNN() const override { return true; }
+  long versionCuDNN() const override { return kCudnnVersion; }
+  long versionRuntimeCuDNN() const override { return kCudnnVersion; }
+  double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }

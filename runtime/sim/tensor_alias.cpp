@@ -5,6 +5,7 @@
 
 #include "alias_shells.h"
 #include "memory.h"
+#include "pending_copies.h"
 #include "sparse_alias.h"
 
 namespace devsan::sim {
@@ -102,6 +103,7 @@ Translation::~Translation() {
 }
 
 c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
+  finishCopiesTo(storage);
   if (StorageImpl *twin = cachedCpuTwin(*storage))
     return c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
   for (const StorageBinding &binding : storages_)
@@ -230,6 +232,9 @@ void Translation::updateArguments() {
     if (!shareMemory(*device_storage, *cpu_storage) ||
         cpu_storage->nbytes() != device_storage->nbytes())
       updateStorage(*device_storage, *cpu_storage);
+    if (C10_UNLIKELY(
+            binding.device.is_nested())) // has no size to compare, and none that can change
+      continue;
     if (C10_UNLIKELY(device->sizes() != cpu->sizes() || device->strides() != cpu->strides() ||
                      device->storage_offset() != cpu->storage_offset()))
       device->set_sizes_and_strides(cpu->sizes(), cpu->strides(), cpu->storage_offset());

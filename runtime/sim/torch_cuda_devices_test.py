@@ -18,7 +18,7 @@ class Devices(unittest.TestCase):
         self.assertTrue(torch.cuda.is_available())
         self.assertEqual(torch.cuda.device_count(), 2)
         self.assertTrue(torch.backends.cuda.is_built())
-        self.assertFalse(torch.backends.cudnn.is_available())
+        self.assertTrue(torch.backends.cudnn.is_available())
 
     def test_current_device(self):
         self.assertEqual(torch.cuda.current_device(), 0)
@@ -68,7 +68,6 @@ class Devices(unittest.TestCase):
         self.assertRegex(torch.version.cuda, r"^\d+\.\d+$")
         major, minor = map(int, torch.version.cuda.split("."))
         self.assertEqual(torch._C._cuda_getCompiledVersion(), 1000 * major + 10 * minor)
-        self.assertEqual(len(torch.cuda.nccl.version()), 3)
 
     def test_cudart(self):
         cudart, host = torch.cuda.cudart(), torch.ones(20)
@@ -138,8 +137,8 @@ class Devices(unittest.TestCase):
         self.assertEqual((torch.ones(1).get_device(), torch.ones(1, device=SECOND).get_device()), (-1, 1))
 
     def test_what_needs_a_gpu_says_so(self):
-        with self.assertRaisesRegex(NotImplementedError, "not simulated: torch._C._CUDAGraph"):
-            torch.cuda.CUDAGraph()
+        with self.assertRaisesRegex(NotImplementedError, "not simulated: torch._C._cuda_getCurrentBlasHandle"):
+            torch.cuda.current_blas_handle()
         with self.assertRaisesRegex(TypeError, "can't convert cuda:1 device type tensor to numpy"):
             torch.ones(1, device=SECOND).numpy()
 

@@ -30,6 +30,7 @@ NOT_CUDA = {
     "*": "an import of everything",
 }
 # torch.distributed asks for these in `try`, and has tests of its own here.
+OTHER_NAMES = re.compile(r"^_nccl_")
 OTHER_MODULES = ("torch._C._distributed_c10d", "torch._C._distributed_rpc_testing", "torch._C._aoti")
 
 
@@ -97,6 +98,7 @@ def explained(module, name):
     last = module.rsplit(".", 1)[1]
     return (
         module in OTHER_MODULES
+        or OTHER_NAMES.match(name)
         or OTHER_DEVICES.match(name)
         or name in NOT_CUDA
         or name in refused.ABSENT

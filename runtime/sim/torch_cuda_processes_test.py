@@ -16,6 +16,20 @@ import torch
 SECOND = torch.device("cuda:1")
 
 
+class OnTheDevice(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return torch.full((1,), float(index), device=SECOND)
+
+
+def add_one(tensors, devices):
+    tensor = tensors.get()
+    tensor += 1
+    devices.put(str(tensor.device))
+
+
 class SeveralDevices(unittest.TestCase):
     def test_collectives_in_one_process(self):
         from torch.cuda import comm
@@ -73,6 +87,25 @@ class Processes(unittest.TestCase):
         )
         output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
         self.assertEqual(output.stdout.strip(), "cuda:1")
+
+    def test_workers_of_data_loaders(self):
+        torch.ones(1, device=SECOND)
+        loader = torch.utils.data.DataLoader(OnTheDevice(), num_workers=1)
+        with self.assertRaisesRegex(RuntimeError, "Cannot re-initialize CUDA in forked subprocess"):
+            list(loader)
+
+    def test_tensors_for_other_processes(self):
+        context = torch.multiprocessing.get_context("spawn")
+        tensors, devices = context.Queue(), context.Queue()
+        child = context.Process(target=add_one, args=(tensors, devices))
+        child.start()
+        tensor = torch.zeros(3, device=SECOND)
+        view = tensor[1:]
+        tensors.put(view)
+        self.assertEqual(devices.get(timeout=120), "cuda:1")
+        child.join(60)
+        self.assertEqual(child.exitcode, 0)
+        self.assertEqual(tensor.tolist(), [0.0, 1.0, 1.0])
 
     def test_wrong_numbers_of_devices(self):
         for count in ("0", "-1", "65", "two", "", "2x"):

@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include "../blocking.h"
 #include "../host_wait.h"
 
 namespace devsan::sim {
@@ -74,9 +75,14 @@ void NcclWork::finishAlone(std::chrono::milliseconds timeout) {
 }
 
 bool NcclWork::wait(std::chrono::milliseconds timeout) {
-  queue_->finishThrough(*this, timeout);
-  if (barrier_)
-    waitForCurrentStream(description_.device.index());
+  if (barrier_) {
+    warnOrErrorOnSync();
+    ExplicitWait wait("cudaStreamSynchronize", device().index());
+    queue_->finishThrough(*this, timeout);
+    waitForCurrentStream(device().index());
+  } else {
+    queue_->finishThrough(*this, timeout);
+  }
   if (auto failure = exception())
     std::rethrow_exception(failure);
   return true;

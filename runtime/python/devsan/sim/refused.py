@@ -21,7 +21,6 @@ FUNCTIONS = (
     "_cuda_checkPoolLiveAllocations",
     "_cuda_setCheckpointPoolState",
     "_cuda_getCheckpointState",
-    "_graph_pool_handle",
     "_construct_CUDA_Tensor_From_Storage_And_Metadata",
     "_free_And_Remove_DeleterFn",
     "_has_Standard_Deleter",
@@ -36,16 +35,8 @@ FUNCTIONS = (
     "_cuda_setMemoryMetadata",
     "_cuda_getMemoryMetadata",
     "_cuda_attach_out_of_memory_observer",
-    # NCCL without torch.distributed
-    "_nccl_all_gather",
-    "_nccl_all_reduce",
-    "_nccl_broadcast",
-    "_nccl_init_rank",
-    "_nccl_reduce",
-    "_nccl_reduce_scatter",
-    "_nccl_unique_id",
 )
-CLASSES = ("_CUDAGraph", "_MemPool", "_cuda_CUDAAllocator", "_cuda_CUDAAllocator_AllocatorState")
+CLASSES = ("_MemPool", "_cuda_CUDAAllocator", "_cuda_CUDAAllocator_AllocatorState")
 
 # Not given: torch asks whether they are there, and does without, or refuses with an error of its own.
 ABSENT = {

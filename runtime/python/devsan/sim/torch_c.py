@@ -11,10 +11,10 @@ import os
 import sys
 import types
 
-from . import comm, devices, legacy_types, memory, nccl, refused, settings, storage, streams, tuning
+from . import comm, devices, graphs, legacy_types, libraries, memory, nccl, refused, settings, storage, streams, tuning
 
-# What a part gives comes before what is refused: refused.py comes last and fills the gaps.
-_PARTS = (devices, streams, memory, settings, comm, nccl, tuning, refused)
+# Of two parts that give a name, the first one's counts: graphs.py knows whether a stream captures, refused.py fills gaps.
+_PARTS = (graphs, devices, streams, memory, settings, libraries, comm, nccl, tuning, refused)
 
 
 def provide(c, library):
@@ -29,6 +29,8 @@ def provide(c, library):
     library.devsan_sim_resize_storage.restype = None
     library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
+    library.devsan_sim_adopt_host_storage.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.devsan_sim_adopt_host_storage.restype = None
     library.devsan_sim_register_host.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.devsan_sim_unregister_host.argtypes = [ctypes.c_void_p]
     given = {}
@@ -46,7 +48,9 @@ def provide(c, library):
 def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
     devices.set_versions(sys.modules["torch"])
-    cuda._cached_device_count = library.devsan_sim_device_count()
+    # The count that torch.cuda gives before it is initialised, which follows the environment.
+    # A Python function: torch._dynamo keeps a table of them.
+    cuda._device_count_nvml = lambda: library.devsan_sim_peek_device_count()
     from torch.storage import UntypedStorage
 
     storage.extend(UntypedStorage, library)

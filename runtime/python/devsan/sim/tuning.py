@@ -1,4 +1,4 @@
-"""Settings, markers and versions of libraries that no simulated device runs: cuBLAS, cuDNN, NCCL, TunableOp, NVTX.
+"""Settings and markers of libraries that no simulated device runs: cuBLAS, cuDNN, TunableOp, NVTX.
 
 Programs set them, read them back and expect to run on; nothing is computed otherwise because of them. Defaults and
 environment variables are CUDA's.
@@ -11,8 +11,6 @@ import types
 # cuBLAS: two buffers of 4 MiB and eight of 16 KiB; cuBLASLt: 1 MiB.
 _CUBLAS_WORKSPACE = 2 * (4 << 20) + 8 * (16 << 10)
 _CUBLASLT_WORKSPACE = 1 << 20
-
-_NCCL_VERSION = (2, 28, 9)
 
 # NVTX without a tool that listens: no depth is tracked, a range's handle is 0.
 _NO_PUSH_POP_TRACKING = -2
@@ -63,8 +61,6 @@ def _libraries():
         "_cuda_set_cudnn_benchmark_limit": limit.set,
         "_cuda_get_conv_benchmark_empty_cache": empty_cache.get,
         "_cudnn_set_conv_benchmark_empty_cache": empty_cache.set,
-        "_nccl_version": lambda: _NCCL_VERSION[0] << 32 | _NCCL_VERSION[1] << 16 | _NCCL_VERSION[2],
-        "_nccl_version_suffix": lambda: b"",
     }
 
 
