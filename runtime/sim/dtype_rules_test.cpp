@@ -22,7 +22,7 @@ TEST(DtypeRules, ProductsOfIntegersNeedTheCpu) {
   EXPECT_EQ(errorOf([&] { at::matmul(device, device[0]); }),
             "\"addmv_impl_cuda\" not implemented for 'Long'");
   EXPECT_EQ(errorOf([&] { device[0].dot(device[0]); }), "\"dot\" not implemented for 'Long'");
-  EXPECT_EQ(errorOf([&] { at::bmm(device[None], device[None]); }),
+  EXPECT_EQ(errorOf([&] { at::bmm(device.unsqueeze(0), device.unsqueeze(0)); }),
             "\"baddbmm_cuda\" not implemented for 'Long'");
 }
 

@@ -90,7 +90,8 @@ class Refused(Exception):
 
 def run(function, sample, arguments, keywords, backward):
     torch.manual_seed(0)
-    result = function(*arguments, **keywords)
+    with torch.set_grad_enabled(backward):
+        result = function(*arguments, **keywords)
     gradients = []
     if backward:
         inputs = [t for t in tensors_in((arguments, keywords)) if t.requires_grad]
