@@ -2,6 +2,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "blocking.h"
+#include "capturing.h"
 #include "devices.h"
 #include "distributed/nccl_work.h"
 #include "events.h"
@@ -49,6 +50,9 @@ public:
   // No driver stands behind a stream: its id is its handle.
   void *getStreamNativeHandle(const c10::Stream stream) const override {
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
+  }
+  bool isStreamCapturing(const c10::Stream &stream) const override {
+    return is_capturing.load(std::memory_order_relaxed) && stream.id() != 0;
   }
   bool queryStream(const c10::Stream &) const override { return true; }
   void synchronizeStream(const c10::Stream &stream) const override {
