@@ -1,5 +1,5 @@
-// Whether this process captures a CUDA graph: one at a time, on streams other than the default ones.
-// Set by devsan/sim/graphs.py, asked by the device guard; any thread.
+// Whether this process captures a CUDA graph: one at a time, on streams other than the default
+// ones. Set by devsan/sim/graphs.py, asked by the device guard; any thread.
 #pragma once
 
 #include <atomic>
