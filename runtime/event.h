@@ -35,6 +35,14 @@ enum class EventKind : std::uint8_t {
   kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice
                    // among them
   kStep,           // devsan::step(), or an optimizer step
+  kHostAccess,     // host code touched a block of `bytes` bytes on device `from`; `related` is where
+                   // its tensor was made or last moved
+  kStreamRace, // `op` used memory on a stream of device `to`, and the operator named by `operand`
+               // had used it at `related` on a stream of device `from`; nothing orders the two.
+               // `detail` holds the ids of the two streams, the earlier use's first: "0 35"
+  kStreamLifetime, // `op` used memory on a stream of device `from`; it was released, and an
+                   // allocation at `related` for a stream of device `to` may get it while the use
+                   // still runs. `detail` as for kStreamRace
 };
 
 enum EventFlags : std::uint32_t {
@@ -50,6 +58,10 @@ enum EventFlags : std::uint32_t {
   kSourceOutlivesCall = 1u << 8, // kMismatch: set by the offline half when the frame that made the
                                  // odd operand is not on the stack of its use
   kOriginIsMove = 1u << 9,       // `related` is where the operand was moved, not where it was made
+  kHostWrites = 1u << 10,        // kHostAccess: a write; otherwise a read
+  kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
+  kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
+  kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote
 };
 
 struct Event {

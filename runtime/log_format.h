@@ -37,13 +37,14 @@ enum class RecordKind : std::uint16_t {
 
 struct FileHeader {
   std::uint64_t magic = kLogMagic;
-  std::uint32_t version = 1;
+  std::uint32_t version = 2; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::int32_t rank = -1;          // RANK of the environment, -1 where unset
   std::uint64_t start_time_ns = 0; // CLOCK_REALTIME
   std::uint32_t simulated_devices = 0;
-  std::uint32_t reserved = 0;
+  // 1 where the process left through exit and had used none of them.
+  std::uint32_t no_device_used = 0;
 };
 static_assert(sizeof(FileHeader) == 40);
 

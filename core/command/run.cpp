@@ -123,7 +123,8 @@ int devicesOfOuterRun(const RunOptions &options) {
   const char *text = std::getenv("DEVSAN_SIM_DEVICES");
   core::Result<int> devices = parseSimulatedDevices(text ? text : "");
   const int count = devices ? *devices : 0;
-  std::string sentence = "this `devsan run` runs inside another one; the program is reported here only";
+  std::string sentence =
+      "this `devsan run` runs inside another one; the program is reported here only";
   if (options.simulated_devices && count && options.simulated_devices != count)
     sentence += ", and has " + std::to_string(options.simulated_devices) +
                 " simulated devices instead of the outer run's " + std::to_string(count);
@@ -197,6 +198,18 @@ std::string shown(const std::vector<std::string> &command) {
   for (const std::string &argument : command)
     text += (text.empty() ? "" : " ") + argument;
   return text;
+}
+
+// The order in which fingerprints count what is otherwise the same. Findings come in the order of
+// their first events, which threads race for.
+void sortByContent(std::vector<core::Finding> &findings) {
+  auto key = [](const core::Finding &finding) {
+    const core::Location place =
+        finding.locations.empty() ? core::Location{} : finding.locations.front();
+    return std::tuple(finding.rule, place.file, place.line, finding.op, finding.from, finding.to,
+                      finding.message);
+  };
+  std::ranges::stable_sort(findings, {}, key);
 }
 
 // Worst first; the rest of the order only has to be the same every time.
@@ -274,6 +287,7 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   summary.unused_suppressions = suppressions->unused();
   for (std::string &sentence : options->failure.exceededBudgets(findings))
     summary.notes.push_back(std::move(sentence));
+  sortByContent(findings);
   core::assignFingerprints(findings);
   rank(findings);
 

@@ -94,7 +94,8 @@ core::Result<fs::path> findCompiler(const RuntimeSources &sources) {
   if (const char *named = std::getenv("CXX"); named && *named) {
     if (fs::path found = onPath(named); !found.empty())
       return found;
-    return core::failure(fmt::format("CXX names {}, which is no program; {}", named, kInstallCompiler));
+    return core::failure(
+        fmt::format("CXX names {}, which is no program; {}", named, kInstallCompiler));
   }
   if (isExecutable(sources.compiler))
     return sources.compiler;
@@ -105,7 +106,8 @@ core::Result<fs::path> findCompiler(const RuntimeSources &sources) {
 }
 
 std::string versionOf(const fs::path &include) {
-  for (const char *header : {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
+  for (const char *header :
+       {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
     const std::string text = contents(include / header).value_or("");
     const std::size_t define = text.find("#define TORCH_VERSION ");
     const std::size_t quote = define == std::string::npos ? define : text.find('"', define);
@@ -365,8 +367,8 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
   }
   if (!workshop.run(commands))
     return core::failure("DevSan's sources do not compile with it");
-  // Nothing that is not used must be asked of the loader; what the program's LibTorch lacks is found
-  // now, not in the program.
+  // Nothing that is not used must be asked of the loader; what the program's LibTorch lacks is
+  // found now, not in the program.
   link.insert(link.end(), {libraries / "libtorch_cpu.so", libraries / "libc10.so", "-ldl",
                            "-Wl,-rpath," + libraries.string()});
   if (!workshop.run({link}))
@@ -454,7 +456,8 @@ std::string torchId(const fs::path &library) {
   }
   close(file);
   if (is_elf && id.empty())
-    id = fmt::format("file-{:x}-{:x}", std::uint64_t(status.st_size), std::uint64_t(status.st_mtime));
+    id = fmt::format("file-{:x}-{:x}", std::uint64_t(status.st_size),
+                     std::uint64_t(status.st_mtime));
   return id;
 }
 
@@ -502,9 +505,10 @@ core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTo
                                        "was built with ({}), so the runtime must be built for it",
                                        version, torch.library.string(), sources.torch_version);
   if (!fs::exists(include / "ATen/core/Tensor.h", error))
-    return core::failure(fmt::format("{}, but its headers are missing: no {}; install LibTorch with "
-                                     "its headers",
-                                     what, (include / "ATen/core/Tensor.h").string()));
+    return core::failure(
+        fmt::format("{}, but its headers are missing: no {}; install LibTorch with "
+                    "its headers",
+                    what, (include / "ATen/core/Tensor.h").string()));
   core::Result<fs::path> compiler = findCompiler(sources);
   if (!compiler)
     return core::failure(fmt::format("{}, but {}", what, compiler.error().message));
@@ -563,9 +567,10 @@ int prepare(const InstallTree &tree, const PrepareArguments &arguments) {
   if (torch.id.empty())
     torch.id = torchId(torch.library);
   if (torch.id.empty())
-    return fail("--torch: no " + torch.library.string() +
-                "; name the folder of LibTorch, as python -c 'import torch; print(torch.__path__[0])' "
-                "prints it");
+    return fail(
+        "--torch: no " + torch.library.string() +
+        "; name the folder of LibTorch, as python -c 'import torch; print(torch.__path__[0])' "
+        "prints it");
   std::string list = arguments.list;
   if (list.empty())
     list = tree.simulator().string() + ":" + tree.runtime().string();

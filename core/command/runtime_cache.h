@@ -52,8 +52,8 @@ struct CacheEntry {
 std::filesystem::path runtimeCache();
 std::vector<CacheEntry> cachedLibraries();
 
-// `devsan prepare`: the shim's question, and for whoever wants no build in the first run. Prints the
-// libraries that take the place of `list` (separated by colons).
+// `devsan prepare`: the shim's question, and for whoever wants no build in the first run. Prints
+// the libraries that take the place of `list` (separated by colons).
 struct PrepareArguments {
   std::string torch; // libtorch_cpu.so, or a folder that holds lib/libtorch_cpu.so
   std::string id;    // found out where empty

@@ -53,8 +53,7 @@ Event makeEvent(const Effect &effect, StringId op) {
   event.bytes = effect.bytes;
   event.op = op;
   if (effect.copies && !effect.to.is_cpu())
-    event.current_device =
-        c10::impl::getDeviceGuardImpl(effect.to.type())->getDevice().index();
+    event.current_device = c10::impl::getDeviceGuardImpl(effect.to.type())->getDevice().index();
   return event;
 }
 

@@ -10,7 +10,8 @@ namespace {
 std::atomic<int> inside{0};
 std::atomic<bool> is_shut{false};
 thread_local int depth = 0;
-// Other libraries' fork handlers run while the gate is shut, on this thread, and may call operators.
+// Other libraries' fork handlers run while the gate is shut, on this thread, and may call
+// operators.
 thread_local bool is_forking = false;
 bool was_empty = true;
 

@@ -222,6 +222,12 @@ bool LogWriter::append(RecordKind kind, std::span<const std::string_view> parts)
   return true;
 }
 
+void LogWriter::noteNoDeviceUsed() {
+  if (isOpen())
+    reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))->no_device_used =
+        1;
+}
+
 void LogWriter::end() {
   if (isOpen())
     append(RecordKind::kEnd, {});

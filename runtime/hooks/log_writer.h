@@ -35,6 +35,9 @@ public:
   // The parts make up the body one after the other.
   bool append(RecordKind kind, std::span<const std::string_view> parts);
 
+  // For a process that ends without having used a simulated device.
+  void noteNoDeviceUsed();
+
   // Marks the end of a process that leaves through exit.
   void end();
 

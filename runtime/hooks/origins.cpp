@@ -161,6 +161,21 @@ TensorOrigin originOf(const at::Tensor &tensor) {
   return {};
 }
 
+TensorOrigin originOfMemory(const void *data) {
+  for (std::size_t i = 0; data && i < kSlots; ++i) {
+    Slot &slot = slots()[i];
+    // Released after the slot: this may be the last reference.
+    c10::intrusive_ptr<c10::StorageImpl> storage;
+    SlotLock lock(slot);
+    if (!lock || !slot.key || slot.epoch != current_epoch)
+      continue;
+    storage = slot.storage.lock();
+    if (storage && storage->data() == data)
+      return slot.origin;
+  }
+  return {};
+}
+
 void installFactoryHooks() {
   if (options().origins == Origins::kOff || !recorder().recording())
     return;

@@ -18,6 +18,9 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move);
 
 TensorOrigin originOf(const at::Tensor &tensor);
 
+// The same for the tensor whose memory begins at `data`; reads the whole table.
+TensorOrigin originOfMemory(const void *data);
+
 // Puts recording wrappers over the factories, as the options say.
 void installFactoryHooks();
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <string>
 #include <sys/syscall.h>
 #include <time.h>
@@ -132,8 +133,18 @@ void Recorder::giveUp() {
           long(getpid()));
 }
 
+bool Recorder::usedSimulatedDevice() const {
+  auto *is_used = reinterpret_cast<bool (*)(int)>(dlsym(RTLD_DEFAULT, "devsan_sim_is_used"));
+  for (std::uint32_t i = 0; is_used && i < simulated_devices_; ++i)
+    if (is_used(int(i)))
+      return true;
+  return !is_used;
+}
+
 void Recorder::finish() {
   writeModules();
+  if (simulated() && !usedSimulatedDevice())
+    log_.noteNoDeviceUsed();
   log_.end();
 }
 

@@ -48,6 +48,8 @@ public:
   void finish();
 
 private:
+  bool usedSimulatedDevice() const;
+
   LogWriter log_;
   Interner interner_{log_};
   std::uint32_t simulated_devices_ = 0;

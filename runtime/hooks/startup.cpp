@@ -2,6 +2,7 @@
 // in the process.
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/host_access.h"
 #include "runtime/hooks/mismatch.h"
 #include "runtime/hooks/observation.h"
 #include "runtime/hooks/options.h"
@@ -9,10 +10,12 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <exception>
 #include <pthread.h>
 #include <unistd.h>
@@ -35,7 +38,21 @@ void afterForkInChild() {
   forgetProvenance();
 }
 
+// A second copy of this library, from another build: both would wrap the same kernels.
+bool isSecondRuntime() {
+  void *first = dlsym(RTLD_DEFAULT, "devsan_step");
+  Dl_info other, own;
+  if (!first || !dladdr(first, &other) ||
+      !dladdr(reinterpret_cast<void *>(&isSecondRuntime), &own) || other.dli_fbase == own.dli_fbase)
+    return false;
+  std::fprintf(stderr, "devsan: the program is observed already, by %s; %s does nothing\n",
+               other.dli_fname, own.dli_fname);
+  return true;
+}
+
 __attribute__((constructor)) void start() {
+  if (isSecondRuntime())
+    return;
   const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");
   readOptions(simulated && *simulated);
   try {
@@ -46,7 +63,9 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     observeMismatches();
+    observeStreams();
     observeWaits();
+    observeHostAccesses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);

@@ -41,6 +41,14 @@ void describeMissingLines(Analysis &analysis) {
                              " has no line tables: compile it with -g1 to see which lines");
 }
 
+void describeUnusedDevices(const std::vector<ProcessLog> &logs, std::vector<std::string> &notes) {
+  const bool unused = !logs.empty() && std::ranges::all_of(logs, [](const ProcessLog &log) {
+    return log.header.simulated_devices > 0 && log.header.no_device_used;
+  });
+  if (unused)
+    notes.push_back("the program used none of the simulated devices: does it ask for \"cuda\"?");
+}
+
 } // namespace
 
 Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
@@ -62,6 +70,7 @@ Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
   if (!symbols)
     analysis.notes.push_back(symbols.error().message);
   const SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
+  describeUnusedDevices(logs, analysis.notes);
   std::error_code error;
   Recording recording{SourcePaths(fs::current_path(error))};
   for (const ProcessLog &log : logs)

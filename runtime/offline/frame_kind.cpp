@@ -26,10 +26,13 @@ bool containsAny(std::string_view text, const std::array<std::string_view, N> &p
 // Not all of libtorch*: libtorchvision and its kin are programs on top of it.
 constexpr std::array<std::string_view, 6> kTorchModules = {"libtorch.so", "libtorch_", "libc10",
                                                            "libcaffe2",   "libshm",    "libaoti_"};
-constexpr std::array<std::string_view, 20> kSystemModules = {
+constexpr std::array<std::string_view, 21> kSystemModules = {
     "libc.so",  "libc-",      "libm.so",   "libm-",    "ld-linux", "libstdc++", "libc++",
     "libgcc_s", "libpthread", "libdl",     "libgomp",  "libomp",   "libiomp",   "linux-vdso",
-    "libasan",  "libcuda",    "libcublas", "libcudnn", "libnccl",  "librt.so"};
+    "libasan",  "libcuda",    "libcublas", "libcudnn", "libnccl",  "librt.so",  "libffi"};
+// Compiled modules of Python itself, and of NumPy, which knows nothing of LibTorch.
+constexpr std::array<std::string_view, 3> kExtensionFolders = {"/lib-dynload/", "-packages/numpy/",
+                                                               "-packages/numpy.libs/"};
 constexpr std::array<std::string_view, 4> kTorchNamespaces = {
     "at::", "c10::", "torch::", "caffe2::"};
 constexpr std::array<std::string_view, 6> kSystemNames = {
@@ -48,7 +51,7 @@ std::optional<FrameKind> kindOfModule(std::string_view module) {
     return FrameKind::kTorch;
   if (name.starts_with("python3") || name == "python" || name.starts_with("libpython"))
     return FrameKind::kInterpreter;
-  if (startsWithAny(name, kSystemModules))
+  if (startsWithAny(name, kSystemModules) || containsAny(module, kExtensionFolders))
     return FrameKind::kSystem;
   return std::nullopt;
 }

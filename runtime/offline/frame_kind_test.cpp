@@ -37,6 +37,9 @@ TEST(NativeFrameKind, TheRestIsNot) {
       FrameKind::kSystem);
   EXPECT_EQ(nativeFrameKind(kProgram, "_start", ""), FrameKind::kSystem);
   EXPECT_EQ(nativeFrameKind("/usr/bin/python3.11", "PyEval", ""), FrameKind::kInterpreter);
+  EXPECT_EQ(nativeFrameKind("/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64.so",
+                            "f_get", "/build/Modules/_ctypes/cfield.c"),
+            FrameKind::kSystem);
   EXPECT_EQ(nativeFrameKind("/x/lib/libdevsan_runtime.so", "f", ""), FrameKind::kDevSan);
 }
 

@@ -113,6 +113,9 @@ private:
     case EventKind::kMismatch:
     case EventKind::kGatherCombined:
     case EventKind::kStep:
+    case EventKind::kHostAccess:
+    case EventKind::kStreamRace:
+    case EventKind::kStreamLifetime:
       log_.events.push_back(event);
       return true;
     }

@@ -160,7 +160,7 @@ TEST(LogReader, RejectsOtherFilesAndVersions) {
   log.header = FileHeader();
   log.header.version = 9;
   EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
-            "x at offset 8: event log of version 9, this devsan reads version 1");
+            "x at offset 8: event log of version 9, this devsan reads version 2");
 }
 
 TEST(LogReader, NamesAFileThatIsNotThere) {

@@ -114,17 +114,25 @@ Effect copy(Arguments arguments) {
   return to && from ? stridedCopy(*to, *from, arguments[2].toBool()) : Effect{};
 }
 
-// A sparse tensor takes over the indices and values of the source: what is there before has any
-// size.
-Effect part(const at::Tensor &source, const at::Tensor &destination, bool non_blocking) {
-  Effect effect = stridedCopy(destination, source, non_blocking);
-  if (effect.copies || destination.device() == source.device() || source.numel() == 0)
+// A sparse tensor gets new indices and values, as `source.to(device, non_blocking)` makes them; on
+// the host those are pinned.
+Effect movedPart(const at::Tensor &source, c10::Device to, bool non_blocking) {
+  Effect effect;
+  if (source.device() == to || source.numel() == 0)
     return effect;
-  effect.copies = effect.blocks = true;
-  effect.seen_by_sync_debug = !non_blocking;
+  effect.copies = true;
   effect.from = source.device();
-  effect.to = destination.device();
+  effect.to = to;
   effect.bytes = source.nbytes();
+  if (non_blocking)
+    effect.flags |= kNonBlocking;
+  if (!to.is_cpu() && !isHost(source))
+    return effect;
+  bool pinned = non_blocking && (to.is_cpu() || source.is_pinned());
+  if (pinned)
+    effect.flags |= kPinned;
+  effect.blocks = !pinned;
+  effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }
 
@@ -132,9 +140,10 @@ Effect copySparse(Arguments arguments) {
   const at::SparseTensorImpl *to = sparseAt(arguments, 0), *from = sparseAt(arguments, 1);
   if (!to || !from)
     return {};
+  c10::Device device = to->values().device();
   bool non_blocking = arguments[2].toBool();
-  Effect effect = part(from->indices(), to->indices(), non_blocking);
-  add(effect, part(from->values(), to->values(), non_blocking));
+  Effect effect = movedPart(from->indices(), device, non_blocking);
+  add(effect, movedPart(from->values(), device, non_blocking));
   return effect;
 }
 
@@ -142,10 +151,11 @@ Effect copyCompressed(Arguments arguments) {
   at::SparseCsrTensorImpl *to = compressedAt(arguments, 0), *from = compressedAt(arguments, 1);
   if (!to || !from)
     return {};
+  c10::Device device = to->values().device();
   bool non_blocking = arguments[2].toBool();
-  Effect effect = part(from->compressed_indices(), to->compressed_indices(), non_blocking);
-  add(effect, part(from->plain_indices(), to->plain_indices(), non_blocking));
-  add(effect, part(from->values(), to->values(), non_blocking));
+  Effect effect = movedPart(from->compressed_indices(), device, non_blocking);
+  add(effect, movedPart(from->plain_indices(), device, non_blocking));
+  add(effect, movedPart(from->values(), device, non_blocking));
   return effect;
 }
 

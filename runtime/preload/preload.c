@@ -195,8 +195,8 @@ static void loadAll(const char *list, void **handles, int capacity, int *count) 
   }
 }
 
-// Another thread loads: its operators must find the runtime in place when its dlopen returns, and so
-// must ours. Bounded, because a thread may come here from inside the loader, which the other one
+// Another thread loads: its operators must find the runtime in place when its dlopen returns, and
+// so must ours. Bounded, because a thread may come here from inside the loader, which the other one
 // needs: libc opens libraries of its own without asking us.
 static void waitForLoading(void) {
   const struct timespec pause = {0, 200 * 1000};

@@ -2,8 +2,11 @@
 // matter here.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 namespace {
@@ -78,6 +81,63 @@ TEST(Preload, KeepsErrorsAsTheyWere) {
 TEST(Preload, ReachesProgramsThatAreExecuted) {
   Result result = run(DEVSAN_LINKED_PROBE " exec", DEVSAN_FIRST);
   EXPECT_EQ(result.output, "loaded torch\nloaded first\nmain\nloaded torch\nloaded first\nmain\n");
+}
+
+// A program that answers in the place of `devsan prepare`.
+class Builder {
+public:
+  explicit Builder(const std::string &script) {
+    EXPECT_TRUE(mkdtemp(directory_.data()));
+    std::ofstream(path()) << "#!/bin/sh\n" << script;
+    chmod(path().c_str(), 0755);
+  }
+  ~Builder() { std::filesystem::remove_all(directory_); }
+  std::string path() const { return directory_ + "/builder"; }
+  std::string started() const { return directory_ + "/started"; }
+  std::string environment(const std::string &id) const {
+    return "DEVSAN_TORCH_ID=" + id + " DEVSAN_BUILDER=" + path() + " PROBE_STARTED=" + started() +
+           " ";
+  }
+
+private:
+  std::string directory_ = (std::filesystem::temp_directory_path() / "devsan-XXXXXX").string();
+};
+
+TEST(Preload, AsksTheBuilderForAnotherLibTorch) {
+  Builder builder("echo asked: $1 $2 $4 preload=$LD_PRELOAD >&2; echo " DEVSAN_SECOND "\n");
+  Result result = run(builder.environment("0123") + DEVSAN_LINKED_PROBE, DEVSAN_FIRST);
+  EXPECT_EQ(result.output, "loaded torch\nasked: prepare --torch=" DEVSAN_TORCH
+                           " -- preload=\nloaded second\nmain\n");
+  EXPECT_EQ(result.status, 0);
+}
+
+TEST(Preload, EndsWhereTheBuilderFails) {
+  Builder builder("echo no compiler >&2; exit 2\n");
+  Result result = run(builder.environment("0123") + DEVSAN_LINKED_PROBE, DEVSAN_FIRST);
+  EXPECT_EQ(result.output, "loaded torch\nno compiler\n");
+  EXPECT_EQ(result.status, 2);
+}
+
+TEST(Preload, LetsNoOtherThreadGoOnBeforeTheLoadingIsOver) {
+  Builder builder("touch $PROBE_STARTED; sleep 0.3; echo " DEVSAN_FIRST ":" DEVSAN_SECOND "\n");
+  Result result = run(builder.environment("0123") + DEVSAN_PROBE " race=" DEVSAN_TORCH, kBoth);
+  EXPECT_EQ(result.output, "main\nloaded torch\nloaded first\nloaded second\nopened\n");
+}
+
+TEST(Preload, NamesASecondLibTorch) {
+  namespace fs = std::filesystem;
+  std::string directory = (fs::temp_directory_path() / "devsan-XXXXXX").string();
+  ASSERT_TRUE(mkdtemp(directory.data()));
+  const std::string second = directory + "/libtorch_cpu.so";
+  fs::copy_file(DEVSAN_TORCH, second);
+  Result result = run(DEVSAN_LINKED_PROBE " open=" + second + " open=libm.so.6", DEVSAN_FIRST);
+  EXPECT_EQ(result.output,
+            "loaded torch\nloaded first\nmain\nloaded torch\ndevsan: two LibTorchs in "
+            "one process: " DEVSAN_TORCH " is observed, " +
+                second +
+                " is not; operators that they both register may fail\nopened\n"
+                "opened\n");
+  fs::remove_all(directory);
 }
 
 } // namespace

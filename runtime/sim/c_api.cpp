@@ -9,9 +9,19 @@
 #include "events.h"
 #include "generators.h"
 #include "memory.h"
+#include "streams.h"
+#include "visible_devices.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
+}
+
+int devsan_sim_peek_device_count() {
+  return devsan::sim::currentlyVisible().count;
+}
+
+int devsan_sim_physical_index(int index) {
+  return devsan::sim::physicalIndex(static_cast<c10::DeviceIndex>(index));
 }
 
 void devsan_sim_initialize() {
@@ -41,8 +51,12 @@ void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
 
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
-  return devsan::sim::elapsedMilliseconds(*static_cast<const Event *>(start),
-                                          *static_cast<const Event *>(end));
+  return static_cast<const Event *>(start)->millisecondsUntil(*static_cast<const Event *>(end));
+}
+
+int devsan_sim_stream_priority(std::int64_t id, int device) {
+  return devsan::sim::streamPriority(c10::Stream(
+      c10::Stream::UNSAFE, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id));
 }
 
 const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,

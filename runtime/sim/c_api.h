@@ -8,6 +8,10 @@
 #define DEVSAN_SIM_API extern "C" __attribute__((visibility("default")))
 
 DEVSAN_SIM_API int devsan_sim_device_count();
+// The number that CUDA_VISIBLE_DEVICES would give now; devsan_sim_device_count() fixes it.
+DEVSAN_SIM_API int devsan_sim_peek_device_count();
+// The device's number within the machine.
+DEVSAN_SIM_API int devsan_sim_physical_index(int index);
 
 // LibTorch's own part of what torch.cuda.init() does.
 DEVSAN_SIM_API void devsan_sim_initialize();
@@ -50,6 +54,9 @@ DEVSAN_SIM_API void devsan_after_loading();
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
+
+// By the stream's id, as torch.Stream.stream_id gives it.
+DEVSAN_SIM_API int devsan_sim_stream_priority(std::int64_t id, int device);
 
 // 0, 1 (warn) or 2 (error), as torch.cuda.set_sync_debug_mode (blocking.cpp).
 DEVSAN_SIM_API int devsan_sim_sync_debug_mode();

@@ -227,6 +227,24 @@ bool checkBinaryCrossEntropy(const OperatorFacts &facts, const Operands &operand
   return false;
 }
 
+// The wrapper checks positional arguments alone; the kernel then looks at the sorter.
+bool checkSearchsorted(const OperatorFacts &facts, const Operands &operands, const c10::IValue *) {
+  Operands positional;
+  for (const Operand &operand : operands)
+    if (std::string_view(operand.name) != "sorter")
+      positional.push_back(operand);
+  checkExactSame(facts, positional);
+  const at::Tensor &sequence = find(operands, "sorted_sequence")->tensor;
+  if (const Operand *sorter = find(operands, "sorter");
+      sorter && sorter->tensor.device() != sequence.device())
+    refuse(facts, operands,
+           c10::str("torch.searchsorted(): sorter and boundary tensors should have same device "
+                    "type, but got sorter tensor device type ",
+                    sorter->tensor.device(), " and input value tensor device type ",
+                    sequence.device()));
+  return false;
+}
+
 bool takesOneCpuScalar(const OperatorFacts &facts, const Operands &operands, const c10::IValue *) {
   checkIterator(facts, operands, 1);
   return false;
@@ -245,6 +263,7 @@ constexpr OwnRule kOwnRules[] = {
     {"aten::_index_put_impl_", "", &checkIndexPut},
     {"aten::bernoulli_", "Tensor", &checkBernoulli},
     {"aten::binary_cross_entropy", "", &checkBinaryCrossEntropy},
+    {"aten::searchsorted", "", &checkSearchsorted},
     {"aten::logical_and", "", &takesOneCpuScalar},
     {"aten::logical_or", "", &takesOneCpuScalar},
     {"aten::logical_xor", "", &takesOneCpuScalar},
@@ -307,15 +326,15 @@ void runAndReport(const c10::OperatorHandle &op, const OperatorFacts &facts,
 MixedDevices checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts,
                                torch::jit::Stack *stack) {
   Operands operands = operandsOf(op, facts, *stack);
-  if (facts.check == DeviceCheck::kExactSame) {
-    checkExactSame(facts, operands);
-    return MixedDevices::kAccepted;
-  }
   if (OwnCheck check = ownCheck(facts)) {
     if (!check(facts, operands, stack->data() + stack->size() - facts.argument_count))
       return MixedDevices::kAccepted;
     runOnHost(op, facts, stack);
     return MixedDevices::kRanOnHost;
+  }
+  if (facts.check == DeviceCheck::kExactSame) {
+    checkExactSame(facts, operands);
+    return MixedDevices::kAccepted;
   }
   if (facts.check == DeviceCheck::kNone && !facts.structured)
     return MixedDevices::kAccepted;

@@ -104,6 +104,47 @@ TEST_F(DeviceCheck, IndicesMayStayOnTheCpu) {
             "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
 }
 
+TEST_F(DeviceCheck, ValuesOfIndexPutAreScalarsOrBesideTheTensor) {
+  at::Tensor index = host_index.to(kSecond), mask = at::tensor({true, false}).to(kSecond);
+  second.index_put_({index}, at::scalar_tensor(2.0));
+  second.index_put_({mask}, at::ones({1}));
+  EXPECT_EQ(second.sum().item<float>(), 6.0f);
+  EXPECT_EQ(errorOf([&] { second.index_put_({index}, at::ones({2})); }),
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:1 "
+            "and cpu!");
+  EXPECT_EQ(errorOf([&] { second.index_put_({index}, at::ones({2}), true); }),
+            "expected device cuda:1 but got device cpu for value tensor");
+}
+
+TEST_F(DeviceCheck, ScalarsGivenAsTensorsAreRead) {
+  at::Tensor scalar = at::scalar_tensor(3.0, kFirst);
+  EXPECT_EQ(host.fill_(scalar).device(), at::Device(at::kCPU));
+  EXPECT_EQ(host.sum().item<float>(), 12.0f);
+  second.fill_(scalar);
+  EXPECT_EQ(second.sum().item<float>(), 12.0f);
+  EXPECT_EQ(host.index_fill(0, host_index, scalar).device(), at::Device(at::kCPU));
+  EXPECT_EQ(second.masked_fill(second > 0, at::scalar_tensor(1.0)).device(), kSecond);
+  EXPECT_EQ(at::where(second > 0, scalar, second).device(), kSecond);
+}
+
+TEST_F(DeviceCheck, KernelsThatCheckByThemselvesHaveTheirOwnWords) {
+  EXPECT_EQ(errorOf([&] { second.masked_fill_(host > 0, 1.0); }),
+            "expected self and mask to be on same device, but got mask on cpu and self on cuda:1");
+  EXPECT_EQ(errorOf([&] { second.index_fill_(0, host_index, 1.0); }),
+            "index_fill_(): self and index value tensors should have same device type, but got "
+            "self tensor device type cuda:1 and index value tensor device type cpu");
+  EXPECT_EQ(
+      errorOf([&] { at::searchsorted(second[0], second, false, false, std::nullopt, host_index); }),
+      "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
+      "got sorter tensor device type cpu and input value tensor device type cuda:1");
+}
+
+TEST_F(DeviceCheck, OutputsAreNoScalars) {
+  at::Tensor out = at::scalar_tensor(0.0), scalar = at::scalar_tensor(2.0, kSecond);
+  EXPECT_NE(errorOf([&] { at::abs_out(out, scalar); }), "no error");
+  EXPECT_NE(errorOf([&] { at::logical_and_out(out, scalar, scalar); }), "no error");
+}
+
 TEST_F(DeviceCheck, CopiesCrossDevices) {
   first.copy_(second * 5);
   host.copy_(first);

@@ -2,24 +2,26 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include <c10/util/Exception.h>
+
+#include "visible_devices.h"
 
 namespace devsan::sim {
 namespace {
 
+constexpr int kNoDevice = 100;      // cudaErrorNoDevice
 constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
 
-c10::DeviceIndex device_count = 0;
+c10::DeviceIndex machine_devices = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
 std::atomic<bool> used_devices[kMaxDevices] = {};
-std::atomic<c10::StreamId> next_stream{1};
 
 [[noreturn]] void refuse(const char *why, const char *what) {
   std::fprintf(stderr, "devsan: simulated devices: %s%s\n", why, what);
@@ -29,6 +31,11 @@ std::atomic<c10::StreamId> next_stream{1};
 // Before the static initialisers that register kernels and hooks: nothing of a refused run is
 // registered, and no LibTorch code runs that could print something else first.
 __attribute__((constructor(101))) void readDeviceCount() {
+  void *first = dlsym(RTLD_DEFAULT, "devsan_sim_device_count");
+  Dl_info other, own;
+  if (first && dladdr(first, &other) && dladdr(reinterpret_cast<void *>(&readDeviceCount), &own) &&
+      other.dli_fbase != own.dli_fbase)
+    refuse("they are there already, from ", other.dli_fname);
   const char *text = std::getenv("DEVSAN_SIM_DEVICES");
   if (text == nullptr)
     refuse("DEVSAN_SIM_DEVICES is not set; use `devsan run --sim=N`, N from 1 to 64", "");
@@ -43,13 +50,30 @@ __attribute__((constructor(101))) void readDeviceCount() {
            "without --sim",
            "");
   }
-  device_count = static_cast<c10::DeviceIndex>(count);
+  machine_devices = static_cast<c10::DeviceIndex>(count);
+}
+
+} // namespace
+
+VisibleDevices currentlyVisible() {
+  return visibleDevices(std::getenv("CUDA_VISIBLE_DEVICES"), machine_devices);
+}
+
+namespace {
+
+const VisibleDevices &visible() {
+  static const VisibleDevices devices = currentlyVisible();
+  return devices;
 }
 
 } // namespace
 
 c10::DeviceIndex deviceCount() {
-  return device_count;
+  return visible().count;
+}
+
+c10::DeviceIndex physicalIndex(c10::DeviceIndex index) {
+  return visible().physical[static_cast<std::size_t>(index)];
 }
 
 c10::DeviceIndex currentDevice() {
@@ -70,20 +94,24 @@ void markUsed(c10::DeviceIndex index) {
 }
 
 void checkDeviceIndex(c10::DeviceIndex index) {
-  if (C10_UNLIKELY(index < 0 || index >= device_count))
-    throw c10::AcceleratorError(
-        {__func__, __FILE__, __LINE__}, kInvalidDevice,
-        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
-        "GPUs?\n"
-        "CUDA kernel errors might be asynchronously reported at some other API call, so the "
-        "stacktrace below might be "
-        "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+  if (C10_LIKELY(index >= 0 && index < deviceCount()))
+    return;
+  const bool has_devices = deviceCount() > 0;
+  const std::string what = has_devices
+                               ? "CUDA error: invalid device ordinal\nGPU device may be out of "
+                                 "range, do you have enough GPUs?\n"
+                               : "CUDA error: no CUDA-capable device is detected\n";
+  throw c10::AcceleratorError(
+      {__func__, __FILE__, __LINE__}, has_devices ? kInvalidDevice : kNoDevice,
+      what + "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+             "stacktrace below might be "
+             "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+             "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
 }
 
 c10::Device withIndex(c10::Device device) {
   if (!device.has_index())
-    return c10::Device(device.type(), current_device);
+    device.set_index(current_device);
   checkDeviceIndex(device.index());
   return device;
 }
@@ -96,11 +124,6 @@ c10::Stream exchangeCurrentStream(c10::Stream stream) {
   c10::Stream previous = currentStream(stream.device_index());
   current_streams[stream.device_index()] = stream.id();
   return previous;
-}
-
-c10::Stream makeStream(c10::DeviceIndex index) {
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index),
-                     next_stream.fetch_add(1, std::memory_order_relaxed));
 }
 
 } // namespace devsan::sim

@@ -11,8 +11,11 @@ namespace devsan::sim {
 
 inline constexpr int kMaxDevices = 64;
 
-// From DEVSAN_SIM_DEVICES, read once when the library is loaded.
+// Those of DEVSAN_SIM_DEVICES that CUDA_VISIBLE_DEVICES shows, which is read at the first call, as
+// the CUDA driver reads it at the first use.
 c10::DeviceIndex deviceCount();
+// The device's number within the machine.
+c10::DeviceIndex physicalIndex(c10::DeviceIndex index);
 
 c10::DeviceIndex currentDevice();
 // `index` must be valid.
@@ -33,8 +36,6 @@ c10::Device withIndex(c10::Device device);
 c10::Stream currentStream(c10::DeviceIndex index);
 // Returns the stream that was current on the stream's device.
 c10::Stream exchangeCurrentStream(c10::Stream stream);
-// Streams have ids that are unique in the process; 0 is every device's default stream.
-c10::Stream makeStream(c10::DeviceIndex index);
 
 // What the device guard does for the time of a kernel. Does not validate.
 class CurrentDeviceScope {

@@ -4,14 +4,33 @@
 
 namespace devsan::sim {
 
-void recordEvent(Event &event) {
-  event.recorded_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                          std::chrono::steady_clock::now().time_since_epoch())
-                          .count();
+void Event::record(c10::Stream stream) {
+  VectorClock seen;
+  if (isOrderKept())
+    seen = clockOf(stream);
+  std::lock_guard lock(mutex_);
+  seen_ = std::move(seen);
+  recorded_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                     std::chrono::steady_clock::now().time_since_epoch())
+                     .count();
 }
 
-double elapsedMilliseconds(const Event &start, const Event &end) {
-  return static_cast<double>(end.recorded_ns - start.recorded_ns) / 1e6;
+void Event::block(c10::Stream stream) const {
+  if (!isOrderKept())
+    return;
+  VectorClock clock = seen();
+  StreamOrder order;
+  join(order.of(stream).clock, clock);
+}
+
+VectorClock Event::seen() const {
+  std::lock_guard lock(mutex_);
+  return seen_;
+}
+
+double Event::millisecondsUntil(const Event &end) const {
+  std::scoped_lock lock(mutex_, end.mutex_);
+  return static_cast<double>(end.recorded_ns_ - recorded_ns_) / 1e6;
 }
 
 } // namespace devsan::sim

@@ -1,18 +1,44 @@
-// Events and streams as the program sees them. Work on a simulated device is done when the call
-// that starts it returns, so a stream is always idle and a recorded event has always happened; what
-// remains is their identity and their times.
+// Events as the program sees them: when they were recorded, and what their stream had been given by
+// then. An event has happened once every copy before it has arrived (see pending_copies.h).
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+
+#include <c10/core/Event.h>
+
+#include "pending_copies.h"
+#include "streams.h"
 
 namespace devsan::sim {
 
-struct Event {
-  std::int64_t recorded_ns = -1; // CLOCK_MONOTONIC; -1 before the first record
+// Any thread.
+class Event {
+public:
+  void record(c10::Stream stream);
+  // What is issued on `stream` from now on comes after what the event saw.
+  void block(c10::Stream stream) const;
+  // Does not count as a query of the program's.
+  bool hasHappened() const { return !isOrderKept() || haveCopiesArrived(seen()); }
+  bool query() const { return !isOrderKept() || queryClock(seen()); }
+  void synchronize() const {
+    if (isOrderKept())
+      synchronizeClock(seen());
+  }
+  // As cudaEventElapsedTime; both have been recorded.
+  double millisecondsUntil(const Event &end) const;
+
+private:
+  VectorClock seen() const;
+
+  mutable std::mutex mutex_;
+  std::int64_t recorded_ns_ = 0; // CLOCK_MONOTONIC
+  VectorClock seen_;
 };
 
-void recordEvent(Event &event);
-// Milliseconds, as cudaEventElapsedTime.
-double elapsedMilliseconds(const Event &start, const Event &end);
+// Of an event of a simulated device.
+inline bool hasHappened(const c10::Event &event) {
+  return event.eventId() == nullptr || static_cast<Event *>(event.eventId())->hasHappened();
+}
 
 } // namespace devsan::sim

@@ -12,6 +12,7 @@
 #include "library.h"
 #include "memory.h"
 #include "operator_facts.h"
+#include "stream_accesses.h"
 #include "tensor_alias.h"
 
 namespace devsan::sim {
@@ -59,6 +60,7 @@ public:
     if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
       facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
   }
+  bool hasDevice() const { return device_ || named_; }
   c10::Device device() const {
     if (named_)
       return withIndex(*named_);
@@ -178,6 +180,13 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
     waitFor(effect, {arguments, facts.argument_count});
 
+  // A device generator alone brings an operator on CPU tensors here.
+  TORCH_CHECK(C10_LIKELY(!facts.has_generator) || devices.hasDevice(), "Expected a '", c10::kCPU,
+              "' device type for generator but found '", c10::kCUDA, "'");
+  std::optional<TouchedMemory> touched;
+  if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))
+    touched.emplace().addArguments(op, facts, arguments);
+
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
     toCpu(translation, arguments[fact.position]);
@@ -200,6 +209,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::IValue *results = stack->data() + stack->size() - facts.return_count;
   for (std::uint16_t i = 0; i < facts.return_count; ++i)
     toDevice(translation, results[i]);
+  if (C10_UNLIKELY(touched.has_value())) {
+    touched->addResults({results, facts.return_count});
+    noteAccesses(facts.name.name, *touched, currentStream(device.index()));
+  }
 }
 
 } // namespace

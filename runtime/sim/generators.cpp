@@ -1,8 +1,11 @@
 #include "generators.h"
 
 #include <array>
+#include <cstring>
+#include <memory>
 #include <utility>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/Utils.h>
 
 #include "devices.h"
@@ -10,49 +13,103 @@
 namespace devsan::sim {
 namespace {
 
+// What a CUDA generator is made of. Generators that are graph-safe copies of one another share it.
+struct State {
+  std::mutex mutex;
+  std::uint64_t seed = c10::default_rng_seed_val;
+  std::uint64_t offset = 0; // counts draws, in CUDA's unit
+};
+
+constexpr std::uint64_t kOffsetPerDraw = 4;
+
 class GeneratorImpl final : public c10::GeneratorImpl {
 public:
-  GeneratorImpl(c10::DeviceIndex index, at::Generator cpu)
+  GeneratorImpl(c10::DeviceIndex index, std::shared_ptr<State> state)
       : c10::GeneratorImpl(c10::Device(c10::kCUDA, index),
                            c10::DispatchKeySet(c10::DispatchKey::CUDA)),
-        cpu_(std::move(cpu)) {}
+        state_(std::move(state)) {}
 
-  const at::Generator &cpu() const { return cpu_; }
-
-  void set_current_seed(std::uint64_t seed) override {
-    cpu_.set_current_seed(seed);
-    offset_ = 0;
+  at::Generator nextDraw() {
+    std::lock_guard lock(state_->mutex);
+    std::uint64_t seed = seedOfDraw(state_->seed, state_->offset);
+    state_->offset += kOffsetPerDraw;
+    return at::detail::createCPUGenerator(seed);
   }
-  // CPU generators count no offset; what a program sets it reads back, as far as programs use it.
-  void set_offset(std::uint64_t offset) override { offset_ = offset; }
-  std::uint64_t get_offset() const override { return offset_; }
-  std::uint64_t current_seed() const override { return cpu_.current_seed(); }
+
+  void set_current_seed(std::uint64_t seed) override { assign(seed, 0); }
+  std::uint64_t current_seed() const override { return read().seed; }
   std::uint64_t seed() override {
-    offset_ = 0;
-    return cpu_.seed();
+    std::uint64_t seed = c10::detail::getNonDeterministicRandom(true);
+    assign(seed, 0);
+    return seed;
   }
-  // The same numbers for two generator objects, as CUDA graphs share them.
+  void set_offset(std::uint64_t offset) override {
+    TORCH_CHECK(offset % kOffsetPerDraw == 0, "offset must be a multiple of 4");
+    assign(read().seed, offset);
+  }
+  std::uint64_t get_offset() const override { return read().offset; }
+
+  // The bytes of a CUDA generator's state, so that a checkpoint made on a GPU can be loaded.
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    Position position = read();
+    at::Tensor bytes = at::detail::empty_cpu({sizeof position}, at::kByte);
+    std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
+    return bytes.getIntrusivePtr();
+  }
+  void set_state(const c10::TensorImpl &state) override {
+    at::detail::check_rng_state(state);
+    const auto bytes = static_cast<std::size_t>(state.numel());
+    Position position{0, 0};
+    TORCH_CHECK(bytes == sizeof position || bytes == sizeof position.seed,
+                "RNG state is wrong size");
+    std::memcpy(&position, state.data(), bytes);
+    TORCH_CHECK(position.offset % kOffsetPerDraw == 0, "offset must be a multiple of 4");
+    assign(position.seed, position.offset);
+  }
+
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
-    return c10::make_intrusive<GeneratorImpl>(device_.index(), cpu_);
+    return c10::make_intrusive<GeneratorImpl>(device_.index(), state_);
   }
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl> &other) override {
-    TORCH_CHECK_TYPE(other->device().is_cuda(), "expected a CUDA generator, but got one on ",
-                     other->device());
-    cpu_ = static_cast<const GeneratorImpl &>(*other).cpu_;
+    auto *generator = dynamic_cast<GeneratorImpl *>(other.get());
+    TORCH_CHECK(generator != nullptr,
+                "Provided generator is not a CUDA generator: no graph-safe state to set");
+    state_ = generator->state_;
   }
-  void set_state(const c10::TensorImpl &state) override { impl().set_state(state); }
-  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return impl().get_state(); }
 
 private:
-  c10::GeneratorImpl &impl() const { return *cpu_.unsafeGetGeneratorImpl(); }
+  struct Position {
+    std::uint64_t seed;
+    std::uint64_t offset;
+  };
+
+  // The first draw after seeding is the CPU generator's own for that seed.
+  static std::uint64_t seedOfDraw(std::uint64_t seed, std::uint64_t offset) {
+    if (offset == 0)
+      return seed;
+    std::uint64_t mixed = seed + offset * 0x9E3779B97F4A7C15ull;
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ull;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBull;
+    return mixed ^ (mixed >> 31);
+  }
+  Position read() const {
+    std::lock_guard lock(state_->mutex);
+    return {state_->seed, state_->offset};
+  }
+  void assign(std::uint64_t seed, std::uint64_t offset) {
+    std::lock_guard lock(state_->mutex);
+    state_->seed = seed;
+    state_->offset = offset;
+  }
   GeneratorImpl *clone_impl() const override {
-    auto copy = new GeneratorImpl(device_.index(), cpu_.clone());
-    copy->offset_ = offset_;
-    return copy;
+    auto state = std::make_shared<State>();
+    Position position = read();
+    state->seed = position.seed;
+    state->offset = position.offset;
+    return new GeneratorImpl(device_.index(), std::move(state));
   }
 
-  at::Generator cpu_;
-  std::uint64_t offset_ = 0;
+  std::shared_ptr<State> state_;
 };
 
 std::recursive_mutex default_generator_mutex;
@@ -64,14 +121,16 @@ at::Generator makeGenerator(c10::DeviceIndex index) {
   if (index < 0)
     index = currentDevice();
   checkDeviceIndex(index);
-  return at::Generator(c10::make_intrusive<GeneratorImpl>(index, at::detail::createCPUGenerator()));
+  return at::Generator(c10::make_intrusive<GeneratorImpl>(index, std::make_shared<State>()));
 }
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index) {
   static const auto *generators = [] {
     auto *all = new std::array<at::Generator, kMaxDevices>;
-    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
+    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i) {
       (*all)[i] = makeGenerator(i);
+      (*all)[i].seed();
+    }
     return all;
   }();
   if (index < 0)
@@ -92,13 +151,11 @@ at::Generator newGenerator(c10::DeviceIndex index) {
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {
   TORCH_CHECK(generator.device().type() == c10::kCUDA, "Expected a '", c10::kCUDA,
               "' device type for generator but found '", generator.device().type(), "'");
-  return static_cast<GeneratorImpl *>(generator.unsafeGetGeneratorImpl())->cpu();
+  return static_cast<GeneratorImpl *>(generator.unsafeGetGeneratorImpl())->nextDraw();
 }
 
 DefaultGeneratorScope::DefaultGeneratorScope(c10::DeviceIndex index)
-    : device_(*static_cast<at::CPUGeneratorImpl *>(
-          cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index))
-              .unsafeGetGeneratorImpl())),
+    : lent_(cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index))),
       host_(*static_cast<at::CPUGeneratorImpl *>(
           at::detail::getDefaultCPUGenerator().unsafeGetGeneratorImpl())),
       lock_(default_generator_mutex) {
@@ -110,16 +167,17 @@ DefaultGeneratorScope::~DefaultGeneratorScope() {
 }
 
 void DefaultGeneratorScope::exchange() {
-  std::scoped_lock locks(device_.mutex_, host_.mutex_);
+  auto &lent = *static_cast<at::CPUGeneratorImpl *>(lent_.unsafeGetGeneratorImpl());
+  std::lock_guard lock(host_.mutex_);
   auto engine = host_.engine();
   auto next_float = host_.next_float_normal_sample();
   auto next_double = host_.next_double_normal_sample();
-  host_.set_engine(device_.engine());
-  host_.set_next_float_normal_sample(device_.next_float_normal_sample());
-  host_.set_next_double_normal_sample(device_.next_double_normal_sample());
-  device_.set_engine(engine);
-  device_.set_next_float_normal_sample(next_float);
-  device_.set_next_double_normal_sample(next_double);
+  host_.set_engine(lent.engine());
+  host_.set_next_float_normal_sample(lent.next_float_normal_sample());
+  host_.set_next_double_normal_sample(lent.next_double_normal_sample());
+  lent.set_engine(engine);
+  lent.set_next_float_normal_sample(next_float);
+  lent.set_next_double_normal_sample(next_double);
 }
 
 } // namespace devsan::sim

@@ -1,6 +1,8 @@
 // Random number generators of the simulated devices: one default generator per device, each with
-// its own state, and the bridge to the CPU kernels that draw. A device generator holds a CPU
-// generator; the numbers differ from a GPU's, their reproducibility and independence do not.
+// its own state, and the bridge to the CPU kernels that draw. As CUDA's, a generator is a seed and
+// an offset that every draw advances; the numbers of a draw are those of a CPU generator that is
+// seeded with both. So threads share no engine, and a state is 16 bytes that can be set at any
+// time. The numbers differ from a GPU's, their reproducibility and independence do not.
 #pragma once
 
 #include <mutex>
@@ -19,13 +21,13 @@ at::Generator makeGenerator(c10::DeviceIndex index);
 void offerDefaultGenerator(c10::DeviceIndex index);
 at::Generator newGenerator(c10::DeviceIndex index);
 
-// The CPU generator that draws for `generator` in a kernel on `device`. Throws ATen's error if it
-// is not a generator of that kind of device.
+// A CPU generator for one draw of `generator` in a kernel on `device`, which advances it. Throws
+// ATen's error if it is not a generator of that kind of device.
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device);
 
-// For kernels that draw from the default CPU generator without asking: lends them the device's
-// state. Holds a process-wide lock, so that no other thread sees the default CPU generator in
-// between.
+// For kernels that draw from the default CPU generator without asking (nested dropout;
+// ops/dropout.cpp asks): lends them a draw of the device's. Holds a process-wide lock, so that no
+// other device kernel sees the default CPU generator in between.
 class DefaultGeneratorScope {
 public:
   explicit DefaultGeneratorScope(c10::DeviceIndex index);
@@ -36,7 +38,7 @@ public:
 private:
   void exchange();
 
-  at::CPUGeneratorImpl &device_;
+  at::Generator lent_;
   at::CPUGeneratorImpl &host_;
   std::unique_lock<std::recursive_mutex> lock_;
 };

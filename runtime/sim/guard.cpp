@@ -6,6 +6,8 @@
 #include "devices.h"
 #include "distributed/nccl_work.h"
 #include "events.h"
+#include "memory.h"
+#include "streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -38,26 +40,28 @@ public:
   c10::Stream getDefaultStream(c10::Device device) const override {
     return c10::Stream(c10::Stream::DEFAULT, withIndex(device));
   }
-  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
-    return makeStream(withIndex(device).index());
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
+    return streamFromPool(withIndex(device).index(), high_priority ? kGreatestPriority : 0);
   }
-  c10::Stream getNewStream(c10::Device device, int) const override {
-    return makeStream(withIndex(device).index());
+  c10::Stream getNewStream(c10::Device device, int priority) const override {
+    return streamFromPool(withIndex(device).index(), priority);
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
+    if (C10_UNLIKELY(stream.id() != 0))
+      noteSideStream(); // one made from a handle may be the first
     return exchangeCurrentStream(stream);
   }
-  // No driver stands behind a stream: its id is its handle.
   void *getStreamNativeHandle(const c10::Stream stream) const override {
-    return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
+    return streamHandle(stream);
   }
   bool isStreamCapturing(const c10::Stream &stream) const override {
     return is_capturing.load(std::memory_order_relaxed) && stream.id() != 0;
   }
-  bool queryStream(const c10::Stream &) const override { return true; }
+  bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {
     warnOrErrorOnSync();
     ExplicitWait wait("cudaStreamSynchronize", stream.device_index());
+    sim::synchronizeStream(stream);
   }
 
   void record(void **event, const c10::Stream &stream, const c10::DeviceIndex index,
@@ -67,25 +71,36 @@ public:
                 static_cast<int>(stream.device_index()), ".");
     if (*event == nullptr)
       *event = new Event;
-    recordEvent(*static_cast<Event *>(*event));
+    static_cast<Event *>(*event)->record(stream);
   }
   void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override {
     delete static_cast<Event *>(event);
   }
-  void block(void *, const c10::Stream &) const override {}
-  bool queryEvent(void *) const override { return true; }
+  void block(void *event, const c10::Stream &stream) const override {
+    if (event)
+      static_cast<Event *>(event)->block(stream);
+  }
+  bool queryEvent(void *event) const override {
+    return !event || static_cast<Event *>(event)->query();
+  }
   void synchronizeEvent(void *event) const override {
-    if (event != nullptr)
-      ExplicitWait wait("cudaEventSynchronize", -1);
+    if (event == nullptr)
+      return;
+    ExplicitWait wait("cudaEventSynchronize", -1);
+    static_cast<Event *>(event)->synchronize();
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     ExplicitWait wait("cudaDeviceSynchronize", index);
     finishCollectives(index);
+    sim::synchronizeDevice(index);
+  }
+  void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
+    deviceAllocator()->recordStream(data, stream);
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
-    return elapsedMilliseconds(*static_cast<Event *>(start), *static_cast<Event *>(end));
+    return static_cast<Event *>(start)->millisecondsUntil(*static_cast<Event *>(end));
   }
 };
 

@@ -7,6 +7,7 @@
 #include "generators.h"
 #include "host_registrations.h"
 #include "memory.h"
+#include "streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -19,8 +20,8 @@ public:
 
   void init() const override {}
   bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasCUDA() const override { return true; }
+  bool isAvailable() const override { return sim::deviceCount() > 0; }
+  bool hasCUDA() const override { return isAvailable(); }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     return isUsed(index);
@@ -67,6 +68,7 @@ public:
   void deviceSynchronize(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     ExplicitWait wait("cudaDeviceSynchronize", index);
+    synchronizeDevice(index);
   }
   // A GPU without cuDNN is not what programs meet: their layers take its operators
   // (ops/cudnn_*.cpp).

@@ -1,7 +1,13 @@
 #include "host_wait.h"
 
+#include "devices.h"
+#include "streams.h"
+
 namespace devsan::sim {
 
-void waitForCurrentStream(c10::DeviceIndex) {}
+void waitForCurrentStream(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(isOrderKept()))
+    synchronizeStream(currentStream(index));
+}
 
 } // namespace devsan::sim

@@ -36,3 +36,27 @@ DEVSAN_SIM_OBSERVABLE void devsan_sim_set_host_access_observer(DevSanHostAccessO
 // torch.cuda.synchronize() and its kin call (blocking.cpp).
 using DevSanWaitObserver = void (*)(const char *function, int index, std::uint64_t blocked_ns);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_wait_observer(DevSanWaitObserver observer);
+
+// Work on two streams used the same memory, one of them wrote, and nothing orders them
+// (stream_accesses.cpp). Watched once the process has made a stream besides the default ones.
+struct DevSanStreamAccess {
+  const char *op;      // as the dispatcher names it; "allocation" where memory was given out
+  int device;          // of the stream
+  std::int64_t stream; // c10::Stream::id(), 0 for the default stream
+  bool writes;
+  std::uint64_t place; // what the place observer gave when it happened; 0 without one
+};
+struct DevSanStreamRace {
+  DevSanStreamAccess first, second; // in the order of their calls
+  const void *storage;
+  std::size_t bytes; // of the storage
+};
+// Names the calling place; called for every operator while streams are watched.
+using DevSanPlaceObserver = std::uint64_t (*)();
+using DevSanStreamRaceObserver = void (*)(const DevSanStreamRace *race);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_stream_race_observer(DevSanPlaceObserver place,
+                                                               DevSanStreamRaceObserver observer);
+// `first` used memory that was then released without record_stream, and that an allocation of the
+// stream it belongs to (`second`) has been given although `first` may still run.
+DEVSAN_SIM_OBSERVABLE void
+devsan_sim_set_stream_lifetime_observer(DevSanStreamRaceObserver observer);

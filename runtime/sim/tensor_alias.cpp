@@ -5,6 +5,7 @@
 
 #include "alias_shells.h"
 #include "memory.h"
+#include "pending_copies.h"
 #include "sparse_alias.h"
 
 namespace devsan::sim {
@@ -102,6 +103,7 @@ Translation::~Translation() {
 }
 
 c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
+  finishCopiesTo(storage);
   if (StorageImpl *twin = cachedCpuTwin(*storage))
     return c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
   for (const StorageBinding &binding : storages_)

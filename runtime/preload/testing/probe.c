@@ -1,12 +1,28 @@
 /* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and
    asks it to open a bare name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again
-   without arguments), `fork`. */
+   without arguments), `fork`, `race=PATH` (another thread opens PATH; as soon as the file named in
+   PROBE_STARTED exists, this one opens a library too). */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static void *openInThread(void *path) {
+  return dlopen(path, RTLD_NOW);
+}
+
+static void race(char *path) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, openInThread, path);
+  while (access(getenv("PROBE_STARTED"), F_OK) != 0)
+    usleep(1000);
+  dlopen("libm.so.6", RTLD_NOW);
+  printf("opened\n");
+  pthread_join(thread, NULL);
+}
 
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IONBF, 0);
@@ -26,6 +42,8 @@ int main(int argc, char **argv) {
       printf("%s\n", error ? error : "found on runpath");
     } else if (strncmp(argv[i], "missing=", 8) == 0) {
       printf("%s\n", dlopen(value, RTLD_NOW) ? "found" : dlerror());
+    } else if (strncmp(argv[i], "race=", 5) == 0) {
+      race(value);
     } else if (strcmp(argv[i], "exec") == 0) {
       execl("/proc/self/exe", argv[0], (char *)NULL);
     } else if (strcmp(argv[i], "fork") == 0) {

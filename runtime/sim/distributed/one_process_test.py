@@ -48,14 +48,14 @@ class DataParallel(unittest.TestCase):
             self.same_gradients(model.module, reference)
 
     def test_training(self):
-        reference, model = make_model(), torch.nn.DataParallel(make_model().cuda())
+        reference, model = make_model(), torch.nn.DataParallel(make_model().cuda(), device_ids=BOTH)
         ours, theirs = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, reference))
         for _ in range(3):
             x = torch.randn(8, 6)
             # each replica normalises its own half
             ours.zero_grad(), theirs.zero_grad()
-            model(x.cuda()).square().sum().backward()
-            torch.cat([reference(half) for half in x.chunk(2)]).square().sum().backward()
+            model(x.cuda()).square().mean().backward()
+            torch.cat([reference(half) for half in x.chunk(2)]).square().mean().backward()
             ours.step(), theirs.step()
         for a, b in zip(model.parameters(), reference.parameters()):
             torch.testing.assert_close(a.detach().cpu(), b.detach())

@@ -6,6 +6,7 @@
 #include <c10/core/AllocatorConfig.h>
 
 #include "../devices.h"
+#include "../events.h"
 #include "arena.h"
 #include "protection.h"
 #include "settings.h"
@@ -387,7 +388,7 @@ void DeviceMemory::freeWhatIsDone(bool wait, Lock &lock) {
   lock.unlock();
   std::vector<Block *> done;
   for (Waiting &one : waiting) {
-    while (!one.events.empty() && (wait || one.events.back().query())) {
+    while (!one.events.empty() && (wait || hasHappened(one.events.back()))) {
       if (wait)
         one.events.back().synchronize();
       one.events.pop_back();

@@ -9,6 +9,8 @@
 #include <c10/core/CPUAllocator.h>
 
 #include "../devices.h"
+#include "../pending_copies.h"
+#include "../stream_accesses.h"
 #include "caching_allocator.h"
 #include "pinned.h"
 #include "protection.h"
@@ -35,6 +37,8 @@ void releaseBlock(void *address) {
   Block *block = &blockAt(address);
   if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
     c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteRelease(block->data);
   deviceMemory(block->segment->device).free(block);
 }
 
@@ -50,7 +54,10 @@ Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
   if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
     attendToMemory();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
-  return deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
+  Block *block = deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteAllocation(block->data, block->size, index);
+  return block;
 }
 
 class DeviceAllocator final : public c10::DeviceAllocator {
@@ -64,6 +71,7 @@ public:
     if (ownsDeviceBlock(data)) {
       Block &block = blockAt(data.get_context());
       deviceMemory(block.segment->device).recordStream(&block, stream);
+      noteRecordedStream(block.data, stream);
     }
   }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
@@ -236,6 +244,7 @@ c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
 
 void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes) {
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  finishCopiesTo(&storage);
   CurrentDeviceScope current(storage.device().index());
   c10::DataPtr data = deviceAllocator()->allocate(bytes);
   std::size_t kept = std::min(bytes, storage.nbytes());

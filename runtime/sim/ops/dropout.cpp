@@ -1,7 +1,9 @@
-// The older fused dropout, which programs and exported graphs still call; its p is the probability
-// to keep.
+// Dropout drawn from the device's generator (the CPU's kernel draws from the default CPU generator,
+// whatever device it computes for), and the older fused one, whose p is the probability to keep.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "../checked_kernel.h"
 #include "../library.h"
@@ -22,9 +24,20 @@ std::tuple<Tensor, Tensor> fusedDropout(const Tensor &self, double p,
   return {maskedScale(self, mask, 1 / p), mask};
 }
 
+std::tuple<Tensor, Tensor> nativeDropout(const Tensor &input, double p, std::optional<bool> train) {
+  if (!train.value_or(true))
+    return {input.clone(), at::ones_like(input, input.options().dtype(at::kBool))};
+  Tensor mask = at::empty_like(input, input.options().dtype(at::kBool));
+  if (p == 1 || input.numel() == 0)
+    return {at::zeros_like(input), mask.zero_()};
+  mask.bernoulli_(1 - p);
+  return {input.mul(mask).mul_(1 / (1 - p)), mask};
+}
+
 } // namespace
 
 DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
+  m.impl("native_dropout", TORCH_FN(nativeDropout));
   m.impl("_fused_dropout", TORCH_FN(fusedDropout));
   m.impl("_masked_scale", checked<&maskedScale>());
 }

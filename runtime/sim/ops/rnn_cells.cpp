@@ -1,6 +1,6 @@
 // The fused LSTM and GRU cells, which ATen has for GPUs only, from operators that the CPU has. The
 // workspace holds what the backward formulas need; its layout is ours, since only these functions
-// read it.
+// read it. As on a GPU, 16-bit operands are computed with in float and rounded once, at the end.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
@@ -19,8 +19,13 @@ bool has(const OptionalTensor &tensor) {
   return tensor && tensor->defined();
 }
 
+Tensor wide(const Tensor &tensor) {
+  bool reduced = tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+  return reduced ? tensor.to(at::kFloat) : tensor;
+}
+
 Tensor withBias(const Tensor &gates, const OptionalTensor &bias) {
-  return has(bias) ? gates + *bias : gates;
+  return has(bias) ? wide(gates) + wide(*bias) : wide(gates);
 }
 
 Tensor sigmoidSlope(const Tensor &value) {
@@ -37,8 +42,10 @@ std::tuple<Tensor, Tensor, Tensor> lstmCell(const Tensor &input_gates, const Ten
       (withBias(input_gates, input_bias) + withBias(hidden_gates, hidden_bias)).chunk(4, 1);
   Tensor in = at::sigmoid(gates[0]), forget = at::sigmoid(gates[1]), cell = at::tanh(gates[2]),
          out = at::sigmoid(gates[3]);
-  Tensor cy = forget * cx + in * cell;
-  return {out * at::tanh(cy), cy, at::cat({in, forget, cell, out}, 1)};
+  Tensor cy = forget * wide(cx) + in * cell;
+  at::ScalarType dtype = cx.scalar_type();
+  return {(out * at::tanh(cy)).to(dtype), cy.to(dtype),
+          at::cat({in, forget, cell, out}, 1).to(dtype)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_hy,
@@ -47,17 +54,18 @@ std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_h
                                                     bool has_bias) {
   if (!has(grad_hy) && !has(grad_cy))
     return {};
-  auto gates = workspace.chunk(4, 1);
+  auto gates = wide(workspace).chunk(4, 1);
   const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
-  Tensor dhy = has(grad_hy) ? *grad_hy : at::zeros_like(cy);
-  Tensor squashed = at::tanh(cy);
+  Tensor squashed = at::tanh(wide(cy));
+  Tensor dhy = has(grad_hy) ? wide(*grad_hy) : at::zeros_like(squashed);
   Tensor dcy = dhy * out * tanhSlope(squashed);
   if (has(grad_cy))
-    dcy = dcy + *grad_cy;
-  Tensor grad_gates = at::cat({dcy * cell * sigmoidSlope(in), dcy * cx * sigmoidSlope(forget),
+    dcy = dcy + wide(*grad_cy);
+  Tensor grad_gates = at::cat({dcy * cell * sigmoidSlope(in), dcy * wide(cx) * sigmoidSlope(forget),
                                dcy * in * tanhSlope(cell), dhy * squashed * sigmoidSlope(out)},
-                              1);
-  return {grad_gates, dcy * forget, has_bias ? grad_gates.sum(0) : Tensor()};
+                              1)
+                          .to(cx.scalar_type());
+  return {grad_gates, (dcy * forget).to(cx.scalar_type()), has_bias ? grad_gates.sum(0) : Tensor()};
 }
 
 std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidden_gates,
@@ -68,22 +76,26 @@ std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidd
   Tensor reset = at::sigmoid(from_input[0] + from_hidden[0]);
   Tensor update = at::sigmoid(from_input[1] + from_hidden[1]);
   Tensor candidate = at::tanh(from_input[2] + reset * from_hidden[2]);
-  return {candidate + update * (hx - candidate),
-          at::cat({reset, update, candidate, hx, from_hidden[2]}, 1)};
+  Tensor before = wide(hx);
+  at::ScalarType dtype = hx.scalar_type();
+  return {(candidate + update * (before - candidate)).to(dtype),
+          at::cat({reset, update, candidate, before, from_hidden[2]}, 1).to(dtype)};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
 gruCellBackward(const Tensor &grad_hy, const Tensor &workspace, bool has_bias) {
-  auto saved = workspace.chunk(5, 1);
+  auto saved = wide(workspace).chunk(5, 1);
   const Tensor &reset = saved[0], &update = saved[1], &candidate = saved[2], &hx = saved[3],
                &hidden = saved[4];
-  Tensor dupdate = grad_hy * (hx - candidate) * sigmoidSlope(update);
-  Tensor dcandidate = grad_hy * (1 - update) * tanhSlope(candidate);
+  Tensor dhy = wide(grad_hy);
+  Tensor dupdate = dhy * (hx - candidate) * sigmoidSlope(update);
+  Tensor dcandidate = dhy * (1 - update) * tanhSlope(candidate);
   Tensor dreset = dcandidate * hidden * sigmoidSlope(reset);
-  Tensor grad_input = at::cat({dreset, dupdate, dcandidate}, 1);
-  Tensor grad_hidden = at::cat({dreset, dupdate, dcandidate * reset}, 1);
-  return {grad_input, grad_hidden, grad_hy * update, has_bias ? grad_input.sum(0) : Tensor(),
-          has_bias ? grad_hidden.sum(0) : Tensor()};
+  at::ScalarType dtype = grad_hy.scalar_type();
+  Tensor grad_input = at::cat({dreset, dupdate, dcandidate}, 1).to(dtype);
+  Tensor grad_hidden = at::cat({dreset, dupdate, dcandidate * reset}, 1).to(dtype);
+  return {grad_input, grad_hidden, (dhy * update).to(dtype),
+          has_bias ? grad_input.sum(0) : Tensor(), has_bias ? grad_hidden.sum(0) : Tensor()};
 }
 
 } // namespace

@@ -26,6 +26,7 @@ class Operand:
     name: str
     tensor: torch.Tensor
     is_out: bool
+    checked: bool  # by a generated wrapper, which looks at outputs and positional arguments
 
 
 def operands_of(func, arguments, keywords):
@@ -40,7 +41,7 @@ def operands_of(func, arguments, keywords):
         is_out = argument.is_out or position == 0 and argument.name == "self" and argument.is_write
         for tensor in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(tensor, torch.Tensor):
-                found.append(Operand(argument.name, tensor, is_out))
+                found.append(Operand(argument.name, tensor, is_out, argument.is_out or not argument.kwarg_only))
     # Outputs come first, in generated checks and in TensorIterator.
     return [o for o in found if o.is_out] + [o for o in found if not o.is_out]
 
@@ -162,17 +163,14 @@ def rule_of(func, operands):
     """ACCEPT, REFUSE, DELEGATES (a composite: its inner operators decide), or UNKNOWN."""
     if not is_mixed(operands):
         return ACCEPT
-    name = func._schema.name.removeprefix("aten::")
-    if func._schema.overload_name:
-        name += "." + func._schema.overload_name
+    name = name_of(func)
+    if name in FACTS:
+        return FACTS[name](operands)
     operator = OPERATORS.get(name)
     if operator is None or func.namespace != "aten":
         return DELEGATES
-    keys = operator["keys"]
-    if "CUDA" not in keys and not operator["structured"]:
+    if "CUDA" not in operator["keys"] and not operator["structured"]:
         return DELEGATES
-    if name in FACTS:
-        return FACTS[name](operands)
     if operator["check"] == "kExactSame":
         return REFUSE
     if name.startswith("_foreach"):
@@ -180,3 +178,46 @@ def rule_of(func, operands):
     if operator["check"] == "kTensorIterator" or name.startswith("special_"):
         return iterator_rule(operands, 0 if name in NO_CPU_SCALARS else 1)
     return UNKNOWN
+
+
+def name_of(func):
+    name = func._schema.name.removeprefix("aten::")
+    return f"{name}.{func._schema.overload_name}" if func._schema.overload_name else name
+
+
+# What kernels that check by themselves say; others say that they found two devices.
+TEXTS = {
+    "masked_fill_.Scalar": "expected self and mask to be on same device, but got mask on",
+    "masked_fill_.Tensor": "expected self and mask to be on same device, but got mask on|"
+    "masked_fill_: Expected inputs to be on same device",
+    "index_fill_.int_Scalar": "self and index value tensors should have same device type",
+    "index_fill_.int_Tensor": "self and index value tensors should have same device type",
+    "index.Tensor": "indices should be either on cpu or on the same device as the indexed tensor",
+    "_index_put_impl_": "indices should be either on|expected device .* for value tensor|found at least two devices",
+    "set_.source_Tensor": "Attempted to set the storage of a tensor on device",
+}
+
+
+# Arguments by keyword, which a generated wrapper does not look at.
+UNCHECKED_TEXTS = {
+    "searchsorted.Tensor sorter": "sorter and boundary tensors should have same device type",
+    "searchsorted.Scalar sorter": "sorter and boundary tensors should have same device type",
+}
+
+
+def expected_text(func, operands):
+    """The error of operands that are refused, as a regular expression; shape errors may come before."""
+    name = name_of(func)
+    if name in TEXTS:
+        return TEXTS[name]
+    operator = OPERATORS[name]
+    if operator["check"] == "kExactSame":
+        common = operands[0].tensor.device
+        odd = next(operand for operand in operands if operand.tensor.device != common)
+        if not odd.checked:
+            return UNCHECKED_TEXTS.get(f"{name} {odd.name}", "")
+        return (
+            f"Expected all tensors to be on the same device, but got {odd.name} is on {odd.tensor.device}, "
+            f"different from other tensors on {common} \\(when checking argument in method wrapper_CUDA_"
+        )
+    return "Expected all tensors to be on the same device, but found at least two devices, cuda:. and (cuda:.|cpu)!"

@@ -22,7 +22,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from device_rules import ACCEPT, DELEGATES, REFUSE, UNKNOWN, is_mixed, operands_of, rule_of
+from device_rules import ACCEPT, DELEGATES, REFUSE, UNKNOWN, expected_text, is_mixed, operands_of, rule_of
 from opinfo import DEVICE, SUBSET, name_of
 from values import CPU, brief, on, rebuild, tensors_in, to_device
 
@@ -72,6 +72,8 @@ class RuleKeeper(TorchDispatchMode):
                 raise Disagreement(f"{func} with {where}: CUDA accepts, we raise {brief(error)}") from error
             if rule == REFUSE and not about_devices:
                 raise Disagreement(f"{func} with {where}: raises {brief(error)}, which is not about devices") from error
+            if rule == REFUSE and not re.search(expected := expected_text(func, operands), str(error)):
+                raise Disagreement(f"{func} with {where}: says {brief(error)}, ATen /{expected}/") from error
             self.refused += 1
             raise
         if rule == REFUSE:
@@ -117,9 +119,12 @@ def check_sample(op, sample, counts, unknown, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every entry")
-    parser.add_argument("--samples", type=int, default=3, help="samples of each entry, 0 for all (default 3)")
+    parser.add_argument("--samples", type=int, help="samples of each entry, 0 for all")
+    parser.add_argument("--verbose", action="store_true", help="slow entries")
     parser.add_argument("ops", nargs="*", metavar="OP", help="entries by name")
     options = parser.parse_args()
+    if options.samples is None:
+        options.samples = 0 if options.full or options.ops else 3
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.cuda.set_device(DEVICE)
@@ -133,11 +138,14 @@ def main():
         if dtype is None:
             continue
         counts["entries"] += 1
+        entry_started = time.perf_counter()
         torch.manual_seed(0)
         for number, sample in enumerate(op.sample_inputs("cpu", dtype)):
             if options.samples and number >= options.samples:
                 break
             check_sample(op, sample, counts, unknown, found)
+        if options.verbose and (seconds := time.perf_counter() - entry_started) > 2:
+            print(f"{name_of(op)}: {seconds:.0f} s, {number + 1} samples", flush=True)
     for problem, names in sorted(found.items()):
         print(f"{', '.join(sorted(names)[:3])}: {problem}")
     for name, count in unknown.items():

@@ -389,6 +389,18 @@ def share(entries, jobs, arguments):
                     start()
 
 
+def kind_of_entry(columns):
+    if "different" in columns:
+        return "different"
+    if "exceptions" in columns:
+        return "with an exception"
+    if set(columns) <= {"skipped"}:
+        return "not run by the CPU"
+    if "refused" in columns:
+        return "equal, refusing dtypes that CUDA lacks" if "equal" in columns else "refused as on CUDA"
+    return "equal in every dtype"
+
+
 def table(counts, seconds, samples):
     columns = ("equal", "exceptions", "refused", "skipped", "different")
     lines = [f"{'':12}" + "".join(f"{column:>12}" for column in (*columns, "samples", "seconds"))]
@@ -403,8 +415,10 @@ def report(entries, options, arguments):
     seconds, samples = collections.Counter(), collections.Counter()
     problems, used = [], set()
     started = time.perf_counter()
+    entry_kinds = collections.Counter()
     for done, (op, records) in enumerate(share(entries, options.jobs, arguments), 1):
         name = name_of(op)
+        entry_kinds[kind_of_entry([judge(name, record)[0] for record in records if record["what"] != "errors"])] += 1
         for record in records:
             column, problem = judge(name, record)
             counts.setdefault(record["what"], collections.Counter())[column] += 1
@@ -425,7 +439,8 @@ def report(entries, options, arguments):
     for problem in sorted(problems):
         print(problem)
     print("\n".join(table(counts, seconds, samples)))
-    print(f"opinfo: {len(entries)} entries, {len(problems)} problems")
+    print(f"opinfo: {len(entries)} entries: " + ", ".join(f"{n} {kind}" for kind, n in entry_kinds.most_common()))
+    print(f"opinfo: {len(problems)} problems in {time.perf_counter() - started:.0f} s")
     return 1 if problems else 0
 
 

@@ -42,10 +42,12 @@ def _torch_python_library():
 
 def functions(c, library):
     library.devsan_sim_is_used.restype = ctypes.c_bool
-    count = library.devsan_sim_device_count()
+    count = library.devsan_sim_device_count  # asked late: it fixes what CUDA_VISIBLE_DEVICES shows
     properties = {}
 
     def init():
+        if count() == 0:
+            raise RuntimeError("No CUDA GPUs are available")
         _Fork.watch()
         # A device's autograd thread still owes Python references after backward() has returned. It would find the
         # interpreter gone and abort the process if a short program ended at once.
@@ -53,18 +55,18 @@ def functions(c, library):
         library.devsan_sim_initialize()
         import torch
 
-        torch.cuda.default_generators = tuple(_default_generator(c, library, i) for i in range(count))
+        torch.cuda.default_generators = tuple(_default_generator(c, library, i) for i in range(count()))
         torch.cuda._get_device_properties = device_properties
 
     def device_count():
         _Fork.watch()
-        return count
+        return count()
 
     def can_access_peer(device, peer):
         for index in (device, peer):
             _check_integer(index, "canDeviceAccessPeer")
-            if not 0 <= index < count:
-                raise RuntimeError(f"device id must be between 0 and {count - 1}, but got {index}")
+            if not 0 <= index < count():
+                raise RuntimeError(f"device id must be between 0 and {count() - 1}, but got {index}")
         return device != peer
 
     def synchronize():
@@ -73,13 +75,13 @@ def functions(c, library):
 
     def has_primary_context(device):
         _check_integer(device, "hasPrimaryContext")
-        if not 0 <= device < count:
+        if not 0 <= device < count():
             raise RuntimeError(f"hasPrimaryContext expects a valid device index, but got device_index={device}")
         return library.devsan_sim_is_used(device)
 
     def device_properties(device):
         if device not in properties:
-            properties[device] = _CudaDeviceProperties(c, device)
+            properties[device] = _CudaDeviceProperties(c, device, library.devsan_sim_physical_index(device))
         return properties[device]
 
     return {
@@ -159,7 +161,7 @@ class _CUuuid:
 class _CudaDeviceProperties:
     """Figures of an A100, the same on every machine, except for the memory: programs size their work by them."""
 
-    def __init__(self, c, device):
+    def __init__(self, c, device, physical):
         self.name = self.gcnArchName = "DevSan simulated GPU"
         self.major, self.minor = _CAPABILITY
         self.total_memory = c._accelerator_getMemoryInfo(device)[1]
@@ -178,8 +180,8 @@ class _CudaDeviceProperties:
         self.clock_rate = 1410000
         self.memory_clock_rate = 1215000
         self.memory_bus_width = 5120
-        self.uuid = _CUuuid(b"DevSan" + bytes(8) + device.to_bytes(2, "big"))
-        self.pci_bus_id = device + 1
+        self.uuid = _CUuuid(b"DevSan" + bytes(8) + physical.to_bytes(2, "big"))
+        self.pci_bus_id = physical + 1
         self.pci_device_id = self.pci_domain_id = 0
 
     def __repr__(self):

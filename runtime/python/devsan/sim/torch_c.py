@@ -48,7 +48,9 @@ def provide(c, library):
 def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
     devices.set_versions(sys.modules["torch"])
-    cuda._cached_device_count = library.devsan_sim_device_count()
+    # The count that torch.cuda gives before it is initialised, which follows the environment.
+    # A Python function: torch._dynamo keeps a table of them.
+    cuda._device_count_nvml = lambda: library.devsan_sim_peek_device_count()
     from torch.storage import UntypedStorage
 
     storage.extend(UntypedStorage, library)

@@ -1,0 +1,225 @@
+"""The runtime for another LibTorch: built on first use, cached, shared, or a clear error.
+
+usage: runtime_cache_test.py DEVSAN [--full] [unittest options]
+
+The other LibTorch is a copy of ours with another build id. A stand-in compiler, which hands out the prebuilt libraries,
+keeps the default tests short; --full compiles.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+DEVSAN = os.path.abspath(sys.argv.pop(1))
+FULL = "--full" in sys.argv
+if FULL:
+    sys.argv.remove("--full")
+ROOT = os.path.dirname(os.path.dirname(DEVSAN))
+TORCH = os.path.dirname(torch.__file__)
+OTHER_ID = b"\xaa" * 20
+
+STAND_IN = """\
+#!/bin/sh
+# A compiler: writes what -o names, and a line in {log} for each library.
+while [ $# -gt 0 ]; do
+  case $1 in
+    -shared) shared=1;;
+    -o) shift; out=$1;;
+  esac
+  shift
+done
+if [ "$shared" ]; then
+  echo "$(basename $out)" >> {log}
+  cp {root}/lib/$(basename $out) $out
+else
+  {pause}
+  : > $out
+fi
+"""
+
+
+def build_id(path):
+    script = os.path.join(os.path.dirname(__file__), "../../cmake/torch_id.py")
+    return bytes.fromhex(subprocess.run([sys.executable, script, path], capture_output=True, check=True).stdout.decode())
+
+
+def make_other_torch(directory, include=None):
+    """Our torch as symbolic links, except for the library that tells LibTorchs apart."""
+    os.makedirs(os.path.join(directory, "torch/lib"))
+    for folder in ("", "lib"):
+        for name in os.listdir(os.path.join(TORCH, folder)):
+            if (folder, name) in (("", "lib"), ("lib", "libtorch_cpu.so")) or (include and name == "include"):
+                continue
+            os.symlink(os.path.join(TORCH, folder, name), os.path.join(directory, "torch", folder, name))
+    if include:
+        os.symlink(include, os.path.join(directory, "torch/include"))
+    os.symlink(os.path.join(os.path.dirname(TORCH), "torchgen"), os.path.join(directory, "torchgen"))
+    library = os.path.join(directory, "torch/lib/libtorch_cpu.so")
+    shutil.copyfile(os.path.join(TORCH, "lib/libtorch_cpu.so"), library)
+    own = build_id(library)
+    with open(library, "r+b") as file:
+        start = file.read(1 << 20)
+        file.seek(start.index(own))
+        file.write(OTHER_ID)
+
+
+class OtherTorch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory(prefix="devsan-torch-")
+        cls.addClassCleanup(cls.shared.cleanup)
+        cls.packages = os.path.join(cls.shared.name, "packages")
+        make_other_torch(cls.packages)
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="devsan-cache-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.compiled = os.path.join(self.directory, "compiled")
+        self.compiler = os.path.join(self.directory, "c++")
+        self.write_compiler()
+        self.program = os.path.join(self.directory, "program.py")
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write("import torch\nprint('on', torch.ones(3, device='cuda:1').device, torch.__file__)\n")
+
+    def write_compiler(self, pause=""):
+        with open(self.compiler, "w", encoding="utf-8") as file:
+            file.write(STAND_IN.format(log=self.compiled, root=ROOT, pause=pause))
+        os.chmod(self.compiler, 0o755)
+
+    def environment(self, **changes):
+        values = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.directory, "cache"), "CXX": self.compiler,
+                  "PYTHONPATH": self.packages, **changes}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def run_program(self, **changes):
+        return subprocess.run([DEVSAN, "run", "--sim=2", "--", sys.executable, self.program], capture_output=True,
+                              text=True, timeout=300, env=self.environment(**changes))
+
+    def prepare(self, packages=None, devsan=DEVSAN, **changes):
+        return subprocess.run([devsan, "prepare", f"--torch={packages or self.packages}/torch"], capture_output=True,
+                              text=True, timeout=1200, env=self.environment(**changes))
+
+    def libraries_compiled(self):
+        if not os.path.exists(self.compiled):
+            return []
+        with open(self.compiled, encoding="utf-8") as file:
+            return sorted(file.read().split())
+
+    def assert_runs(self, result):
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"on cuda:1 {self.packages}", result.stdout)
+
+    def test_is_built_once_and_found_afterwards(self):
+        first = self.run_program()
+        self.assert_runs(first)
+        self.assertIn("building libdevsan_sim.so for LibTorch " + torch.__version__.split("+")[0], first.stderr)
+        self.assertEqual(self.libraries_compiled(), ["libdevsan_runtime.so", "libdevsan_sim.so"])
+        second = self.run_program()
+        self.assert_runs(second)
+        self.assertNotIn("building", second.stderr)
+        self.assertEqual(len(self.libraries_compiled()), 2)
+        doctor = subprocess.run([DEVSAN, "doctor"], capture_output=True, text=True, env=self.environment()).stdout
+        self.assertIn("prebuilt for", doctor)
+        self.assertRegex(doctor, r"libdevsan_sim.so for LibTorch [\d.]+, " + self.packages)
+
+    def test_a_damaged_library_is_built_again(self):
+        path = self.prepare().stdout.split(":")[0]
+        with open(path, "r+b") as file:
+            file.seek(4096)
+            file.write(b"damage")
+        self.assertIn("is damaged", subprocess.run([DEVSAN, "doctor"], capture_output=True, text=True,
+                                                   env=self.environment()).stdout)
+        result = self.run_program()
+        self.assert_runs(result)
+        self.assertIn(f"{path} is damaged and is built again", result.stderr)
+        self.assertEqual(len(self.libraries_compiled()), 3)
+
+    def test_ranks_that_start_together_build_once(self):
+        self.write_compiler(pause="sleep 0.02")
+        command = [DEVSAN, "run", "--sim=2", "--", sys.executable, self.program]
+        ranks = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=self.environment(RANK=str(rank))) for rank in range(4)]
+        outputs = [rank.communicate(timeout=300) for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [0] * 4, outputs)
+        self.assertEqual(self.libraries_compiled(), ["libdevsan_runtime.so", "libdevsan_sim.so"])
+
+    def test_a_missing_compiler_is_named(self):
+        result = self.run_program(CXX="/nowhere/c++")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("CXX names /nowhere/c++, which is no program; install one", result.stderr)
+        self.assertIn(os.path.join(self.packages, "torch/lib/libtorch_cpu.so"), result.stderr)
+
+    def test_no_compiler_at_all(self):
+        installed = os.path.join(self.directory, "installed")
+        os.makedirs(os.path.join(installed, "bin"))
+        shutil.copy(DEVSAN, os.path.join(installed, "bin"))
+        os.makedirs(os.path.join(installed, "lib"))
+        with open(os.path.join(ROOT, "lib/runtime-sources.txt"), encoding="utf-8") as file:
+            lines = ["compiler /nowhere/c++\n" if line.startswith("compiler ") else line for line in file]
+        with open(os.path.join(installed, "lib/runtime-sources.txt"), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        result = self.prepare(devsan=os.path.join(installed, "bin/devsan"), CXX=None, PATH="/nowhere")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("there is no C++ compiler; install one that knows C++20 (apt install clang", result.stderr)
+
+    def test_broken_and_missing_headers(self):
+        include = os.path.join(self.directory, "include")
+        packages = os.path.join(self.directory, "packages")
+        make_other_torch(packages, include)
+        result = self.prepare(packages, CXX=None)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f"its headers are missing: no {packages}/torch/include/ATen/core/Tensor.h", result.stderr)
+        os.makedirs(os.path.join(include, "ATen/core"))
+        with open(os.path.join(include, "ATen/core/Tensor.h"), "w", encoding="utf-8") as file:
+            file.write("#error this header is broken\n")
+        result = self.prepare(packages, CXX=None)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("do not compile; the compiler's messages are in ", result.stderr)
+        log = result.stderr.split("the compiler's messages are in ")[1].strip()
+        with open(log, encoding="utf-8") as file:
+            self.assertIn("this header is broken", file.read())
+
+    def test_a_cache_that_cannot_be_written(self):
+        cache = os.path.join(self.directory, "file")
+        with open(cache, "w", encoding="utf-8"):
+            pass
+        result = self.prepare(XDG_CACHE_HOME=cache)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("set XDG_CACHE_HOME to a folder that can", result.stderr)
+
+    def test_our_own_torch_needs_no_build(self):
+        result = subprocess.run([DEVSAN, "prepare", f"--torch={TORCH}"], capture_output=True, text=True,
+                                env=self.environment())
+        self.assertEqual(result.stdout, f"{ROOT}/lib/libdevsan_sim.so:{ROOT}/lib/libdevsan_runtime.so\n")
+        self.assertEqual(self.libraries_compiled(), [])
+
+    @unittest.skipUnless(FULL, "compiles for minutes; remove by --full")
+    def test_real_compilers(self):
+        cxx = os.path.join(self.directory, "linked.cpp")
+        with open(cxx, "w", encoding="utf-8") as file:
+            file.write("#include <ATen/ATen.h>\n#include <cstdio>\n"
+                       'int main() { std::puts(at::ones({2}, at::Device("cuda:1")).device().str().c_str()); }\n')
+        for compiler in (None, "g++"):
+            with self.subTest(compiler=compiler or "the build's"):
+                prepared = self.prepare(CXX=compiler)
+                self.assertEqual(prepared.returncode, 0, prepared.stderr)
+                print(compiler, prepared.stderr, file=sys.stderr)
+                self.assert_runs(self.run_program(CXX=compiler))
+        lib = os.path.join(self.packages, "torch/lib")
+        program = os.path.join(self.directory, "linked")
+        subprocess.run(["g++", "-std=c++20", cxx, "-o", program, f"-I{TORCH}/include", f"-L{lib}", "-ltorch_cpu", "-lc10",
+                        f"-Wl,-rpath,{lib}"], check=True)
+        result = subprocess.run([DEVSAN, "run", "--sim=2", "--", program], capture_output=True, text=True, timeout=300,
+                                env=self.environment(CXX="g++"))
+        self.assertEqual((result.returncode, result.stdout), (0, "cuda:1\n"), result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+// Copies between the host and a device that have been issued and have not arrived: non_blocking
+// ones from or to pinned memory. A copy to the host took its bytes when it was issued, and is
+// written into the host's memory when the host waits for its stream (or for something ordered after
+// it) or when a later copy to a device reads that memory. A copy to a device reads the host's
+// memory when the device next uses the destination, or when the host waits. So a program that reads
+// a result, or reuses a buffer, too early gets the bytes that a GPU could give it, in every run.
+//
+// A query of the stream or event answers false once for each copy before it, true the next time,
+// and then the copy has arrived: a loop of queries ends. Copies that never arrive before the
+// process ends are dropped.
+//
+// A waiting copy keeps the host's memory: the pinned allocator cannot hand it out again.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "streams.h"
+
+namespace devsan::sim {
+
+// Whether CUDA would let the host go on before a non_blocking copy between `host` and `device` is
+// done: `host` is pinned, and no temporary in pageable memory comes between.
+bool mayCopyLater(const at::Tensor &host, const at::Tensor &device, bool to_host);
+
+// `data` is a CPU tensor of `host`'s sizes, strides and type with what the copy will write.
+void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream);
+// False if the destination's memory is not the simulator's: copy at once.
+bool copyToDeviceLater(const at::Tensor &device, const at::Tensor &host, c10::Stream stream);
+
+// Lets everything arrive that happened before `clock`.
+void finishCopies(const VectorClock &clock);
+// Whether all of it has arrived.
+bool haveCopiesArrived(const VectorClock &clock);
+// The same for a query of the program's, by the rule above.
+bool askForCopies(const VectorClock &clock);
+// A copy on `stream` is about to read `host`: what was to be written there before, arrives.
+void finishCopiesInto(const at::Tensor &host, c10::Stream stream);
+
+namespace detail {
+// A bit for every storage that a copy waits for, by a hash.
+inline std::atomic<std::uint64_t> awaited_storages{0};
+inline std::uint64_t storageBit(const c10::StorageImpl *storage) {
+  return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(storage) * 0x9e3779b97f4a7c15u >>
+                              58);
+}
+void finishCopiesToStorage(c10::StorageImpl *storage);
+} // namespace detail
+
+// The device is about to use the storage: what was to be copied there, arrives.
+inline void finishCopiesTo(c10::StorageImpl *storage) {
+  if (C10_UNLIKELY(detail::awaited_storages.load(std::memory_order_relaxed) != 0) &&
+      (detail::awaited_storages.load(std::memory_order_relaxed) & detail::storageBit(storage)) != 0)
+    detail::finishCopiesToStorage(storage);
+}
+
+} // namespace devsan::sim

@@ -1,0 +1,262 @@
+#include "stream_accesses.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "devices.h"
+#include "memory.h"
+#include "observers.h"
+
+namespace devsan::sim {
+namespace {
+
+std::atomic<DevSanPlaceObserver> place_observer{nullptr};
+std::atomic<DevSanStreamRaceObserver> race_observer{nullptr};
+std::atomic<DevSanStreamRaceObserver> lifetime_observer{nullptr};
+
+struct Access {
+  Stamp stamp;
+  const char *op;
+  std::uint64_t place;
+  bool writes;
+};
+
+struct UsedBlock {
+  std::size_t size = 0;                           // as the allocator divides memory
+  std::size_t bytes = 0;                          // of the storage that lies there
+  std::optional<Stamp> allocated;                 // where it will be given out again
+  std::optional<Access> write;                    // the last one
+  c10::SmallVector<Access, 2> reads;              // since then: the last one of each stream
+  c10::SmallVector<std::size_t, 2> kept_for = {}; // streams that recordStream() named
+};
+
+// Released, and used by a stream that nothing orders before the one that may give it out again.
+struct ReleasedInUse {
+  const void *block;
+  std::size_t size, bytes;
+  std::size_t slot; // of the stream that it was allocated for
+  Access access;
+};
+
+struct Memory {
+  std::unordered_map<const void *, UsedBlock> blocks;
+  std::vector<ReleasedInUse> released;
+  std::set<std::string, std::less<>> names;
+
+  const char *name(std::string_view op) {
+    auto known = names.find(op);
+    return (known != names.end() ? known : names.emplace(op).first)->c_str();
+  }
+};
+
+// Guarded by the lock of the streams' order. Never destroyed, as the streams.
+Memory &memory() {
+  static auto *one = new Memory;
+  return *one;
+}
+
+struct Conflict {
+  Access first, second;
+  c10::Stream first_stream, second_stream;
+  const void *block;
+  std::size_t bytes;
+};
+
+DevSanStreamAccess describe(const Access &access, c10::Stream stream) {
+  return {access.op, stream.device_index(), stream.id(), access.writes, access.place};
+}
+
+void tell(DevSanStreamRaceObserver observer, const Conflict &conflict) {
+  if (observer == nullptr)
+    return;
+  DevSanStreamRace race{describe(conflict.first, conflict.first_stream),
+                        describe(conflict.second, conflict.second_stream), conflict.block,
+                        conflict.bytes};
+  observer(&race);
+}
+
+std::uint64_t currentPlace() {
+  DevSanPlaceObserver observer = place_observer.load(std::memory_order_acquire);
+  return observer ? observer() : 0;
+}
+
+bool conflicts(const Access &earlier, const Access &now, const VectorClock &clock) {
+  return (earlier.writes || now.writes) && earlier.stamp.slot != now.stamp.slot &&
+         !happenedBefore(earlier.stamp, clock);
+}
+
+void remember(UsedBlock &block, const Access &access) {
+  if (access.writes) {
+    block.write = access;
+    block.reads.clear();
+    return;
+  }
+  for (Access &read : block.reads)
+    if (read.stamp.slot == access.stamp.slot) {
+      read = access;
+      return;
+    }
+  block.reads.push_back(access);
+}
+
+bool overlap(const void *a, std::size_t a_size, const void *b, std::size_t b_size) {
+  auto begin = [](const void *address) { return reinterpret_cast<std::uintptr_t>(address); };
+  return begin(a) < begin(b) + b_size && begin(b) < begin(a) + a_size;
+}
+
+} // namespace
+
+void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
+  if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage() || tensor.numel() == 0)
+    return;
+  const c10::DataPtr &data = tensor.unsafeGetTensorImpl()
+                                 ->unsafe_storage()
+                                 .unsafeGetStorageImpl()
+                                 ->_mutable_data_ptr_no_checks();
+  if (!ownsDeviceBlock(data))
+    return;
+  for (Part &part : parts_)
+    if (part.block == data.get()) {
+      part.writes |= writes;
+      return;
+    }
+  parts_.push_back({data.get(), tensor.storage().nbytes(), writes});
+}
+
+void TouchedMemory::add(const c10::IValue &value, bool writes) {
+  if (value.isTensor()) {
+    add(value.toTensor(), writes);
+  } else if (value.isTensorList() || value.isOptionalTensorList()) {
+    for (const c10::IValue &element : value.toListRef())
+      if (element.isTensor())
+        add(element.toTensor(), writes);
+  }
+}
+
+void TouchedMemory::addArguments(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                                 const c10::IValue *arguments) {
+  for (const ArgumentFact &fact : facts.arguments) {
+    const c10::AliasInfo *alias = op.schema().arguments()[fact.position].alias_info();
+    add(arguments[fact.position], alias != nullptr && alias->isWrite());
+  }
+}
+
+void TouchedMemory::addResults(std::span<const c10::IValue> results) {
+  for (const c10::IValue &result : results)
+    add(result, true);
+}
+
+bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {
+  const auto &returns = op.schema().returns();
+  return facts.return_count == 0 ||
+         std::any_of(returns.begin(), returns.end(), [](const c10::Argument &result) {
+           return result.alias_info() == nullptr || result.alias_info()->isWrite();
+         });
+}
+
+void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream stream) {
+  if (touched.parts().empty())
+    return;
+  c10::SmallVector<Conflict, 1> found;
+  const std::uint64_t place = currentPlace();
+  {
+    StreamOrder order;
+    StreamState &state = order.of(stream);
+    Access access{order.issue(state), memory().name(op), place, false};
+    for (const TouchedMemory::Part &part : touched.parts()) {
+      UsedBlock &block = memory().blocks[part.block];
+      block.bytes = part.bytes;
+      access.writes = part.writes;
+      const Access *earlier = nullptr;
+      if (block.write && conflicts(*block.write, access, state.clock))
+        earlier = &*block.write;
+      else
+        for (const Access &read : block.reads)
+          if (conflicts(read, access, state.clock))
+            earlier = &read;
+      if (earlier != nullptr)
+        found.push_back({*earlier, access, order.at(earlier->stamp.slot).stream, stream, part.block,
+                         part.bytes});
+      remember(block, access);
+    }
+  }
+  for (const Conflict &conflict : found)
+    tell(race_observer.load(std::memory_order_acquire), conflict);
+}
+
+void noteRecordedStream(const void *block, c10::Stream stream) {
+  if (!areAccessesNoted())
+    return;
+  StreamOrder order;
+  auto known = memory().blocks.find(block);
+  if (known != memory().blocks.end())
+    known->second.kept_for.push_back(order.of(stream).slot);
+}
+
+void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index) {
+  c10::SmallVector<Conflict, 1> found;
+  const c10::Stream stream = currentStream(index);
+  {
+    StreamOrder order;
+    StreamState &state = order.of(stream);
+    UsedBlock &made = memory().blocks[block];
+    made = UsedBlock();
+    made.size = made.bytes = size;
+    made.allocated = Stamp{state.slot, 0};
+    auto &released = memory().released;
+    std::erase_if(released, [&](const ReleasedInUse &old) {
+      if (happenedBefore(old.access.stamp, order.at(old.slot).clock))
+        return true;
+      if (!overlap(old.block, old.size, block, size))
+        return false;
+      found.push_back({old.access, Access{{state.slot, 0}, "allocation", 0, true},
+                       order.at(old.access.stamp.slot).stream, stream, old.block, old.bytes});
+      return true;
+    });
+  }
+  if (found.empty())
+    return;
+  const std::uint64_t place = currentPlace();
+  for (Conflict &conflict : found) {
+    conflict.second.place = place;
+    tell(lifetime_observer.load(std::memory_order_acquire), conflict);
+  }
+}
+
+void noteRelease(const void *data) {
+  StreamOrder order;
+  auto known = memory().blocks.find(data);
+  if (known == memory().blocks.end())
+    return;
+  UsedBlock &block = known->second;
+  if (block.allocated) {
+    const VectorClock &clock = order.at(block.allocated->slot).clock;
+    auto check = [&](const Access &access) {
+      const std::size_t slot = access.stamp.slot;
+      if (slot == block.allocated->slot || happenedBefore(access.stamp, clock) ||
+          std::ranges::find(block.kept_for, slot) != block.kept_for.end())
+        return;
+      memory().released.push_back({data, block.size, block.bytes, block.allocated->slot, access});
+    };
+    if (block.write)
+      check(*block.write);
+    for (const Access &read : block.reads)
+      check(read);
+  }
+  memory().blocks.erase(known);
+}
+
+} // namespace devsan::sim
+
+void devsan_sim_set_stream_race_observer(DevSanPlaceObserver place,
+                                         DevSanStreamRaceObserver observer) {
+  devsan::sim::place_observer.store(place, std::memory_order_release);
+  devsan::sim::race_observer.store(observer, std::memory_order_release);
+}
+
+void devsan_sim_set_stream_lifetime_observer(DevSanStreamRaceObserver observer) {
+  devsan::sim::lifetime_observer.store(observer, std::memory_order_release);
+}

@@ -1,0 +1,57 @@
+// Which streams have read and written which memory, kept from the moment when the process makes its
+// first stream besides the default ones. Two accesses of the same memory, one of them a write, that
+// no event and no wait orders are told to the stream race observer; memory that was released while
+// another stream may still use it, and is given out again, to the stream lifetime observer. See
+// observers.h.
+//
+// Memory is known by the start of its block, so views and storages over the same block are one.
+// Kernels and the allocator call this, from any thread.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <ATen/core/stack.h>
+#include <c10/util/SmallVector.h>
+
+#include "operator_facts.h"
+#include "streams.h"
+
+namespace devsan::sim {
+
+// The memory that one operator uses.
+class TouchedMemory {
+public:
+  void add(const at::Tensor &tensor, bool writes);
+  // Tensor arguments of the operator, or its results.
+  void addArguments(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                    const c10::IValue *arguments);
+  void addResults(std::span<const c10::IValue> results);
+
+  struct Part {
+    const void *block;
+    std::size_t bytes;
+    bool writes;
+  };
+  std::span<const Part> parts() const { return {parts_.data(), parts_.size()}; }
+
+private:
+  void add(const c10::IValue &value, bool writes);
+
+  c10::SmallVector<Part, 8> parts_;
+};
+
+// Views and the like start no work on the device.
+bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts);
+
+// Work on `stream` uses the memory. Call while areAccessesNoted() alone.
+void noteAccesses(std::string_view op, const TouchedMemory &memory, c10::Stream stream);
+
+// As the caching allocator's recordStream: the memory is not given out again before the stream's
+// work until its release is done.
+void noteRecordedStream(const void *block, c10::Stream stream);
+
+void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index);
+void noteRelease(const void *block);
+
+} // namespace devsan::sim

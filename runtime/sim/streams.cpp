@@ -1,0 +1,168 @@
+#include "streams.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "devices.h"
+#include "pending_copies.h"
+
+namespace devsan::sim {
+namespace {
+
+// PyTorch's layout of a stream id, which its stream classes show: bit 0 says that the stream is
+// from a pool, the next four which pool (1 for priority 0), the rest which stream of it. Id 0 is
+// the default stream, any other even id is the handle of a stream made elsewhere.
+constexpr int kPoolBits = 4;
+constexpr c10::StreamId kStreamsPerPool = 32;
+constexpr int kPools = 1 - kGreatestPriority;
+
+constexpr bool isFromPool(c10::StreamId id) {
+  return (id & 1) != 0;
+}
+
+c10::StreamId poolStreamId(int priority, c10::StreamId index) {
+  return index << (kPoolBits + 1) | (1 - priority) << 1 | 1;
+}
+
+struct Streams {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<StreamState>> by_slot;
+  std::map<std::pair<c10::DeviceIndex, c10::StreamId>, StreamState *> by_id;
+  VectorClock host; // what the host has waited for, and every stream therefore starts after
+  std::atomic<std::uint32_t> handed_out[kMaxDevices][kPools] = {};
+};
+
+// Never destroyed: tensors of static storage duration outlive this library's.
+Streams &streams() {
+  static auto *all = [] {
+    auto *made = new Streams;
+    // A child continues with what its one thread had.
+    pthread_atfork([] { streams().mutex.lock(); }, [] { streams().mutex.unlock(); },
+                   [] { streams().mutex.unlock(); });
+    return made;
+  }();
+  return *all;
+}
+
+StreamState &find(c10::Stream stream) {
+  Streams &all = streams();
+  StreamState *&state = all.by_id[{stream.device_index(), stream.id()}];
+  if (state != nullptr)
+    return *state;
+  if (stream.id() != 0 && !isFromPool(stream.id()))
+    for (const auto &known : all.by_slot)
+      if (known.get() == reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id())))
+        return *(state = known.get());
+  all.by_slot.push_back(
+      std::make_unique<StreamState>(StreamState{stream, all.by_slot.size(), all.host}));
+  return *(state = all.by_slot.back().get());
+}
+
+} // namespace
+
+c10::Stream streamFromPool(c10::DeviceIndex index, int priority) {
+  noteSideStream();
+  priority = std::clamp(priority, kGreatestPriority, 0);
+  std::uint32_t count =
+      streams().handed_out[index][-priority].fetch_add(1, std::memory_order_relaxed);
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index),
+                     poolStreamId(priority, count % kStreamsPerPool));
+}
+
+int streamPriority(c10::Stream stream) {
+  c10::StreamId id = stream.id();
+  if (id != 0 && !isFromPool(id))
+    id = StreamOrder().of(stream).stream.id();
+  return isFromPool(id) ? 1 - static_cast<int>(id >> 1 & ((1 << kPoolBits) - 1)) : 0;
+}
+
+void *streamHandle(c10::Stream stream) {
+  if (!isFromPool(stream.id()))
+    return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
+  return &StreamOrder().of(stream);
+}
+
+void join(VectorClock &clock, const VectorClock &other) {
+  if (clock.size() < other.size())
+    clock.resize(other.size());
+  for (std::size_t i = 0; i < other.size(); ++i)
+    clock[i] = std::max(clock[i], other[i]);
+}
+
+StreamOrder::StreamOrder() : lock_(streams().mutex) {}
+
+StreamState &StreamOrder::of(c10::Stream stream) {
+  return find(stream);
+}
+
+StreamState &StreamOrder::at(std::size_t slot) {
+  return *streams().by_slot[slot];
+}
+
+Stamp StreamOrder::issue(StreamState &state) {
+  if (state.clock.size() <= state.slot)
+    state.clock.resize(state.slot + 1);
+  return {state.slot, ++state.clock[state.slot]};
+}
+
+void StreamOrder::hostWaited(const VectorClock &clock) {
+  join(streams().host, clock);
+  for (const auto &state : streams().by_slot)
+    join(state->clock, clock);
+}
+
+VectorClock clockOf(c10::Stream stream) {
+  return StreamOrder().of(stream).clock;
+}
+
+void orderAfter(c10::Stream later, c10::Stream earlier) {
+  if (!isOrderKept())
+    return;
+  StreamOrder order;
+  VectorClock seen = order.of(earlier).clock;
+  join(order.of(later).clock, seen);
+}
+
+void synchronizeClock(const VectorClock &clock) {
+  finishCopies(clock);
+  StreamOrder().hostWaited(clock);
+}
+
+bool queryClock(const VectorClock &clock) {
+  if (!askForCopies(clock))
+    return false;
+  StreamOrder().hostWaited(clock);
+  return true;
+}
+
+void synchronizeStream(c10::Stream stream) {
+  if (isOrderKept())
+    synchronizeClock(clockOf(stream));
+}
+
+bool queryStream(c10::Stream stream) {
+  return !isOrderKept() || queryClock(clockOf(stream));
+}
+
+void synchronizeDevice(c10::DeviceIndex index) {
+  if (!isOrderKept())
+    return;
+  VectorClock clock;
+  {
+    StreamOrder order;
+    for (const auto &state : streams().by_slot)
+      if (state->stream.device_index() == index)
+        join(clock, state->clock);
+  }
+  synchronizeClock(clock);
+}
+
+void noteSideStream() {
+  detail::side_streams.store(true, std::memory_order_relaxed);
+}
+
+} // namespace devsan::sim
