@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
+#include "capturing.h"
 #include "devices.h"
 #include "distributed/nccl_backend.h"
 #include "events.h"
@@ -33,6 +34,10 @@ bool devsan_sim_is_used(int index) {
 
 void devsan_sim_mark_used(int index) {
   devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
+}
+
+void devsan_sim_set_capturing(bool capturing) {
+  devsan::sim::is_capturing.store(capturing, std::memory_order_relaxed);
 }
 
 void devsan_sim_offer_default_generator(int index) {

@@ -20,6 +20,9 @@ DEVSAN_SIM_API void devsan_sim_initialize();
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
 DEVSAN_SIM_API void devsan_sim_mark_used(int index);
 
+// While a CUDA graph is captured (capturing.h).
+DEVSAN_SIM_API void devsan_sim_set_capturing(bool capturing);
+
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);

@@ -2,6 +2,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "blocking.h"
+#include "capturing.h"
 #include "devices.h"
 #include "distributed/nccl_work.h"
 #include "events.h"
@@ -52,6 +53,9 @@ public:
   }
   void *getStreamNativeHandle(const c10::Stream stream) const override {
     return streamHandle(stream);
+  }
+  bool isStreamCapturing(const c10::Stream &stream) const override {
+    return is_capturing.load(std::memory_order_relaxed) && stream.id() != 0;
   }
   bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {

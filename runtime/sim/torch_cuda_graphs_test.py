@@ -116,10 +116,25 @@ class Graphs(unittest.TestCase):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.capture(lambda: self.assertTrue(torch.cuda.is_current_stream_capturing()))
+            self.capture(lambda: self.assertTrue(torch.accelerator.current_stream().is_capturing()))
         self.assertIn("The CUDA Graph is empty", str(caught[-1].message))
+        optimizer = torch.optim.Adam([torch.nn.Parameter(torch.ones(1, device=SECOND))])
+        with self.assertRaisesRegex(RuntimeError, "Attempting CUDA graph capture of step"):
+            self.capture(optimizer.step)
         graph, _ = self.capture(lambda: torch.ones(1, device=SECOND))
         with torch.cuda.stream(torch.cuda.Stream()), self.assertRaisesRegex(RuntimeError, "already owns a captured graph"):
             graph.capture_begin()
+
+    def test_random_numbers_of_the_state_at_capture(self):
+        generator, other = torch.Generator(SECOND).manual_seed(5), torch.Generator(SECOND).manual_seed(6)
+        expected = torch.rand(3, generator=torch.Generator(SECOND).manual_seed(5), device=SECOND)
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(generator)
+        with torch.cuda.graph(graph):
+            y = torch.rand(3, generator=generator, device=SECOND)
+        generator.graphsafe_set_state(other.graphsafe_get_state())
+        graph.replay()
+        self.assertTrue(torch.equal(y, expected))
 
     def test_states_shared_between_generators(self):
         one = torch.Generator(SECOND).manual_seed(5)

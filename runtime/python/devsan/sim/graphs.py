@@ -6,6 +6,7 @@ has its content back when the capture ends, random generators their state, and w
 nothing until a replay fills it. What waits for the device cannot be captured, and invalidates the capture.
 """
 
+import ctypes
 import itertools
 import sys
 
@@ -19,9 +20,14 @@ _WAITING = frozenset(
 
 _capturing = None  # the graph that this process captures now; CUDA allows one
 _pools = itertools.count(1)
+_set_capturing = None  # tells torch.Stream.is_capturing
 
 
 def functions(c, library):
+    global _set_capturing
+    _set_capturing = library.devsan_sim_set_capturing
+    _set_capturing.argtypes, _set_capturing.restype = [ctypes.c_bool], None
+
     def is_current_stream_capturing():
         return _capturing is not None and _stream() != 0
 
@@ -76,7 +82,12 @@ class _Operator:
     """A recorded call, and the results that its replay fills again."""
 
     def __init__(self, function, arguments, keywords, results):
-        self.function, self.arguments, self.keywords = function, arguments, keywords
+        torch = _torch()
+        # A generator may be given other states later; the graph draws from the one that it has now.
+        self.arguments, self.keywords = torch.utils._pytree.tree_map_only(
+            torch.Generator, lambda g: g.graphsafe_get_state() if g.device.type == "cuda" else g, (arguments, keywords)
+        )
+        self.function = function
         given = {_storage(tensor)._cdata for tensor in _tensors((arguments, keywords))}
         outputs = _tensors(results)
         self.fills = [index for index, tensor in enumerate(outputs) if _storage(tensor)._cdata not in given]
@@ -181,6 +192,7 @@ class _CUDAGraph:
         self._states = [(g, g.get_state()) for g in (*torch.cuda.default_generators, *self._generators)]
         self._mode = _recorder(self)
         _capturing = self
+        _set_capturing(True)
         self._mode.__enter__()
 
     def capture_end(self):
@@ -188,6 +200,7 @@ class _CUDAGraph:
         if self._mode is None:
             _fail("operation not permitted")
         mode, self._mode, _capturing = self._mode, None, None
+        _set_capturing(False)
         mode.__exit__(None, None, None)
         self._restore()
         if self._invalid:
@@ -230,9 +243,10 @@ class _CUDAGraph:
         del self._states
         for operator in self._operators:
             for index in operator.fills:
-                storage = operator.results[index].untyped_storage()
-                if storage.device.type == "cuda" and storage.nbytes():
-                    torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage).fill_(0xFF)
+                result = operator.results[index].data  # leaves the version of what autograd saved
+                if result.is_cuda:
+                    # Indices stay valid: the capture of a backward pass reads them.
+                    result.fill_(float("nan") if result.is_floating_point() or result.is_complex() else 0)
 
     def instantiate(self):
         if not self._captured:
