@@ -26,3 +26,9 @@ target_compile_definitions(devsan_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 NDEBU
 target_link_libraries(devsan_torch INTERFACE
   "${DEVSAN_TORCH_LIB_DIR}/libtorch_cpu.so" "${DEVSAN_TORCH_LIB_DIR}/libc10.so")
 target_link_options(devsan_torch INTERFACE "LINKER:-rpath,${DEVSAN_TORCH_LIB_DIR}")
+
+# Tells LibTorchs apart: the prebuilt runtime is for this one.
+execute_process(
+  COMMAND "${DEVSAN_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/torch_id.py" "${DEVSAN_TORCH_LIB_DIR}/libtorch_cpu.so"
+  OUTPUT_VARIABLE DEVSAN_TORCH_ID OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${DEVSAN_TORCH_DIR}/version.py")

@@ -39,8 +39,11 @@ enum class EventKind : std::uint8_t {
                // had used it at `related` on a stream of device `from`; nothing orders the two.
                // `detail` holds the ids of the two streams, the earlier use's first: "0 35"
   kStreamLifetime, // `op` used memory on a stream of device `from`; it was released, and an
-                   // allocation at `related` for a stream of device `to` may get it while the use
-                   // still runs. `detail` as for kStreamRace
+                   // allocation at `related` for a stream of device `to` got it while the use may
+                   // still run. `detail` as for kStreamRace
+  kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
+                // issued at `related`, before anything waited for the copy. `detail` holds the id
+                // of the copy's stream
 };
 
 enum EventFlags : std::uint32_t {
@@ -57,7 +60,7 @@ enum EventFlags : std::uint32_t {
                                  // odd operand is not on the stack of its use
   kOriginIsMove = 1u << 9,       // `related` is where the operand was moved, not where it was made
   kEarlierWrites = 1u << 10,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
-  kLaterWrites = 1u << 11,       // kStreamRace: the later use wrote
+  kLaterWrites = 1u << 11,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
 };
 
 struct Event {

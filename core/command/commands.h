@@ -22,6 +22,8 @@ int check(const InstallTree &tree, const std::vector<std::string> &arguments);
 int printRules(const std::string &format);
 int explainRule(const std::string &id);
 int doctor(const InstallTree &tree);
+// `devsan doctor --sim`: what no simulated device can run, and why. Formats: text, json.
+int listNotSimulated(const InstallTree &tree, const std::string &format);
 
 // As the user gave them; run() judges them.
 struct RunArguments {

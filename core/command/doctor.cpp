@@ -1,4 +1,5 @@
 #include "core/command/commands.h"
+#include "core/command/runtime_cache.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -85,6 +86,28 @@ void checkPython(Checkup &checkup) {
     checkup.ok("Python",
                found.substr(0, space) + " with torch " + found.substr(space + 1) + ", " + python);
 }
+
+// The LibTorchs that programs can use without a build before.
+void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
+  core::Result<RuntimeSources> sources = readRuntimeSources(tree);
+  if (!sources) {
+    checkup.missing("other LibTorchs", sources.error().message, "build DevSan again");
+    return;
+  }
+  checkup.ok("prebuilt for",
+             "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
+  const std::vector<CacheEntry> entries = cachedLibraries();
+  checkup.ok("other LibTorchs",
+             entries.empty()
+                 ? "built on first use, into " + runtimeCache().string()
+                 : std::to_string(entries.size()) + " libraries in " + runtimeCache().string());
+  for (const CacheEntry &entry : entries)
+    if (entry.intact)
+      checkup.ok("", entry.library.filename().string() + " for " + entry.torch);
+    else
+      checkup.missing("", entry.library.string() + " is damaged",
+                      "none needed: it is built again when a program asks for it");
+}
 #endif
 
 } // namespace
@@ -107,9 +130,9 @@ int doctor(const InstallTree &tree) {
                     "apt install clang-tidy-22; `devsan check` works without it");
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
-  std::printf(
-      "\n--sim computes on the CPU. Not simulated yet: the CUDA kernels of extensions, Triton, "
-      "CUDA graphs, NCCL; an operator without a CPU kernel fails with 'not simulated: NAME'.\n");
+  checkRuntimes(checkup, tree);
+  std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "
+              "'not simulated: NAME'.\n");
 #endif
   return checkup.status();
 }

@@ -14,7 +14,10 @@ struct InstallTree {
   std::filesystem::path preload() const { return root / "lib/libdevsan_preload.so"; }
   std::filesystem::path runtime() const { return root / "lib/libdevsan_runtime.so"; }
   std::filesystem::path simulator() const { return root / "lib/libdevsan_sim.so"; }
+  std::filesystem::path notSimulated() const { return root / "lib/devsan_not_simulated.json"; }
   std::filesystem::path tidyPlugin() const { return root / "lib/libDevSanTidy.so"; }
+  std::filesystem::path runtimeSources() const { return root / "lib/runtime-sources.txt"; }
+  std::filesystem::path program() const { return root / "bin/devsan"; }
   std::filesystem::path check() const { return root / "libexec/devsan-check"; }
   std::filesystem::path symbolizer() const { return root / "libexec/devsan-symbolize"; }
   std::filesystem::path python() const { return root / "python"; }

@@ -1,4 +1,5 @@
 #include "core/command/commands.h"
+#include "core/command/runtime_cache.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -31,6 +32,14 @@ constexpr const char *kNextSteps =
     "\n"
     "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
 
+int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
+#ifdef DEVSAN_WITH_RUNTIME
+  return prepare(tree, arguments);
+#else
+  return fail("this devsan was built without the runtime; build it with -DDEVSAN_BUILD_RUNTIME=ON");
+#endif
+}
+
 int dispatch(std::vector<std::string> arguments) {
   const InstallTree tree = InstallTree::ofThisExecutable();
   if (arguments.empty()) {
@@ -41,11 +50,11 @@ int dispatch(std::vector<std::string> arguments) {
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
 
-  static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor"};
+  static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor", "prepare"};
   if (!arguments.front().starts_with("-") &&
       std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
     return fail("unknown command '" + arguments.front() +
-                "'; valid: check, run, rules, explain, doctor");
+                "'; valid: check, run, rules, explain, doctor, prepare");
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
@@ -111,6 +120,22 @@ int dispatch(std::vector<std::string> arguments) {
 
   CLI::App *doctor_app =
       app.add_subcommand("doctor", "show which parts are present and what is missing");
+  CLI::Option *doctor_sim =
+      doctor_app->add_flag_callback("--sim", [] {}, "list what `run --sim` cannot simulate");
+  std::string doctor_format = "text";
+  doctor_app->add_option("--format", doctor_format, "of that list: text or json")
+      ->capture_default_str()
+      ->needs(doctor_sim);
+
+  PrepareArguments prepare_arguments;
+  CLI::App *prepare_app = app.add_subcommand(
+      "prepare", "build the runtime for another LibTorch now, not in the first run that meets it");
+  prepare_app
+      ->add_option("--torch", prepare_arguments.torch,
+                   "the folder of LibTorch, or its libtorch_cpu.so")
+      ->type_name("PATH")
+      ->required();
+  prepare_app->add_option("--id", prepare_arguments.id)->group("");
 
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
@@ -126,12 +151,17 @@ int dispatch(std::vector<std::string> arguments) {
   }
   if (run_app->parsed())
     return runCommand(tree, run_arguments);
+  if (prepare_app->parsed()) {
+    if (!run_arguments.command.empty())
+      prepare_arguments.list = run_arguments.command.front();
+    return prepareCommand(tree, prepare_arguments);
+  }
   if (rules_app->parsed())
     return printRules(rules_format);
   if (explain_app->parsed())
     return explainRule(rule);
   if (doctor_app->parsed())
-    return doctor(tree);
+    return doctor_sim->count() ? listNotSimulated(tree, doctor_format) : doctor(tree);
   return kCannotStart;
 }
 

@@ -1,6 +1,7 @@
 #include "core/command/commands.h"
 #include "core/command/launch.h"
 #include "core/command/run_options.h"
+#include "core/command/runtime_cache.h"
 #include "core/fingerprint.h"
 #include "core/nolint.h"
 #include "core/reports.h"
@@ -98,11 +99,45 @@ std::string joined(const char *variable, const std::string &added, bool before) 
   return before ? added + ":" + present : std::string(present) + ":" + added;
 }
 
+// Of several shims, those of runs around this one, only ours is needed, and once.
+std::string preloadWith(const fs::path &shim) {
+  const char *present = std::getenv("LD_PRELOAD");
+  std::string kept;
+  std::string rest = present ? present : "";
+  while (!rest.empty()) {
+    const std::size_t end = rest.find_first_of(": ");
+    const fs::path item = rest.substr(0, end);
+    if (!item.empty() && item.filename() != shim.filename())
+      kept += item.string() + ":";
+    rest.erase(0, end == std::string::npos ? rest.size() : end + 1);
+  }
+  return kept + shim.string();
+}
+
+// A run inside a run: this one's settings hold for its program, and the outer one sees nothing of
+// it, except that the simulated devices stay where this one does not ask for any.
+int devicesOfOuterRun(const RunOptions &options) {
+  const char *outer = std::getenv("DEVSAN_LOG_DIR");
+  if (!outer || !*outer)
+    return 0;
+  const char *text = std::getenv("DEVSAN_SIM_DEVICES");
+  core::Result<int> devices = parseSimulatedDevices(text ? text : "");
+  const int count = devices ? *devices : 0;
+  std::string sentence = "this `devsan run` runs inside another one; the program is reported here only";
+  if (options.simulated_devices && count && options.simulated_devices != count)
+    sentence += ", and has " + std::to_string(options.simulated_devices) +
+                " simulated devices instead of the outer run's " + std::to_string(count);
+  std::fprintf(stderr, "devsan: note: %s\n", sentence.c_str());
+  return count;
+}
+
 core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptions &options,
                                          const fs::path &logs) {
   std::vector<fs::path> needed = {tree.preload(), tree.runtime(), tree.symbolizer()};
   std::string libraries = tree.runtime();
-  if (options.simulated_devices > 0) {
+  const int outer_devices = devicesOfOuterRun(options);
+  const int devices = options.simulated_devices ? options.simulated_devices : outer_devices;
+  if (devices > 0) {
     needed.push_back(tree.simulator());
     libraries = tree.simulator().string() + ":" + libraries;
   }
@@ -115,15 +150,24 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
     return core::failure("the path " + tree.preload().string() +
                          " holds a space or a colon, which LD_PRELOAD cannot; move DevSan to a "
                          "folder without");
+  core::Result<RuntimeSources> sources = readRuntimeSources(tree);
+  if (!sources)
+    return tl::unexpected(sources.error());
   Environment environment = {
       // Appended: AddressSanitizer's runtime must stay first.
-      {"LD_PRELOAD", joined("LD_PRELOAD", tree.preload(), false)},
+      {"LD_PRELOAD", preloadWith(tree.preload())},
       {"DEVSAN_LOG_DIR", logs},
       {"DEVSAN_LIBS", libraries},
       {"PYTHONPATH", joined("PYTHONPATH", tree.python(), true)},
+      // For Python that ignores PYTHONPATH.
+      {"DEVSAN_PYTHON_PATH", tree.python()},
+      // Where the program's LibTorch is another one than ours.
+      {"DEVSAN_TORCH_ID", sources->torch_id},
+      {"DEVSAN_BUILDER", tree.program()},
   };
+  if (devices > 0)
+    environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(devices));
   if (options.simulated_devices > 0) {
-    environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(options.simulated_devices));
     environment.emplace_back("DEVSAN_SIM_PROTECT", options.protect_devices ? "on" : "off");
     if (!options.device_memory.empty())
       environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);

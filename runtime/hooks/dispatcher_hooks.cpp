@@ -1,7 +1,7 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"

@@ -155,6 +155,19 @@ TEST(Blocks, AreNotClaimedForOperatorsThatDoNotWait) {
     ADD_FAILURE() << recorded.op(i);
 }
 
+TEST(Blocks, OfSparseTensorsAreSeen) {
+  auto longs = torch::TensorOptions(kSecond).dtype(torch::kLong);
+  auto indices = torch::zeros({2, 3}, longs);
+  auto sparse = torch::sparse_coo_tensor(indices, torch::ones({3}, kSecond), {4, 4});
+  EXPECT_ONE(record([&] { sparse.coalesce(); }), kBlock, "aten::_coalesce", true);
+  EXPECT_ONE(record([&] { onSecond().to_sparse(); }), kBlock, "aten::_to_sparse", true);
+  auto coalesced = sparse.coalesce();
+  auto download = record([&] { coalesced.cpu(); });
+  EXPECT_ONE(download, kCopy, "aten::copy_", true);
+  EXPECT_EQ(download.events[0].bytes, 2 * 8u + 4u); // one element is left
+  EXPECT_TRUE(record([&] { coalesced.to_dense(); }).events.empty());
+}
+
 TEST(Blocks, OfHostIndicesAreCopies) {
   auto x = onSecond();
   auto rows = torch::zeros({2}, torch::kLong);

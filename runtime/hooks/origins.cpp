@@ -1,7 +1,7 @@
 #include "runtime/hooks/origins.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 

@@ -2,7 +2,7 @@
 
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/observation.h"
-#include "runtime/hooks/operator_wrapper.h"
+#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 

@@ -66,8 +66,23 @@ constexpr auto kBulkMoves = std::to_array<std::string_view>(
     {"torch::nn::Module::to", "torch::nn::Module::to_impl", "torch::nn::Module::clone",
      "torch::jit::Module::to", "torch::jit::Module::to_impl", "torch::jit::Object::to",
      "torch::jit::load", "torch::jit::import_ir_module", "torch::jit::Unpickler::readInstruction",
-     "torch::load", "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
+     // DistributedDataParallel takes up a module: it compares the ranks' parameters and buckets.
+     "c10d::verify_params_across_processes", "c10d::Reducer::sync_bucket_indices", "torch::load",
+     "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
      "torch::serialize::InputArchive::load_from", "torch::serialize::OutputArchive::save_to"});
+
+// Communication: copies are what the program calls them for. Between the devices of one process
+// (also within DataParallel), and of Python objects between ranks.
+constexpr PythonFunction kPythonCommunication[] = {
+    {"/torch/nn/parallel/comm.py", ""},
+    {"/torch/cuda/nccl.py", ""},
+    {"/torch/distributed/distributed_c10d.py", ""},
+};
+constexpr auto kCommunication = std::to_array<std::string_view>(
+    {"torch::cuda::scatter", "torch::cuda::scatter_out", "torch::cuda::gather",
+     "torch::cuda::gather_out", "torch::cuda::broadcast", "torch::cuda::broadcast_out",
+     "torch::cuda::broadcast_coalesced", "torch::autograd::Scatter::apply",
+     "torch::autograd::Gather::apply"});
 
 template <std::size_t N>
 bool isPython(const ResolvedFrame &frame, const PythonFunction (&functions)[N]) {
@@ -87,6 +102,11 @@ bool isDisplay(const ResolvedFrame &frame) {
 bool isBulkMove(const ResolvedFrame &frame) {
   return frame.interpreted ? isPython(frame, kPythonBulkMoves)
                            : isOneOf(frame.function(), kBulkMoves);
+}
+
+bool isCommunication(const ResolvedFrame &frame) {
+  return frame.interpreted ? isPython(frame, kPythonCommunication)
+                           : isOneOf(frame.function(), kCommunication);
 }
 
 // True for a frame that adds nothing to what the user's line asked for.
@@ -181,19 +201,22 @@ void readIntent(ResolvedStack &stack) {
   bool straight = true;
   bool bulk_move = false;
   bool display = false;
+  bool communication = false;
   bool calls_cuda = false;
+  bool through_torch = false;
+  bool says_wait = false;
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
     bulk_move |= isBulkMove(frame);
     display |= isDisplay(frame);
+    communication |= isCommunication(frame);
     const std::string_view function = lastComponent(frame.function());
     calls_cuda |=
         frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
-    // A wait that is no operator is spelled out where its name says so.
-    if (outermost.empty() && frame.kind == FrameKind::kTorch &&
-        frame.function().find("ynchronize") != std::string::npos)
-      stack.intent = Intent::kExplicit;
+    through_torch |= frame.kind == FrameKind::kTorch;
+    says_wait |=
+        frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
   }
   // In C++, cuda() takes no device.
   if (calls_cuda)
@@ -204,7 +227,11 @@ void readIntent(ResolvedStack &stack) {
     stack.op = "print";
   } else if (bulk_move && !outermost.empty())
     stack.intent = Intent::kBulkMove;
-  else if (straight && isOneOf(outermost, kMoves))
+  // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
+  // torch's remains, because synchronize() does nothing after its call.
+  else if (outermost.empty() && stack.innermost_user && (says_wait || !through_torch))
+    stack.intent = Intent::kExplicit;
+  else if (communication || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;
 }
 

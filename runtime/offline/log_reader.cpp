@@ -115,6 +115,7 @@ private:
     case EventKind::kStep:
     case EventKind::kStreamRace:
     case EventKind::kStreamLifetime:
+    case EventKind::kEarlyAccess:
       log_.events.push_back(event);
       return true;
     }

@@ -150,6 +150,22 @@ TEST(Intent, KnowsThatAFileIsLoaded) {
             Intent::kBulkMove);
 }
 
+TEST(Intent, KnowsCommunicationBetweenDevices) {
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_device"),
+                           torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
+                           torchPython("scatter", "nn/parallel/comm.py"),
+                           torchPython("DataParallel.forward", "nn/parallel/data_parallel.py"),
+                           python("main", 3)}))
+          .intent,
+      Intent::kExplicit);
+  EXPECT_EQ(
+      stackOf(recordingOf({op("item"), torch("at::Tensor::item() const"),
+                           torch("c10d::verify_params_across_processes()"), python("main", 3)}))
+          .intent,
+      Intent::kBulkMove);
+}
+
 TEST(Intent, TellsPythonsBindingsApart) {
   auto through = [](const char *binding, const char *name) {
     return stackOf(recordingOf({op(name),
@@ -174,6 +190,12 @@ TEST(Intent, KnowsThatATensorIsPrinted) {
                    torchPython("Tensor.__repr__", "_tensor.py"), python("main", 3)});
   EXPECT_EQ(stackOf(recording).intent, Intent::kDisplay);
   EXPECT_EQ(stackOf(recording).op, "print");
+}
+
+TEST(Intent, IsExplicitForSynchronizeWithoutAFrameOfTorch) {
+  EXPECT_EQ(stackOf(recordingOf({user("main", 1)})).intent, Intent::kExplicit);
+  EXPECT_EQ(stackOf(recordingOf({torch("torch::utils::helper()"), user("main", 1)})).intent,
+            Intent::kImplicit);
 }
 
 TEST(Intent, IsExplicitForSynchronize) {

@@ -327,12 +327,21 @@ bool isSparseDimension(const at::SparseTensorImpl &tensor, const c10::IValue &di
 }
 
 // Over a sparse dimension, values are gathered in pools whose number is read.
-template <std::size_t tensor, std::size_t dimension> Effect sparseSoftmax(Arguments arguments) {
-  const at::SparseTensorImpl *self = sparseAt(arguments, tensor);
+Effect sparseSoftmax(Arguments arguments) {
+  const at::SparseTensorImpl *self = sparseAt(arguments, 0);
   if (!self || self->nnz() == 0)
     return {};
-  return isSparseDimension(*self, arguments[dimension]) ? unseen(reads<tensor>(arguments))
-                                                        : coalesces<tensor>(arguments);
+  return isSparseDimension(*self, arguments[1]) ? unseen(reads<0>(arguments))
+                                                : coalesces<0>(arguments);
+}
+
+// The gradient's indices are compared with the output's.
+Effect sparseSoftmaxBackward(Arguments arguments) {
+  const at::SparseTensorImpl *output = sparseAt(arguments, 1);
+  if (!output || output->nnz() == 0)
+    return {};
+  Effect effect = reads<1>(arguments);
+  return isSparseDimension(*output, arguments[2]) ? unseen(effect) : effect;
 }
 
 Effect sparseIndexSelect(Arguments arguments) {
@@ -510,10 +519,10 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::bmm", "out", kSparse, sparseBatchedMatmul},
     {"aten::hspmm", "", kSparse, coalesces<0>},
     {"aten::hspmm", "out", kSparse, coalesces<0>},
-    {"aten::_sparse_softmax", "", kSparse, sparseSoftmax<0, 1>},
-    {"aten::_sparse_log_softmax", "", kSparse, sparseSoftmax<0, 1>},
-    {"aten::_sparse_softmax_backward_data", "", kSparse, sparseSoftmax<3, 2>},
-    {"aten::_sparse_log_softmax_backward_data", "", kSparse, sparseSoftmax<3, 2>},
+    {"aten::_sparse_softmax", "", kSparse, sparseSoftmax},
+    {"aten::_sparse_log_softmax", "", kSparse, sparseSoftmax},
+    {"aten::_sparse_softmax_backward_data", "", kSparse, sparseSoftmaxBackward},
+    {"aten::_sparse_log_softmax_backward_data", "", kSparse, sparseSoftmaxBackward},
     {"aten::index_select", "", kSparse, sparseIndexSelect},
     {"aten::narrow_copy", "", kSparse, sparseNarrowCopy},
     {"aten::select", "int", kSparseCompressed, compressedSelect},
@@ -531,14 +540,14 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::fake_quantize_per_channel_affine_cachemask", "", kDense, checksIntegers<2>},
     {"aten::_fake_quantize_learnable_per_tensor_affine", "", kDense, reads<1>},
     {"aten::_fake_quantize_learnable_per_tensor_affine_backward", "", kDense, reads<2>},
+    {"aten::_fake_quantize_learnable_per_channel_affine", "", kDense, reads<2>},
     {"aten::_fake_quantize_learnable_per_channel_affine_backward", "", kDense, reads<3>},
     {"aten::_fused_moving_avg_obs_fq_helper", "", kDense, readsIf<11, 2>},
 
-    {"aten::_nested_from_padded", "", kDense, reads<0>},
+    {"aten::_nested_from_padded", "", kDense, unseen<reads<0>>},
     {"aten::_nested_tensor_from_mask", "", kDense, reads<1>},
     {"aten::_nested_tensor_from_mask_left_aligned", "", kDense, reads<1>},
-    {"aten::to_padded_tensor", "", kNested, unseen<readsNonEmpty<0>>},
-    {"aten::bmm", "", kNested, unseen<readsNonEmpty<0>>},
+    {"aten::to_padded_tensor", "", kNested, readsNonEmpty<0>},
 };
 
 } // namespace

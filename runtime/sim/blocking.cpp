@@ -15,6 +15,7 @@ namespace {
 std::atomic<SyncDebugMode> debug_mode{SyncDebugMode::kDefault};
 std::atomic<DevSanWaitObserver> wait_observer{nullptr};
 std::atomic<std::uint64_t> host_waits{0};
+thread_local int waited_calls = 0;
 
 std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -32,7 +33,16 @@ void announceWait(const runtime::Effect &effect) {
     warnOrErrorOnSync();
 }
 
+WaitedScope::WaitedScope() {
+  ++waited_calls;
+}
+WaitedScope::~WaitedScope() {
+  --waited_calls;
+}
+
 void waitFor(runtime::EffectFunction effect, runtime::Arguments arguments) {
+  if (waited_calls != 0)
+    return;
   runtime::Effect decided;
   try {
     decided = effect(arguments);

@@ -19,6 +19,15 @@ void announceWait(const runtime::Effect &effect);
 // runtime/operators/effects.h.
 void waitFor(runtime::EffectFunction effect, runtime::Arguments arguments);
 
+// For the duration of a call whose wait is over: operators inside it do not wait again.
+class WaitedScope {
+public:
+  WaitedScope();
+  ~WaitedScope();
+  WaitedScope(const WaitedScope &) = delete;
+  WaitedScope &operator=(const WaitedScope &) = delete;
+};
+
 enum class SyncDebugMode : std::uint8_t { kDefault, kWarn, kError };
 SyncDebugMode syncDebugMode();
 void setSyncDebugMode(SyncDebugMode mode);

@@ -9,6 +9,13 @@
 
 DEVSAN_SIM_API int devsan_sim_device_count();
 
+// LibTorch's own part of what torch.cuda.init() does.
+DEVSAN_SIM_API void devsan_sim_initialize();
+
+// Whether the program has used device `index`, and that it does now (devices.h).
+DEVSAN_SIM_API bool devsan_sim_is_used(int index);
+DEVSAN_SIM_API void devsan_sim_mark_used(int index);
+
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
@@ -50,3 +57,12 @@ DEVSAN_SIM_API void devsan_sim_set_sync_debug_mode(int mode);
 
 // How often the host has waited for a device: for tests.
 DEVSAN_SIM_API std::uint64_t devsan_sim_host_waits();
+// Puts an "nccl" back end for CUDA beside the CPU back end of the process group that is registered
+// as `group_name`; the CPU back end carries it. Returns nullptr, or why not (for the thread's next
+// call).
+DEVSAN_SIM_API const char *devsan_sim_make_nccl_backend(const char *group_name,
+                                                        long long timeout_milliseconds,
+                                                        int global_rank);
+// As cudaHostRegister and cudaHostUnregister; both return CUDA's error code (host_registrations.h).
+DEVSAN_SIM_API int devsan_sim_register_host(const void *data, std::size_t bytes);
+DEVSAN_SIM_API int devsan_sim_unregister_host(const void *data);

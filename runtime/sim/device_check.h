@@ -11,12 +11,16 @@
 
 namespace devsan::sim {
 
+enum class MixedDevices {
+  kAccepted,  // the operator takes the operands as they are (CPU scalars, CPU indices)
+  kRan,       // it has run, and its results have replaced the arguments on the stack
+  kRanOnHost, // so it has, writing to a host tensor
+};
+
 // Called when the operands on top of `stack` are not all on one device. Throws ATen's error after
-// telling the mismatch observer, or returns if the operator takes them as they are (CPU scalars,
-// CPU indices). True: the operator has run, and its results have replaced the arguments on the
-// stack.
-bool checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts,
-                       torch::jit::Stack *stack);
+// telling the mismatch observer, if the operator refuses them.
+MixedDevices checkMixedDevices(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                               torch::jit::Stack *stack);
 
 // Runs the composite kernel registered for `key` on operands of different devices. What it says
 // when it refuses them is thrown after the mismatch observer has been told.

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@ constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
 c10::DeviceIndex device_count = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
+std::atomic<bool> used_devices[kMaxDevices] = {};
 
 [[noreturn]] void refuse(const char *why, const char *what) {
   std::fprintf(stderr, "devsan: simulated devices: %s%s\n", why, what);
@@ -55,6 +57,15 @@ c10::DeviceIndex currentDevice() {
 
 void setCurrentDevice(c10::DeviceIndex index) {
   current_device = index;
+}
+
+bool isUsed(c10::DeviceIndex index) {
+  return used_devices[index].load(std::memory_order_relaxed);
+}
+
+void markUsed(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(!isUsed(index)))
+    used_devices[index].store(true, std::memory_order_relaxed);
 }
 
 void checkDeviceIndex(c10::DeviceIndex index) {

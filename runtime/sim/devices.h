@@ -20,6 +20,12 @@ void setCurrentDevice(c10::DeviceIndex index);
 // Throws CUDA's "invalid device ordinal" for an index that no device has.
 void checkDeviceIndex(c10::DeviceIndex index);
 
+// Whether the program has used the device: on hardware, whether the process has a context on it.
+// What a device guard passes through on its way does not count; work, memory and
+// torch.cuda.set_device do.
+bool isUsed(c10::DeviceIndex index);
+void markUsed(c10::DeviceIndex index);
+
 // A device with an index: the given one, or the current device for "cuda" alone. Throws on an
 // invalid ordinal.
 c10::Device withIndex(c10::Device device);
@@ -33,6 +39,7 @@ class CurrentDeviceScope {
 public:
   explicit CurrentDeviceScope(c10::DeviceIndex index) : previous_(currentDevice()) {
     setCurrentDevice(index);
+    markUsed(index);
   }
   ~CurrentDeviceScope() { setCurrentDevice(previous_); }
   CurrentDeviceScope(const CurrentDeviceScope &) = delete;

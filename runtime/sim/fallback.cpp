@@ -7,6 +7,7 @@
 #include "blocking.h"
 #include "device_check.h"
 #include "devices.h"
+#include "dtype_rules.h"
 #include "generators.h"
 #include "library.h"
 #include "memory.h"
@@ -140,13 +141,19 @@ void toDevice(Translation &translation, c10::IValue &value) {
 }
 
 // The CPU has it, but the program would fail on a GPU: with the dispatcher's words.
-[[noreturn]] void refuseAsCudaDoes(const c10::OperatorHandle &op, TensorKind kind) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", toString(op.operator_name()),
-                              "' with arguments from the '",
-                              c10::toString(kCudaKeys[static_cast<int>(kind)]),
-                              "' backend. This could be because the operator doesn't exist for "
-                              "this backend, or was omitted during the "
-                              "selective/custom build process (if using custom build).");
+[[noreturn]] void refuseAsCudaDoes(const c10::OperatorHandle &op, const OperatorFacts &facts,
+                                   TensorKind kind) {
+  std::string_view name = op.operator_name().name;
+  std::string library(name.substr(0, name.find("::")));
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "Could not run '", toString(op.operator_name()), "' with arguments from the '",
+      c10::toString(kCudaKeys[static_cast<int>(kind)]),
+      "' backend. This could be because the operator doesn't exist for this backend, or was "
+      "omitted during the selective/custom build process (if using custom build).",
+      facts.known_to_aten ? ""
+                          : " (devsan: if a CUDA build of this library has a kernel for it, set "
+                            "DEVSAN_SIM_LIBRARIES=" +
+                                library + " to let its CPU kernel stand in)");
 }
 
 void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
@@ -154,18 +161,21 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
   DeviceSurvey devices = survey(facts, arguments);
   if (C10_UNLIKELY(devices.needsCheck(facts))) {
-    bool done = checkMixedDevices(op, facts, stack);
-    devices.rememberAccepted(facts);
-    if (done)
+    MixedDevices outcome = checkMixedDevices(op, facts, stack);
+    if (outcome != MixedDevices::kRanOnHost)
+      devices.rememberAccepted(facts);
+    if (outcome != MixedDevices::kAccepted)
       return;
     arguments = stack->data() + stack->size() - facts.argument_count;
   }
   c10::Device device = devices.device();
   if (C10_UNLIKELY(!(facts.cuda_kernels & bitOf(kind))))
-    refuseAsCudaDoes(op, kind);
+    refuseAsCudaDoes(op, facts, kind);
   c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
   if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
     refuseUnsimulated(op);
+  if (C10_UNLIKELY(facts.dtype_rule != nullptr))
+    checkDtype(*facts.dtype_rule, facts, arguments);
   if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
     waitFor(effect, {arguments, facts.argument_count});
 
@@ -217,45 +227,53 @@ template <TensorKind kind> torch::CppFunction kernel() {
   return torch::CppFunction::makeFromBoxedFunction<&runOnCpu<kind>>();
 }
 
+bool hasKernel(const CudaOperator &op, c10::DispatchKey key) {
+  std::size_t dot = op.name.find('.');
+  c10::OperatorName name("aten::" + std::string(op.name.substr(0, dot)),
+                         dot == std::string_view::npos ? "" : std::string(op.name.substr(dot + 1)));
+  auto found = c10::Dispatcher::singleton().findOp(name);
+  return found && found->hasKernelForDispatchKey(key);
+}
+
 // An operator with a composite kernel never reaches a fallback; where CUDA has a kernel of its own,
 // neither must it here.
 template <TensorKind kind> void registerOverComposites(torch::Library &library) {
   for (const CudaOperator &op : cudaOperators())
-    if (op.over_composite & bitOf(kind))
+    if ((op.over_composite & bitOf(kind)) && !hasKernel(op, kCudaKeys[static_cast<int>(kind)]))
       library.impl(op.name.data(), kernel<kind>());
 }
 
 } // namespace
 
-DEVSAN_SIM_LIBRARY_IMPL(_, CUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(_, CUDA, m) {
   m.fallback(kernel<TensorKind::kDense>());
 }
-DEVSAN_SIM_LIBRARY_IMPL(_, SparseCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(_, SparseCUDA, m) {
   m.fallback(kernel<TensorKind::kSparse>());
 }
-DEVSAN_SIM_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(_, SparseCsrCUDA, m) {
   m.fallback(kernel<TensorKind::kSparseCsr>());
 }
-DEVSAN_SIM_LIBRARY_IMPL(_, QuantizedCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(_, QuantizedCUDA, m) {
   m.fallback(kernel<TensorKind::kQuantized>());
 }
-DEVSAN_SIM_LIBRARY_IMPL(_, NestedTensorCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(_, NestedTensorCUDA, m) {
   m.fallback(kernel<TensorKind::kNested>());
 }
 
-DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(aten, CUDA, m) {
   registerOverComposites<TensorKind::kDense>(m);
 }
-DEVSAN_SIM_LIBRARY_IMPL(aten, SparseCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(aten, SparseCUDA, m) {
   registerOverComposites<TensorKind::kSparse>(m);
 }
-DEVSAN_SIM_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(aten, SparseCsrCUDA, m) {
   registerOverComposites<TensorKind::kSparseCsr>(m);
 }
-DEVSAN_SIM_LIBRARY_IMPL(aten, QuantizedCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(aten, QuantizedCUDA, m) {
   registerOverComposites<TensorKind::kQuantized>(m);
 }
-DEVSAN_SIM_LIBRARY_IMPL(aten, NestedTensorCUDA, m) {
+DEVSAN_SIM_FALLBACK_IMPL(aten, NestedTensorCUDA, m) {
   registerOverComposites<TensorKind::kNested>(m);
 }
 

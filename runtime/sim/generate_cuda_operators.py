@@ -12,6 +12,7 @@ import sys
 
 # In the order of TensorKind.
 KEYS = ("CUDA", "SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA")
+HOST_KEYS = {key: key.replace("CUDA", "CPU") for key in KEYS}
 FUNC = re.compile(r"^- func: (?P<name>[\w.]+)\(")
 FIELD = re.compile(r"^  (?P<key>\w+): *(?P<value>[^#]*?) *(?:#(?P<comment>.*))?$")
 KERNEL = re.compile(r"^    (?P<keys>[\w, ]+): *\w+")
@@ -42,6 +43,10 @@ def read_operators(path):
     return operators
 
 
+# Composites that call a kernel of the tensor's device through a table that the CPU build has no CUDA entries in.
+CALLS_DEVICE_KERNEL = {"mode.values", "conj_physical_"}
+
+
 def has_kernel(operator, key):
     return key in operator["keys"] or "CompositeExplicitAutograd" in operator["keys"] or key == "CUDA" and operator["structured"]
 
@@ -55,7 +60,9 @@ def covered_by_composite(operator, key):
     """
     if operator["name"].startswith("_foreach"):
         return False
-    if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or "CPU" in operator["keys"]):
+    if operator["name"] in CALLS_DEVICE_KERNEL and key == "CUDA":
+        return True
+    if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or HOST_KEYS[key] in operator["keys"]):
         return False
     composites = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"}
     has_composite = operator["delegates"] or bool(composites & operator["keys"])

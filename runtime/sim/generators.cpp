@@ -31,6 +31,15 @@ public:
     offset_ = 0;
     return cpu_.seed();
   }
+  // The same numbers for two generator objects, as CUDA graphs share them.
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
+    return c10::make_intrusive<GeneratorImpl>(device_.index(), cpu_);
+  }
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl> &other) override {
+    TORCH_CHECK_TYPE(other->device().is_cuda(), "expected a CUDA generator, but got one on ",
+                     other->device());
+    cpu_ = static_cast<const GeneratorImpl &>(*other).cpu_;
+  }
   void set_state(const c10::TensorImpl &state) override { impl().set_state(state); }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return impl().get_state(); }
 

@@ -3,6 +3,7 @@
 
 #include "blocking.h"
 #include "devices.h"
+#include "distributed/nccl_work.h"
 #include "events.h"
 #include "memory.h"
 #include "streams.h"
@@ -87,6 +88,7 @@ public:
   void synchronizeDevice(const c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
     ExplicitWait wait("cudaDeviceSynchronize", index);
+    finishCollectives(index);
     sim::synchronizeDevice(index);
   }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {

@@ -5,11 +5,14 @@
 #include "blocking.h"
 #include "devices.h"
 #include "generators.h"
+#include "host_registrations.h"
 #include "memory.h"
 #include "streams.h"
 
 namespace devsan::sim {
 namespace {
+
+constexpr long kCudnnVersion = 91501; // also in devsan/sim/libraries.py
 
 class CUDAHooks final : public at::CUDAHooksInterface {
 public:
@@ -21,7 +24,7 @@ public:
   bool hasCUDA() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     checkDeviceIndex(index);
-    return true;
+    return isUsed(index);
   }
 
   c10::DeviceIndex deviceCount() const override { return sim::deviceCount(); }
@@ -51,12 +54,14 @@ public:
 
   c10::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
   c10::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
-  bool isPinnedPtr(const void *data) const override { return isPinned(data); }
+  bool isPinnedPtr(const void *data) const override {
+    return isPinned(data) || isRegisteredHostMemory(data);
+  }
   c10::Device getDeviceFromPtr(void *data) const override {
     if (isDeviceAddress(data))
       return {c10::kCUDA, deviceOfAddress(data)};
-    TORCH_CHECK(isPinned(data), "The specified pointer resides on host memory and is not "
-                                "registered with any CUDA device.");
+    TORCH_CHECK(isPinnedPtr(data), "The specified pointer resides on host memory and is not "
+                                   "registered with any CUDA device.");
     return {c10::kCUDA, currentDevice()};
   }
 
@@ -65,6 +70,19 @@ public:
     ExplicitWait wait("cudaDeviceSynchronize", index);
     synchronizeDevice(index);
   }
+  // A GPU without cuDNN is not what programs meet: their layers take its operators
+  // (ops/cudnn_*.cpp).
+  bool compiledWithCuDNN() const override { return true; }
+  bool hasCuDNN() const override { return true; }
+  bool hasCuSOLVER() const override { return true; }
+  bool hasCuBLASLt() const override { return true; }
+  bool supportsDilatedConvolutionWithCuDNN() const override { return true; }
+  bool supportsDepthwiseConvolutionWithCuDNN() const override { return true; }
+  bool supportsBFloat16ConvolutionWithCuDNNv8() const override { return true; }
+  bool supportsBFloat16RNNWithCuDNN() const override { return true; }
+  long versionCuDNN() const override { return kCudnnVersion; }
+  long versionRuntimeCuDNN() const override { return kCudnnVersion; }
+  double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
   int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }

@@ -183,6 +183,36 @@ class HostWaits(unittest.TestCase):
             product=lambda: torch.sparse.mm(coalesced, torch.ones(3, 2, device="cuda:1")),
         )
 
+    def test_compressed(self):
+        csr = self.x.to_sparse_csr()
+        self.assert_waits(
+            row=lambda: csr[0],
+            to_dense=lambda: csr.to_dense(),
+            to_host=lambda: csr.cpu(),
+            sum_of_rows=lambda: torch._sparse_csr_sum(csr, [1], True),
+        )
+        self.assert_goes_on(
+            product=lambda: csr @ self.x,
+            parts=lambda: (csr.crow_indices(), csr.col_indices(), csr.values()),
+        )
+
+    def test_quantised(self):
+        x = self.x
+        scale, zero = torch.tensor(0.1, device="cuda:1"), torch.tensor(0, device="cuda:1")
+        quantised = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
+        scales, zeros = torch.full((4,), 0.1, device="cuda:1"), torch.zeros(4, dtype=torch.int32, device="cuda:1")
+        self.assert_waits(
+            scale_on_device=lambda: torch.quantize_per_tensor(x, scale, zero, torch.quint8),
+            dynamic=lambda: torch.quantize_per_tensor_dynamic(x, torch.quint8, False),
+            channels=lambda: torch.quantize_per_channel(x, scales, zeros, 0, torch.quint8),
+            fake_channels=lambda: torch.fake_quantize_per_channel_affine(x, scales, zeros, 0, 0, 255),
+        )
+        self.assert_goes_on(
+            numbers=lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
+            dequantise=lambda: quantised.dequantize(),
+            fake=lambda: torch.fake_quantize_per_tensor_affine(x, scale, zero.int(), 0, 255),
+        )
+
     def test_training(self):
         model = torch.nn.Linear(4, 2, device="cuda:1")
         inputs = torch.ones(3, 4, device="cuda:1")

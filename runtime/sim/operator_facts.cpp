@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <string_view>
 
 #include <ATen/core/enum_tag.h>
+
+#include "dtype_rules.h"
 
 namespace devsan::sim {
 namespace {
@@ -22,6 +25,31 @@ const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
       cudaOperators().begin(), cudaOperators().end(), std::string_view(qualified),
       [](const CudaOperator &op, std::string_view wanted) { return op.name < wanted; });
   return found != cudaOperators().end() && found->name == qualified ? found : nullptr;
+}
+
+// Libraries whose CPU packages leave out CUDA kernels that their CUDA packages have for the same
+// operators: the CPU kernel stands in. An operator of any other library that has no kernel for CUDA
+// and no composite one fails on a GPU too. DEVSAN_SIM_LIBRARIES names more, separated by commas.
+constexpr std::string_view kLibrariesWithCudaKernels[] = {
+    "aten",          "torchvision",       "torchaudio", "torch_scatter", "torch_sparse",
+    "torch_cluster", "torch_spline_conv", "pyg",        "fbgemm"};
+
+bool listed(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == name)
+      return true;
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  return false;
+}
+
+bool hasCudaKernelsElsewhere(std::string_view op) {
+  std::string_view library = op.substr(0, op.find("::"));
+  if (std::ranges::find(kLibrariesWithCudaKernels, library) != std::end(kLibrariesWithCudaKernels))
+    return true;
+  const char *more = std::getenv("DEVSAN_SIM_LIBRARIES");
+  return more != nullptr && listed(more, library);
 }
 
 // Arguments that ATen's CUDA kernels take from the CPU although their operator checks devices
@@ -106,6 +134,7 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                   false,
                                   false,
                                   0,
+                                  nullptr,
                                   {},
                                   0};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
@@ -120,8 +149,9 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
     if (!kind)
       continue;
     auto index = static_cast<std::uint16_t>(facts->arguments.size());
-    facts->arguments.push_back(
-        {*kind, static_cast<std::uint16_t>(i), staysOnCpu(facts->name.name, argument.name())});
+    facts->arguments.push_back({*kind, static_cast<std::uint16_t>(i),
+                                staysOnCpu(facts->name.name, argument.name()),
+                                argument.alias_info() && argument.alias_info()->isWrite()});
     facts->has_generator |= *kind == ArgumentKind::kGenerator;
     is_out |= argument.is_out();
     if (holdsTensors(*kind))
@@ -134,8 +164,10 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const CudaOperator *cuda = findCudaOperator(facts->name);
   facts->known_to_aten = cuda != nullptr;
   facts->structured = cuda && cuda->structured;
-  // What ATen does not list (its generated variants, other libraries) is taken to be there.
-  facts->cuda_kernels = cuda ? cuda->cuda_kernels : 0xff;
+  facts->dtype_rule = cuda ? dtypeRule(facts->name.name) : nullptr;
+  // ATen's generated variants are not listed, and are there.
+  facts->cuda_kernels =
+      cuda ? cuda->cuda_kernels : (hasCudaKernelsElsewhere(facts->name.name) ? 0xff : 0);
   // Operators of other libraries have no generated wrapper: what they check is their own affair.
   facts->check = cuda ? cuda->check : DeviceCheck::kNone;
   constexpr runtime::Layouts kLayoutOfKind[] = {runtime::kDense, runtime::kSparse,

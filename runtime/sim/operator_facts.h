@@ -58,7 +58,10 @@ struct ArgumentFact {
   ArgumentKind kind;
   std::uint16_t position;
   bool may_stay_on_cpu; // CPU indices, lengths and the like, whatever the operator's check is
+  bool is_written;      // out= or in place
 };
+
+struct DtypeRule;
 
 struct OperatorFacts {
   const c10::OperatorName *key;
@@ -75,7 +78,8 @@ struct OperatorFacts {
   bool draws_implicitly; // random, but without a Generator argument: uses the default generator
   bool structured;       // TensorIterator can be asked (see device_check.h)
   std::uint8_t cuda_kernels;
-  std::string wrapper_name; // "wrapper_CUDA_addmm", part of ATen's error text
+  const DtypeRule *dtype_rule; // null for most: CUDA has a kernel for every dtype that the CPU has
+  std::string wrapper_name;    // "wrapper_CUDA_addmm", part of ATen's error text
   // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen,
   // one by one.
   mutable std::atomic<std::uint64_t> accepted_scalars;

@@ -1,6 +1,7 @@
 #include "sparse_alias.h"
 
 #include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 
 #include "devices.h"
@@ -22,7 +23,7 @@ SparseCsrTensorImpl *compressed(const at::Tensor &tensor) {
 } // namespace
 
 bool isSparse(const at::Tensor &tensor) {
-  return tensor.is_sparse() || tensor.is_sparse_csr();
+  return tensor.is_sparse() || at::sparse_csr::is_sparse_compressed(tensor);
 }
 
 at::Tensor translateSparse(const at::Tensor &tensor, c10::Device device, TranslatePart translate) {

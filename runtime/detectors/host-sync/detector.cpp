@@ -32,13 +32,13 @@ bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips)
   if (event.has(kSyncAllowed))
     return false;
   if (event.event.kind == EventKind::kBlock)
-    return true;
+    return event.has(kSyncForbidden) || event.stack->intent != Intent::kBulkMove;
   if (event.event.kind != EventKind::kCopy || !event.has(kBlocks))
     return false;
   if (event.has(kSyncForbidden))
     return true;
-  // A copy that nobody asked for is wrong as a copy already, and moving a module or
-  // loading a file is no step's work.
+  // A copy that nobody asked for is wrong as a copy already, and moving a module, loading a file or
+  // taking a module up for distributed training is no step's work.
   if (isImplicitTransfer(event))
     return event.has(kTransferAllowed);
   return event.stack->intent != Intent::kBulkMove &&

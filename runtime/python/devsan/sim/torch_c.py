@@ -9,10 +9,12 @@ errors; the rest through the library's extern "C" functions. Each module of _PAR
 import ctypes
 import os
 import sys
+import types
 
-from . import comm, devices, memory, refused, settings, storage, streams
+from . import comm, devices, graphs, legacy_types, libraries, memory, nccl, refused, settings, storage, streams, tuning
 
-_PARTS = (devices, streams, memory, settings, comm, refused)
+# Of two parts that give a name, the first one's counts: graphs.py knows whether a stream captures, refused.py fills gaps.
+_PARTS = (graphs, devices, streams, memory, settings, libraries, comm, nccl, tuning, refused)
 
 
 def provide(c, library):
@@ -27,14 +29,23 @@ def provide(c, library):
     library.devsan_sim_resize_storage.restype = None
     library.devsan_sim_elapsed_milliseconds.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.devsan_sim_elapsed_milliseconds.restype = ctypes.c_double
+    library.devsan_sim_register_host.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    library.devsan_sim_unregister_host.argtypes = [ctypes.c_void_p]
+    given = {}
     for part in _PARTS:
         for name, value in part.functions(c, library).items():
-            setattr(c, name, value)
+            given.setdefault(name, value)
+    for name, value in given.items():
+        setattr(c, name, value)
+        if isinstance(value, types.ModuleType):
+            sys.modules[value.__name__] = value
     c._has_cuda = True
+    legacy_types.unlock_when_bound(c)
 
 
 def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
+    devices.set_versions(sys.modules["torch"])
     cuda._cached_device_count = library.devsan_sim_device_count()
     from torch.storage import UntypedStorage
 

@@ -1,6 +1,6 @@
-// What our dispatcher hooks share: finding the kernel that an operator has for a dispatch key, and
-// putting a functor over it. The wrappers are never taken off again: doing so at exit would pull
-// kernels from under running threads.
+// Finding the kernel that an operator has for a dispatch key, and putting a functor over it: what
+// the runtime's hooks and the simulator share. The wrappers are never taken off again: doing so at
+// exit would pull kernels from under running threads.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,0 +1,64 @@
+// The libraries that run inside the program, built for LibTorchs other than the one that DevSan was
+// built with. Kept in $XDG_CACHE_HOME/devsan/runtime, one folder for each LibTorch, compiler and
+// state of our sources; built on first use. Several processes may ask at once, as the ranks of a
+// distributed program do: one builds, the others wait for it.
+#pragma once
+
+#include "core/command/install_tree.h"
+#include "core/result.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace devsan::command {
+
+// lib/runtime-sources.txt, which the build writes: what the prebuilt libraries were made of, and
+// with what. One `key value` a line.
+struct RuntimeSources {
+  std::string torch_id;
+  std::string torch_version;
+  std::filesystem::path root; // where the #includes start
+  std::filesystem::path compiler;
+  std::filesystem::path python;
+  std::filesystem::path operators; // of the prebuilt simulator, from `generator`
+  std::filesystem::path generator;
+  std::vector<std::filesystem::path> hooks;
+  std::vector<std::filesystem::path> simulator;
+};
+
+// The id of a libtorch_cpu.so, by the same rule as the shim; empty where it is none.
+std::string torchId(const std::filesystem::path &library);
+
+core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree);
+
+struct ProgramTorch {
+  std::filesystem::path library; // libtorch_cpu.so
+  std::string id;                // as the shim reads it
+};
+
+// The library of our build that takes the place of `prebuilt` with this LibTorch: from the cache,
+// else built now, which is told on stderr.
+core::Result<std::filesystem::path> libraryFor(const RuntimeSources &sources,
+                                               const ProgramTorch &torch,
+                                               const std::filesystem::path &prebuilt);
+
+struct CacheEntry {
+  std::filesystem::path library;
+  std::string torch; // version and file, as found when it was built
+  bool intact = false;
+};
+
+std::filesystem::path runtimeCache();
+std::vector<CacheEntry> cachedLibraries();
+
+// `devsan prepare`: the shim's question, and for whoever wants no build in the first run. Prints the
+// libraries that take the place of `list` (separated by colons).
+struct PrepareArguments {
+  std::string torch; // libtorch_cpu.so, or a folder that holds lib/libtorch_cpu.so
+  std::string id;    // found out where empty
+  std::string list;  // all that there are, where empty
+};
+int prepare(const InstallTree &tree, const PrepareArguments &arguments);
+
+} // namespace devsan::command

@@ -1,0 +1,293 @@
+"""CUDA graphs: operators are recorded while a stream is captured, and run again over the same memory at each replay.
+
+A dispatch mode sees every operator of the capturing thread, and of the backward passes that it starts, below autograd and
+autocast: what a GPU would see as kernels. As on a GPU, capturing computes nothing that lasts: memory that existed before
+has its content back when the capture ends, random generators their state, and what was made during the capture holds
+nothing until a replay fills it. What waits for the device cannot be captured, and invalidates the capture.
+"""
+
+import itertools
+import sys
+
+_NOT_PERMITTED = "operation not permitted when stream is capturing"
+_INVALIDATED = "operation failed due to a previous error during capture"
+# Operators that read a result on the host, for the shape of another one or for the program.
+_WAITING = frozenset(
+    "aten::_local_scalar_dense aten::nonzero aten::masked_select aten::_unique2 aten::unique_dim aten::unique_consecutive "
+    "aten::equal aten::is_nonzero aten::_assert_async_host".split()
+)
+
+_capturing = None  # the graph that this process captures now; CUDA allows one
+_pools = itertools.count(1)
+
+
+def functions(c, library):
+    def is_current_stream_capturing():
+        return _capturing is not None and _stream() != 0
+
+    def graph_pool_handle():
+        return (0, next(_pools))
+
+    return {
+        "_CUDAGraph": _CUDAGraph,
+        "_graph_pool_handle": graph_pool_handle,
+        "_cuda_isCurrentStreamCapturing": is_current_stream_capturing,
+    }
+
+
+def refuse_while_capturing():
+    """Called where the host waits for a device."""
+    if _capturing is not None:
+        _capturing._invalid = True
+        _fail(_NOT_PERMITTED)
+
+
+def _torch():
+    return sys.modules["torch"]
+
+
+def _fail(what):
+    raise _torch().AcceleratorError(
+        f"CUDA error: {what}\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
+        "stacktrace below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with "
+        "`TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    )
+
+
+def _stream():
+    torch = _torch()
+    return torch._C._cuda_getCurrentStream(torch._C._cuda_getDevice())[0]
+
+
+def _tensors(values):
+    torch = _torch()
+    return [value for value in torch.utils._pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
+
+
+def _storage(tensor):
+    """Of tensors that have one: sparse ones have not, and a graph holds no operator on them."""
+    torch = _torch()
+    if tensor.layout is not torch.strided:
+        raise NotImplementedError(f"not simulated: tensors of layout {tensor.layout} in a CUDA graph; run this on a real GPU")
+    return tensor.untyped_storage()
+
+
+class _Operator:
+    """A recorded call, and the results that its replay fills again."""
+
+    def __init__(self, function, arguments, keywords, results):
+        self.function, self.arguments, self.keywords = function, arguments, keywords
+        given = {_storage(tensor)._cdata for tensor in _tensors((arguments, keywords))}
+        outputs = _tensors(results)
+        self.fills = [index for index, tensor in enumerate(outputs) if _storage(tensor)._cdata not in given]
+        self.results = outputs
+
+    def replay(self):
+        again = _tensors(self.function(*self.arguments, **self.keywords))
+        for index in self.fills:
+            self.results[index].copy_(again[index])
+
+
+def _is_changed(argument):
+    # Batch norms change their running statistics without saying so.
+    written = argument.alias_info is not None and argument.alias_info.is_write
+    return written or argument.name in ("running_mean", "running_var")
+
+
+def _changes(function):
+    return any(map(_is_changed, function._schema.arguments))
+
+
+def _is_view(function):
+    returns = function._schema.returns
+    return bool(returns) and not _changes(function) and all(value.alias_info is not None for value in returns)
+
+
+def _waits(function, arguments, keywords):
+    """Whether CUDA's host code waits in this operator: to read a number, or for pageable memory."""
+    torch = _torch()
+    name = function._schema.name
+    if name in _WAITING:
+        return any(tensor.is_cuda for tensor in _tensors((arguments, keywords)))
+    if name == "aten::copy_":
+        to, source = arguments[0], arguments[1]
+        host = to if source.is_cuda else source
+        return to.is_cuda != source.is_cuda and not host.is_pinned()
+    if name == "aten::_to_copy":
+        source, device = arguments[0], keywords.get("device")
+        if device is None or torch.device(device).type == source.device.type:
+            return False
+        return not (source.is_pinned() if source.is_cpu else keywords.get("pin_memory"))
+    return False
+
+
+def _recorder(graph):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            if _waits(function, args, kwargs):
+                refuse_while_capturing()
+            if _changes(function):
+                graph._keep_content(function, args, kwargs)
+            results = function(*args, **kwargs)
+            if not _is_view(function) and any(tensor.is_cuda for tensor in _tensors((args, kwargs, results))):
+                graph._record(_Operator(function, args, kwargs, results))
+            return results
+
+    return Recorder()
+
+
+class _CUDAGraph:
+    """The base class of torch.cuda.CUDAGraph."""
+
+    def __new__(cls, keep_graph=False):
+        graph = super().__new__(cls)
+        graph._keep_graph = keep_graph
+        graph._generators = []
+        graph._forget()
+        return graph
+
+    def _forget(self):
+        self._operators = []
+        self._made = set()  # storages that came into being during the capture
+        self._content = {}  # of older storages, before the capture changed them
+        self._pool = self._mode = None
+        self._captured = self._instantiated = self._invalid = False
+
+    def register_generator_state(self, generator):
+        self._generators.append(generator)
+
+    def capture_begin(self, pool=None, capture_error_mode="global"):
+        global _capturing
+        torch = _torch()
+        if capture_error_mode not in ("global", "thread_local", "relaxed"):
+            raise RuntimeError(
+                f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}"
+            )
+        if self._captured:
+            raise RuntimeError(
+                "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
+            )
+        if _stream() == 0:
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them "
+                "on the default stream.)"
+            )
+        refuse_while_capturing()
+        self._pool = pool or (0, next(_pools))
+        self._device, self._stream = torch._C._cuda_getDevice(), _stream()
+        self._states = [(g, g.get_state()) for g in (*torch.cuda.default_generators, *self._generators)]
+        self._mode = _recorder(self)
+        _capturing = self
+        self._mode.__enter__()
+
+    def capture_end(self):
+        global _capturing
+        if self._mode is None:
+            _fail("operation not permitted")
+        mode, self._mode, _capturing = self._mode, None, None
+        mode.__exit__(None, None, None)
+        self._restore()
+        if self._invalid:
+            self._forget()
+            _fail(_INVALIDATED)
+        if _stream() != self._stream:
+            raise RuntimeError("Capture must end on the same stream it began on.")
+        if not self._operators:
+            import warnings
+
+            warnings.warn(
+                "The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong device "
+                "or stream.",
+                stacklevel=3,
+            )
+        self._captured, self._instantiated = True, not self._keep_graph
+
+    def _record(self, operator):
+        self._operators.append(operator)
+        self._made.update(_storage(operator.results[index])._cdata for index in operator.fills)
+
+    def _keep_content(self, function, args, kwargs):
+        for position, argument in enumerate(function._schema.arguments):
+            if not _is_changed(argument):
+                continue
+            value = args[position] if position < len(args) else kwargs.get(argument.name)
+            for tensor in _tensors(value):
+                storage = _storage(tensor)
+                if storage._cdata not in self._made and storage._cdata not in self._content:
+                    self._content[storage._cdata] = (storage, storage.clone())
+
+    def _restore(self):
+        """Nothing has been computed yet."""
+        torch = _torch()
+        for storage, content in self._content.values():
+            storage.copy_(content)
+        self._content = {}
+        for generator, state in self._states:
+            generator.set_state(state)
+        del self._states
+        for operator in self._operators:
+            for index in operator.fills:
+                storage = operator.results[index].untyped_storage()
+                if storage.device.type == "cuda" and storage.nbytes():
+                    torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage).fill_(0xFF)
+
+    def instantiate(self):
+        if not self._captured:
+            raise RuntimeError("capture_end() must have been called before calling instantiate")
+        if not self._keep_graph:
+            raise RuntimeError("instantiate() is intended to be called by the user only when keep_graph=true")
+        self._instantiated = True
+
+    def replay(self):
+        torch = _torch()
+        if not self._captured:
+            raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
+        refuse_while_capturing()
+        self._instantiated = True
+        # A replay is invisible to autograd (no graph, no version counters), to autocast and to modes.
+        passed = torch._C._dispatch_tls_local_exclude_set()
+        for key in ("ADInplaceOrView", "AutogradCPU", "AutogradCUDA", "AutogradOther", "AutocastCPU", "AutocastCUDA"):
+            passed = passed | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+        with torch.cuda.device(self._device), torch._C._ExcludeDispatchKeyGuard(passed):
+            with torch.utils._python_dispatch._disable_current_modes():
+                for operator in self._operators:
+                    operator.replay()
+
+    def reset(self):
+        self._forget()
+
+    def pool(self):
+        if not self._captured:
+            raise RuntimeError("Called CUDAGraph::pool() without a preceding successful capture.")
+        return self._pool
+
+    def enable_debug_mode(self):
+        pass
+
+    def debug_dump(self, debug_path):
+        _refuse("CUDAGraph.debug_dump")
+
+    def raw_cuda_graph(self):
+        _refuse("CUDAGraph.raw_cuda_graph")
+
+    def raw_cuda_graph_exec(self):
+        _refuse("CUDAGraph.raw_cuda_graph_exec")
+
+    def begin_capture_to_if_node(self, scalar_cuda_pred_tensor):
+        _refuse("CUDAGraph.begin_capture_to_if_node")
+
+    def end_capture_to_conditional_node(self):
+        _refuse("CUDAGraph.end_capture_to_conditional_node")
+
+    @staticmethod
+    def get_currently_capturing_graph():
+        if _capturing is None:
+            raise RuntimeError("There is no graph being captured on the current stream")
+        return _capturing
+
+
+def _refuse(name):
+    raise NotImplementedError(f"not simulated: torch.cuda.{name}; run this on a real GPU")

@@ -1,0 +1,119 @@
+#include "dtype_rules.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+namespace devsan::sim {
+
+struct DtypeRule {
+  std::string_view op;
+  std::uint64_t refused; // bit per ScalarType
+  // The name that CUDA's kernel gives in its error (its AT_DISPATCH name).
+  std::string_view kernel;
+  std::string (*message)(const DtypeRule &, at::ScalarType);
+  bool (*applies)(const c10::IValue *arguments);
+};
+
+namespace {
+
+constexpr std::uint64_t bits(std::initializer_list<at::ScalarType> dtypes) {
+  std::uint64_t set = 0;
+  for (at::ScalarType dtype : dtypes)
+    set |= std::uint64_t{1} << static_cast<unsigned>(dtype);
+  return set;
+}
+
+constexpr std::uint64_t kBool = bits({at::kBool});
+constexpr std::uint64_t kByte = bits({at::kByte});
+constexpr std::uint64_t kIntegral = bits({at::kByte, at::kChar, at::kShort, at::kInt, at::kLong});
+constexpr std::uint64_t kReduced = bits({at::kHalf, at::kBFloat16});
+
+std::string notImplemented(const DtypeRule &rule, at::ScalarType dtype) {
+  return c10::str('"', rule.kernel, "\" not implemented for '", c10::toString(dtype), "'");
+}
+
+std::string noCudnnType(const DtypeRule &, at::ScalarType dtype) {
+  return c10::str("getCudnnDataTypeFromScalarType() not supported for ", c10::toString(dtype));
+}
+
+std::string noHistogram(const DtypeRule &rule, at::ScalarType dtype) {
+  return dtype == at::kHalf ? "HalfTensor is not supported" : notImplemented(rule, dtype);
+}
+
+bool always(const c10::IValue *) {
+  return true;
+}
+
+// A sum is a scatter_add, which CUDA has for bool.
+bool reducesOtherThanSum(const c10::IValue *arguments) {
+  constexpr std::size_t kReduce = 4;
+  return arguments[kReduce].toStringView() != "sum";
+}
+
+constexpr DtypeRule kRules[] = {
+    {"mm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
+    {"addmm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
+    {"addbmm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
+    {"_addmm_activation", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
+    {"addmv", kIntegral | kBool, "addmv_impl_cuda", &notImplemented, &always},
+    {"bmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &always},
+    {"baddbmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &always},
+    {"dot", kIntegral | kBool, "dot", &notImplemented, &always},
+    {"vdot", kIntegral | kBool, "vdot", &notImplemented, &always},
+    {"convolution", bits({at::kLong}), "", &noCudnnType, &always},
+    {"avg_pool2d", kIntegral, "avg_pool2d_out_cuda_frame", &notImplemented, &always},
+    {"avg_pool3d", kIntegral, "avg_pool3d_out_cuda", &notImplemented, &always},
+    {"max_pool2d_with_indices", kIntegral, "max_pool2d_with_indices_out_cuda_frame",
+     &notImplemented, &always},
+    {"max_pool3d_with_indices", kIntegral, "max_pool3d_with_indices_out_frame", &notImplemented,
+     &always},
+    {"upsample_bilinear2d", kByte, "upsample_bilinear2d_out_frame", &notImplemented, &always},
+    {"_upsample_bilinear2d_aa", kByte, "upsample_bilinear2d_out_frame", &notImplemented, &always},
+    {"upsample_bicubic2d", kByte, "upsample_bicubic2d_out_frame", &notImplemented, &always},
+    {"_upsample_bicubic2d_aa", kByte, "upsample_bicubic2d_out_frame", &notImplemented, &always},
+    {"igamma", kReduced, "igamma_cuda", &notImplemented, &always},
+    {"igammac", kReduced, "igammac_cuda", &notImplemented, &always},
+    {"angle", kReduced, "angle_cuda", &notImplemented, &always},
+    {"histc", kReduced, "histc", &noHistogram, &always},
+    {"native_dropout_backward", kIntegral | kBool, "masked_scale", &notImplemented, &always},
+    {"scatter_reduce", kBool, "cuda_scatter_gather_base_kernel_func", &notImplemented,
+     &reducesOtherThanSum},
+};
+
+// Kernels return before they look at the dtype where there is nothing to compute.
+bool anyEmpty(const OperatorFacts &facts, const c10::IValue *arguments) {
+  for (const ArgumentFact &fact : facts.arguments)
+    if (const c10::IValue &value = arguments[fact.position];
+        value.isTensor() && value.toTensor().defined() && value.toTensor().numel() == 0 &&
+        !fact.is_written)
+      return true;
+  return false;
+}
+
+} // namespace
+
+const DtypeRule *dtypeRule(std::string_view op) {
+  constexpr std::string_view kNamespace = "aten::";
+  if (!op.starts_with(kNamespace))
+    return nullptr;
+  op.remove_prefix(kNamespace.size());
+  for (const DtypeRule &rule : kRules)
+    if (op == rule.op ||
+        (op.size() == rule.op.size() + 1 && op.starts_with(rule.op) && op.ends_with('_')))
+      return &rule;
+  return nullptr;
+}
+
+void checkDtype(const DtypeRule &rule, const OperatorFacts &facts, const c10::IValue *arguments) {
+  const at::Tensor &first = arguments[facts.arguments.front().position].toTensor();
+  at::ScalarType dtype = first.scalar_type();
+  if (C10_LIKELY(!(rule.refused >> static_cast<unsigned>(dtype) & 1)))
+    return;
+  if (!rule.applies(arguments) || anyEmpty(facts, arguments))
+    return;
+  std::string message = rule.message(rule, dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(rule.message != &notImplemented, message);
+  TORCH_CHECK(false, message);
+}
+
+} // namespace devsan::sim

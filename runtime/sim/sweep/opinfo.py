@@ -1,0 +1,455 @@
+"""Runs PyTorch's own operator samples (OpInfo) on the CPU and on cuda:1 of two simulated devices, and compares.
+
+usage: opinfo.py [--full] [--samples N] [--dtype NAME]... [--jobs N] [--verbose] [OP...]
+
+Without arguments a fixed subset runs with a few samples; --full takes every entry, dtype and sample. For each sample the
+results (values, device, dtype, shape, strides) and gradients on cuda:1 must be the CPU's; so must the in-place, method
+and out= forms on the first samples; and OpInfo's error inputs must raise what OpInfo expects on CUDA. A dtype that
+OpInfo does not list for CUDA must be refused by at least one sample. The status is 1 if anything else differs, or an
+exception listed here is no longer one.
+Needs DEVSAN_SIM_DEVICES=2, DEVSAN_LIBS and the package `devsan` on PYTHONPATH, as `devsan run --sim=2` sets them; and
+the PyPI package expecttest, which PyTorch's samples import.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import warnings
+
+from devsan import sim
+
+sim.install()
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+from exceptions import EXCEPTIONS, FORM_EXCEPTIONS, HOST_ARGUMENTS, UNINITIALISED, UNSTABLE
+from values import (
+    CPU,
+    Mismatch,
+    brief,
+    compare,
+    compare_gradients,
+    compare_with_float,
+    copies,
+    names_device,
+    on,
+    tensors_in,
+    widened,
+)
+
+DEVICE = torch.device("cuda:1")
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.int64,
+    torch.bool,
+    torch.bfloat16,
+    torch.complex64,
+    torch.float16,
+)
+# How many samples of an entry and dtype also run in place, as a method and with out=.
+VARIANT_SAMPLES = 3
+
+SUBSET = (
+    "add sub mul div addmm mm bmm matmul einsum cat stack split chunk unbind where masked_fill masked_select nonzero "
+    "index_select index_put index_add gather scatter scatter_add take sort topk unique cumsum cumprod sum mean var std "
+    "amax argmax max min norm softmax log_softmax exp log sqrt rsqrt pow sigmoid tanh clamp sign floor logical_and eq gt "
+    "zeros_like ones_like full_like arange linspace eye randn rand_like bernoulli multinomial normal "
+    "nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose2d nn.functional.batch_norm "
+    "nn.functional.layer_norm nn.functional.group_norm nn.functional.linear nn.functional.embedding "
+    "nn.functional.embedding_bag nn.functional.cross_entropy nn.functional.mse_loss nn.functional.binary_cross_entropy "
+    "nn.functional.ctc_loss nn.functional.dropout nn.functional.gelu nn.functional.relu nn.functional.silu "
+    "nn.functional.max_pool2d nn.functional.avg_pool2d nn.functional.adaptive_avg_pool2d nn.functional.interpolate "
+    "nn.functional.grid_sample nn.functional.pad nn.functional.scaled_dot_product_attention nn.functional.one_hot "
+    "linalg.inv linalg.svd linalg.qr linalg.cholesky linalg.solve linalg.eigh fft.fft fft.irfft as_strided view reshape "
+    "permute transpose expand narrow diagonal unfold flip roll tril triu bincount searchsorted histc complex real conj "
+    "view_as_real to clone contiguous resize_ item equal"
+).split()
+SUBSET_SAMPLES = 3
+# Started first, so that no worker is left alone with one.
+SLOW = ("grid_sampler_3d", "logspace.tensor_overload", "unique", "nn.functional.max_pool2d")
+
+
+def name_of(op):
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def dtype_name(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+class Refused(Exception):
+    """The device refuses a dtype that CUDA does not have."""
+
+
+def run(function, sample, arguments, keywords, backward):
+    torch.manual_seed(0)
+    result = function(*arguments, **keywords)
+    gradients = []
+    if backward:
+        inputs = [t for t in tensors_in((arguments, keywords)) if t.requires_grad]
+        outputs = [t for t in tensors_in(sample.output_process_fn_grad(result)) if t.requires_grad and t.numel()]
+        if inputs and outputs:
+            gradients = torch.autograd.grad(
+                outputs, inputs, [torch.ones_like(t) for t in outputs], allow_unused=True
+            )
+    return result, gradients
+
+
+def run_on_cpu(function, sample, arguments, keywords, backward):
+    """(whether gradients were taken, what run() gave), the latter None if the CPU cannot run the operator."""
+    for differentiated in (True, False) if backward else (False,):
+        try:
+            return differentiated, run(function, sample, arguments, keywords, differentiated)
+        except Exception:
+            continue
+    return False, None
+
+
+def agrees(expected, out):
+    try:
+        compare(expected, out, "out=", CPU, strides=False)
+    except Mismatch:
+        return False
+    return True
+
+
+class Entry:
+    """One OpInfo entry with one dtype."""
+
+    def __init__(self, op, dtype, limit, variants):
+        self.op = op
+        self.dtype = dtype
+        self.limit = limit
+        self.variants = variants
+        self.samples_run = 0
+        self.refusals = 0
+        self.form_exceptions = set()
+        self.on_cuda = dtype in op.dtypesIfCUDA
+        self.backward_on_cuda = dtype in op.backward_dtypesIfCUDA
+        self.contents = EXCEPTIONS.get(name_of(op)) != UNINITIALISED
+
+    def check(self):
+        """None if all samples agree, "refused", "skipped" if the CPU runs none, otherwise what went wrong."""
+        backward = self.op.supports_autograd and (self.dtype.is_floating_point or self.dtype.is_complex)
+        torch.manual_seed(0)
+        for number, sample in enumerate(self.op.sample_inputs("cpu", self.dtype, requires_grad=backward)):
+            if self.limit and number >= self.limit:
+                break
+            try:
+                self.check_sample(number, sample, backward)
+            except Refused:
+                self.refusals += 1
+            except Exception as error:
+                return brief(error)
+        if not self.samples_run:
+            return "skipped"
+        if not (self.on_cuda and self.backward_on_cuda) and self.refusals:
+            return "refused"
+        if not self.on_cuda and not self.limit:
+            return "CUDA does not have this dtype, the device takes it"
+        return None
+
+    def on_device(self, given):
+        arguments, keywords = on(DEVICE, given)
+        stays = HOST_ARGUMENTS.get(self.op.name, ())
+        arguments = tuple(on(CPU, a) if position in stays else a for position, a in enumerate(arguments))
+        return arguments, {key: on(CPU, value) if key in stays else value for key, value in keywords.items()}
+
+    def check_sample(self, number, sample, backward):
+        values_given = ((sample.input, *sample.args), sample.kwargs)
+        arguments, keywords = on(CPU, values_given)
+        device_arguments, device_keywords = self.on_device(values_given)
+        where = DEVICE if names_device((device_arguments, device_keywords)) else CPU
+        differentiated, reference = run_on_cpu(self.op, sample, arguments, keywords, backward)
+        if reference is None:
+            return
+        expected, expected_gradients = reference
+        self.samples_run += 1
+        try:
+            actual, gradients = run(self.op, sample, device_arguments, device_keywords, differentiated)
+        except Exception as error:
+            if not self.on_cuda or differentiated and not self.backward_on_cuda:
+                raise Refused(str(error)) from error
+            raise Mismatch(f"sample {number}: {brief(error)}") from error
+        try:
+            compare(expected, actual, f"sample {number}, result", where, contents=self.contents)
+            compare_gradients(expected_gradients, gradients, f"sample {number}, gradient", DEVICE)
+        except Mismatch:
+            if self.dtype.itemsize > 2:
+                raise
+            exact = run(self.op, sample, *on(CPU, widened(values_given)), differentiated)
+            compare_with_float(exact, reference, (actual, gradients), self.dtype, f"sample {number}", DEVICE)
+        if self.variants and number < VARIANT_SAMPLES and not sample.broadcasts_input:
+            self.check_variants(number, sample, expected, where)
+
+    def check_variants(self, number, sample, expected, where):
+        given = ((sample.input, *sample.args), sample.kwargs)
+        with torch.no_grad():
+            if self.op.inplace_variant and isinstance(sample.input, torch.Tensor):
+                self.attempt(
+                    "in place", lambda: self.check_form("in place", self.op.inplace_variant, number, sample, given)
+                )
+            if self.op.method_variant and isinstance(sample.input, torch.Tensor):
+                self.attempt("method", lambda: self.check_form("method", self.op.method_variant, number, sample, given))
+            if self.op.supports_out and tensors_in(expected) and "out" not in sample.kwargs:
+                self.attempt("out=", lambda: self.check_out(number, sample, given, expected))
+
+    def attempt(self, form, check):
+        """One way of calling the operator; a form that is an exception must still be one."""
+        reason = FORM_EXCEPTIONS.get(f"{name_of(self.op)} {form}")
+        if reason == UNSTABLE:
+            self.form_exceptions.add(form)
+            return
+        try:
+            check()
+        except Exception:
+            if reason is None:
+                raise
+            self.form_exceptions.add(form)
+
+    def check_form(self, form, function, number, sample, given):
+        host_arguments, host_keywords = copies(on(CPU, given), CPU)
+        device_arguments, device_keywords = copies(self.on_device(given), DEVICE)
+        _, reference = run_on_cpu(function, sample, host_arguments, host_keywords, False)
+        if reference is None:
+            return
+        actual, _ = run(function, sample, device_arguments, device_keywords, False)
+        where = DEVICE if names_device((device_arguments, device_keywords)) else CPU
+        compare(reference[0], actual, f"sample {number}, {form}", where, False, self.contents)
+        compare(host_arguments, device_arguments, f"sample {number}, {form}, arguments after", None, False, self.contents)
+
+    def check_out(self, number, sample, given, expected):
+        if not isinstance(expected, (torch.Tensor, tuple, list)):
+            return
+        for resized in (False, True):
+            def make(device):
+                outs = [
+                    torch.empty((0,) if resized else t.shape, dtype=t.dtype, device=device) for t in tensors_in(expected)
+                ]
+                return outs[0] if isinstance(expected, torch.Tensor) else type(expected)(outs) if type(expected) in (list, tuple) else tuple(outs)
+
+            host_arguments, host_keywords = on(CPU, given)
+            device_arguments, device_keywords = self.on_device(given)
+            host_out, device_out = make(CPU), make(DEVICE)
+            host_keywords, device_keywords = {**host_keywords, "out": host_out}, {**device_keywords, "out": device_out}
+            _, reference = run_on_cpu(self.op, sample, host_arguments, host_keywords, False)
+            if reference is None or not agrees(expected, host_out):
+                return  # the CPU's own out= form is broken
+            run(self.op, sample, device_arguments, device_keywords, False)
+            compare(host_out, device_out, f"sample {number}, out={'(resized)' if resized else ''}", DEVICE, True, self.contents)
+
+
+def outcome_of_error_input(op, error_input):
+    """None if it raises as OpInfo says, otherwise what it does."""
+    sample = error_input.sample_input
+    expected = f"{error_input.error_type.__name__} /{error_input.error_regex}/"
+    try:
+        op(sample.input, *sample.args, **sample.kwargs)
+    except error_input.error_type as error:
+        if re.search(error_input.error_regex, str(error)):
+            return None
+        return f"says {brief(error)}, expected {expected}"
+    except Exception as error:
+        return f"raises {brief(error)}, expected {expected}"
+    return f"raises nothing, expected {expected}"
+
+
+def check_error_inputs(op):
+    """(error inputs that ran, what went wrong or None): OpInfo's expectations for CUDA, as far as the CPU keeps them."""
+    outcomes = [outcome_of_error_input(op, error_input) for error_input in op.error_inputs(str(DEVICE))]
+    if not any(outcomes):
+        return len(outcomes), None
+    on_cpu = [outcome_of_error_input(op, error_input) for error_input in op.error_inputs("cpu")]
+    comparable = len(on_cpu) == len(outcomes)
+    for number, outcome in enumerate(outcomes):
+        if outcome and not (comparable and on_cpu[number]):
+            return len(outcomes), f"error input {number} {outcome}"
+    return len(outcomes), None
+
+
+def check_entry(op, options, dtypes):
+    """Yields one record for each dtype and one for the error inputs."""
+    for dtype in [d for d in dtypes if d in op.dtypes] or sorted(op.dtypes & op.dtypesIfCUDA, key=str):
+        entry = Entry(op, dtype, options.samples, options.variants)
+        started = time.perf_counter()
+        try:
+            outcome = entry.check()
+        except Exception as error:
+            outcome = f"making samples: {brief(error)}"
+        yield {
+            "what": dtype_name(dtype),
+            "outcome": outcome,
+            "samples": entry.samples_run,
+            "forms": sorted(entry.form_exceptions),
+            "seconds": time.perf_counter() - started,
+        }
+    if options.variants and op.error_inputs_func is not None:
+        try:
+            ran, outcome = check_error_inputs(op)
+        except Exception as error:
+            ran, outcome = 0, f"making error inputs: {brief(error)}"
+        yield {"what": "errors", "outcome": outcome, "samples": ran, "seconds": 0.0}
+
+
+def exception_for(name, what):
+    return EXCEPTIONS.get(f"{name} {what}") or EXCEPTIONS.get(name)
+
+
+def judge(name, record):
+    """(column of the table, problem or None)."""
+    outcome, reason = record["outcome"], exception_for(name, record["what"])
+    if outcome in ("skipped", "refused"):
+        return outcome, None
+    if outcome is None:
+        if reason == UNINITIALISED:
+            return "exceptions", None
+        if reason is not None and f"{name} {record['what']}" in EXCEPTIONS:
+            return "different", f"{name} {record['what']}: passes; take it off EXCEPTIONS"
+        return "equal", None
+    if reason and reason != UNINITIALISED:
+        return "exceptions", None
+    return "different", f"{name} {record['what']}: {outcome}"
+
+
+def selected(options):
+    wanted = set(options.ops or SUBSET)
+    if options.full and not options.ops:
+        return sorted(op_db, key=lambda op: name_of(op) not in SLOW)
+    if unknown := wanted - {op.name for op in op_db} - {name_of(op) for op in op_db}:
+        sys.exit("no such OpInfo entry: " + ", ".join(sorted(unknown)))
+    return [op for op in op_db if op.name in wanted or name_of(op) in wanted]
+
+
+def work(options, entries, dtypes):
+    """A worker: takes entry numbers on standard input and writes one line of JSON for each."""
+    torch.set_num_threads(1)
+    torch.cuda.set_device(DEVICE)  # some samples say device="cuda" where there is one
+    warnings.simplefilter("ignore")
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        number = int(line)
+        records = list(check_entry(entries[number], options, dtypes))
+        print(json.dumps([number, records]), file=results, flush=True)
+
+
+class Worker:
+    def __init__(self, arguments):
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--worker", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.current = None
+
+    def give(self, number):
+        self.current = number
+        if number is None:
+            self.process.stdin.close()
+            return
+        self.process.stdin.write(f"{number}\n")
+        self.process.stdin.flush()
+
+
+def share(entries, jobs, arguments):
+    """Yields (entry, records) as workers finish them; a worker that dies fails its entry and is replaced."""
+    import selectors
+
+    pending = collections.deque(range(len(entries)))
+    selector = selectors.DefaultSelector()
+
+    def start():
+        worker = Worker(arguments)
+        worker.give(pending.popleft() if pending else None)
+        selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+
+    for _ in range(min(jobs, len(entries))):
+        start()
+    while selector.get_map():
+        for key, _ in selector.select():
+            worker = key.data
+            line = worker.process.stdout.readline()
+            if line:
+                number, records = json.loads(line)
+                yield entries[number], records
+                worker.give(pending.popleft() if pending else None)
+                continue
+            selector.unregister(worker.process.stdout)
+            status = worker.process.wait()
+            if worker.current is not None:
+                yield entries[worker.current], [
+                    {"what": "process", "outcome": f"the process ended with status {status}", "samples": 0, "seconds": 0.0}
+                ]
+                if pending:
+                    start()
+
+
+def table(counts, seconds, samples):
+    columns = ("equal", "exceptions", "refused", "skipped", "different")
+    lines = [f"{'':12}" + "".join(f"{column:>12}" for column in (*columns, "samples", "seconds"))]
+    for what in counts:
+        row = "".join(f"{counts[what][column]:>12}" for column in columns)
+        lines.append(f"{what:12}{row}{samples[what]:>12}{seconds[what]:>12.0f}")
+    return lines
+
+
+def report(entries, options, arguments):
+    counts = {}
+    seconds, samples = collections.Counter(), collections.Counter()
+    problems, used = [], set()
+    started = time.perf_counter()
+    for done, (op, records) in enumerate(share(entries, options.jobs, arguments), 1):
+        name = name_of(op)
+        for record in records:
+            column, problem = judge(name, record)
+            counts.setdefault(record["what"], collections.Counter())[column] += 1
+            seconds[record["what"]] += record["seconds"]
+            samples[record["what"]] += record["samples"]
+            used.update(f"{name} {form}" for form in record.get("forms", ()))
+            if column == "exceptions":
+                used.update({name, f"{name} {record['what']}"})
+            if problem:
+                problems.append(problem)
+            if options.verbose:
+                print(f"{name} {record['what']}: {record['outcome'] or 'equal'}, {record['samples']} samples, {record['seconds']:.1f} s", flush=True)
+        if done % 50 == 0:
+            print(f"{done} of {len(entries)} entries, {time.perf_counter() - started:.0f} s", flush=True)
+    if options.full and not options.ops and not options.dtype:
+        known = [*EXCEPTIONS, *FORM_EXCEPTIONS]
+        problems += [f"{key}: nothing is wrong there; take it off exceptions.py" for key in known if key not in used]
+    for problem in sorted(problems):
+        print(problem)
+    print("\n".join(table(counts, seconds, samples)))
+    print(f"opinfo: {len(entries)} entries, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="every OpInfo entry and dtype, all samples")
+    parser.add_argument("--samples", type=int, help="samples per entry and dtype, 0 for all")
+    parser.add_argument("--dtype", action="append", help="only this dtype, for example int64")
+    parser.add_argument("--no-variants", dest="variants", action="store_false", help="neither in-place, method, out= nor errors")
+    parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
+    parser.add_argument("--verbose", action="store_true", help="a line for each entry and dtype")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("ops", nargs="*", metavar="OP", help="entries by name")
+    arguments = [a for a in sys.argv[1:] if a != "--worker"]
+    options = parser.parse_args()
+    if options.samples is None:
+        options.samples = 0 if options.full or options.ops else SUBSET_SAMPLES
+    dtypes = tuple(getattr(torch, name) for name in options.dtype) if options.dtype else DTYPES
+    entries = selected(options)
+    if options.worker:
+        work(options, entries, dtypes)
+        return 0
+    return report(entries, options, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

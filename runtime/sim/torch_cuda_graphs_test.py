@@ -1,0 +1,133 @@
+"""torch.cuda on simulated devices: CUDA graphs. Run by ctest under _simulated."""
+
+import copy
+import unittest
+import warnings
+
+from devsan import sim
+
+sim.install()
+
+import torch
+
+SECOND = torch.device("cuda:1")
+
+
+class Graphs(unittest.TestCase):
+    def setUp(self):
+        torch.cuda.set_device(1)
+        self.addCleanup(torch.cuda.set_device, 0)
+        # torch.cuda.graph leaves its stream current where the capture fails.
+        self.addCleanup(torch.cuda.set_stream, torch.cuda.current_stream())
+
+    def capture(self, work):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = work()
+        return graph, result
+
+    def test_replays_read_their_inputs_anew(self):
+        x = torch.zeros(4, device=SECOND)
+        graph, y = self.capture(lambda: (x * 2 + 1).view(2, 2).sum(0))
+        for value in (1.0, 5.0):
+            x.fill_(value)
+            graph.replay()
+            self.assertEqual(y.tolist(), [2 * (2 * value + 1)] * 2)
+
+    def test_capturing_computes_nothing(self):
+        counter = torch.zeros(1, device=SECOND)
+        graph, y = self.capture(lambda: counter.add_(1) * 1)
+        self.assertEqual(counter.item(), 0)
+        self.assertTrue(y.isnan().all())
+        graph.replay(), graph.replay()
+        self.assertEqual((counter.item(), y.item()), (2, 2))
+
+    def test_random_numbers_differ(self):
+        state = torch.cuda.get_rng_state(1)
+        graph, y = self.capture(lambda: torch.rand(8, device=SECOND))
+        self.assertTrue(torch.equal(state, torch.cuda.get_rng_state(1)))
+        graph.replay()
+        first = y.clone()
+        graph.replay()
+        self.assertFalse(torch.equal(first, y))
+
+    def test_a_whole_training_step(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)).to(SECOND)
+        plain = copy.deepcopy(model)
+        x = torch.randn(5, 3, device=SECOND)
+
+        def trainer(net):
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.1, capturable=True)
+
+            def step():
+                loss = net(x).square().mean()
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            return optimizer, step
+
+        optimizers, steps = zip(*(trainer(net) for net in (model, plain)))
+        for _ in range(2):  # creates the optimizers' state
+            for optimizer, step in zip(optimizers, steps):
+                optimizer.zero_grad()
+                step()
+        optimizers[0].zero_grad(set_to_none=True)
+        graph, loss = self.capture(steps[0])
+        for _ in range(3):
+            graph.replay()
+            optimizers[1].zero_grad()
+            expected = steps[1]()
+            torch.testing.assert_close(loss, expected)
+        for ours, theirs in zip(model.state_dict().values(), plain.state_dict().values()):
+            torch.testing.assert_close(ours, theirs)
+
+    def test_graphed_callables(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1)).to(SECOND)
+        plain = copy.deepcopy(model)
+        graphed = torch.cuda.make_graphed_callables(model, (torch.randn(5, 3, device=SECOND),))
+        for _ in range(2):
+            x = torch.randn(5, 3, device=SECOND)
+            for net in (model, plain):
+                net.zero_grad()
+            graphed(x).sum().backward()
+            plain(x).sum().backward()
+            for ours, theirs in zip(model.parameters(), plain.parameters()):
+                torch.testing.assert_close(ours.grad, theirs.grad)
+
+    def test_what_cannot_be_captured(self):
+        x = torch.ones(2, device=SECOND)
+        for wait in (x.sum().item, x.cpu, x.nonzero, torch.cuda.synchronize, lambda: torch.ones(1).to(SECOND)):
+            with self.assertRaisesRegex(torch.AcceleratorError, "during capture") as failure:
+                self.capture(wait)
+            self.assertIn("operation not permitted when stream is capturing", str(failure.exception.__context__))
+        self.assertFalse(torch.cuda.is_current_stream_capturing())
+        pinned = torch.ones(2).pin_memory()
+        self.capture(lambda: x.copy_(pinned, non_blocking=True))
+
+    def test_wrong_use(self):
+        graph = torch.cuda.CUDAGraph()
+        with self.assertRaisesRegex(RuntimeError, "without a preceding successful capture"):
+            graph.replay()
+        with self.assertRaisesRegex(RuntimeError, "must be captured on a non-default stream"):
+            graph.capture_begin()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.capture(lambda: self.assertTrue(torch.cuda.is_current_stream_capturing()))
+        self.assertIn("The CUDA Graph is empty", str(caught[-1].message))
+        graph, _ = self.capture(lambda: torch.ones(1, device=SECOND))
+        with torch.cuda.stream(torch.cuda.Stream()), self.assertRaisesRegex(RuntimeError, "already owns a captured graph"):
+            graph.capture_begin()
+
+    def test_states_shared_between_generators(self):
+        one = torch.Generator(SECOND).manual_seed(5)
+        other = torch.Generator(SECOND)
+        other.graphsafe_set_state(one.graphsafe_get_state())
+        self.assertFalse(torch.equal(torch.rand(3, generator=one, device=SECOND), torch.rand(3, generator=other, device=SECOND)))
+        self.assertTrue(torch.equal(one.get_state(), other.get_state()))
+
+
+if __name__ == "__main__":
+    unittest.main()

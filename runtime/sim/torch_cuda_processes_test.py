@@ -1,0 +1,88 @@
+"""torch.cuda on simulated devices: several devices, threads and processes. Run by ctest under _simulated."""
+
+import copy
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+from devsan import sim
+
+sim.install()
+
+import torch
+
+SECOND = torch.device("cuda:1")
+
+
+class SeveralDevices(unittest.TestCase):
+    def test_collectives_in_one_process(self):
+        from torch.cuda import comm
+
+        x = torch.arange(6.0, device="cuda:0")
+        parts = comm.scatter(x, [0, 1])
+        self.assertEqual([part.device.index for part in parts], [0, 1])
+        self.assertTrue(torch.equal(comm.gather(parts, destination=1).cpu(), x.cpu()))
+        self.assertEqual([copy.device.index for copy in comm.broadcast(x, [0, 1])], [0, 1])
+        self.assertTrue(torch.equal(comm.reduce_add([x, x.to(SECOND)], 0), x * 2))
+
+    def test_data_parallel(self):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2).cuda(0)
+        x = torch.randn(4, 3, device="cuda:0")
+        parallel = torch.nn.DataParallel(model, [0, 1])
+        torch.testing.assert_close(parallel(x), model(x))
+        parallel(x).sum().backward()
+        expected = torch.autograd.grad(model(x).sum(), model.weight)[0]
+        torch.testing.assert_close(model.weight.grad, expected)
+
+
+class Processes(unittest.TestCase):
+    def test_threads(self):
+        def work(results, index):
+            device = torch.device("cuda", index % 2)
+            x = torch.full((64, 64), float(index), device=device, requires_grad=True)
+            for _ in range(20):
+                (x @ x).sum().backward()
+            results[index] = (x.grad.device, torch.cuda.current_device())
+
+        results = [None] * 4
+        threads = [threading.Thread(target=work, args=(results, i)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(results, [(torch.device("cuda", i % 2), 0) for i in range(4)])
+
+    def test_forked_children_are_refused_as_on_cuda(self):
+        torch.ones(1, device=SECOND)
+        child = os.fork()
+        if child == 0:
+            try:
+                torch.ones(1, device=SECOND)
+            except RuntimeError as error:
+                os._exit(0 if "Cannot re-initialize CUDA in forked subprocess" in str(error) else 1)
+            os._exit(2)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_spawned_children(self):
+        code = (
+            "from devsan import sim; sim.install(); import torch; "
+            "x = torch.ones(2, device='cuda:1', requires_grad=True); (x * 2).sum().backward(); print(x.grad.device)"
+        )
+        output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+        self.assertEqual(output.stdout.strip(), "cuda:1")
+
+    def test_wrong_numbers_of_devices(self):
+        for count in ("0", "-1", "65", "two", "", "2x"):
+            environment = dict(os.environ, DEVSAN_SIM_DEVICES=count)
+            code = f"import ctypes; ctypes.CDLL({sim.library_path()!r})"
+            result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+            self.assertIn("from 1 to 64", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
