@@ -18,4 +18,4 @@ with devsan.allow_sync():
         pass
     moved.zero_()
 source.to("cpu")
-# CHECK: no findings
+# CHECK: finding
