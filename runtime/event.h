@@ -35,14 +35,17 @@ enum class EventKind : std::uint8_t {
   kGatherCombined, // tensors gathered at `related` were combined without a graph-carrying slice
                    // among them
   kStep,           // devsan::step(), or an optimizer step
-  kHostAccess,     // host code touched a block of `bytes` bytes on device `from`; `related` is where
-                   // its tensor was made or last moved
+  kHostAccess, // host code touched a block of `bytes` bytes on device `from`; `related` is where
+               // its tensor was made or last moved
   kStreamRace, // `op` used memory on a stream of device `to`, and the operator named by `operand`
                // had used it at `related` on a stream of device `from`; nothing orders the two.
                // `detail` holds the ids of the two streams, the earlier use's first: "0 35"
   kStreamLifetime, // `op` used memory on a stream of device `from`; it was released, and an
-                   // allocation at `related` for a stream of device `to` may get it while the use
-                   // still runs. `detail` as for kStreamRace
+                   // allocation at `related` for a stream of device `to` got it while the use may
+                   // still run. `detail` as for kStreamRace
+  kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
+                // issued at `related`, before anything waited for the copy. `detail` holds the id
+                // of the copy's stream
 };
 
 enum EventFlags : std::uint32_t {
@@ -61,7 +64,7 @@ enum EventFlags : std::uint32_t {
   kHostWrites = 1u << 10,        // kHostAccess: a write; otherwise a read
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
-  kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote
+  kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
 };
 
 struct Event {

@@ -67,6 +67,23 @@ void observeLifetime(const DevSanStreamRace *race) {
   }
 }
 
+void observeEarlyAccess(const DevSanEarlyAccess *access) {
+  if (InsideRuntime::active())
+    return;
+  InsideRuntime inside;
+  try {
+    Event event;
+    event.kind = EventKind::kEarlyAccess;
+    event.from = toDeviceId(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(access->device)));
+    event.bytes = access->bytes;
+    event.flags = access->kind == DEVSAN_SIM_WRITE ? kLaterWrites : 0;
+    event.detail = recorder().string(std::to_string(access->stream));
+    event.related = static_cast<StackId>(access->place);
+    recorder().record(event);
+  } catch (...) {
+  }
+}
+
 template <typename Function> Function simulatorFunction(const char *name) {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
@@ -80,6 +97,9 @@ void observeStreams() {
     set(callingPlace, observeRace);
   if (auto set = simulatorFunction<SetLifetime>("devsan_sim_set_stream_lifetime_observer"))
     set(observeLifetime);
+  using SetEarlyAccess = void (*)(DevSanEarlyAccessObserver);
+  if (auto set = simulatorFunction<SetEarlyAccess>("devsan_sim_set_early_access_observer"))
+    set(observeEarlyAccess);
 }
 
 } // namespace devsan::runtime

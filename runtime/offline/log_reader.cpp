@@ -116,6 +116,7 @@ private:
     case EventKind::kHostAccess:
     case EventKind::kStreamRace:
     case EventKind::kStreamLifetime:
+    case EventKind::kEarlyAccess:
       log_.events.push_back(event);
       return true;
     }

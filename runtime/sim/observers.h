@@ -60,3 +60,17 @@ DEVSAN_SIM_OBSERVABLE void devsan_sim_set_stream_race_observer(DevSanPlaceObserv
 // stream it belongs to (`second`) has been given although `first` may still run.
 DEVSAN_SIM_OBSERVABLE void
 devsan_sim_set_stream_lifetime_observer(DevSanStreamRaceObserver observer);
+
+// Host code touched the destination of a non_blocking copy from a device before anything waited for
+// the copy (memory/host_watch.cpp). Called like the host access observer, once for a copy.
+struct DevSanEarlyAccess {
+  const void *address;
+  const void *pc;      // of the touching instruction
+  std::size_t bytes;   // of the copy
+  int device;          // that it comes from
+  std::int64_t stream; // on which it was issued
+  int kind;            // DevSanSimAccess
+  std::uint64_t place; // where it was issued: what the place observer gave
+};
+using DevSanEarlyAccessObserver = void (*)(const DevSanEarlyAccess *access);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_early_access_observer(DevSanEarlyAccessObserver observer);

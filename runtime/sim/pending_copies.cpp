@@ -13,6 +13,7 @@
 
 #include "devices.h"
 #include "memory.h"
+#include "memory/host_watch.h"
 
 namespace devsan::sim {
 namespace {
@@ -79,6 +80,7 @@ bool sameSizeAndOrder(const at::Tensor &a, const at::Tensor &b) {
 void perform(PendingCopy &copy) {
   copy.done = true;
   if (copy.toHost()) {
+    openForArrival(copy.host.const_data_ptr(), copy.host.nbytes());
     std::memcpy(copy.host.mutable_data_ptr(), copy.data.const_data_ptr(), copy.host.nbytes());
     return;
   }
@@ -96,6 +98,7 @@ void perform(PendingCopy &copy) {
   if (at::detail::computeStorageNbytes(target.sizes, target.strides, alias.itemsize(),
                                        static_cast<std::size_t>(target.offset)) > twin->nbytes())
     return;
+  KernelScope kernel(storage->device().index());
   at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), alias, copy.host, false);
 }
 
@@ -137,6 +140,8 @@ void dropUnseen(Queue &all) {
     const c10::Storage &storage = copy.host.storage();
     bool owned = storage.data_ptr().get_deleter() == pinnedAllocator()->raw_deleter();
     copy.done = copy.toHost() && owned && storage.use_count() == 1;
+    if (copy.done)
+      openForArrival(copy.host.const_data_ptr(), copy.host.nbytes());
     left += !copy.done;
   }
   all.look_for_unseen_at = std::max<std::size_t>(64, 2 * left);
@@ -178,6 +183,7 @@ void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream
   PendingCopy copy;
   copy.host = sameMemory(host);
   copy.data = std::move(data);
+  closeToHostUntilArrival(host.const_data_ptr(), host.nbytes(), stream);
   enqueue(std::move(copy), stream);
 }
 

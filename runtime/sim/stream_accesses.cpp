@@ -78,11 +78,6 @@ void tell(DevSanStreamRaceObserver observer, const Conflict &conflict) {
   observer(&race);
 }
 
-std::uint64_t currentPlace() {
-  DevSanPlaceObserver observer = place_observer.load(std::memory_order_acquire);
-  return observer ? observer() : 0;
-}
-
 bool conflicts(const Access &earlier, const Access &now, const VectorClock &clock) {
   return (earlier.writes || now.writes) && earlier.stamp.slot != now.stamp.slot &&
          !happenedBefore(earlier.stamp, clock);
@@ -108,6 +103,11 @@ bool overlap(const void *a, std::size_t a_size, const void *b, std::size_t b_siz
 }
 
 } // namespace
+
+std::uint64_t currentPlace() {
+  DevSanPlaceObserver observer = place_observer.load(std::memory_order_acquire);
+  return observer ? observer() : 0;
+}
 
 void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
   if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage() || tensor.numel() == 0)

@@ -41,6 +41,9 @@ private:
   c10::SmallVector<Part, 8> parts_;
 };
 
+// What the place observer says of the calling place; 0 without one.
+std::uint64_t currentPlace();
+
 // Views and the like start no work on the device.
 bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts);
 

@@ -32,16 +32,16 @@ at::Tensor pinnedZeros() {
   return at::zeros({3}).pin_memory();
 }
 
+template <typename Function> Function simulatorFunction(const char *name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
 struct Told {
   std::string first, second;
   DevSanStreamRace race;
 };
 std::vector<Told> races, lifetimes;
 std::uint64_t place = 0;
-
-template <typename Function> Function simulatorFunction(const char *name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
 
 class StreamRaces : public testing::Test {
 protected:
@@ -127,6 +127,28 @@ TEST(LateCopies, QueriesEnd) {
   EXPECT_EQ(host.sum().item<float>(), 0);
   EXPECT_TRUE(stream.query());
   EXPECT_EQ(host.sum().item<float>(), 3);
+}
+
+int early_accesses = 0;
+
+TEST(LateCopies, TouchedEarlyAreToldOnce) {
+  auto set = simulatorFunction<void (*)(DevSanEarlyAccessObserver)>(
+      "devsan_sim_set_early_access_observer");
+  early_accesses = 0;
+  set([](const DevSanEarlyAccess *access) {
+    ++early_accesses;
+    EXPECT_EQ(access->device, 1);
+    EXPECT_EQ(access->bytes, 12u);
+    EXPECT_EQ(access->kind, DEVSAN_SIM_READ);
+  });
+  at::Tensor host = pinnedZeros();
+  host.copy_(at::ones({3}, kSecond), true);
+  EXPECT_EQ(host.sum().item<float>(), 0);
+  EXPECT_EQ(host.sum().item<float>(), 0);
+  EXPECT_EQ(early_accesses, std::getenv("DEVSAN_SIM_PROTECT") == nullptr ? 0 : 1);
+  impl().synchronizeDevice(1);
+  EXPECT_EQ(host.sum().item<float>(), 3);
+  set(nullptr);
 }
 
 TEST(LateCopies, SurviveTheirTensors) {

@@ -473,6 +473,20 @@ class PinnedMemory(unittest.TestCase):
                 batches.append(batch.to(SECOND, non_blocking=True))
             self.assertEqual(torch.cat(batches).tolist(), [0, 1, 2, 3, 4, 5])
 
+    def test_registered_memory(self):
+        tensor = torch.zeros(1024)
+        cudart = torch.cuda.cudart()
+        self.assertEqual(int(cudart.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0)), 0)
+        self.assertTrue(tensor.is_pinned())
+        self.assertTrue(tensor[1000:].is_pinned())
+        tensor.copy_(torch.ones(1024, device=SECOND), non_blocking=True)
+        self.assertEqual(tensor.sum().item(), 0)
+        torch.cuda.synchronize(1)
+        self.assertEqual(tensor.sum().item(), 1024)
+        self.assertEqual(int(cudart.cudaHostUnregister(tensor.data_ptr())), 0)
+        self.assertFalse(tensor.is_pinned())
+        self.assertNotEqual(int(cudart.cudaHostUnregister(tensor.data_ptr())), 0)
+
 
 def peak_memory():
     import resource

@@ -17,10 +17,10 @@ std::vector<core::Finding> detectStreamLifetime(const Recording &recording) {
     finding.to = deviceName(event.event.to);
     finding.message = "the memory that " + finding.op +
                       (event.has(kEarlierWrites) ? " writes on " : " reads on ") + streams.earlier +
-                      " was released without record_stream, and " + streams.later +
-                      " may get it while that still runs, " + timesText(group.count) + " (" +
-                      sizeText(group) + ")";
-    addRelated(finding, event.related, "may be given out again on " + streams.later + " here");
+                      " was released without record_stream and given out again on " +
+                      streams.later + " while that may still run, " + timesText(group.count) +
+                      " (" + sizeText(group) + ")";
+    addRelated(finding, event.related, "given out again on " + streams.later + " here");
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -31,8 +31,8 @@ TEST(StreamLifetime, NamesTheUseAndTheNextAllocation) {
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
   EXPECT_EQ(findings[0].message,
             "the memory that aten::sum reads on stream 35 of cuda:0 was released without "
-            "record_stream, and the default stream of cuda:0 may get it while that still runs, "
-            "2 times (4.1 KB)");
+            "record_stream and given out again on the default stream of cuda:0 while that may "
+            "still run, 2 times (4.1 KB)");
   EXPECT_EQ(findings[0].locations[0].line, 9u);
   ASSERT_EQ(findings[0].related.size(), 1u);
   EXPECT_EQ(findings[0].related[0].location.line, 14u);

@@ -187,6 +187,9 @@ c10::Allocator *kernelAllocator() {
 bool isPinned(const void *data) {
   return allocators().pinned.holds(data);
 }
+std::pair<std::uintptr_t, std::uintptr_t> wholePinnedPages(const void *data, std::size_t bytes) {
+  return allocators().pinned.wholePages(data, bytes);
+}
 bool insideKernel() {
   return kernel_device >= 0;
 }

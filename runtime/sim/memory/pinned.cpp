@@ -1,10 +1,29 @@
 #include "pinned.h"
 
+#include <cstdlib>
 #include <cstring>
+
+#include "settings.h"
 
 namespace devsan::sim {
 
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+
+std::uintptr_t roundedUp(std::uintptr_t value) {
+  return (value + kPage - 1) & ~(kPage - 1);
+}
+
+} // namespace
+
 c10::DataPtr PinnedAllocator::allocate(std::size_t bytes) {
+  void *pages = nullptr;
+  if (bytes != 0 && protectionWanted() && posix_memalign(&pages, kPage, roundedUp(bytes)) == 0) {
+    std::lock_guard lock(mutex_);
+    ranges_[pages] = {static_cast<char *>(pages) + bytes, &std::free, true};
+    return {pages, pages, deleter_, c10::Device(c10::kCPU)};
+  }
   c10::DataPtr data = host_->allocate(bytes);
   void *start = data.get();
   if (start == nullptr)
@@ -30,6 +49,20 @@ void PinnedAllocator::release(void *start) {
     ranges_.erase(range);
   }
   host_deleter(start);
+}
+
+std::pair<std::uintptr_t, std::uintptr_t> PinnedAllocator::wholePages(const void *data,
+                                                                      std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto after = ranges_.upper_bound(data);
+  if (after == ranges_.begin())
+    return {};
+  const Range &range = std::prev(after)->second;
+  auto begin = reinterpret_cast<std::uintptr_t>(data), end = begin + bytes,
+       range_end = reinterpret_cast<std::uintptr_t>(range.end);
+  if (!range.own_pages || end > range_end)
+    return {};
+  return {roundedUp(begin), end == range_end ? roundedUp(end) : end & ~(kPage - 1)};
 }
 
 bool PinnedAllocator::holds(const void *data) {

@@ -1,9 +1,12 @@
 // Page-locked host memory: ordinary host memory whose addresses are known, so that is_pinned() and
-// copies can tell. Any thread.
+// copies can tell. With protection a block has its pages for itself, as on CUDA, so that they can
+// be closed (host_watch.h). Any thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <c10/core/Allocator.h>
 
@@ -21,11 +24,14 @@ public:
 
   void release(void *start);
   bool holds(const void *data);
+  // The whole pages of a range in a block that has its pages for itself; else begin = end.
+  std::pair<std::uintptr_t, std::uintptr_t> wholePages(const void *data, std::size_t bytes);
 
 private:
   struct Range {
     const void *end;
     c10::DeleterFnPtr host_deleter;
+    bool own_pages = false;
   };
 
   c10::Allocator *host_;
@@ -33,5 +39,8 @@ private:
   std::mutex mutex_;
   std::map<const void *, Range> ranges_;
 };
+
+// Of the simulator's pinned allocator.
+std::pair<std::uintptr_t, std::uintptr_t> wholePinnedPages(const void *data, std::size_t bytes);
 
 } // namespace devsan::sim

@@ -20,6 +20,7 @@
 #include "../memory.h"
 #include "../observers.h"
 #include "caching_allocator.h"
+#include "host_watch.h"
 
 namespace devsan::sim {
 namespace {
@@ -73,6 +74,8 @@ void sayOnce(const DevSanHostAccess &access) {
 }
 
 void handleAccess(void *address, void *pc, int kind) {
+  if (!isDeviceAddress(address))
+    return handleEarlyAccess(address, pc, kind);
   c10::DeviceIndex device = deviceOfAddress(address);
   std::optional<BlockPlace> place = deviceMemory(device).placeOf(address);
   auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -277,6 +280,8 @@ void redirect(siginfo_t *info, ucontext_t *) {
 #endif
 
 void onFault(int signal, siginfo_t *info, void *context) {
+  if (info->si_code == SEGV_ACCERR && mayBeClosed(info->si_addr) && !isDeviceAddress(info->si_addr))
+    return redirect(info, static_cast<ucontext_t *>(context));
   if (info->si_code > 0 && isDeviceAddress(info->si_addr)) {
     if (!memoryIsTheParents())
       return redirect(info, static_cast<ucontext_t *>(context));
@@ -307,6 +312,10 @@ void closeOpenPages() {
     closeToHost(range.begin, range.end);
   openRanges().clear();
   memory_needs_attention.store(false, std::memory_order_relaxed);
+}
+
+void giveUpFaults() {
+  restoreDefault();
 }
 
 void installFaultHandler() {

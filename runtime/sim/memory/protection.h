@@ -15,6 +15,9 @@ void installFaultHandler();
 
 void closeOpenPages();
 
+// From now on a fault ends the process, as without the simulator.
+void giveUpFaults();
+
 // What device_memory.cpp knows of this thread, and of this process.
 bool insideKernel();
 bool memoryIsTheParents();
