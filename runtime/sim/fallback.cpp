@@ -44,6 +44,7 @@ public:
   void name(c10::Device device) {
     if (device.is_cuda())
       named_ = device;
+    to_host_ = device.is_cpu();
   }
   // One number written in the program (x * 2), or one CPU scalar where ATen took one before, needs
   // no check.
@@ -60,6 +61,8 @@ public:
     if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
       facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
   }
+  // The operator is asked for results on the CPU (copies of nested and quantised tensors).
+  bool toHost() const { return to_host_; }
   bool hasDevice() const { return device_ || named_; }
   c10::Device device() const {
     if (named_)
@@ -72,6 +75,7 @@ private:
   std::uint64_t cpu_scalars_ = 0;
   bool wrapped_number_ = false;
   bool elsewhere_ = false;
+  bool to_host_ = false;
 };
 
 DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
@@ -196,7 +200,9 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
         arguments[fact.position] = cpuGenerator(defaultGenerator(device.index()), device);
   {
     CurrentDeviceScope current(device.index());
-    KernelScope kernel(device.index());
+    std::optional<KernelScope> kernel;
+    if (C10_LIKELY(!devices.toHost()))
+      kernel.emplace(device.index());
     // The CPU's autocast would cast inside a kernel that computes for a device.
     c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
     std::optional<DefaultGeneratorScope> generator;
@@ -206,6 +212,8 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   }
   if (facts.mutates)
     translation.updateArguments();
+  if (C10_UNLIKELY(devices.toHost()))
+    return;
   c10::IValue *results = stack->data() + stack->size() - facts.return_count;
   for (std::uint16_t i = 0; i < facts.return_count; ++i)
     toDevice(translation, results[i]);

@@ -48,9 +48,10 @@ def refused_python(path):
     specification = importlib.util.spec_from_file_location("refused", path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
+    reasons = dict.fromkeys(module.FUNCTIONS + module.CLASSES, "it has no meaning without a GPU") | module.ABSENT
     return [
-        {"name": f"torch._C.{name}", "keys": [], "reason": "it has no meaning without a GPU", "remedy": "run it on a real GPU"}
-        for name in sorted(module.functions(None, None))
+        {"name": f"torch._C.{name}", "keys": [], "reason": reason, "remedy": "run it on a real GPU"}
+        for name, reason in sorted(reasons.items())
     ]
 
 

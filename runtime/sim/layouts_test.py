@@ -99,7 +99,8 @@ class Sparse(Case):
         a, b = thin(4, 5), torch.randn(5, 3)
         results = []
         for device in (HOST, DEVICE):
-            x, y = a.to(device).to_sparse().requires_grad_(), b.to(device).requires_grad_()
+            x = a.to(device).to_sparse().requires_grad_()
+            y = b.to(device, copy=True).requires_grad_()
             torch.sparse.mm(x, y).square().sum().backward()
             results.append((x.grad.to_dense().cpu(), y.grad.cpu()))
         torch.testing.assert_close(*results)

@@ -1,6 +1,6 @@
 """Saving and loading what lives on simulated devices: torch.save and torch.load with every kind of map_location,
-modules, optimizers, scripted modules copies and
-pickles. Run by ctest with the environment that `devsan run --sim=2` sets."""
+modules, optimizers, scripted modules, copies and pickles. Run by ctest with the environment that `devsan run --sim=2`
+sets."""
 
 import copy
 import io

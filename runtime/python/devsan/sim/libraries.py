@@ -31,15 +31,7 @@ def functions(c, library):
 
         return ask
 
-    benchmark_limit = 10
-
-    def set_benchmark_limit(limit):
-        nonlocal benchmark_limit
-        benchmark_limit = limit
-
     return {
-        "_cuda_get_cudnn_benchmark_limit": lambda: benchmark_limit,
-        "_cuda_set_cudnn_benchmark_limit": set_benchmark_limit,
         "_cudnn": _cudnn(),
         "_has_cudnn": True,
         "_is_flash_attention_available": lambda: True,
