@@ -1,7 +1,6 @@
 #include "nccl_backend.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <sstream>
@@ -29,18 +28,6 @@ std::string hostId() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
   return std::string(name) + " " + boot;
-}
-
-// Launchers may give each process devices of its own, all of them its cuda:0.
-std::string physicalDevice(c10::DeviceIndex index) {
-  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    std::istringstream entries{std::string(visible)};
-    std::string entry;
-    for (int i = 0; std::getline(entries, entry, ','); ++i)
-      if (i == index)
-        return entry;
-  }
-  return std::to_string(index);
 }
 
 std::vector<std::uint8_t> toValue(const std::string &text) {
@@ -113,7 +100,7 @@ void NcclBackend::checkBound(c10::Device device) const {
 void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<int> &ranks,
                                   c10::Device device) {
   auto keyOf = [&](int rank) { return prefix + "/" + std::to_string(rank); };
-  const std::string own = hostId() + "\n" + physicalDevice(device.index());
+  const std::string own = hostId() + "\n" + std::to_string(physicalIndex(device.index()));
   std::vector<std::string> keys;
   for (int rank : ranks)
     keys.push_back(keyOf(rank));
@@ -132,7 +119,7 @@ void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<i
     if (rank == rank_ || std::string(value.begin(), value.end()) != own)
       continue;
     std::ostringstream bus;
-    bus << std::hex << (device.index() << 12);
+    bus << std::hex << (physicalIndex(device.index()) << 12);
     C10_THROW_ERROR(
         DistBackendError,
         c10::str("NCCL error, invalid usage (run with NCCL_DEBUG=WARN for details)\n"
@@ -144,6 +131,7 @@ void NcclBackend::exchangeDevices(const std::string &prefix, const std::vector<i
 
 void NcclBackend::connect(c10::Device device) {
   checkBound(device);
+  markUsed(device.index());
   std::lock_guard<std::mutex> lock(connect_mutex_);
   const std::string name = std::to_string(device.index());
   if (!connected_.emplace(name, true).second)

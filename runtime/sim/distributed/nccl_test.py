@@ -1,7 +1,6 @@
 """Every collective of the nccl back end on three simulated devices, against Gloo's result on the CPU; and NCCL's errors."""
 
 import datetime
-import os
 import time
 import warnings
 
@@ -351,11 +350,11 @@ def duplicate_device(rank):
 
 def devices_made_visible_per_process(rank):
     """Launchers may let each process see one device only, as its cuda:0."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
+    assert torch.cuda.device_count() == 1
     tensor = torch.ones(1, device="cuda:0")
-    dist.all_reduce(tensor, group=dist.new_group(backend="nccl"))
-    assert tensor.item() == SIZE
-    del os.environ["CUDA_VISIBLE_DEVICES"]
+    dist.all_reduce(tensor)
+    assert tensor.item() == 2
+    dist.barrier()
 
 
 def timeout(rank):
@@ -410,9 +409,9 @@ if __name__ == "__main__":
             functional,
             errors,
             duplicate_device,
-            devices_made_visible_per_process,
             timeout,
         ],
         SIZE,
     )
     ranks.run([bound_device], SIZE, backend=None, bind=True)
+    ranks.run([devices_made_visible_per_process], 2, backend="nccl", own_device=True)

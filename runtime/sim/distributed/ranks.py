@@ -10,22 +10,25 @@ import traceback
 TIMEOUT = datetime.timedelta(seconds=30)
 
 
-def run(tests, size, backend="cpu:gloo,cuda:nccl", bind=False):
+def run(tests, size, backend="cpu:gloo,cuda:nccl", bind=False, own_device=False):
     """Each of `tests` is called with its rank on every rank, in one process group. A failure ends the run with status 1.
 
-    The ranks meet in a file, so that no port is needed.
+    The ranks meet in a file, so that no port is needed. With `bind` the group knows each rank's device; with `own_device`
+    each process sees no other device.
     """
     import torch.multiprocessing as mp
 
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(_rank, args=(size, tests, backend, os.path.join(folder, "store"), bind), nprocs=size)
+        mp.spawn(_rank, args=(size, tests, backend, os.path.join(folder, "store"), bind, own_device), nprocs=size)
 
 
-def _rank(rank, size, tests, backend, store, bind):
+def _rank(rank, size, tests, backend, store, bind, own_device):
+    if own_device:
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
     import torch
     import torch.distributed as dist
 
-    torch.cuda.set_device(rank)
+    torch.cuda.set_device(0 if own_device else rank)
     dist.init_process_group(
         backend,
         init_method=f"file://{store}",

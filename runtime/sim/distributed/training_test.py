@@ -102,6 +102,20 @@ def ddp_starts_from_rank_zero(rank):
     assert (means[0] - 4.5).abs().max() < 1, "buffers come from rank 0 at each forward"
 
 
+def ddp_sync_batch_norm(rank):
+    """The statistics are those of all ranks' batches together."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+    reference = copy.deepcopy(module)
+    synchronised = torch.nn.SyncBatchNorm.convert_sync_batchnorm(module).cuda()
+    parallel = DistributedDataParallel(synchronised, device_ids=[rank])
+    parallel(batches(rank)[0].cuda()).square().mean().backward()
+    reference(torch.cat([batches(r)[0] for r in range(SIZE)])).square().mean().backward()
+    torch.testing.assert_close(synchronised[1].running_var.cpu(), reference[1].running_var)
+    for ours, theirs in zip(synchronised.parameters(), reference.parameters()):
+        torch.testing.assert_close(ours.grad.cpu(), theirs.grad, rtol=1e-4, atol=1e-5)
+
+
 def ddp_no_sync(rank):
     model = DistributedDataParallel(make_model().cuda(), device_ids=[rank])
     first, second, _ = batches(rank)
@@ -131,9 +145,10 @@ def ddp_comm_hooks(rank):
     model = DistributedDataParallel(make_model().cuda(), device_ids=[rank])
     model.register_comm_hook(None, default_hooks.allreduce_hook)
     same_parameters(train(model, rank), reference)
-    model = DistributedDataParallel(make_model().cuda(), device_ids=[rank])
-    model.register_comm_hook(None, default_hooks.fp16_compress_hook)
-    same_parameters(train(model, rank), reference, rtol=1e-2, atol=1e-3)
+    for compress in (default_hooks.fp16_compress_hook, default_hooks.bf16_compress_hook):
+        model = DistributedDataParallel(make_model().cuda(), device_ids=[rank])
+        model.register_comm_hook(None, compress)
+        same_parameters(train(model, rank), reference, rtol=2e-2, atol=2e-3)
     model = DistributedDataParallel(make_model().cuda(), device_ids=[rank])
     model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)
     same_parameters(train(model, rank), reference, rtol=1e-2, atol=1e-3)
@@ -279,6 +294,7 @@ if __name__ == "__main__":
                 ddp,
                 ddp_unused_parameters,
                 ddp_starts_from_rank_zero,
+                ddp_sync_batch_norm,
                 ddp_no_sync,
                 ddp_uneven_inputs,
                 ddp_comm_hooks,
