@@ -15,5 +15,6 @@ for _ in range(2):
     half = prefetch(torch.ones(1024, device="cuda"))
     # CHECK: flagged.test.py:[[#@LINE+1]]: note: may be given out again on the default stream of cuda:0 here
     next_batch = torch.ones(1000, device="cuda")
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: warning: the host waited for cuda:0 in cudaDeviceSynchronize, 2 times [device-host-sync]
     torch.cuda.synchronize()
-# CHECK: 1 finding (1 error, 0 warnings, 0 notes)
+# CHECK: 2 findings (1 error, 1 warning, 0 notes)

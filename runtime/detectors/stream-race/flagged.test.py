@@ -11,5 +11,6 @@ for _ in range(3):
         kept = batch
     # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: aten::add reads on the default stream of cuda:0 what aten::sum writes on stream 3 of cuda:0, and no event or wait orders them, 3 times (4 B) [device-stream-race]
     total + 1
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: warning: the host waited for cuda:0 in cudaDeviceSynchronize, 3 times [device-host-sync]
     torch.cuda.synchronize()
-# CHECK-DAG: 2 findings (2 errors, 0 warnings, 0 notes)
+# CHECK-DAG: 3 findings (2 errors, 1 warning, 0 notes)
