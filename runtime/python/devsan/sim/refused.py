@@ -42,7 +42,6 @@ CLASSES = ("_MemPool", "_cuda_CUDAAllocator", "_cuda_CUDAAllocator_AllocatorStat
 ABSENT = {
     "_CUDAGreenContext": "torch.cuda.green_contexts: 'PyTorch was not built with Green Context support!'",
     "GreenContext": "as _CUDAGreenContext",
-    "_cudnn": "torch.backends.cudnn.is_available() is False: operators take the kernels that need no cuDNN",
     "_cusparselt": "torch.backends.cusparselt.is_available() is False",
     "_StaticCudaLauncher": "launches kernels that Triton compiled; there is no Triton without a GPU",
     "_FastCudaLauncher": "as _StaticCudaLauncher",
