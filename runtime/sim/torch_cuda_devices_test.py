@@ -93,6 +93,13 @@ class Devices(unittest.TestCase):
         output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
         self.assertEqual(output.stdout.split("\n")[:3], ["[False, False]", "[False, True]", "[True, True]"])
 
+    def test_uninitialised_memory_in_deterministic_mode(self):
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        self.assertTrue(torch.empty(3, device=SECOND).isnan().all())
+        self.assertTrue(torch.empty_strided((2, 2), (1, 2), device=SECOND).isnan().all())
+        self.assertEqual(torch.ones(1, dtype=torch.int8, device=SECOND).resize_(3).tolist(), [1, 127, 127])
+
     def test_accelerator(self):
         self.assertEqual(torch.accelerator.current_accelerator().type, "cuda")
         self.assertEqual(torch.accelerator.device_count(), 2)

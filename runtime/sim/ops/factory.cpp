@@ -1,6 +1,9 @@
 // Tensors without data of their own: empty and its kin, views, and storage changes.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/set_native.h>
@@ -30,13 +33,26 @@ c10::DeviceIndex target(std::optional<c10::Device> device) {
   return withIndex(device.value_or(c10::Device(c10::kCUDA))).index();
 }
 
+// torch.use_deterministic_algorithms and torch.utils.deterministic.fill_uninitialized_memory
+bool fillsUninitialized() {
+  const at::Context &context = at::globalContext();
+  return C10_UNLIKELY(context.deterministicAlgorithms()) &&
+         context.deterministicFillUninitializedMemory();
+}
+
+at::Tensor fillIfAsked(at::Tensor made) {
+  if (fillsUninitialized())
+    at::native::fill_empty_deterministic_(made);
+  return made;
+}
+
 at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
                  std::optional<at::Layout> layout, std::optional<c10::Device> device,
                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(), kDense,
-                                   dtypeOrDefault(dtype), format);
+  return fillIfAsked(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(),
+                                               kDense, dtypeOrDefault(dtype), format));
 }
 
 at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -44,9 +60,9 @@ at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                         std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size),
-                                           C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(),
-                                           kDense, dtypeOrDefault(dtype));
+  return fillIfAsked(at::detail::empty_strided_generic(
+      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(), kDense,
+      dtypeOrDefault(dtype)));
 }
 
 at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -79,9 +95,12 @@ const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
   at::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
   for (std::int64_t one : sizes)
     TORCH_CHECK(one >= 0, "Trying to create tensor with negative dimension ", one, ": ", sizes);
+  auto old_bytes = static_cast<std::int64_t>(self.storage().nbytes());
   growStorage(self.storage(), sizes, {}, self.dtype().itemsize(),
               static_cast<std::size_t>(self.storage_offset()));
-  return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
+  at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
+  // The native resize sees no growth: the storage has grown above.
+  return fillsUninitialized() ? at::native::fill_resize_deterministic_(self, old_bytes) : self;
 }
 
 at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, c10::SymInt offset,
