@@ -1,5 +1,8 @@
-# RUN: %status 0 %sim --fail-on=device-host-access -- %python %s 2>&1 | %file_check
-# CHECK-NOT: device-host-access
+# What PyTorch's own host code does with device tensors is no access, whatever else it costs.
+# RUN: echo 'device-host-sync = "*"' > %t.toml
+# RUN: echo 'device-implicit-transfer = "*"' >> %t.toml
+# RUN: %status 0 %sim --fail-on=warning --suppressions=%t.toml -- %python -W ignore %s 2>&1 | %file_check
+# CHECK: no findings
 import copy
 import io
 import pickle
