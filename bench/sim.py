@@ -177,8 +177,8 @@ def main():
         ]
         processes = {
             "cpu": Process([*serve_on, "cpu"]),
-            "sim": Process([*simulated, "--", *serve_on, "cuda"]),
-            "protected": Process([*simulated, "--", *serve_on, "cuda"]),
+            "sim": Process([*simulated, "--sim-protect=off", "--", *serve_on, "cuda"]),
+            "protected": Process([*simulated, "--sim-protect=on", "--", *serve_on, "cuda"]),
         }
         rounds(processes, "operators", 1)
         print("8 elements, microseconds           cpu   sim more   protected more")
