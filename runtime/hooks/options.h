@@ -5,7 +5,7 @@
 namespace devsan::runtime {
 
 enum class Origins {
-  kSampled, // the first thousand host tensors, then one in 64
+  kSampled, // the first thousand host tensors, then one in 64, later one in 1024
   kAll,
   kOff,
 };

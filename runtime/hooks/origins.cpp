@@ -66,10 +66,10 @@ private:
 bool shouldSample() {
   if (options().origins == Origins::kAll)
     return true;
-  constexpr std::uint32_t kFirst = 1000, kOneIn = 64;
+  constexpr std::uint32_t kFirst = 1000, kOften = 1u << 16;
   thread_local std::uint32_t made = 0;
   ++made;
-  return made <= kFirst || made % kOneIn == 0;
+  return made <= kFirst || made % (made <= kOften ? 64 : 1024) == 0;
 }
 
 void noteFactory(const at::Tensor &tensor) {

@@ -62,8 +62,8 @@ at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, c10::St
 }
 
 void giveBackAlias(at::Tensor &alias) {
-  if (typeid(*alias.unsafeGetTensorImpl()) != typeid(Shell) ||
-      !alias.getIntrusivePtr().is_uniquely_owned() || closed)
+  const TensorImpl &impl = *alias.unsafeGetTensorImpl();
+  if (typeid(impl) != typeid(Shell) || !alias.getIntrusivePtr().is_uniquely_owned() || closed)
     return;
   TensorPointer pointer = alias.unsafeReleaseIntrusivePtr();
   auto *shell = static_cast<Shell *>(pointer.get());

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <ATen/EmptyTensor.h>
@@ -13,14 +15,95 @@
 namespace devsan::sim {
 namespace {
 
-// What a CUDA generator is made of. Generators that are graph-safe copies of one another share it.
-struct State {
-  std::mutex mutex;
-  std::uint64_t seed = c10::default_rng_seed_val;
-  std::uint64_t offset = 0; // counts draws, in CUDA's unit
-};
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t offset) {
+  std::uint64_t bits = seed + offset * 0x9E3779B97F4A7C15ull;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
+  return bits ^ (bits >> 31);
+}
 
-constexpr std::uint64_t kOffsetPerDraw = 4;
+constexpr std::uint64_t kOffsetPerNumber = 4;
+// An engine serves one batch of its numbers; where a batch begins in offsets.
+constexpr std::uint64_t kOffsetPerBatch = 4096;
+static_assert(at::MERSENNE_STATE_N * kOffsetPerNumber <= kOffsetPerBatch);
+
+// What a CUDA generator is made of: a seed and an offset, which count for the numbers alone.
+// Generators that are graph-safe copies of one another share it.
+//
+// The numbers are a CPU engine's, which has no offsets. So an engine is only used until it has to
+// make a second batch of its numbers; the next draw then has a new engine, seeded with seed and
+// offset. An offset is reached again by making its engine and skipping some numbers of one batch.
+class State {
+public:
+  State() { begin(0); }
+
+  at::Generator draw() {
+    std::lock_guard lock(mutex_);
+    settle();
+    requested_.reset();
+    std::lock_guard engine_lock(host_.mutex());
+    // Half of a pair that an earlier draw of normal numbers left is in no offset.
+    auto &generator = impl();
+    generator.set_next_float_normal_sample(std::nullopt);
+    generator.set_next_double_normal_sample(std::nullopt);
+    return host_;
+  }
+  std::pair<std::uint64_t, std::uint64_t> position() {
+    std::lock_guard lock(mutex_);
+    if (requested_)
+      return {seed_, *requested_};
+    settle();
+    return {seed_, base_ + kOffsetPerNumber * numbersTaken(data())};
+  }
+  void assign(std::uint64_t seed, std::uint64_t offset) {
+    std::lock_guard lock(mutex_);
+    seed_ = seed;
+    requested_ = offset;
+    std::uint64_t skipped = offset % kOffsetPerBatch / kOffsetPerNumber;
+    // A GPU's offset may lie where no engine of ours has a number.
+    bool between = skipped > at::MERSENNE_STATE_N;
+    begin(offset - offset % kOffsetPerBatch + (between ? kOffsetPerBatch : 0));
+    std::lock_guard engine_lock(host_.mutex());
+    for (std::uint64_t i = 0; !between && i < skipped; ++i)
+      impl().random();
+  }
+
+private:
+  at::CPUGeneratorImpl &impl() {
+    return *static_cast<at::CPUGeneratorImpl *>(host_.unsafeGetGeneratorImpl());
+  }
+  at::mt19937_data_pod data() {
+    std::lock_guard engine_lock(host_.mutex());
+    return impl().engine().data();
+  }
+  static bool isFresh(const at::mt19937_data_pod &data) {
+    return data.left_ == 1 && data.next_ == 0;
+  }
+  static std::uint64_t numbersTaken(const at::mt19937_data_pod &data) { return data.next_; }
+
+  // The seed's own engine first: what is drawn from it is what the CPU draws.
+  void begin(std::uint64_t base) {
+    base_ = base;
+    at::mt19937 engine(base == 0 ? seed_ : mixed(seed_, base));
+    at::mt19937 ahead = engine;
+    ahead();
+    first_of_batch_ = ahead.data().state_[0];
+    std::lock_guard engine_lock(host_.mutex());
+    impl().set_engine(engine);
+  }
+  void settle() {
+    at::mt19937_data_pod now = data();
+    if (!isFresh(now) && now.state_[0] != first_of_batch_)
+      begin(base_ + kOffsetPerBatch);
+  }
+
+  std::mutex mutex_;
+  std::uint64_t seed_ = c10::default_rng_seed_val;
+  std::uint64_t base_ = 0;                 // the offset of the engine's first number
+  std::uint32_t first_of_batch_ = 0;       // tells the engine's first batch from later ones
+  std::optional<std::uint64_t> requested_; // the offset that was assigned, until something is drawn
+  at::Generator host_ = at::detail::createCPUGenerator();
+};
 
 class GeneratorImpl final : public c10::GeneratorImpl {
 public:
@@ -29,42 +112,41 @@ public:
                            c10::DispatchKeySet(c10::DispatchKey::CUDA)),
         state_(std::move(state)) {}
 
-  at::Generator nextDraw() {
-    std::lock_guard lock(state_->mutex);
-    std::uint64_t seed = seedOfDraw(state_->seed, state_->offset);
-    state_->offset += kOffsetPerDraw;
-    return at::detail::createCPUGenerator(seed);
-  }
+  at::Generator nextDraw() { return state_->draw(); }
 
-  void set_current_seed(std::uint64_t seed) override { assign(seed, 0); }
-  std::uint64_t current_seed() const override { return read().seed; }
+  void set_current_seed(std::uint64_t seed) override { state_->assign(seed, 0); }
+  std::uint64_t current_seed() const override { return state_->position().first; }
   std::uint64_t seed() override {
     std::uint64_t seed = c10::detail::getNonDeterministicRandom(true);
-    assign(seed, 0);
+    state_->assign(seed, 0);
     return seed;
   }
   void set_offset(std::uint64_t offset) override {
-    TORCH_CHECK(offset % kOffsetPerDraw == 0, "offset must be a multiple of 4");
-    assign(read().seed, offset);
+    checkOffset(offset);
+    state_->assign(current_seed(), offset);
   }
-  std::uint64_t get_offset() const override { return read().offset; }
+  std::uint64_t get_offset() const override { return state_->position().second; }
 
   // The bytes of a CUDA generator's state, so that a checkpoint made on a GPU can be loaded.
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    Position position = read();
-    at::Tensor bytes = at::detail::empty_cpu({sizeof position}, at::kByte);
-    std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
+    auto [seed, offset] = state_->position();
+    at::Tensor bytes = at::detail::empty_cpu({sizeof seed + sizeof offset}, at::kByte);
+    std::memcpy(bytes.mutable_data_ptr(), &seed, sizeof seed);
+    std::memcpy(bytes.mutable_data_ptr<std::uint8_t>() + sizeof seed, &offset, sizeof offset);
     return bytes.getIntrusivePtr();
   }
   void set_state(const c10::TensorImpl &state) override {
     at::detail::check_rng_state(state);
+    std::uint64_t seed = 0, offset = 0;
     const auto bytes = static_cast<std::size_t>(state.numel());
-    Position position{0, 0};
-    TORCH_CHECK(bytes == sizeof position || bytes == sizeof position.seed,
+    TORCH_CHECK(bytes == sizeof seed + sizeof offset || bytes == sizeof seed,
                 "RNG state is wrong size");
-    std::memcpy(&position, state.data(), bytes);
-    TORCH_CHECK(position.offset % kOffsetPerDraw == 0, "offset must be a multiple of 4");
-    assign(position.seed, position.offset);
+    const auto *data = static_cast<const std::uint8_t *>(state.data());
+    std::memcpy(&seed, data, sizeof seed);
+    if (bytes > sizeof seed)
+      std::memcpy(&offset, data + sizeof seed, sizeof offset);
+    checkOffset(offset);
+    state_->assign(seed, offset);
   }
 
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
@@ -78,35 +160,14 @@ public:
   }
 
 private:
-  struct Position {
-    std::uint64_t seed;
-    std::uint64_t offset;
-  };
-
-  // The first draw after seeding is the CPU generator's own for that seed.
-  static std::uint64_t seedOfDraw(std::uint64_t seed, std::uint64_t offset) {
-    if (offset == 0)
-      return seed;
-    std::uint64_t mixed = seed + offset * 0x9E3779B97F4A7C15ull;
-    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ull;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBull;
-    return mixed ^ (mixed >> 31);
-  }
-  Position read() const {
-    std::lock_guard lock(state_->mutex);
-    return {state_->seed, state_->offset};
-  }
-  void assign(std::uint64_t seed, std::uint64_t offset) {
-    std::lock_guard lock(state_->mutex);
-    state_->seed = seed;
-    state_->offset = offset;
+  static void checkOffset(std::uint64_t offset) {
+    TORCH_CHECK(offset % kOffsetPerNumber == 0, "offset must be a multiple of 4");
   }
   GeneratorImpl *clone_impl() const override {
-    auto state = std::make_shared<State>();
-    Position position = read();
-    state->seed = position.seed;
-    state->offset = position.offset;
-    return new GeneratorImpl(device_.index(), std::move(state));
+    auto copy = std::make_shared<State>();
+    auto [seed, offset] = state_->position();
+    copy->assign(seed, offset);
+    return new GeneratorImpl(device_.index(), std::move(copy));
   }
 
   std::shared_ptr<State> state_;
