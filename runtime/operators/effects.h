@@ -2,7 +2,7 @@
 // for one, and how their arguments decide whether a call does. One table for both libraries: the
 // hooks wrap these operators and record what happens; the simulator makes the host wait where a
 // device would. What is missing here is not seen. Derived from ATen's CUDA host code; compared with
-// a recording of it by runtime/sim/blocking_test.py.
+// a recording of it by runtime/sim/sweep/blocking_test.py.
 // The functions run on any thread, before the operator, and may throw on arguments that the
 // operator itself is about to refuse.
 #pragma once

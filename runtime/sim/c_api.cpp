@@ -3,14 +3,14 @@
 #include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
-#include "capturing.h"
-#include "devices.h"
-#include "distributed/nccl_backend.h"
-#include "events.h"
-#include "generators.h"
-#include "memory.h"
-#include "streams.h"
-#include "visible_devices.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generators.h"
+#include "runtime/sim/devices/visible_devices.h"
+#include "runtime/sim/distributed/nccl_backend.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/capturing.h"
+#include "runtime/sim/streams/events.h"
+#include "runtime/sim/streams/streams.h"
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../runtime/sim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../runtime/sim/sweep"))
 
 import torch
 import torch.testing

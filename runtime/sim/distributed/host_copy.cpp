@@ -6,7 +6,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <cstring>
 
-#include "../tensor_alias.h"
+#include "runtime/sim/dispatch/tensor_alias.h"
 
 namespace devsan::sim {
 namespace {

@@ -10,9 +10,9 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
-#include "../devices.h"
-#include "../host_wait.h"
 #include "host_copy.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/streams/host_wait.h"
 
 namespace devsan::sim {
 namespace {

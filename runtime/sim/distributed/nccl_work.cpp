@@ -3,8 +3,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
-#include "../blocking.h"
-#include "../host_wait.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/host_wait.h"
 
 namespace devsan::sim {
 namespace {

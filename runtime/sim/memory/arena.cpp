@@ -13,7 +13,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "../devices.h"
+#include "runtime/sim/devices/devices.h"
 #include "settings.h"
 
 namespace devsan::sim {

@@ -1,12 +1,12 @@
 // Memory's part of the simulator's C functions, for devsan/sim/memory.py.
-#include "../c_api.h"
+#include "runtime/sim/c_api.h"
 
 #include <cstring>
 #include <string>
 
-#include "../devices.h"
-#include "../memory.h"
 #include "caching_allocator.h"
+#include "memory.h"
+#include "runtime/sim/devices/devices.h"
 
 using namespace devsan::sim;
 

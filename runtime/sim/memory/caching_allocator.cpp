@@ -5,10 +5,10 @@
 
 #include <c10/core/AllocatorConfig.h>
 
-#include "../devices.h"
-#include "../events.h"
 #include "arena.h"
 #include "protection.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/streams/events.h"
 #include "settings.h"
 
 namespace devsan::sim {

@@ -1,5 +1,5 @@
 // LibTorch's allocators on the blocks of the simulated devices.
-#include "../memory.h"
+#include "memory.h"
 
 #include <pthread.h>
 
@@ -8,12 +8,12 @@
 
 #include <c10/core/CPUAllocator.h>
 
-#include "../devices.h"
-#include "../pending_copies.h"
-#include "../stream_accesses.h"
 #include "caching_allocator.h"
 #include "pinned.h"
 #include "protection.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/streams/pending_copies.h"
+#include "runtime/sim/streams/stream_accesses.h"
 
 namespace devsan::sim {
 

@@ -10,11 +10,11 @@
 #include <set>
 #include <vector>
 
-#include "../memory.h"
-#include "../observers.h"
-#include "../stream_accesses.h"
+#include "memory.h"
 #include "pinned.h"
 #include "protection.h"
+#include "runtime/sim/observers.h"
+#include "runtime/sim/streams/stream_accesses.h"
 #include "settings.h"
 
 namespace devsan::sim {

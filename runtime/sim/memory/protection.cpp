@@ -16,11 +16,11 @@
 #include <mutex>
 #include <vector>
 
-#include "../devices.h"
-#include "../memory.h"
-#include "../observers.h"
 #include "caching_allocator.h"
 #include "host_watch.h"
+#include "memory.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

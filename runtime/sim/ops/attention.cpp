@@ -13,12 +13,12 @@
 #include <ATen/Utils.h>
 #include <c10/util/irange.h>
 
-#include "../checked_kernel.h"
-#include "../devices.h"
-#include "../generators.h"
-#include "../library.h"
-#include "../memory.h"
-#include "../tensor_alias.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generators.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {

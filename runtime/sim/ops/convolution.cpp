@@ -3,9 +3,9 @@
 // different devices are refused as on a GPU with cuDNN, which is where real programs meet that
 // error.
 
-#include "../device_check.h"
-#include "../fallback.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/device_check.h"
+#include "runtime/sim/dispatch/fallback.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -4,14 +4,14 @@
 #include <ATen/ops/copy.h>
 #include <ATen/ops/empty_strided.h>
 
-#include "../blocking.h"
-#include "../devices.h"
-#include "../host_wait.h"
-#include "../library.h"
-#include "../memory.h"
-#include "../pending_copies.h"
-#include "../stream_accesses.h"
-#include "../tensor_alias.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/host_wait.h"
+#include "runtime/sim/streams/pending_copies.h"
+#include "runtime/sim/streams/stream_accesses.h"
 
 namespace devsan::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/relu.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

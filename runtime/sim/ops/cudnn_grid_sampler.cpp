@@ -7,8 +7,8 @@
 #include <ATen/ops/grid_sampler_2d.h>
 #include <ATen/ops/grid_sampler_2d_backward.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -13,11 +13,11 @@
 #include <c10/util/irange.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "../checked_kernel.h"
-#include "../devices.h"
-#include "../library.h"
-#include "../memory.h"
-#include "../tensor_alias.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {

@@ -5,8 +5,8 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

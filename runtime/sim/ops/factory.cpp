@@ -10,9 +10,9 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/SymIntArrayRef.h>
 
-#include "../devices.h"
-#include "../library.h"
-#include "../memory.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {

@@ -6,10 +6,10 @@
 #include <ATen/native/Resize.h>
 #include <ATen/ops/histc.h>
 
-#include "../devices.h"
-#include "../library.h"
-#include "../memory.h"
-#include "../tensor_alias.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {

@@ -7,8 +7,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rsqrt.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

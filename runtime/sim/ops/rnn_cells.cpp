@@ -7,7 +7,7 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "../library.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -2,8 +2,8 @@
 // softmax(x, dtype=torch.float32) is on a GPU.
 #include <ATen/core/Tensor.h>
 
-#include "../fallback.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/fallback.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -3,8 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/baddbmm.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -3,8 +3,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
-#include "../fallback.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/fallback.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -9,8 +9,8 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/var_mean.h>
 
-#include "../checked_kernel.h"
-#include "../library.h"
+#include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
 namespace {

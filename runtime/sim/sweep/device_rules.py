@@ -12,7 +12,7 @@ import sys
 import torch
 import torchgen
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../dispatch"))
 from generate_cuda_operators import read_operators
 
 NATIVE_FUNCTIONS = os.path.join(os.path.dirname(torchgen.__file__), "packaged/ATen/native/native_functions.yaml")

@@ -6,9 +6,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "devices.h"
-#include "memory.h"
-#include "observers.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

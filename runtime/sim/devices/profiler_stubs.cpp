@@ -6,7 +6,7 @@
 #include <torch/csrc/profiler/stubs/base.h>
 
 #include "devices.h"
-#include "host_wait.h"
+#include "runtime/sim/streams/host_wait.h"
 
 namespace devsan::sim {
 namespace {

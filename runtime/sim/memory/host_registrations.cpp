@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "c_api.h"
+#include "runtime/sim/c_api.h"
 
 namespace devsan::sim {
 namespace {

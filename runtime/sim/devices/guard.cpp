@@ -1,13 +1,13 @@
 // The device guard of the simulated devices: what at::DeviceGuard, c10::Stream and c10::Event call.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include "blocking.h"
-#include "capturing.h"
 #include "devices.h"
-#include "distributed/nccl_work.h"
-#include "events.h"
-#include "memory.h"
-#include "streams.h"
+#include "runtime/sim/distributed/nccl_work.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/capturing.h"
+#include "runtime/sim/streams/events.h"
+#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
 namespace {

@@ -2,12 +2,12 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
-#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
-#include "host_registrations.h"
-#include "memory.h"
-#include "streams.h"
+#include "runtime/sim/memory/host_registrations.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
 namespace {

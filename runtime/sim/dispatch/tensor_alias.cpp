@@ -4,8 +4,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "alias_shells.h"
-#include "memory.h"
-#include "pending_copies.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/pending_copies.h"
 #include "sparse_alias.h"
 
 namespace devsan::sim {

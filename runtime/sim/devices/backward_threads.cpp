@@ -1,4 +1,4 @@
-#include "c_api.h"
+#include "runtime/sim/c_api.h"
 
 #include <cstdio>
 #include <cstring>

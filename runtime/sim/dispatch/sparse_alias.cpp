@@ -4,7 +4,7 @@
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 
 namespace devsan::sim {
 namespace {

@@ -26,7 +26,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 from opinfo_signature import signature
 
-RECORDING = os.path.join(os.path.dirname(__file__), "../../test/reference/op_blocking_torch2.11_cu130.json")
+RECORDING = os.path.join(os.path.dirname(__file__), "../../../test/reference/op_blocking_torch2.11_cu130.json")
 DEVICE = "cuda:1"
 
 # Entry -> why its samples differ, although the simulated device waits as a real one does.

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 DEVICE = torch.device("cuda:1")
-HERE = os.path.dirname(os.path.abspath(__file__))
+DISPATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../dispatch")
 
 
 def on_device(*tensors):
@@ -387,7 +387,7 @@ class Dropout(Case):
 
 class Refused(Case):
     def test_every_operator_for_gpus_alone_is_simulated_or_refused_by_name(self):
-        sys.path.insert(0, HERE)
+        sys.path.insert(0, DISPATCH)
         import generate_cuda_operators as generator
 
         has = torch._C._dispatch_has_computed_kernel_for_dispatch_key

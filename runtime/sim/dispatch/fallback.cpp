@@ -4,15 +4,15 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
-#include "blocking.h"
 #include "device_check.h"
-#include "devices.h"
 #include "dtype_rules.h"
-#include "generators.h"
 #include "library.h"
-#include "memory.h"
 #include "operator_facts.h"
-#include "stream_accesses.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generators.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/stream_accesses.h"
 #include "tensor_alias.h"
 
 namespace devsan::sim {

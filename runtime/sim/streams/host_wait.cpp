@@ -1,6 +1,6 @@
 #include "host_wait.h"
 
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 #include "streams.h"
 
 namespace devsan::sim {

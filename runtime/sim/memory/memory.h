@@ -13,7 +13,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StorageImpl.h>
 
-#include "memory/arena.h"
+#include "arena.h"
 
 namespace devsan::sim {
 

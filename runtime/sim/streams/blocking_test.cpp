@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "c_api.h"
-#include "observers.h"
+#include "runtime/sim/c_api.h"
+#include "runtime/sim/observers.h"
 
 namespace {
 

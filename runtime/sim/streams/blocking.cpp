@@ -5,9 +5,9 @@
 
 #include <c10/util/Exception.h>
 
-#include "c_api.h"
 #include "host_wait.h"
-#include "observers.h"
+#include "runtime/sim/c_api.h"
+#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

@@ -11,9 +11,9 @@
 #include <ATen/ops/copy_ops.h>
 #include <c10/core/TensorImpl.h>
 
-#include "devices.h"
-#include "memory.h"
-#include "memory/host_watch.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/host_watch.h"
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {

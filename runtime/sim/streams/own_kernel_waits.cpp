@@ -1,8 +1,8 @@
 // Kernels that the simulator has of its own wait as the fallback does, so that none has to think of
 // it.
 #include "blocking.h"
-#include "library.h"
 #include "runtime/operators/operator_wrapper.h"
+#include "runtime/sim/dispatch/library.h"
 
 #include <algorithm>
 #include <memory>

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "devices.h"
 #include "pending_copies.h"
+#include "runtime/sim/devices/devices.h"
 
 namespace devsan::sim {
 namespace {
