@@ -49,6 +49,12 @@ template <typename Visit> void walk(const fs::path &root, Visit visit) {
   }
 }
 
+// Headers under LibTorch's names are for targets that ask for them.
+bool standsForTorch(const fs::path &folder) {
+  std::error_code ignored;
+  return fs::is_directory(folder / "c10", ignored) || fs::is_directory(folder / "ATen", ignored);
+}
+
 Project readProject(const fs::path &root) {
   Project project;
   std::set<fs::path> includes = {root};
@@ -59,7 +65,8 @@ Project readProject(const fs::path &root) {
       headers.insert(file.parent_path());
       for (fs::path folder = file.parent_path(); folder != root && folder.has_relative_path();
            folder = folder.parent_path())
-        if (folder.filename() == "include" || folder.filename() == "csrc")
+        if ((folder.filename() == "include" || folder.filename() == "csrc") &&
+            !standsForTorch(folder))
           includes.insert(folder);
     }
     return headers.size() < kMaxHeaderFolders;
