@@ -12,8 +12,8 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
-  # Without timestamps inside, a cached precompiled header can be used again.
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  # Without timestamps inside, a cached precompiled header can be used again. Only Clang writes them.
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
 # Warnings for our own code only; LLVM and LibTorch headers come in as system headers.

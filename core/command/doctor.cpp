@@ -1,13 +1,20 @@
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 #ifdef DEVSAN_WITH_RUNTIME
 #include "runtime/offline/build_info.h"
 #endif
+
+extern char **environ;
 
 namespace devsan::command {
 namespace {
@@ -28,6 +35,11 @@ public:
     std::printf("%-20s missing  %s\n%-20s          remedy: %s\n", part, detail.c_str(), "",
                 remedy.c_str());
     status_ = 1;
+  }
+  // What the rest does without.
+  void note(const char *part, const std::string &detail, const std::string &sentence) {
+    std::printf("%-20s note     %s\n%-20s          %s\n", part, detail.c_str(), "",
+                sentence.c_str());
   }
   int status() const { return status_; }
 
@@ -52,27 +64,41 @@ bool onPath(const std::string &program) {
 }
 
 #ifdef DEVSAN_WITH_RUNTIME
-// First line of what `command` prints, empty where it fails.
-std::string outputOf(const std::string &command) {
-  std::FILE *pipe = popen(command.c_str(), "r");
-  if (!pipe)
+// First line of what a program prints, empty where it fails. Without a shell.
+std::string outputOf(const std::vector<std::string> &command) {
+  std::vector<char *> argv;
+  for (const std::string &argument : command)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
     return {};
-  char line[512] = "";
-  const bool got = std::fgets(line, sizeof line, pipe);
-  const bool succeeded = pclose(pipe) == 0;
-  std::string text = got && succeeded ? line : "";
-  while (text.ends_with('\n'))
-    text.pop_back();
-  return text;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = -1;
+  const bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got; started && (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, std::size_t(got));
+  close(ends[0]);
+  int status = -1;
+  while (started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0 ? text.substr(0, text.find('\n')) : "";
 }
 
 void checkPython(Checkup &checkup) {
   const runtime::BuildInfo build = runtime::buildInfo();
   checkup.ok("LibTorch", "built against " + std::string(build.torch_version));
   const std::string python(build.python);
+  // Isolated: a torch.py in the working directory must not be run.
   const std::string found = outputOf(
-      "'" + python +
-      "' -c 'import sys, torch; print(sys.version.split()[0], torch.__version__)' 2>/dev/null");
+      {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"});
   const std::size_t space = found.find(' ');
   const std::string remedy = "run script/bootstrap";
   if (space == std::string::npos)
@@ -96,17 +122,23 @@ void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
   }
   checkup.ok("prebuilt for",
              "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
+  const core::Result<std::filesystem::path> cache = runtimeCache();
+  if (!cache) {
+    checkup.note("other LibTorchs", "cannot be used: the runtime is built for them",
+                 cache.error().message);
+    return;
+  }
   const std::vector<CacheEntry> entries = cachedLibraries();
   checkup.ok("other LibTorchs",
-             entries.empty()
-                 ? "built on first use, into " + runtimeCache().string()
-                 : std::to_string(entries.size()) + " libraries in " + runtimeCache().string());
+             entries.empty() ? "built on first use, into " + cache->string()
+                             : std::to_string(entries.size()) + " libraries in " + cache->string());
   for (const CacheEntry &entry : entries)
-    if (entry.intact)
+    if (entry.problem.empty())
       checkup.ok("", entry.library.filename().string() + " for " + entry.torch);
     else
-      checkup.missing("", entry.library.string() + " is damaged",
-                      "none needed: it is built again when a program asks for it");
+      checkup.note("", entry.problem,
+                   entry.is_damaged ? "it is built again when a program asks for it"
+                                    : "until then, programs that need it do not start");
 }
 #endif
 
@@ -126,8 +158,8 @@ int doctor(const InstallTree &tree) {
   if (onPath("clang-tidy-22"))
     checkup.ok("clang-tidy", "clang-tidy-22, which the plugin is built for");
   else
-    checkup.missing("clang-tidy", "no clang-tidy-22 on PATH, which the plugin is built for",
-                    "apt install clang-tidy-22; `devsan check` works without it");
+    checkup.note("clang-tidy", "no clang-tidy-22 on PATH, which the plugin is built for",
+                 "optional: `devsan check` works without it; apt install clang-tidy-22");
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
   checkRuntimes(checkup, tree);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +59,21 @@ private:
   _exit(127);
 }
 
+// The kernel says "no such file" for a script whose interpreter is missing, too.
+std::string whyNotThere(const std::string &program) {
+  std::error_code error;
+  if (program.find('/') == std::string::npos || !std::filesystem::exists(program, error))
+    return "command not found";
+  std::string line;
+  std::getline(std::ifstream(program), line);
+  const std::size_t begin = line.starts_with("#!") ? line.find_first_not_of(" \t", 2) : line.npos;
+  if (begin == line.npos)
+    return "its loader is missing (the dynamic linker that the file names)";
+  const std::string interpreter = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+  return "its interpreter " + interpreter + ", named in its first line, is missing" +
+         (line.ends_with('\r') ? "; the line ends in a carriage return" : "");
+}
+
 } // namespace
 
 core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
@@ -103,8 +120,9 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
     }
   }
   if (got == sizeof exec_error)
-    return core::failure("cannot execute '" + command[0] + "': " +
-                         (exec_error == ENOENT ? "command not found" : std::strerror(exec_error)));
+    return core::failure(
+        "cannot execute '" + command[0] +
+        "': " + (exec_error == ENOENT ? whyNotThere(command[0]) : std::strerror(exec_error)));
   if (WIFSIGNALED(wait_status))
     return ProgramEnd{0, WTERMSIG(wait_status)};
   return ProgramEnd{WEXITSTATUS(wait_status), 0};

@@ -1,7 +1,10 @@
 #include "core/command/launch.h"
 
 #include <csignal>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace devsan::command {
 namespace {
@@ -39,6 +42,18 @@ TEST(Launch, NamesACommandThatIsNotThere) {
   auto end = launch({"/no/such/program"}, {});
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().message, "cannot execute '/no/such/program': command not found");
+}
+
+TEST(Launch, NamesAnInterpreterThatIsNotThere) {
+  const std::string script = testing::TempDir() + "devsan_launch_test_script";
+  std::ofstream(script) << "#! /no/such/python -u\n";
+  chmod(script.c_str(), 0755);
+  auto end = launch({script}, {});
+  unlink(script.c_str());
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message,
+            "cannot execute '" + script +
+                "': its interpreter /no/such/python, named in its first line, is missing");
 }
 
 TEST(Launch, SaysWhyAFileDoesNotExecute) {

@@ -76,7 +76,14 @@ int dispatch(std::vector<std::string> arguments) {
       "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
   run_app->footer("Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
                   "--max names, else 0;\n"
-                  "2 where CMD could not be started. Death by a signal is passed on.");
+                  "2 where CMD could not be started. Death by a signal is passed on.\n"
+                  "\n"
+                  "Suppressions come from the nearest .devsan.toml, from the working directory "
+                  "upwards, and from --suppressions.\n"
+                  "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; "
+                  "DEVSAN_OPTIONS=help=1 lists the keys.\n"
+                  "For another LibTorch than DevSan was built with, the runtime is built on first "
+                  "use; see devsan prepare --help.");
   run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
       ->type_name("N");
   run_app
@@ -120,6 +127,9 @@ int dispatch(std::vector<std::string> arguments) {
 
   CLI::App *doctor_app =
       app.add_subcommand("doctor", "show which parts are present and what is missing");
+  doctor_app->footer("Exit status: 0 where all that is needed is present (a part that is optional, "
+                     "or built again by itself, is only noted), 1 where something is missing, 2 on "
+                     "bad usage.");
   CLI::Option *doctor_sim =
       doctor_app->add_flag_callback("--sim", [] {}, "list what `run --sim` cannot simulate");
   std::string doctor_format = "text";
@@ -136,6 +146,14 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("PATH")
       ->required();
   prepare_app->add_option("--id", prepare_arguments.id)->group("");
+  prepare_app->footer(
+      "The libraries are kept in $XDG_CACHE_HOME/devsan/runtime, else in "
+      "$HOME/.cache/devsan/runtime, which no other user may be able to write.\n"
+      "CXX names the compiler, with arguments if need be, as in CXX=\"ccache g++\"; else the one "
+      "that built DevSan is taken, else clang++ or g++ on PATH.\n"
+      "Prints the paths of the libraries on stdout, separated by colons, and on stderr what it "
+      "builds.\n"
+      "Exit status: 0 where they are ready, 2 where they cannot be built or on bad usage.");
 
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
@@ -149,6 +167,13 @@ int dispatch(std::vector<std::string> arguments) {
                      ? "; the command comes after `--`, as in `devsan run -- ./train`"
                      : "; see devsan " + (name.empty() ? name : name + " ") + "--help"));
   }
+  const std::size_t allowed = run_app->parsed()       ? run_arguments.command.size()
+                              : prepare_app->parsed() ? 1
+                                                      : 0;
+  if (run_arguments.command.size() > allowed)
+    return fail("devsan " + name + " takes nothing after `--" + (allowed ? " LIST" : "") +
+                "`, but got '" + run_arguments.command[allowed] + "'; see devsan " + name +
+                " --help");
   if (run_app->parsed())
     return runCommand(tree, run_arguments);
   if (prepare_app->parsed()) {

@@ -91,6 +91,36 @@ private:
   fs::path path_;
 };
 
+// Opens each report before the run: an hour of training must not end with one that cannot be
+// written. Files that this made go away again where the program does not start.
+class ReportFiles {
+public:
+  core::Result<void> open(const std::vector<ReportFile> &reports) {
+    for (const ReportFile &report : reports) {
+      std::error_code error;
+      const bool is_new = !fs::exists(fs::symlink_status(report.path, error));
+      if (!std::ofstream(report.path, std::ios::app))
+        return core::failure("cannot write the report " + report.path.string() + ": " +
+                             std::strerror(errno));
+      if (is_new)
+        made_.push_back(report.path);
+    }
+    return {};
+  }
+  ReportFiles() = default;
+  ReportFiles(const ReportFiles &) = delete;
+  ReportFiles &operator=(const ReportFiles &) = delete;
+  ~ReportFiles() {
+    std::error_code error;
+    for (const fs::path &path : made_)
+      fs::remove(path, error);
+  }
+  void keep() { made_.clear(); }
+
+private:
+  std::vector<fs::path> made_;
+};
+
 // `added` joined to what the variable holds already, before or after it.
 std::string joined(const char *variable, const std::string &added, bool before) {
   const char *present = std::getenv(variable);
@@ -247,10 +277,9 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return fail(suppressions.error().message);
-  // Before the run: an hour of training must not end with a report that cannot be written.
-  for (const ReportFile &report : options->reports)
-    if (!std::ofstream(report.path, std::ios::app))
-      return fail("cannot write the report " + report.path.string() + ": " + std::strerror(errno));
+  ReportFiles report_files;
+  if (core::Result<void> opened = report_files.open(options->reports); !opened)
+    return fail(opened.error().message);
   core::Result<LogDirectory> logs = LogDirectory::make();
   if (!logs)
     return fail(logs.error().message);
@@ -262,6 +291,7 @@ int run(const InstallTree &tree, const RunArguments &arguments) {
   core::Result<ProgramEnd> end = launch(arguments.command, *environment);
   if (!end)
     return fail(end.error().message);
+  report_files.keep();
 
   runtime::Analysis analysis = runtime::analyse(logs->path(), tree.symbolizer());
   core::Summary summary{.tool = "devsan run", .subject = shown(arguments.command)};

@@ -58,7 +58,14 @@ std::optional<std::string> contents(const fs::path &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+  // By read(), which does not throw where a folder or a broken disk is met.
+  std::string text;
+  char buffer[1 << 16];
+  while (stream.read(buffer, sizeof buffer) || stream.gcount())
+    text.append(buffer, std::size_t(stream.gcount()));
+  if (stream.bad())
+    return std::nullopt;
+  return text;
 }
 
 std::string hashOfFile(const fs::path &path) {
@@ -90,18 +97,39 @@ fs::path onPath(const std::string &program) {
 constexpr const char *kInstallCompiler =
     "install one that knows C++20 (apt install clang, or g++ from version 12), or name it in CXX";
 
-core::Result<fs::path> findCompiler(const RuntimeSources &sources) {
-  if (const char *named = std::getenv("CXX"); named && *named) {
-    if (fs::path found = onPath(named); !found.empty())
-      return found;
-    return core::failure(
-        fmt::format("CXX names {}, which is no program; {}", named, kInstallCompiler));
+using Command = std::vector<std::string>;
+
+Command words(std::string_view text) {
+  Command result;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (text.empty())
+      return result;
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    result.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+// A program and perhaps arguments: CXX may be "ccache g++", as for make.
+core::Result<Command> findCompiler(const RuntimeSources &sources) {
+  const char *variable = std::getenv("CXX");
+  const std::string named = variable ? variable : "";
+  if (Command command = words(named); !command.empty()) {
+    if (isExecutable(named))
+      return Command{named};
+    const fs::path found = onPath(command.front());
+    if (found.empty())
+      return core::failure(
+          fmt::format("CXX names {}, which is no program; {}", command.front(), kInstallCompiler));
+    command.front() = found;
+    return command;
   }
   if (isExecutable(sources.compiler))
-    return sources.compiler;
+    return Command{sources.compiler};
   for (const char *name : {"clang++", "clang++-22", "clang++-19", "clang++-16", "g++", "c++"})
     if (fs::path found = onPath(name); !found.empty())
-      return found;
+      return Command{found};
   return core::failure(fmt::format("there is no C++ compiler; {}", kInstallCompiler));
 }
 
@@ -129,7 +157,7 @@ struct Recipe {
   ProgramTorch torch;
   fs::path include;
   std::string version;
-  fs::path compiler;
+  Command compiler;
   std::string abi;
   bool is_simulator;
   fs::path directory; // of the cache
@@ -137,39 +165,72 @@ struct Recipe {
 
   fs::path library() const { return directory / name; }
   fs::path seal() const { return directory / (name.string() + ".seal"); }
+  fs::path failure() const { return directory / (name.string() + ".failed"); }
   fs::path log() const { return directory / (name.string() + ".log"); }
+  // Absent where LibTorch comes without Python.
+  fs::path operators() const {
+    return include.parent_path().parent_path() /
+           "torchgen/packaged/ATen/native/native_functions.yaml";
+  }
+  bool canGenerate() const {
+    std::error_code error;
+    return fs::exists(operators(), error) && isExecutable(sources.python);
+  }
   const std::vector<fs::path> &files() const {
     return is_simulator ? sources.simulator : sources.hooks;
   }
 };
 
+constexpr const char *kCompileFlags[] = {
+    "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-DNDEBUG"};
+constexpr const char *kCommonHeaders = "#include <ATen/core/Tensor.h>\n"
+                                       "#include <ATen/core/dispatch/Dispatcher.h>\n"
+                                       "#include <torch/library.h>\n";
+
+// What cannot be read is left out.
+std::vector<fs::path> filesBelow(const fs::path &folder, const std::string &extension) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error))
+    if (entry->path().extension() == extension)
+      files.push_back(entry->path());
+  return files;
+}
+
 // Of everything that the library is made of, so that changed sources never meet an old build.
 std::string keyOf(const Recipe &recipe) {
   Hash hash;
   std::vector<fs::path> files;
-  for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim"}) {
-    std::error_code error;
-    for (const auto &entry : fs::recursive_directory_iterator(recipe.sources.root / folder, error))
-      if (entry.path().extension() == ".h")
-        files.push_back(entry.path());
-  }
+  for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim"})
+    std::ranges::copy(filesBelow(recipe.sources.root / folder, ".h"), std::back_inserter(files));
   for (const auto *list : {&recipe.sources.hooks, &recipe.sources.simulator})
     files.insert(files.end(), list->begin(), list->end());
-  for (const char *header : {"runtime/event.h", "runtime/log_format.h"})
+  for (const char *header :
+       {"runtime/event.h", "runtime/log_format.h", "runtime/include/devsan/devsan.h"})
     files.push_back(recipe.sources.root / header);
+  std::error_code error;
   for (const std::vector<std::string> &step : recipe.sources.generated)
     for (const std::string &item : step)
-      if (item.starts_with(recipe.sources.root.string()))
+      if (item.starts_with('/') && fs::is_regular_file(item, error))
         files.push_back(item);
   std::ranges::sort(files);
   for (const fs::path &file : files) {
     hash.add(file.filename().string());
     hash.add(contents(file).value_or(""));
   }
-  hash.add(recipe.compiler.string());
-  struct stat compiler = {};
-  stat(recipe.compiler.c_str(), &compiler);
-  hash.add(fmt::format("{} {} abi {}", compiler.st_size, compiler.st_mtime, recipe.abi));
+  for (const std::string &word : recipe.compiler) {
+    struct stat program = {};
+    stat(onPath(word).c_str(), &program);
+    hash.add(fmt::format("{} {} {}", word, program.st_size, program.st_mtime));
+  }
+  for (const char *flag : kCompileFlags)
+    hash.add(flag);
+  hash.add(kCommonHeaders);
+  hash.add(fmt::format("abi {} generated {}", recipe.abi, recipe.canGenerate()));
+  hash.add(recipe.torch.id);
+  // The id's beginning only tells people which folder is whose.
   return recipe.torch.id.substr(0, 16) + "-" + hash.text();
 }
 
@@ -180,21 +241,81 @@ std::string sealText(const Recipe &recipe) {
 }
 
 bool isIntact(const fs::path &library) {
+  const std::optional<std::string> text = contents(library);
   const std::string seal = contents(library.string() + ".seal").value_or("");
-  return !seal.empty() && seal.substr(0, seal.find('\n')) == hashOfFile(library);
+  if (!text || seal.empty())
+    return false;
+  Hash hash;
+  hash.add(*text);
+  return seal.substr(0, seal.find('\n')) == hash.text();
+}
+
+// Whoever can write in the cache has code of theirs loaded into the user's programs.
+core::Result<void> checkTrust(const fs::path &path) {
+  struct stat link, file;
+  if (lstat(path.c_str(), &link) != 0 || stat(path.c_str(), &file) != 0)
+    return core::failure(fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno)));
+  auto isForeign = [](const struct stat &status) {
+    return status.st_uid != geteuid() && status.st_uid != 0;
+  };
+  const char *why = isForeign(link) || isForeign(file)   ? "belongs to another user"
+                    : file.st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users"
+                                                         : nullptr;
+  if (why)
+    return core::failure(fmt::format("{} {}, so nothing is loaded from there; remove it, or set "
+                                     "XDG_CACHE_HOME to a folder of your own",
+                                     path.string(), why));
+  return {};
+}
+
+core::Result<void> checkTrust(const std::vector<fs::path> &paths) {
+  for (const fs::path &path : paths)
+    if (core::Result<void> trusted = checkTrust(path); !trusted)
+      return trusted;
+  return {};
+}
+
+core::Result<void> makeFolder(const fs::path &path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return core::failure(
+        fmt::format("{} cannot be written: {}; set XDG_CACHE_HOME to a folder that can be written",
+                    path.string(), std::strerror(errno)));
+  return checkTrust(path);
+}
+
+core::Result<void> makeEntry(const Recipe &recipe) {
+  const fs::path cache = recipe.directory.parent_path();
+  std::error_code error;
+  fs::create_directories(cache.parent_path().parent_path(), error); // what is wrong shows below
+  for (const fs::path &folder : {cache.parent_path(), cache, recipe.directory})
+    if (core::Result<void> made = makeFolder(folder); !made)
+      return made;
+  std::vector<fs::path> files = {recipe.library(), recipe.seal()};
+  std::erase_if(files,
+                [&](const fs::path &file) { return !fs::exists(fs::symlink_status(file, error)); });
+  return checkTrust(files);
 }
 
 class FileLock {
 public:
   explicit FileLock(const fs::path &path)
-      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (file_ < 0)
+      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (file_ < 0) {
+      error_ = errno;
       return;
+    }
     if (flock(file_, LOCK_EX | LOCK_NB) == 0)
       return;
-    std::fprintf(stderr, "devsan: waiting for another process that builds the runtime\n");
-    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    if (errno == EWOULDBLOCK) {
+      waited_ = true;
+      std::fprintf(stderr, "devsan: waiting for another process that builds the runtime (%s)\n",
+                   path.c_str());
     }
+    while (flock(file_, LOCK_EX) != 0)
+      if (errno != EINTR) {
+        error_ = errno;
+        return;
+      }
   }
   ~FileLock() {
     if (file_ >= 0)
@@ -202,10 +323,14 @@ public:
   }
   FileLock(const FileLock &) = delete;
   FileLock &operator=(const FileLock &) = delete;
-  bool held() const { return file_ >= 0; }
+  bool held() const { return error_ == 0; }
+  int error() const { return error_; } // of the system
+  bool waited() const { return waited_; }
 
 private:
   int file_;
+  int error_ = 0;
+  bool waited_ = false;
 };
 
 // A folder for a build that goes away with this object.
@@ -231,13 +356,12 @@ private:
 
 // Of builds that were killed; nobody else builds while this process holds the lock.
 void removeLeftovers(const fs::path &parent) {
-  std::error_code error;
-  for (const auto &entry : fs::directory_iterator(parent, error))
-    if (entry.path().filename().string().starts_with("build-"))
-      fs::remove_all(entry.path(), error);
+  std::error_code error, ignored;
+  fs::directory_iterator entry(parent, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (entry->path().filename().string().starts_with("build-"))
+      fs::remove_all(entry->path(), ignored);
 }
-
-using Command = std::vector<std::string>;
 
 // Starts a command with its output in `log`; -1 where that is impossible.
 pid_t start(const Command &command, const fs::path &log) {
@@ -312,9 +436,8 @@ private:
 // Python brings no list; what the prebuilt simulator has is the nearest then.
 core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Workshop &workshop) {
   std::error_code error;
-  const fs::path list = recipe.include.parent_path().parent_path() /
-                        "torchgen/packaged/ATen/native/native_functions.yaml";
-  const bool can_generate = fs::exists(list, error) && isExecutable(recipe.sources.python);
+  const fs::path list = recipe.operators();
+  const bool can_generate = recipe.canGenerate();
   if (!can_generate)
     std::fprintf(stderr,
                  "devsan: note: no %s; the simulator takes the operators' device rules from "
@@ -328,7 +451,8 @@ core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Works
         return core::failure("cannot read " + prebuilt.string());
       continue;
     }
-    Command command = {recipe.sources.python};
+    // The program's Python settings are not for ours.
+    Command command = {recipe.sources.python, "-E", "-s"};
     for (auto item = step.begin() + 1; item != step.end(); ++item)
       command.push_back(*item == "YAML"            ? list.string()
                         : item->starts_with("OUT") ? out.string() + item->substr(3)
@@ -339,28 +463,18 @@ core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Works
   return {};
 }
 
-constexpr const char *kCommonHeaders = "#include <ATen/core/Tensor.h>\n"
-                                       "#include <ATen/core/dispatch/Dispatcher.h>\n"
-                                       "#include <torch/library.h>\n";
-
 core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
   Workshop workshop(scratch, recipe.log());
   if (recipe.is_simulator)
     if (core::Result<void> written = generate(recipe, scratch, workshop); !written)
       return written;
   const fs::path libraries = recipe.torch.library.parent_path();
-  const Command flags = {recipe.compiler,
-                         "-std=c++20",
-                         "-O2",
-                         "-fPIC",
-                         "-fvisibility=hidden",
-                         "-fvisibility-inlines-hidden",
-                         "-DNDEBUG",
-                         "-D_GLIBCXX_USE_CXX11_ABI=" + recipe.abi,
-                         "-I" + recipe.sources.root.string(),
-                         "-I" + scratch.string(),
-                         "-isystem" + recipe.include.string(),
-                         "-isystem" + (recipe.include / "torch/csrc/api/include").string()};
+  Command flags = recipe.compiler;
+  flags.insert(flags.end(), std::begin(kCompileFlags), std::end(kCompileFlags));
+  flags.insert(flags.end(),
+               {"-D_GLIBCXX_USE_CXX11_ABI=" + recipe.abi, "-I" + recipe.sources.root.string(),
+                "-I" + scratch.string(), "-isystem" + recipe.include.string(),
+                "-isystem" + (recipe.include / "torch/csrc/api/include").string()});
   const fs::path common = scratch / "common.h";
   std::ofstream(common) << kCommonHeaders;
   Command precompile = flags;
@@ -369,7 +483,8 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
     return core::failure("its headers in " + recipe.include.string() + " do not compile");
 
   std::vector<Command> commands;
-  Command link = {recipe.compiler, "-shared", "-o", scratch / recipe.name};
+  Command link = recipe.compiler;
+  link.insert(link.end(), {"-shared", "-o", scratch / recipe.name});
   for (const fs::path &file : recipe.files()) {
     const fs::path object = scratch / fmt::format("{}-{}.o", commands.size(), file.stem().string());
     Command command = flags;
@@ -406,15 +521,36 @@ core::Result<void> build(const Recipe &recipe) {
                                      compiled.error().message, recipe.log().string()));
   std::error_code error;
   fs::remove(recipe.seal(), error);
-  fs::rename(scratch.path() / recipe.name, recipe.library(), error);
-  std::ofstream seal(recipe.seal());
-  seal << sealText(recipe);
-  seal.close();
-  if (error || !seal)
-    return core::failure("cannot write " + recipe.library().string());
+  fs::permissions(scratch.path() / recipe.name, fs::perms::owner_all, error);
+  if (!error)
+    fs::rename(scratch.path() / recipe.name, recipe.library(), error);
+  if (error)
+    return core::failure(
+        fmt::format("cannot write {}: {}", recipe.library().string(), error.message()));
+  const fs::path seal = scratch.path() / "seal";
+  std::ofstream stream(seal);
+  stream << sealText(recipe);
+  stream.close();
+  fs::permissions(seal, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (stream && !error)
+    fs::rename(seal, recipe.seal(), error);
+  if (!stream || error)
+    return core::failure("cannot write " + recipe.seal().string());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::fprintf(stderr, "devsan: built in %.0f s\n", took.count());
   return {};
+}
+
+// For those that wait meanwhile: they would fail the same way, after the same time.
+core::Result<void> buildAndRecord(const Recipe &recipe) {
+  std::error_code error;
+  fs::remove(recipe.failure(), error);
+  core::Result<void> built = build(recipe);
+  if (!built)
+    std::ofstream(recipe.failure()) << fmt::format(
+        "{} {}\n{}", getpid(), std::chrono::steady_clock::now().time_since_epoch().count(),
+        built.error().message);
+  return built;
 }
 
 std::vector<fs::path> paths(const fs::path &root, const std::string &list) {
@@ -507,13 +643,15 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
   return sources;
 }
 
-fs::path runtimeCache() {
+core::Result<fs::path> runtimeCache() {
   const char *cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/')
+    return fs::path(cache) / "devsan/runtime";
   const char *home = std::getenv("HOME");
-  const fs::path root = cache && *cache == '/' ? fs::path(cache)
-                        : home && *home        ? fs::path(home) / ".cache"
-                                               : fs::temp_directory_path();
-  return root / "devsan/runtime";
+  if (home && *home == '/')
+    return fs::path(home) / ".cache/devsan/runtime";
+  return core::failure("there is no place to keep it: neither XDG_CACHE_HOME nor HOME names a "
+                       "folder; set XDG_CACHE_HOME to one of your own");
 }
 
 core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTorch &torch,
@@ -529,7 +667,7 @@ core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTo
         fmt::format("{}, but its headers are missing: no {}; install LibTorch with "
                     "its headers",
                     what, (include / "ATen/core/Tensor.h").string()));
-  core::Result<fs::path> compiler = findCompiler(sources);
+  core::Result<Command> compiler = findCompiler(sources);
   if (!compiler)
     return core::failure(fmt::format("{}, but {}", what, compiler.error().message));
   Recipe recipe{sources,
@@ -541,35 +679,54 @@ core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTo
                 prebuilt.filename() == "libdevsan_sim.so",
                 {},
                 prebuilt.filename()};
-  recipe.directory = runtimeCache() / keyOf(recipe);
+  core::Result<fs::path> cache = runtimeCache();
+  if (!cache)
+    return core::failure(fmt::format("{}, but {}", what, cache.error().message));
+  recipe.directory = *cache / keyOf(recipe);
+  if (core::Result<void> made = makeEntry(recipe); !made)
+    return core::failure(fmt::format("{}, but {}", what, made.error().message));
   if (isIntact(recipe.library()))
     return recipe.library();
-  fs::create_directories(recipe.directory, error);
+  const std::string old_failure = contents(recipe.failure()).value_or("");
   FileLock lock(recipe.directory / "lock");
   if (!lock.held())
-    return core::failure(fmt::format("{}, but {} cannot be written: {}; set XDG_CACHE_HOME to a "
-                                     "folder that can",
-                                     what, recipe.directory.string(), std::strerror(errno)));
+    return core::failure(
+        fmt::format("{}, but {} cannot be locked: {}; set XDG_CACHE_HOME to a folder where files "
+                    "can be written and locked",
+                    what, (recipe.directory / "lock").string(), std::strerror(lock.error())));
   if (isIntact(recipe.library()))
     return recipe.library();
+  const std::string failure = contents(recipe.failure()).value_or("");
+  if (lock.waited() && !failure.empty() && failure != old_failure)
+    return core::failure(
+        fmt::format("{}, and that failed in the process that this one waited for: {}", what,
+                    failure.substr(failure.find('\n') + 1)));
   if (fs::exists(recipe.library(), error))
     std::fprintf(stderr, "devsan: %s is damaged and is built again\n", recipe.library().c_str());
-  if (core::Result<void> built = build(recipe); !built)
+  if (core::Result<void> built = buildAndRecord(recipe); !built)
     return core::failure(fmt::format("{}, and that failed: {}", what, built.error().message));
   return recipe.library();
 }
 
 std::vector<CacheEntry> cachedLibraries() {
   std::vector<CacheEntry> entries;
-  std::error_code error;
-  for (const auto &file : fs::recursive_directory_iterator(runtimeCache(), error)) {
-    if (file.path().extension() != ".so")
-      continue;
-    const std::string seal = contents(file.path().string() + ".seal").value_or("");
+  core::Result<fs::path> cache = runtimeCache();
+  if (!cache)
+    return entries;
+  for (const fs::path &library : filesBelow(*cache, ".so")) {
+    const std::string seal = contents(library.string() + ".seal").value_or("");
     std::string torch = seal.substr(std::min(seal.find('\n') + 1, seal.size()));
     while (torch.ends_with('\n'))
       torch.pop_back();
-    entries.push_back({file.path(), torch, isIntact(file.path())});
+    CacheEntry &entry = entries.emplace_back(library, torch);
+    entry.is_damaged = !isIntact(library);
+    if (entry.is_damaged)
+      entry.problem = library.string() + " is damaged";
+    else if (core::Result<void> trusted =
+                 checkTrust({cache->parent_path(), *cache, library.parent_path(), library,
+                             library.string() + ".seal"});
+             !trusted)
+      entry.problem = trusted.error().message;
   }
   std::ranges::sort(entries, {}, &CacheEntry::library);
   return entries;
@@ -586,9 +743,12 @@ int prepare(const InstallTree &tree, const PrepareArguments &arguments) {
   torch.library = fs::absolute(torch.library, error);
   if (torch.id.empty())
     torch.id = torchId(torch.library);
-  if (torch.id.empty())
+  const bool is_torch = torch.library.filename() == "libtorch_cpu.so" && !torch.id.empty();
+  if (!is_torch)
     return fail(
-        "--torch: no " + torch.library.string() +
+        "--torch: " +
+        (fs::exists(torch.library, error) ? torch.library.string() + " is no LibTorch library"
+                                          : "no " + torch.library.string()) +
         "; name the folder of LibTorch, as python -c 'import torch; print(torch.__path__[0])' "
         "prints it");
   std::string list = arguments.list;

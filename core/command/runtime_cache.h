@@ -1,7 +1,8 @@
 // The libraries that run inside the program, built for LibTorchs other than the one that DevSan was
 // built with. Kept in $XDG_CACHE_HOME/devsan/runtime, one folder for each LibTorch, compiler and
 // state of our sources; built on first use. Several processes may ask at once, as the ranks of a
-// distributed program do: one builds, the others wait for it.
+// distributed program do: one builds, the others wait for it and take its library or its failure.
+// What other users can write is refused.
 #pragma once
 
 #include "core/command/install_tree.h"
@@ -46,11 +47,13 @@ core::Result<std::filesystem::path> libraryFor(const RuntimeSources &sources,
 
 struct CacheEntry {
   std::filesystem::path library;
-  std::string torch; // version and file, as found when it was built
-  bool intact = false;
+  std::string torch;       // version and file, as found when it was built
+  std::string problem;     // why it is not loaded; empty where it is
+  bool is_damaged = false; // the problem goes away by a new build
 };
 
-std::filesystem::path runtimeCache();
+// Fails where the environment names no folder: nothing is kept where other users can write.
+core::Result<std::filesystem::path> runtimeCache();
 std::vector<CacheEntry> cachedLibraries();
 
 // `devsan prepare`: the shim's question, and for whoever wants no build in the first run. Prints

@@ -38,7 +38,7 @@ if [ "$shared" ]; then
   cp {root}/lib/$(basename $out) $out
 else
   {pause}
-  : > $out
+  : > "$out"
 fi
 """
 
@@ -148,6 +148,201 @@ class OtherTorch(unittest.TestCase):
         outputs = [rank.communicate(timeout=300) for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [0] * 4, outputs)
         self.assertEqual(self.libraries_compiled(), ["libdevsan_runtime.so", "libdevsan_sim.so"])
+
+    def test_ranks_that_waited_take_the_failure(self):
+        with open(self.compiler, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\necho tried >> {self.compiled}\nsleep 1\nexit 1\n")
+        command = [DEVSAN, "prepare", f"--torch={self.packages}/torch"]
+        ranks = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=self.environment()) for _ in range(4)]
+        errors = [rank.communicate(timeout=300)[1] for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [2] * 4, errors)
+        self.assertEqual(self.libraries_compiled(), ["tried"])
+        waited = [error for error in errors if "devsan: waiting for another process" in error]
+        self.assertEqual(len(waited), 3, errors)
+        for error in waited:
+            self.assertRegex(error, r"\(.*/devsan/runtime/.*/lock\)")
+            self.assertIn("failed in the process that this one waited for", error)
+            self.assertIn("the compiler's messages are in ", error)
+        self.write_compiler()
+        self.assertEqual(self.prepare().returncode, 0)
+
+    def test_a_failure_of_an_earlier_run_is_not_kept(self):
+        with open(self.compiler, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\necho tried >> {self.compiled}\nexit 1\n")
+        for _ in range(2):
+            self.assertEqual(self.prepare().returncode, 2)
+        self.assertEqual(self.libraries_compiled(), ["tried"] * 2)
+
+    def test_compiler_with_arguments(self):
+        wrapper = os.path.join(self.directory, "wrapper")
+        with open(wrapper, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\n"$@"\n')
+        os.chmod(wrapper, 0o755)
+        result = self.prepare(CXX=f" {wrapper}  {self.compiler} -DX ")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.libraries_compiled(), ["libdevsan_runtime.so", "libdevsan_sim.so"])
+        missing = self.prepare(CXX="/nowhere/ccache g++")
+        self.assertIn("CXX names /nowhere/ccache, which is no program", missing.stderr)
+
+    def entry(self):
+        return os.path.dirname(self.prepare().stdout.split(":")[0])
+
+    def test_the_cache_is_private(self):
+        previous = os.umask(0)
+        try:
+            entry = self.entry()
+        finally:
+            os.umask(previous)
+        runtime = os.path.dirname(entry)
+        for path in (os.path.dirname(runtime), runtime, entry, *(os.path.join(entry, name) for name in os.listdir(entry))):
+            if not path.endswith((".log", ".failed")):
+                self.assertEqual(os.stat(path).st_mode & 0o077, 0, path)
+
+    def test_what_others_can_write_is_refused(self):
+        entry = self.entry()
+        runtime = os.path.dirname(entry)
+        library = os.path.join(entry, "libdevsan_sim.so")
+        for path in (os.path.dirname(runtime), runtime, entry, library, library + ".seal"):
+            mode = os.stat(path).st_mode
+            for bit in (0o020, 0o002):
+                with self.subTest(path=path, bit=bit):
+                    os.chmod(path, mode | bit)
+                    result, doctor = self.run_program(), self.doctor()
+                    os.chmod(path, mode)
+                    self.assertEqual((result.returncode, result.stdout), (2, ""))
+                    refusal = f"{path} can be written by other users, so nothing is loaded from there"
+                    self.assertIn(refusal, result.stderr)
+                    self.assertIn(refusal, doctor.stdout)
+        self.assert_runs(self.run_program())
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives files away")
+    def test_what_belongs_to_others_is_refused(self):
+        entry = self.entry()
+        for path in (os.path.dirname(entry), entry, os.path.join(entry, "libdevsan_sim.so")):
+            with self.subTest(path=path):
+                os.chown(path, 65534, -1)
+                result = self.prepare()
+                os.chown(path, 0, -1)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(f"{path} belongs to another user", result.stderr)
+        link = os.path.join(self.directory, "cache/devsan")
+        os.rename(link, link + "-moved")
+        os.symlink(link + "-moved", link)
+        self.assertEqual(self.prepare().returncode, 0)
+        os.chown(link, 65534, -1, follow_symlinks=False)
+        self.assertIn("belongs to another user", self.prepare().stderr)
+
+    def test_no_place_for_the_cache(self):
+        for changes in ({"HOME": None}, {"HOME": "", "XDG_CACHE_HOME": "relative"}, {"HOME": None, "TMPDIR": "/nowhere"}):
+            with self.subTest(changes=changes):
+                result = self.prepare(**{"XDG_CACHE_HOME": None, **changes})
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn("neither XDG_CACHE_HOME nor HOME names a folder", result.stderr)
+                doctor = self.doctor(**{"XDG_CACHE_HOME": None, **changes})
+                self.assertIn("neither XDG_CACHE_HOME nor HOME", doctor.stdout)
+                self.assertIn(doctor.returncode, (0, 1), doctor.stderr)
+
+    def doctor(self, user=None, **changes):
+        return subprocess.run([DEVSAN, "doctor"], capture_output=True, text=True, env=self.environment(**changes),
+                              cwd=self.directory, user=user, timeout=300)
+
+    def test_doctor_passes_over_unreadable_folders(self):
+        # As root nothing is unreadable.
+        user = 65534 if os.geteuid() == 0 else None
+        cache = os.path.join(self.directory, "cache/devsan/runtime")
+        os.makedirs(os.path.join(cache, "closed"))
+        os.makedirs(os.path.join(cache, "open"))
+        with open(os.path.join(cache, "open/libx.so"), "w", encoding="utf-8"):
+            pass
+        os.chmod(self.directory, 0o755)
+        os.chmod(os.path.join(cache, "closed"), 0)
+        self.addCleanup(os.chmod, os.path.join(cache, "closed"), 0o700)
+        result = self.doctor(user)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        self.assertIn("open/libx.so is damaged", result.stdout)
+        self.assertIn("not simulated: NAME", result.stdout)
+        os.chmod(cache, 0)
+        self.addCleanup(os.chmod, cache, 0o700)
+        result = self.doctor(user)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        self.assertIn("not simulated: NAME", result.stdout)
+
+    def test_doctor_runs_nothing_of_the_working_directory(self):
+        for name in ("torch", "sys", "os"):
+            with open(os.path.join(self.directory, name + ".py"), "w", encoding="utf-8") as file:
+                file.write(f"open({self.compiled!r}, 'a').write('imported')\n")
+        result = self.doctor(PYTHONPATH=self.directory)
+        self.assertEqual(self.libraries_compiled(), [])
+        self.assertRegex(result.stdout, r"Python +ok .* with torch ")
+
+    def test_a_damaged_library_is_no_missing_part(self):
+        before = self.doctor().returncode
+        with open(os.path.join(self.entry(), "libdevsan_sim.so"), "ab") as file:
+            file.write(b"damage")
+        result = self.doctor()
+        self.assertEqual(result.returncode, before)
+        self.assertRegex(result.stdout, "note .*is damaged\n +it is built again")
+
+    def test_a_seal_without_its_library_counts_for_nothing(self):
+        library = os.path.join(self.entry(), "libdevsan_sim.so")
+        os.remove(library)
+        with open(library + ".seal", "w", encoding="utf-8") as file:
+            file.write("af64d0beb3cd9dd2\n")
+        self.assertEqual(self.prepare().returncode, 0)
+        self.assertTrue(os.path.exists(library))
+
+    def test_a_folder_in_the_place_of_the_library(self):
+        library = os.path.join(self.entry(), "libdevsan_sim.so")
+        os.remove(library)
+        os.makedirs(os.path.join(library, "x"))
+        for _ in range(2):
+            result = self.prepare()
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn(f"cannot write {library}: ", result.stderr)
+        self.assertFalse(os.path.exists(library + ".seal"))
+
+    def test_ids_that_begin_alike_do_not_share(self):
+        folders = set()
+        for number in (1, 2):
+            result = subprocess.run([DEVSAN, "prepare", f"--torch={self.packages}/torch", f"--id=file-123456789ab-{number}"],
+                                    capture_output=True, text=True, env=self.environment())
+            self.assertEqual(result.returncode, 0, result.stderr)
+            folders.add(os.path.dirname(result.stdout.split(":")[0]))
+        self.assertEqual(len(folders), 2)
+
+    def test_a_cache_that_cannot_be_locked(self):
+        source, library = os.path.join(self.directory, "flock.c"), os.path.join(self.directory, "flock.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <errno.h>\nint flock(int file, int how) { errno = ENOLCK; return -1; }\n")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+        result = self.prepare(LD_PRELOAD=library)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, r"/devsan/runtime/.*/lock cannot be locked: No locks available; set XDG_CACHE_HOME")
+
+    def test_what_is_no_libtorch(self):
+        for path in ("/etc/passwd", "/bin/sh"):
+            result = subprocess.run([DEVSAN, "prepare", "--torch=" + path], capture_output=True, text=True,
+                                    env=self.environment())
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(f"--torch: {path} is no LibTorch library; name the folder of LibTorch", result.stderr)
+
+    def test_words_too_many_are_refused(self):
+        for arguments in (["rules", "--", "x"], ["doctor", "--", "x"], ["prepare", f"--torch={TORCH}", "--", "y", "x"]):
+            with self.subTest(arguments=arguments):
+                result = subprocess.run([DEVSAN, *arguments], capture_output=True, text=True, env=self.environment())
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn("but got 'x'", result.stderr)
+
+    def test_no_empty_report_is_left(self):
+        new, old = os.path.join(self.directory, "new.txt"), os.path.join(self.directory, "old.txt")
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("old")
+        result = subprocess.run([DEVSAN, "run", f"--report={new}", f"--report={old}", "--", "/nowhere/program"],
+                                capture_output=True, text=True, env=self.environment())
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertFalse(os.path.exists(new))
+        self.assertTrue(os.path.exists(old))
 
     def test_a_missing_compiler_is_named(self):
         result = self.run_program(CXX="/nowhere/c++")

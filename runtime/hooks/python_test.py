@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,21 @@ class PythonProgram(unittest.TestCase):
                 file.write("import sys\nsys.customized = __name__\n")
             self.run_program("import sys\nprint('customized', sys.customized)\n", env={"PYTHONPATH": directory})
         self.assertIn("customized sitecustomize", self.output)
+
+    def test_two_trees_on_the_path_do_not_recurse(self):
+        ours = os.path.join(os.path.dirname(DEVSAN), "../python")
+        with tempfile.TemporaryDirectory() as directory:
+            other, user = os.path.join(directory, "other"), os.path.join(directory, "user")
+            shutil.copytree(ours, other)
+            os.mkdir(user)
+            with open(os.path.join(user, "sitecustomize.py"), "w", encoding="utf-8") as file:
+                file.write("import sys\nsys.customized = getattr(sys, 'customized', 0) + 1\n")
+            for path in ([ours, other, user], [other, ours, user], [ours, other, ours, user]):
+                with self.subTest(path=path):
+                    result = subprocess.run([sys.executable, "-c", "import sys; print(sys.customized)"],
+                                            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+                                            capture_output=True, text=True, timeout=60)
+                    self.assertEqual((result.stdout, result.stderr), ("1\n", ""))
 
     def test_wrong_options_end_the_run(self):
         with tempfile.TemporaryDirectory() as directory:

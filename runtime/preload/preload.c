@@ -34,6 +34,7 @@ enum { kNotLoaded, kLoading, kLoaded };
 // loaded on top of it.
 static atomic_bool main_started;
 static atomic_int state = kNotLoaded;
+static atomic_bool is_building;
 static _Atomic(pid_t) loader_process;
 static __thread int is_loader;
 // A dlopen inside a constructor of a library that is being loaded must not trigger the load either.
@@ -41,9 +42,33 @@ static __thread int dlopen_depth;
 static MainFunction program_main;
 extern char **environ;
 
+static void endAtOnce(int signal) {
+  (void)signal;
+  _exit(2);
+}
+
+// What the program has in its streams must not be lost. Another thread may hold one for ever, by
+// waiting for input: then the alarm ends the process.
+static _Noreturn void endProgram(void) {
+  static atomic_flag is_ending = ATOMIC_FLAG_INIT;
+  if (atomic_flag_test_and_set(&is_ending))
+    _exit(2);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = endAtOnce;
+  sigaction(SIGALRM, &action, NULL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  alarm(2);
+  fflush(NULL);
+  _exit(2);
+}
+
 static _Noreturn void fail(const char *what, const char *name, const char *why) {
   dprintf(STDERR_FILENO, "devsan: %s %s: %s\n", what, name, why ? why : "unknown error");
-  _exit(2);
+  endProgram();
 }
 
 static DlopenFunction realDlopen(void) {
@@ -163,15 +188,28 @@ static void askBuilder(const char *builder, const struct Torch *torch, const cha
     length += (size_t)got;
   }
   close(ends[0]);
-  int status;
-  // A program that ignores SIGCHLD takes the status away; the output alone decides.
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  int status = 0;
+  pid_t ended;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
   while (length && out[length - 1] == '\n')
     --length;
   out[length] = 0;
-  if (!length)
-    _exit(2);
+  // A program that ignores SIGCHLD takes the status away; the output alone decides then.
+  const int has_status = ended == child;
+  if (has_status && WIFSIGNALED(status))
+    dprintf(STDERR_FILENO, "devsan: %s prepare was ended by signal %d (%s)\n", builder,
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
+  else if (has_status && WEXITSTATUS(status) == 2)
+    ; // it has told why
+  else if (has_status && WEXITSTATUS(status) != 0)
+    dprintf(STDERR_FILENO, "devsan: %s prepare ended with status %d\n", builder,
+            WEXITSTATUS(status));
+  else if (length)
+    return;
+  else
+    dprintf(STDERR_FILENO, "devsan: %s prepare named no libraries\n", builder);
+  endProgram();
 }
 
 static void loadAll(const char *list, void **handles, int capacity, int *count) {
@@ -197,11 +235,12 @@ static void loadAll(const char *list, void **handles, int capacity, int *count) 
 
 // Another thread loads: its operators must find the runtime in place when its dlopen returns, and
 // so must ours. Bounded, because a thread may come here from inside the loader, which the other one
-// needs: libc opens libraries of its own without asking us.
+// needs: libc opens libraries of its own without asking us. A build takes minutes, all else
+// moments.
 static void waitForLoading(void) {
   const struct timespec pause = {0, 200 * 1000};
-  const int patience = atomic_load(&state) == kLoading && getenv("DEVSAN_TORCH_ID") ? 600 : 20;
-  for (int i = 0; i < patience * 5000; ++i) {
+  int naps = 20 * 5000, naps_while_building = 600 * 5000;
+  while ((atomic_load(&is_building) ? naps_while_building-- : naps--) > 0) {
     if (is_loader || atomic_load_explicit(&state, memory_order_acquire) != kLoading ||
         atomic_load_explicit(&loader_process, memory_order_relaxed) != getpid())
       return;
@@ -216,7 +255,9 @@ static void load(const char *list) {
   warnOfTwo(&torch);
   const char *id = getenv("DEVSAN_TORCH_ID"), *builder = getenv("DEVSAN_BUILDER");
   if (id && *id && builder && *torch.path && strcmp(id, torch.id) != 0) {
+    atomic_store(&is_building, 1);
     askBuilder(builder, &torch, list, built, sizeof built);
+    atomic_store(&is_building, 0);
     list = built;
   }
   enum { kMaxLibraries = 8 };

@@ -118,6 +118,23 @@ TEST(Preload, EndsWhereTheBuilderFails) {
   EXPECT_EQ(result.status, 2);
 }
 
+TEST(Preload, SaysThatABuilderWasKilledAndKeepsTheOutput) {
+  Builder builder("kill -KILL $$\n");
+  Result result =
+      run(builder.environment("0123") + DEVSAN_PROBE " buffered open=" DEVSAN_TORCH, kBoth);
+  EXPECT_EQ(result.output, "main\nloaded torch\ndevsan: " + builder.path() +
+                               " prepare was ended by signal 9 (Killed)\nbuffered\n");
+  EXPECT_EQ(result.status, 2);
+}
+
+TEST(Preload, SaysThatABuilderNamedNothing) {
+  Builder builder("exit 0\n");
+  Result result = run(builder.environment("0123") + DEVSAN_LINKED_PROBE, DEVSAN_FIRST);
+  EXPECT_EQ(result.output,
+            "loaded torch\ndevsan: " + builder.path() + " prepare named no libraries\n");
+  EXPECT_EQ(result.status, 2);
+}
+
 TEST(Preload, LetsNoOtherThreadGoOnBeforeTheLoadingIsOver) {
   Builder builder("touch $PROBE_STARTED; sleep 0.3; echo " DEVSAN_FIRST ":" DEVSAN_SECOND "\n");
   Result result = run(builder.environment("0123") + DEVSAN_PROBE " race=" DEVSAN_TORCH, kBoth);

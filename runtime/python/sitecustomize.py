@@ -17,10 +17,15 @@ def _install_simulator():
         print(f"devsan: torch.cuda is not simulated: {error!r}", file=sys.stderr)
 
 
+def _holds_devsan(folder):
+    """Of another DevSan, as with a run inside a run: one in a process is enough."""
+    return os.path.exists(os.path.join(folder or ".", "devsan", "sim", "__init__.py"))
+
+
 def _run_next():
     """Python imports one sitecustomize only, the first on the path; ours must not hide the user's."""
     own = os.path.dirname(os.path.abspath(__file__))
-    path = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
+    path = [entry for entry in sys.path if os.path.abspath(entry or ".") != own and not _holds_devsan(entry)]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
     if spec is None or spec.loader is None:
         return
@@ -29,5 +34,8 @@ def _run_next():
     spec.loader.exec_module(module)
 
 
-_install_simulator()
-_run_next()
+# The next one may look for further ones itself, as we do, and find us again.
+if not hasattr(sys, "_devsan_sitecustomize"):
+    sys._devsan_sitecustomize = True
+    _install_simulator()
+    _run_next()

@@ -1,7 +1,8 @@
 /* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and
    asks it to open a bare name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again
    without arguments), `fork`, `race=PATH` (another thread opens PATH; as soon as the file named in
-   PROBE_STARTED exists, this one opens a library too). */
+   PROBE_STARTED exists, this one opens a library too), `buffered` (leaves a line in stdout's
+   buffer). */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -44,6 +45,10 @@ int main(int argc, char **argv) {
       printf("%s\n", dlopen(value, RTLD_NOW) ? "found" : dlerror());
     } else if (strncmp(argv[i], "race=", 5) == 0) {
       race(value);
+    } else if (strcmp(argv[i], "buffered") == 0) {
+      static char buffer[256];
+      setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+      printf("buffered\n");
     } else if (strcmp(argv[i], "exec") == 0) {
       execl("/proc/self/exe", argv[0], (char *)NULL);
     } else if (strcmp(argv[i], "fork") == 0) {

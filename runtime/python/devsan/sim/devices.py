@@ -27,9 +27,12 @@ class _Fork:
     @classmethod
     def watch(cls):
         if not cls.watched:
+            # Where LibTorch lacks it, only torch.cuda's own functions refuse in a child.
+            register = getattr(ctypes.PyDLL(_torch_python_library()), _REGISTER_FORK_HANDLER, None)
             cls.watched = True
             os.register_at_fork(after_in_child=cls.enter_child)
-            getattr(ctypes.PyDLL(_torch_python_library()), _REGISTER_FORK_HANDLER)(ctypes.c_int8(_CUDA))
+            if register is not None:
+                register(ctypes.c_int8(_CUDA))
 
     @classmethod
     def enter_child(cls):
