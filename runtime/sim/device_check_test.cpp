@@ -105,7 +105,7 @@ TEST_F(DeviceCheck, IndicesMayStayOnTheCpu) {
 }
 
 TEST_F(DeviceCheck, ValuesOfIndexPutAreScalarsOrBesideTheTensor) {
-  at::Tensor index = host_index.to(kSecond), mask = at::tensor({true, false}).to(kSecond);
+  at::Tensor index = host_index.to(kSecond), mask = (at::arange(2) == 0).to(kSecond);
   second.index_put_({index}, at::scalar_tensor(2.0));
   second.index_put_({mask}, at::ones({1}));
   EXPECT_EQ(second.sum().item<float>(), 6.0f);
@@ -122,7 +122,7 @@ TEST_F(DeviceCheck, ScalarsGivenAsTensorsAreRead) {
   EXPECT_EQ(host.sum().item<float>(), 12.0f);
   second.fill_(scalar);
   EXPECT_EQ(second.sum().item<float>(), 12.0f);
-  EXPECT_EQ(host.index_fill(0, host_index, scalar).device(), at::Device(at::kCPU));
+  EXPECT_EQ(host.index_fill(0, host_index.to(at::kLong), scalar).device(), at::Device(at::kCPU));
   EXPECT_EQ(second.masked_fill(second > 0, at::scalar_tensor(1.0)).device(), kSecond);
   EXPECT_EQ(at::where(second > 0, scalar, second).device(), kSecond);
 }

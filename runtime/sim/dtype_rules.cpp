@@ -36,10 +36,6 @@ std::string noCudnnType(const DtypeRule &, at::ScalarType dtype) {
   return c10::str("getCudnnDataTypeFromScalarType() not supported for ", c10::toString(dtype));
 }
 
-std::string noHistogram(const DtypeRule &rule, at::ScalarType dtype) {
-  return dtype == at::kHalf ? "HalfTensor is not supported" : notImplemented(rule, dtype);
-}
-
 bool always(const c10::IValue *) {
   return true;
 }
@@ -74,7 +70,6 @@ constexpr DtypeRule kRules[] = {
     {"igamma", kReduced, "igamma_cuda", &notImplemented, &always},
     {"igammac", kReduced, "igammac_cuda", &notImplemented, &always},
     {"angle", kReduced, "angle_cuda", &notImplemented, &always},
-    {"histc", kReduced, "histc", &noHistogram, &always},
     {"native_dropout_backward", kIntegral | kBool, "masked_scale", &notImplemented, &always},
     {"scatter_reduce", kBool, "cuda_scatter_gather_base_kernel_func", &notImplemented,
      &reducesOtherThanSum},

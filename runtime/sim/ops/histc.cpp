@@ -1,6 +1,6 @@
 // Histograms of integers, which ATen has on GPUs only: the CPU's kernel takes floating-point
-// tensors. Every bin's count is exact in double, and so are the bins' edges for integers below
-// 2^53.
+// tensors (16-bit ones too, which CUDA's does not). Every bin's count is exact in double, and so
+// are the bins' edges for integers below 2^53.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/Resize.h>
@@ -16,6 +16,9 @@ namespace {
 
 at::Tensor histogram(const at::Tensor &self, std::int64_t bins, const at::Scalar &min,
                      const at::Scalar &max) {
+  TORCH_CHECK(self.scalar_type() != at::kHalf, "HalfTensor is not supported");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != at::kBFloat16,
+                              "\"histc\" not implemented for 'BFloat16'");
   bool integers = at::isIntegralType(self.scalar_type(), /*includeBool=*/false);
   Translation translation(self.device());
   CurrentDeviceScope current(self.device().index());

@@ -33,3 +33,19 @@ FORM_EXCEPTIONS = {
 HOST_ARGUMENTS = {
     "tensor_split": (1, "tensor_indices_or_sections"),
 }
+
+# Entries whose results are laid out as CUDA's kernels do it, not the CPU's: values are compared, strides are not.
+CUDA_LAYOUT = {
+    "linalg.svd": "cuSOLVER's V",
+    "svd": "cuSOLVER's V",
+    "svd_lowrank": "cuSOLVER's V",
+    "pca_lowrank": "cuSOLVER's V",
+    "nn.functional.scaled_dot_product_attention": "the flash and memory-efficient kernels keep (batch, length, heads)",
+}
+
+# Samples that draw other numbers on CUDA than on the CPU: the same seed must give the same result on the device, and
+# many seeds the CPU's mean and spread.
+OWN_NUMBERS = {
+    # the flash and memory-efficient kernels draw their dropout mask by themselves
+    "nn.functional.scaled_dot_product_attention": lambda keywords: keywords.get("dropout_p", 0.0) > 0.0,
+}

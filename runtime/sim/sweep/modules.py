@@ -51,11 +51,16 @@ STEPS = 5
 
 # Why a module or optimizer cannot give the CPU's result.
 EXCEPTIONS = {}
+# cuDNN keeps nothing for a backward pass in evaluation, and says so.
+NO_BACKWARD_IN_EVALUATION = {"nn_RNN", "nn_LSTM", "nn_GRU"}
+CUDNN_REFUSAL = "cudnn RNN backward can only be called in training mode"
 
 
-def run_module(module, arguments, keywords):
+def run_module(module, arguments, keywords, backward=True):
     torch.manual_seed(1)
     output = module(*arguments, **keywords)
+    if not backward:
+        return output, []
     inputs = [t for t in tensors_in((arguments, keywords)) if t.requires_grad]
     parameters = [p for p in module.parameters() if p.requires_grad]
     outputs = [t for t in tensors_in(output) if t.requires_grad and t.numel()]
@@ -65,6 +70,16 @@ def run_module(module, arguments, keywords):
             outputs, inputs + parameters, [torch.ones_like(t) for t in outputs], allow_unused=True
         )
     return output, gradients
+
+
+def expect_refused_backward(module, given):
+    try:
+        run_module(module, *given)
+    except RuntimeError as error:
+        if CUDNN_REFUSAL in str(error):
+            return
+        raise
+    raise Mismatch("backward in evaluation is accepted; cuDNN refuses it")
 
 
 def check_module(info, dtype, training):
@@ -89,8 +104,11 @@ def check_module(info, dtype, training):
         except Exception:
             continue
         what = f"{dtype} {'training' if training else 'evaluation'} {sample.desc or constructor}"[:160]
+        if not training and info.formatted_name in NO_BACKWARD_IN_EVALUATION:
+            expect_refused_backward(device, on(DEVICE, given))
+            expected_gradients = []
         try:
-            actual, gradients = run_module(device, *on(DEVICE, given))
+            actual, gradients = run_module(device, *on(DEVICE, given), backward=bool(expected_gradients))
         except Exception as error:
             raise Mismatch(f"{what}: {brief(error)}") from error
         # The layout of results may follow CUDA's kernels (cuDNN's RNN gives other strides).
@@ -100,7 +118,7 @@ def check_module(info, dtype, training):
         except Mismatch:
             if dtype not in REDUCED:
                 raise
-            exact = run_module(copy.deepcopy(host).to(torch.float32), *on(CPU, widened(given)))
+            exact = run_module(copy.deepcopy(host).to(torch.float32), *on(CPU, widened(given, dtype)))
             compare_with_float(exact, (expected, expected_gradients), (actual, gradients), dtype, what, DEVICE)
         compare(list(host.buffers()), list(device.buffers()), f"{what}, buffers", DEVICE, strides=False)
         agreed += 1

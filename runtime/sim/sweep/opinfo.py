@@ -14,6 +14,7 @@ the PyPI package expecttest, which PyTorch's samples import.
 import argparse
 import collections
 import json
+import operator
 import os
 import re
 import subprocess
@@ -28,9 +29,12 @@ sim.install()
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
-from exceptions import EXCEPTIONS, FORM_EXCEPTIONS, HOST_ARGUMENTS, UNINITIALISED, UNSTABLE
+import values
+from exceptions import CUDA_LAYOUT, EXCEPTIONS, FORM_EXCEPTIONS, HOST_ARGUMENTS, OWN_NUMBERS, UNINITIALISED, UNSTABLE
 from values import (
     CPU,
+    REDUCED,
+    WIDER,
     Mismatch,
     brief,
     compare,
@@ -55,6 +59,8 @@ DTYPES = (
 )
 # How many samples of an entry and dtype also run in place, as a method and with out=.
 VARIANT_SAMPLES = 3
+# Seeds that show the distribution of an operator that draws its own numbers.
+DRAWS = 400
 
 SUBSET = (
     "add sub mul div addmm mm bmm matmul einsum cat stack split chunk unbind where masked_fill masked_select nonzero "
@@ -111,6 +117,17 @@ def run_on_cpu(function, sample, arguments, keywords, backward):
         except Exception:
             continue
     return False, None
+
+
+def moments(function, given):
+    """Mean and variance of each element of the result over DRAWS seeds."""
+    draws = []
+    with torch.no_grad():
+        for seed in range(DRAWS):
+            torch.manual_seed(seed)
+            draws.append(function(*given[0], **given[1]).cpu().to(torch.float64))
+    variance, mean = torch.var_mean(torch.stack(draws), 0)
+    return mean, variance
 
 
 def agrees(expected, out):
@@ -179,16 +196,40 @@ class Entry:
             if not self.on_cuda or differentiated and not self.backward_on_cuda:
                 raise Refused(str(error)) from error
             raise Mismatch(f"sample {number}: {brief(error)}") from error
+        if OWN_NUMBERS.get(name_of(self.op), lambda keywords: False)(keywords):
+            again = run(self.op, sample, *self.on_device(values_given), differentiated)
+            compare((actual, gradients), again, f"sample {number}, the same seed again", DEVICE)
+            compare(expected, actual, f"sample {number}, result", where, strides=False, contents=False)
+            self.compare_distribution(number, (arguments, keywords), (device_arguments, device_keywords))
+            return
         try:
-            compare(expected, actual, f"sample {number}, result", where, contents=self.contents)
+            strides = name_of(self.op) not in CUDA_LAYOUT
+            compare(expected, actual, f"sample {number}, result", where, strides, self.contents)
             compare_gradients(expected_gradients, gradients, f"sample {number}, gradient", DEVICE)
         except Mismatch:
-            if self.dtype.itemsize > 2:
+            if self.dtype not in REDUCED and not (self.dtype in WIDER and name_of(self.op) in CUDA_LAYOUT):
                 raise
-            exact = run(self.op, sample, *on(CPU, widened(values_given)), differentiated)
+            exact = run(self.op, sample, *on(CPU, widened(values_given, self.dtype)), differentiated)
             compare_with_float(exact, reference, (actual, gradients), self.dtype, f"sample {number}", DEVICE)
         if self.variants and number < VARIANT_SAMPLES and not sample.broadcasts_input:
             self.check_variants(number, sample, expected, where)
+
+    def compare_distribution(self, number, on_cpu, on_device):
+        """Means over many seeds, within what chance allows: six standard errors, the widest of all elements."""
+        function = operator.attrgetter(self.op.name)(torch)  # OpInfo's own callable may set the seed
+        host, device = moments(function, on_cpu), moments(function, on_device)
+        if not torch.equal(host[0].isfinite(), device[0].isfinite()):
+            raise Mismatch(f"sample {number}: finite elsewhere than on the CPU")
+        finite = host[0].isfinite()
+        if not finite.any():
+            return
+        host, device = [m[finite] for m in host], [m[finite] for m in device]
+        spread = ((host[1] + device[1]) / DRAWS).sqrt()
+        if ((host[0] - device[0]).abs() > 6 * spread + values.tolerance(self.dtype)[1]).any():
+            raise Mismatch(f"sample {number}: another mean than the CPU's over {DRAWS} seeds")
+        host_variance, device_variance = host[1].mean().item(), device[1].mean().item()
+        if not 0.8 * host_variance <= device_variance <= 1.25 * host_variance:
+            raise Mismatch(f"sample {number}: variance {device_variance:.3g}, on the CPU {host_variance:.3g}")
 
     def check_variants(self, number, sample, expected, where):
         given = ((sample.input, *sample.args), sample.kwargs)

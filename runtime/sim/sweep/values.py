@@ -177,26 +177,27 @@ def compare_gradients(host, device, what, where):
 
 
 REDUCED = (torch.float16, torch.bfloat16)
+WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64}
 
 
-def widened(value):
-    """The value with its 16-bit tensors in float32."""
+def widened(value, dtype):
+    """The value with its tensors of `dtype` in the next wider one."""
 
     def widen(tensor):
-        if tensor.dtype not in REDUCED:
+        if tensor.dtype != dtype:
             return tensor
-        return tensor.detach().to(torch.float32).requires_grad_(tensor.requires_grad)
+        return tensor.detach().to(WIDER[dtype]).requires_grad_(tensor.requires_grad)
 
     return rebuild(value, widen, CPU)
 
 
 def error_of(tensor, truth):
-    difference = (tensor.detach().cpu().to(torch.float32) - truth.detach().to(torch.float32)).abs()
+    difference = (tensor.detach().cpu().to(torch.float64) - truth.detach().to(torch.float64)).abs()
     return difference.max().item() if difference.numel() else 0.0
 
 
 def compare_with_float(exact, host, device, dtype, what, where):
-    """Composites round to 16 bits in other places: the device must come as near to the float32 result as the CPU."""
+    """Composites and fused kernels round in other places: the device must come as near to the exact result as the CPU."""
     for truth, one, other in zip(*(tensors_in(result) for result in (exact, host, device))):
         if not truth.is_floating_point():
             compare(one, other, what, where)
