@@ -48,6 +48,22 @@ class Statistics(unittest.TestCase):
             self.assertIn(name, statistics)
         self.assertIn("GPU reserved memory", torch.cuda.memory_summary(1))
 
+    def test_counts_per_device(self):
+        before = torch.cuda.memory_allocated(1), torch.cuda.memory_allocated(0)
+        tensor = torch.ones(1000, device=SECOND)
+        self.assertEqual(torch.cuda.memory_allocated(1) - before[0], 4096)
+        result = tensor * 2
+        self.assertEqual(torch.cuda.memory_allocated(1) - before[0], 8192)
+        host = torch.ones(1000) * 2
+        self.assertEqual(torch.cuda.memory_allocated(0), before[1])
+        del tensor, result, host
+        self.assertEqual(torch.cuda.memory_allocated(1), before[0])
+        self.assertGreaterEqual(torch.cuda.max_memory_allocated(1), before[0] + 8192)
+        torch.cuda.reset_peak_memory_stats(1)
+        self.assertEqual(torch.cuda.max_memory_allocated(1), before[0])
+        free, total = torch.cuda.mem_get_info(1)
+        self.assertLessEqual(free, total)
+
     def test_peaks_and_the_cache(self):
         torch.cuda.empty_cache()
         before = torch.cuda.memory_reserved(1)

@@ -96,8 +96,9 @@ class States(Case):
 
     def test_offset(self):
         generator = torch.Generator(SECOND).manual_seed(7)
-        draw(generator=generator)
+        first = draw(generator=generator)
         offset = generator.get_offset()
+        self.assertEqualTensors(draw(generator=torch.Generator(SECOND).manual_seed(7)), first)
         numbers = draw(generator=generator)
         other = torch.Generator(FIRST).manual_seed(7)
         other.set_offset(offset)

@@ -147,7 +147,10 @@ class Copies(unittest.TestCase):
                 self.assertEqual(a.device, SECOND)
                 self.assertTrue(torch.equal(a, b))
                 self.assertNotEqual(a.data_ptr(), b.data_ptr())
-        storage = copy.deepcopy(torch.ones(3, device=SECOND).untyped_storage())
+        tensor = torch.ones(3, device=SECOND)
+        for twin in (copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
+            self.assertEqual((twin.device, twin.tolist()), (SECOND, [1, 1, 1]))
+        storage = copy.deepcopy(tensor.untyped_storage())
         self.assertEqual((storage.device, storage.nbytes()), (SECOND, 12))
 
     def test_storages(self):
@@ -162,6 +165,15 @@ class Copies(unittest.TestCase):
         other = torch.UntypedStorage(32, device=SECOND).copy_(torch.arange(4).untyped_storage())
         self.assertEqual(torch.empty(0, dtype=torch.int64, device=SECOND).set_(other).tolist(), [0, 1, 2, 3])
         self.assertTrue(storage.is_cuda)
+
+    def test_a_storage_is_freed_and_filled_again(self):
+        tensor = torch.arange(4.0, device=SECOND)
+        kept = tensor.untyped_storage().cpu()
+        tensor.untyped_storage().resize_(0)
+        self.assertEqual(tensor.untyped_storage().nbytes(), 0)
+        tensor.untyped_storage().resize_(16)
+        tensor.untyped_storage().copy_(kept)
+        self.assertEqual(tensor.tolist(), [0, 1, 2, 3])
 
     def test_bytes_from_a_file(self):
         data = torch.frombuffer(bytearray(torch.arange(4.0).numpy().tobytes()), dtype=torch.float32)

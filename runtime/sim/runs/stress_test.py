@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 
 DEVSAN = os.path.abspath(sys.argv.pop(1))
@@ -25,14 +24,17 @@ class Busy:
     '''Threads that wait for their device again and again.'''
     def __init__(self, count=3):
         self.stop = False
+        self.rounds = 0
         self.threads = [threading.Thread(target=self.work, args=(f"cuda:{i % 2}",)) for i in range(count)]
     def work(self, device):
         x = torch.ones(64, device=device)
         while not self.stop:
             x.sum().item()
             x.cpu()
+            self.rounds += 1
     def __enter__(self):
         for thread in self.threads: thread.start()
+        return self
     def __exit__(self, *error):
         self.stop = True
         for thread in self.threads: thread.join()
@@ -54,7 +56,7 @@ def child(body, seconds=60):
 
 
 class Stress(unittest.TestCase):
-    def start(self, program, limit=240):
+    def start(self, program):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         path = os.path.join(directory.name, "program.py")
@@ -282,10 +284,12 @@ class Stress(unittest.TestCase):
                                ("raise SystemExit(0)", 0, -signal.SIGABRT)):
             with self.subTest(how=how):
                 self.run_program(f"""
-                    for i in range(3):
-                        threading.Thread(target=Busy().work, args=(f"cuda:{{i % 2}}",), daemon=True).start()
+                    busy = [Busy() for _ in range(3)]
+                    for i, worker in enumerate(busy):
+                        threading.Thread(target=worker.work, args=(f"cuda:{{i % 2}}",), daemon=True).start()
                     torch.ones(3, device="cuda:1", requires_grad=True).sum().backward()
-                    time.sleep(0.3)
+                    while not all(worker.rounds for worker in busy):
+                        time.sleep(0.001)
                     {how}
                     """, *statuses)
 
@@ -304,17 +308,15 @@ class Stress(unittest.TestCase):
         self.run_program("""
             with Busy():
                 threading.Thread(target=os.abort).start()
-                time.sleep(60)
+                threading.Event().wait(60)
             """, -signal.SIGABRT)
 
     def test_interrupted_operators(self):
         process = self.start("""
             x = torch.ones(300, 300, device="cuda:1")
-            def tell():
-                time.sleep(0.5)
-                print("ready", flush=True)
-            threading.Thread(target=tell).start()
+            (x @ x).sum().item()
             try:
+                print("ready", flush=True)
                 while True:
                     (x @ x).sum().item()
             except KeyboardInterrupt:
@@ -327,18 +329,22 @@ class Stress(unittest.TestCase):
 
     def test_interrupted_backward_on_another_thread(self):
         process = self.start("""
-            with Busy(2):
-                print("ready", flush=True)
+            def differentiate():
+                x = torch.ones(30, 30, device="cuda:1", requires_grad=True)
+                (x @ x).sum().backward()
+            with Busy(2) as busy:
+                differentiate()
+                while not busy.rounds:
+                    time.sleep(0.001)
                 try:
+                    print("ready", flush=True)
                     while True:
-                        x = torch.ones(30, 30, device="cuda:1", requires_grad=True)
-                        (x @ x).sum().backward()
+                        differentiate()
                 except KeyboardInterrupt:
                     pass
             print("interrupted")
             """)
         self.assertEqual(process.stdout.readline(), "ready\n")
-        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         output, errors = self.finish(process, 60)
         self.assertEqual((process.returncode, output), (0, "interrupted\n"), errors)

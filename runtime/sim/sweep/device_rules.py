@@ -2,21 +2,55 @@
 
 Three sources, none of them the simulator: `device_check` in native_functions.yaml (torchgen writes the exact check into
 each CUDA wrapper unless it says NoCheck), TensorIterator's rule on CPU scalars for operators that leave the check to
-it, and the table FACTS for kernels that check by themselves, each entry read in the CUDA kernel's source.
+it, and the table FACTS for kernels that check by themselves, each entry read in the CUDA kernel's source. The file is read by
+torchgen's own parser (which needs the PyPI package pyyaml), not by the script that makes the simulator's table.
 """
 
 import dataclasses
 import os
-import sys
 
 import torch
 import torchgen
+from torchgen.gen import parse_native_yaml
+from torchgen.model import DeviceCheckType, DispatchKey
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../dispatch"))
-from generate_cuda_operators import read_operators
+DECLARATIONS = os.path.join(os.path.dirname(torchgen.__file__), "packaged/ATen/native")
 
-NATIVE_FUNCTIONS = os.path.join(os.path.dirname(torchgen.__file__), "packaged/ATen/native/native_functions.yaml")
-OPERATORS = {operator["name"]: operator for operator in read_operators(NATIVE_FUNCTIONS)}
+
+@dataclasses.dataclass
+class Operator:
+    has_cuda_kernel: bool
+    checked_by_wrapper: bool
+    left_to_iterator: bool
+
+
+def comment_on_check(lines, first):
+    """What stands beside `device_check` in the entry that begins there: no parser keeps it."""
+    for line in lines[first:]:
+        if line.startswith("- "):
+            break
+        if line.startswith("  device_check:"):
+            return line.partition("#")[2]
+    return ""
+
+
+def read_operators():
+    path = os.path.join(DECLARATIONS, "native_functions.yaml")
+    parsed = parse_native_yaml(path, os.path.join(DECLARATIONS, "tags.yaml"))
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    cuda = parsed.backend_indices[DispatchKey.CUDA]
+    return {
+        str(function.func.name): Operator(
+            cuda.has_kernel(function) or function.structured or function.structured_delegate is not None,
+            function.device_check == DeviceCheckType.ExactSame,
+            "TensorIterator" in comment_on_check(lines, function.loc.line),
+        )
+        for function in parsed.native_functions
+    }
+
+
+OPERATORS = read_operators()
 
 ACCEPT, REFUSE, DELEGATES, UNKNOWN = "accepts", "refuses", "delegates", "unknown"
 
@@ -169,13 +203,13 @@ def rule_of(func, operands):
     operator = OPERATORS.get(name)
     if operator is None or func.namespace != "aten":
         return DELEGATES
-    if "CUDA" not in operator["keys"] and not operator["structured"]:
+    if not operator.has_cuda_kernel:
         return DELEGATES
-    if operator["check"] == "kExactSame":
+    if operator.checked_by_wrapper:
         return REFUSE
     if name.startswith("_foreach"):
         return DELEGATES
-    if operator["check"] == "kTensorIterator" or name.startswith("special_"):
+    if operator.left_to_iterator or name.startswith("special_"):
         return iterator_rule(operands, 0 if name in NO_CPU_SCALARS else 1)
     return UNKNOWN
 
@@ -211,11 +245,11 @@ def expected_text(func, operands):
     if name in TEXTS:
         return TEXTS[name]
     operator = OPERATORS[name]
-    if operator["check"] == "kExactSame":
+    if operator.checked_by_wrapper:
         common = operands[0].tensor.device
         odd = next(operand for operand in operands if operand.tensor.device != common)
         if not odd.checked:
-            return UNCHECKED_TEXTS.get(f"{name} {odd.name}", "")
+            return UNCHECKED_TEXTS[f"{name} {odd.name}"]
         return (
             f"Expected all tensors to be on the same device, but got {odd.name} is on {odd.tensor.device}, "
             f"different from other tensors on {common} \\(when checking argument in method wrapper_CUDA_"

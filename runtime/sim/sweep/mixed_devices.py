@@ -72,7 +72,7 @@ class RuleKeeper(TorchDispatchMode):
                 raise Disagreement(f"{func} with {where}: CUDA accepts, we raise {brief(error)}") from error
             if rule == REFUSE and not about_devices:
                 raise Disagreement(f"{func} with {where}: raises {brief(error)}, which is not about devices") from error
-            if rule == REFUSE and not re.search(expected := expected_text(func, operands), str(error)):
+            if rule == REFUSE and not re.search(expected := self.text(func, operands), str(error)):
                 raise Disagreement(f"{func} with {where}: says {brief(error)}, ATen /{expected}/") from error
             self.refused += 1
             raise
@@ -80,6 +80,12 @@ class RuleKeeper(TorchDispatchMode):
             raise Disagreement(f"{func} with {where}: CUDA refuses, we accept")
         self.accepted += 1
         return result
+
+    def text(self, func, operands):
+        try:
+            return expected_text(func, operands)
+        except KeyError as error:
+            raise Disagreement(f"{func}: device_rules.UNCHECKED_TEXTS has no text for {error}") from error
 
     def run_composite(self, func, args, kwargs):
         for key in COMPOSITES:
@@ -129,6 +135,8 @@ def main():
     torch.set_num_threads(1)
     torch.cuda.set_device(DEVICE)
     wanted = set(options.ops or SUBSET)
+    if unknown_names := wanted - {op.name for op in op_db} - {name_of(op) for op in op_db}:
+        sys.exit("no such OpInfo entry: " + ", ".join(sorted(unknown_names)))
     counts, unknown, found = collections.Counter(), collections.Counter(), collections.defaultdict(set)
     started = time.perf_counter()
     for op in op_db:

@@ -143,7 +143,7 @@ def compare_one(expected, actual, what, where, strides, contents):
     rtol, atol = tolerance(expected.dtype)
     try:
         if expected.is_nested:
-            for one, other in zip(expected.unbind(), actual.unbind()):
+            for one, other in zip(expected.unbind(), actual.unbind(), strict=True):
                 torch.testing.assert_close(other, one, rtol=rtol, atol=atol, equal_nan=True)
         else:
             torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
@@ -151,29 +151,44 @@ def compare_one(expected, actual, what, where, strides, contents):
         raise Mismatch(f"{what}: {' '.join(str(error).split())}") from error
 
 
+def numbers_in(value):
+    """What a result holds beside tensors."""
+    if isinstance(value, (int, float, bool, complex, torch.dtype)):
+        return [value]
+    if isinstance(value, collections.abc.Mapping):
+        value = list(value.values())
+    return [number for item in value for number in numbers_in(item)] if isinstance(value, (list, tuple)) else []
+
+
 def compare(host, device, what, where, strides=True, contents=True):
     """`where` is the device of every tensor in `device`, None for any."""
     host_tensors, device_tensors = tensors_in(host), tensors_in(device)
     if len(host_tensors) != len(device_tensors):
         raise Mismatch(f"{what}: {len(host_tensors)} tensors on the CPU, {len(device_tensors)} on {where}")
-    for expected, actual in zip(host_tensors, device_tensors):
+    for expected, actual in zip(host_tensors, device_tensors, strict=True):
         compare_one(expected, actual, what, where, strides, contents)
-    if contents and isinstance(host, (int, float, bool, complex, torch.Size, torch.dtype)):
+    host_numbers, device_numbers = numbers_in(host), numbers_in(device)
+    if len(host_numbers) != len(device_numbers):
+        raise Mismatch(f"{what}: {len(host_numbers)} numbers on the CPU, {len(device_numbers)} on {where}")
+    for expected, actual in zip(host_numbers, device_numbers, strict=True):
         # nan is not equal to itself
-        if host != device and not (host != host and device != device):
-            raise Mismatch(f"{what}: {device}, on the CPU {host}")
+        if expected != actual and not (expected != expected and actual != actual):
+            raise Mismatch(f"{what}: {actual}, on the CPU {expected}")
+
+
+def aligned(host, device, what, where):
+    """Gradients with zeros for None: a path that does not reach an input gives none, one that reaches it may give zeros."""
+    if len(host) != len(device):
+        raise Mismatch(f"{what}: {len(host)} on the CPU, {len(device)} on {where}")
+    pairs = [(h, d) for h, d in zip(host, device, strict=True) if h is not None or d is not None]
+    return (
+        [torch.zeros_like(d, device="cpu") if h is None else h for h, d in pairs],
+        [torch.zeros_like(h, device=where) if d is None else d for h, d in pairs],
+    )
 
 
 def compare_gradients(host, device, what, where):
-    # An input that a path does not reach has no gradient there, and zeros on a path that reaches it.
-    pairs = [(h, d) for h, d in zip(host, device) if h is not None or d is not None]
-    compare(
-        [torch.zeros_like(d, device="cpu") if h is None else h for h, d in pairs],
-        [torch.zeros_like(h, device=where) if d is None else d for h, d in pairs],
-        what,
-        where,
-        strides=False,
-    )
+    compare(*aligned(host, device, what, where), what, where, strides=False)
 
 
 REDUCED = (torch.float16, torch.bfloat16)
@@ -196,16 +211,40 @@ def error_of(tensor, truth):
     return difference.max().item() if difference.numel() else 0.0
 
 
-def compare_with_float(exact, host, device, dtype, what, where):
-    """Composites and fused kernels round in other places: the device must come as near to the exact result as the CPU."""
-    for truth, one, other in zip(*(tensors_in(result) for result in (exact, host, device))):
+def compare_with_float(exact, host, device, dtype, what, where, strides=True):
+    """Composites and fused kernels round in other places: the device must come as near to the exact result as the CPU.
+
+    All but the values must be equal.
+    """
+    compare(host, device, what, where, strides, contents=False)
+    for truth, one, other in zip(*(tensors_in(result) for result in (exact, host, device)), strict=True):
         if not truth.is_floating_point():
-            compare(one, other, what, where)
+            compare(one, other, what, where, strides)
             continue
         rtol, atol = tolerance(dtype)
         largest = truth.detach().abs().max().item() if truth.numel() else 0.0
         if not error_of(other, truth) <= 2 * error_of(one, truth) + atol + rtol * largest:
             raise Mismatch(f"{what}: off by {error_of(other, truth):.3g}, the CPU by {error_of(one, truth):.3g}")
+
+
+def compare_gradients_with_float(exact, host, device, dtype, what, where):
+    truth = [e for e, h, d in zip(exact, host, device, strict=True) if h is not None or d is not None]
+    compared_host, compared_device = aligned(host, device, what, where)
+    truth = [torch.zeros_like(h) if e is None else e for e, h in zip(truth, compared_host, strict=True)]
+    compare_with_float(truth, compared_host, compared_device, dtype, what, where, strides=False)
+
+
+def unlike(tensor):
+    """A dense tensor on the CPU that differs from `tensor` in every element, to see whether an out= form writes all."""
+    if tensor.layout != torch.strided:
+        return torch.full(tensor.shape, float("nan")).to(tensor.dtype)
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if tensor.dtype == torch.bool:
+        return ~tensor
+    if tensor.is_floating_point() or tensor.is_complex():
+        zero, nan = torch.zeros((), dtype=tensor.dtype), torch.full((), float("nan"), dtype=tensor.dtype)
+        return torch.where(tensor.isnan(), zero, nan)
+    return tensor ^ 1
 
 
 def brief(error, limit=300):

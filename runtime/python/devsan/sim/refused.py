@@ -10,8 +10,6 @@ FUNCTIONS = (
     "_cuda_customAllocator",
     "_cuda_changeCurrentAllocator",
     "_cuda_getAllocator",
-    "_cuda_cudaCachingAllocator_raw_alloc",
-    "_cuda_cudaCachingAllocator_raw_delete",
     "_cuda_cudaHostAllocator",
     "_cuda_beginAllocateToPool",
     "_cuda_beginAllocateCurrentThreadToPool",
@@ -28,9 +26,6 @@ FUNCTIONS = (
     "_set_storage_data_ptr_access_error_msg",
     "_tensors_data_ptrs_at_indices_equal",
     # the allocator's history
-    "_cuda_memorySnapshot",
-    "_cuda_record_memory_history",
-    "_cuda_record_memory_history_legacy",
     "_cuda_allocationTraceback",
     "_cuda_setMemoryMetadata",
     "_cuda_getMemoryMetadata",
