@@ -245,6 +245,19 @@ bool checkSearchsorted(const OperatorFacts &facts, const Operands &operands, con
   return false;
 }
 
+// As for searchsorted: its segments are given by keyword.
+bool checkSegmentReduce(const OperatorFacts &facts, const Operands &operands, const c10::IValue *) {
+  const at::Tensor &data = find(operands, "data")->tensor;
+  for (const char *name : {"lengths", "offsets"})
+    if (const Operand *segments = find(operands, name);
+        segments && segments->tensor.device() != data.device())
+      refuse(facts, operands,
+             c10::str("Expected data.get_device() == ", name,
+                      "_value.get_device() to be true, but got false.  (Could this error message "
+                      "be improved?  If so, please report an enhancement request to PyTorch.)"));
+  return false;
+}
+
 bool takesOneCpuScalar(const OperatorFacts &facts, const Operands &operands, const c10::IValue *) {
   checkIterator(facts, operands, 1);
   return false;
@@ -264,6 +277,7 @@ constexpr OwnRule kOwnRules[] = {
     {"aten::bernoulli_", "Tensor", &checkBernoulli},
     {"aten::binary_cross_entropy", "", &checkBinaryCrossEntropy},
     {"aten::searchsorted", "", &checkSearchsorted},
+    {"aten::segment_reduce", "", &checkSegmentReduce},
     {"aten::logical_and", "", &takesOneCpuScalar},
     {"aten::logical_or", "", &takesOneCpuScalar},
     {"aten::logical_xor", "", &takesOneCpuScalar},

@@ -106,8 +106,9 @@ class Refused(Exception):
 
 # What a refusal says; anything else, an internal assertion for example, is a difference.
 REFUSAL = re.compile(
-    r"not simulated: |not implemented for|not supported|unsupported|Could not run 'aten::[^']*' with arguments from the 'CUDA'",
-    re.IGNORECASE,
+    r"not simulated: |not implemented for|Could not run 'aten::[^']*' with arguments from the 'CUDA'"
+    # cuDNN's and histc's words
+    r"|getCudnnDataTypeFromScalarType\(\) not supported for|HalfTensor is not supported"
 )
 
 
