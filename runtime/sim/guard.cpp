@@ -54,9 +54,7 @@ public:
   void *getStreamNativeHandle(const c10::Stream stream) const override {
     return streamHandle(stream);
   }
-  bool isStreamCapturing(const c10::Stream &stream) const override {
-    return is_capturing.load(std::memory_order_relaxed) && stream.id() != 0;
-  }
+  bool isStreamCapturing(const c10::Stream &stream) const override { return isCapturing(stream); }
   bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {
     warnOrErrorOnSync();

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "capturing.h"
 #include "devices.h"
 #include "memory.h"
 #include "observers.h"
@@ -16,6 +17,8 @@ namespace {
 std::atomic<DevSanPlaceObserver> place_observer{nullptr};
 std::atomic<DevSanStreamRaceObserver> race_observer{nullptr};
 std::atomic<DevSanStreamRaceObserver> lifetime_observer{nullptr};
+
+thread_local bool noted_on_this_thread = true;
 
 struct Access {
   Stamp stamp;
@@ -158,7 +161,7 @@ bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {
 }
 
 void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream stream) {
-  if (touched.parts().empty())
+  if (touched.parts().empty() || !noted_on_this_thread || isCapturing(stream))
     return;
   c10::SmallVector<Conflict, 1> found;
   const std::uint64_t place = currentPlace();
@@ -196,6 +199,10 @@ void noteRecordedStream(const void *block, c10::Stream stream) {
     known->second.kept_for.push_back(order.of(stream).slot);
 }
 
+void noteAccessesOfThread(bool noted) {
+  noted_on_this_thread = noted;
+}
+
 void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index) {
   c10::SmallVector<Conflict, 1> found;
   const c10::Stream stream = currentStream(index);
@@ -205,6 +212,8 @@ void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index)
     UsedBlock &made = memory().blocks[block];
     made = UsedBlock();
     made.size = made.bytes = size;
+    if (order.isCapturing(state))
+      return;
     made.allocated = Stamp{state.slot, 0};
     auto &released = memory().released;
     std::erase_if(released, [&](const ReleasedInUse &old) {

@@ -4,6 +4,9 @@
 // another stream may still use it, and is given out again, to the stream lifetime observer. See
 // observers.h.
 //
+// What is issued while a CUDA graph is captured does not run, and counts when it is replayed, on
+// the stream of the replay. The graph keeps the memory that it made.
+//
 // Memory is known by the start of its block, so views and storages over the same block are one.
 // Kernels and the allocator call this, from any thread.
 #pragma once
@@ -53,6 +56,9 @@ void noteAccesses(std::string_view op, const TouchedMemory &memory, c10::Stream 
 // As the caching allocator's recordStream: the memory is not given out again before the stream's
 // work until its release is done.
 void noteRecordedStream(const void *block, c10::Stream stream);
+
+// Switches all of this off and on for the calling thread: for work that a GPU would not do.
+void noteAccessesOfThread(bool noted);
 
 void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index);
 void noteRelease(const void *block);

@@ -44,13 +44,17 @@ inline bool happenedBefore(const Stamp &stamp, const VectorClock &clock) {
 struct StreamState {
   c10::Stream stream;
   std::size_t slot;
-  VectorClock clock; // what happened before the stream's next work
+  VectorClock clock;         // what happened before the stream's next work
+  std::uint64_t capture = 0; // the last capture that it was part of (capturing.h)
 };
 
 // Gives access to the states while it lives. Observers, deleters and copies run outside.
 class StreamOrder {
 public:
   StreamOrder();
+  // Whether the stream is being captured, and that it joins the given capture if that still runs.
+  static bool isCapturing(const StreamState &state);
+  static void joinCapture(StreamState &state, std::uint64_t capture);
   StreamState &of(c10::Stream stream);
   StreamState &at(std::size_t slot);
   // Takes a position for new work.
