@@ -29,6 +29,9 @@ bool ownsDeviceBlock(const c10::DataPtr &data);
 // Whether an allocated block begins at the device address.
 bool isAllocatedBlock(const void *address);
 
+// Where the allocated block begins that the address lies in; nullptr for other addresses.
+const void *blockAround(const void *address);
+
 // As torch.cuda.caching_allocator_enable sets it.
 void enableCaching(bool enabled);
 bool cachingIsEnabled();

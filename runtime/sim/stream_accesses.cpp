@@ -115,18 +115,20 @@ std::uint64_t currentPlace() {
 void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
   if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage() || tensor.numel() == 0)
     return;
-  const c10::DataPtr &data = tensor.unsafeGetTensorImpl()
-                                 ->unsafe_storage()
-                                 .unsafeGetStorageImpl()
-                                 ->_mutable_data_ptr_no_checks();
-  if (!ownsDeviceBlock(data))
+  // Also of memory that came through another library, or from the middle of a block.
+  const void *block = blockAround(tensor.unsafeGetTensorImpl()
+                                      ->unsafe_storage()
+                                      .unsafeGetStorageImpl()
+                                      ->_mutable_data_ptr_no_checks()
+                                      .get());
+  if (block == nullptr)
     return;
   for (Part &part : parts_)
-    if (part.block == data.get()) {
+    if (part.block == block) {
       part.writes |= writes;
       return;
     }
-  parts_.push_back({data.get(), tensor.storage().nbytes(), writes});
+  parts_.push_back({block, tensor.storage().nbytes(), writes});
 }
 
 void TouchedMemory::add(const c10::IValue &value, bool writes) {

@@ -37,6 +37,7 @@ void releaseBlock(void *address) {
   Block *block = &blockAt(address);
   if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
     c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  dropCopiesTo(block->data);
   if (C10_UNLIKELY(areAccessesNoted()))
     noteRelease(block->data);
   deviceMemory(block->segment->device).free(block);
@@ -206,6 +207,15 @@ bool cachingIsEnabled() {
 bool isAllocatedBlock(const void *address) {
   const Block *block = blockBeginningAt(address);
   return block != nullptr && block->data == address && block->allocated;
+}
+
+const void *blockAround(const void *address) {
+  if (!isDeviceAddress(address))
+    return nullptr;
+  if (C10_LIKELY(isAllocatedBlock(address)))
+    return address;
+  auto place = deviceMemory(deviceOfAddress(address)).placeOf(address);
+  return place && !place->freed ? place->begin : nullptr;
 }
 
 bool ownsDeviceBlock(const c10::DataPtr &data) {
