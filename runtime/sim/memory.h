@@ -56,6 +56,10 @@ void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes);
 extern std::atomic<bool> memory_needs_attention;
 // Throws CUDA's error in a child that was forked from a process with device memory.
 void attendToMemory();
+inline void attendToMemoryIfNeeded() {
+  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
+    attendToMemory();
+}
 
 class KernelScope {
 public:

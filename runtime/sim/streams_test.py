@@ -367,6 +367,19 @@ class Downloads(unittest.TestCase):
             assert host[0].item() == 2
         """, "before anything waited for it")
 
+    def test_in_a_forked_child(self):
+        host, device = pinned(), torch.ones(3, device=SECOND)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for use in (lambda: host.copy_(device, non_blocking=True), lambda: device.copy_(host), device[:1].item):
+                try:
+                    use()
+                except torch.AcceleratorError as error:
+                    refused += "initialization error" in str(error)
+            os._exit(refused)
+        self.assertEqual(os.waitpid(child, 0)[1] >> 8, 3)
+
     def test_threads(self):
         wrong = []
 

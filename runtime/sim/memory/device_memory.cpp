@@ -52,8 +52,7 @@ bool cachingIsOff() {
 std::atomic<bool> caching_enabled{true};
 
 Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
-  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
-    attendToMemory();
+  attendToMemoryIfNeeded();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
   Block *block = deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
   if (C10_UNLIKELY(areAccessesNoted()))
@@ -281,8 +280,7 @@ void attendToMemory() {
 }
 
 KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
-  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
-    attendToMemory();
+  attendToMemoryIfNeeded();
   kernel_device = index;
 }
 KernelScope::~KernelScope() {
