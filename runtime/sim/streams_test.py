@@ -349,6 +349,30 @@ class Downloads(unittest.TestCase):
         torch.cuda.synchronize(1)
         self.assertLess(full, 2.0)
 
+    def test_allocations_while_blocks_wait(self):
+        side, kept = torch.cuda.Stream(), []
+
+        def seconds():
+            def once():
+                start = time.perf_counter()
+                for _ in range(500):
+                    torch.empty(8, device="cuda")
+                return time.perf_counter() - start
+
+            return min(once() for _ in range(5))
+
+        before = seconds()
+        for _ in range(300):
+            with torch.cuda.stream(side):
+                kept.append(torch.empty(1000).pin_memory())
+                kept[-1].copy_(torch.ones(1000, device="cuda"), non_blocking=True)
+            block = torch.ones(1000, device="cuda")
+            block.record_stream(side)
+            del block
+        waiting = seconds()
+        torch.cuda.synchronize(0)
+        self.assertLess(waiting, 4 * before)
+
     def test_the_host_memory_is_resized(self):
         host = torch.ones(3000000, device=SECOND).to("cpu", non_blocking=True)
         host.untyped_storage().resize_(0)
