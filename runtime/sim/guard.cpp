@@ -4,8 +4,8 @@
 #include "blocking.h"
 #include "capturing.h"
 #include "devices.h"
-#include "distributed/nccl_work.h"
 #include "events.h"
+#include "host_wait.h"
 #include "memory.h"
 #include "streams.h"
 
@@ -87,12 +87,7 @@ public:
     ExplicitWait wait("cudaEventSynchronize", -1);
     static_cast<Event *>(event)->synchronize();
   }
-  void synchronizeDevice(const c10::DeviceIndex index) const override {
-    checkDeviceIndex(index);
-    ExplicitWait wait("cudaDeviceSynchronize", index);
-    finishCollectives(index);
-    sim::synchronizeDevice(index);
-  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override { waitForDevice(index); }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
     deviceAllocator()->recordStream(data, stream);
   }

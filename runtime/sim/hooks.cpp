@@ -2,12 +2,11 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
-#include "blocking.h"
 #include "devices.h"
 #include "generators.h"
 #include "host_registrations.h"
+#include "host_wait.h"
 #include "memory.h"
-#include "streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -65,11 +64,7 @@ public:
     return {c10::kCUDA, currentDevice()};
   }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index);
-    ExplicitWait wait("cudaDeviceSynchronize", index);
-    synchronizeDevice(index);
-  }
+  void deviceSynchronize(c10::DeviceIndex index) const override { waitForDevice(index); }
   // A GPU without cuDNN is not what programs meet: their layers take its operators
   // (ops/cudnn_*.cpp).
   bool compiledWithCuDNN() const override { return true; }
