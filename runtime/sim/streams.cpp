@@ -74,10 +74,14 @@ c10::Stream streamFromPool(c10::DeviceIndex index, int priority) {
                      poolStreamId(priority, count % kStreamsPerPool));
 }
 
+c10::Stream originalStream(c10::Stream stream) {
+  if (C10_LIKELY(stream.id() == 0 || isFromPool(stream.id())))
+    return stream;
+  return StreamOrder().of(stream).stream;
+}
+
 int streamPriority(c10::Stream stream) {
-  c10::StreamId id = stream.id();
-  if (id != 0 && !isFromPool(id))
-    id = StreamOrder().of(stream).stream.id();
+  const c10::StreamId id = originalStream(stream).id();
   return isFromPool(id) ? 1 - static_cast<int>(id >> 1 & ((1 << kPoolBits) - 1)) : 0;
 }
 

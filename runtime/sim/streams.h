@@ -24,6 +24,8 @@ inline constexpr int kGreatestPriority = -3; // the least is 0; what PyTorch sup
 // A stream of the device's pool for `priority`: 32 for each, handed out in turn.
 c10::Stream streamFromPool(c10::DeviceIndex index, int priority);
 int streamPriority(c10::Stream stream);
+// A stream made from the handle of one of the pools' is that one.
+c10::Stream originalStream(c10::Stream stream);
 // As cudaStream_t: nullptr for the default stream. A stream made from such a handle (its id is the
 // handle, as in PyTorch) is ordered as the stream that it came from.
 void *streamHandle(c10::Stream stream);

@@ -85,6 +85,15 @@ class Identity(unittest.TestCase):
         torch.cuda.ExternalStream(stream.cuda_stream, device=1).synchronize()
         self.assertEqual(host.tolist(), [1, 1, 1])
 
+    def test_an_external_stream_shares_its_originals_memory(self):
+        stream = torch.cuda.Stream(1)
+        with torch.cuda.stream(stream):
+            first = torch.empty(1 << 20, device=SECOND)
+            address = first.data_ptr()
+            del first
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream.cuda_stream, device=1)):
+            self.assertEqual(torch.empty(1 << 20, device=SECOND).data_ptr(), address)
+
     def test_accelerator_streams(self):
         stream = torch.Stream("cuda:1")
         with stream:

@@ -54,7 +54,8 @@ std::atomic<bool> caching_enabled{true};
 Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
   attendToMemoryIfNeeded();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
-  Block *block = deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
+  Block *block =
+      deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
   if (C10_UNLIKELY(areAccessesNoted()))
     noteAllocation(block->data, block->size, index);
   return block;
@@ -70,7 +71,7 @@ public:
   void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
     if (ownsDeviceBlock(data)) {
       Block &block = blockAt(data.get_context());
-      deviceMemory(block.segment->device).recordStream(&block, stream);
+      deviceMemory(block.segment->device).recordStream(&block, originalStream(stream));
       noteRecordedStream(block.data, stream);
     }
   }
