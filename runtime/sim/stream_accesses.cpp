@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
-#include <string>
 #include <unordered_map>
 
 #include "capturing.h"
@@ -47,12 +45,6 @@ struct ReleasedInUse {
 struct Memory {
   std::unordered_map<const void *, UsedBlock> blocks;
   std::vector<ReleasedInUse> released;
-  std::set<std::string, std::less<>> names;
-
-  const char *name(std::string_view op) {
-    auto known = names.find(op);
-    return (known != names.end() ? known : names.emplace(op).first)->c_str();
-  }
 };
 
 // Guarded by the lock of the streams' order. Never destroyed, as the streams.
@@ -162,7 +154,7 @@ bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {
          });
 }
 
-void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream stream) {
+void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stream) {
   if (touched.parts().empty() || !noted_on_this_thread || isCapturing(stream))
     return;
   c10::SmallVector<Conflict, 1> found;
@@ -170,7 +162,7 @@ void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
-    Access access{order.issue(state), memory().name(op), place, false};
+    Access access{order.issue(state), op, place, false};
     for (const TouchedMemory::Part &part : touched.parts()) {
       UsedBlock &block = memory().blocks[part.block];
       block.bytes = part.bytes;

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include <ATen/core/stack.h>
 #include <c10/util/SmallVector.h>
@@ -50,8 +49,8 @@ std::uint64_t currentPlace();
 // Views and the like start no work on the device.
 bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts);
 
-// Work on `stream` uses the memory. Call while areAccessesNoted() alone.
-void noteAccesses(std::string_view op, const TouchedMemory &memory, c10::Stream stream);
+// Work on `stream` uses the memory; `op` lives for ever. Call while areAccessesNoted() alone.
+void noteAccesses(const char *op, const TouchedMemory &memory, c10::Stream stream);
 
 // As the caching allocator's recordStream: the memory is not given out again before the stream's
 // work until its release is done.
