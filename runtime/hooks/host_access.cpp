@@ -1,12 +1,12 @@
 #include "runtime/hooks/host_access.h"
 
 #include "runtime/hooks/origins.h"
-#include "runtime/hooks/recorder.h"
+#include "runtime/hooks/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <atomic>
 #include <c10/core/DeviceType.h>
-#include <dlfcn.h>
+#include <string>
 
 namespace devsan::runtime {
 namespace {
@@ -16,11 +16,8 @@ namespace {
 constexpr std::uint32_t kLookedUp = 1000;
 
 void observe(const DevSanHostAccess *access) {
-  if (InsideRuntime::active())
-    return;
-  InsideRuntime inside;
   static std::atomic<std::uint32_t> seen{0};
-  try {
+  whenTheProgramDidIt([&] {
     Event event;
     event.kind = EventKind::kHostAccess;
     event.from = {static_cast<std::int8_t>(c10::DeviceType::CUDA),
@@ -34,18 +31,28 @@ void observe(const DevSanHostAccess *access) {
       event.flags |= origin.is_move ? kOriginIsMove : 0;
     }
     recorder().record(event);
-  } catch (...) {
-    // Out of memory: the program goes on.
-  }
+  });
+}
+
+void observeEarly(const DevSanEarlyAccess *access) {
+  whenTheProgramDidIt([&] {
+    Event event;
+    event.kind = EventKind::kEarlyAccess;
+    event.from = {static_cast<std::int8_t>(c10::DeviceType::CUDA),
+                  static_cast<std::int8_t>(access->device)};
+    event.bytes = access->bytes;
+    event.flags = access->kind == DEVSAN_SIM_WRITE ? kLaterWrites : 0;
+    event.detail = recorder().string(std::to_string(access->stream));
+    event.related = static_cast<StackId>(access->place);
+    recorder().record(event);
+  });
 }
 
 } // namespace
 
 void observeHostAccesses() {
-  auto set = reinterpret_cast<void (*)(DevSanHostAccessObserver)>(
-      dlsym(RTLD_DEFAULT, "devsan_sim_set_host_access_observer"));
-  if (set)
-    set(observe);
+  setObservers<DevSanHostAccessObserver>("devsan_sim_set_host_access_observer", observe);
+  setObservers<DevSanEarlyAccessObserver>("devsan_sim_set_early_access_observer", observeEarly);
 }
 
 } // namespace devsan::runtime

@@ -1,4 +1,5 @@
-// Records host code that touches device memory. Only the simulated devices' memory can tell.
+// Records host code that touches device memory, and the result of a copy before it waited for it.
+// Only the simulated devices can tell.
 #pragma once
 
 namespace devsan::runtime {

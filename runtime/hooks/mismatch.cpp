@@ -2,13 +2,12 @@
 
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/origins.h"
-#include "runtime/hooks/recorder.h"
+#include "runtime/hooks/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <ATen/core/Tensor.h>
 #include <algorithm>
 #include <atomic>
-#include <dlfcn.h>
 #include <string>
 #include <vector>
 
@@ -58,11 +57,8 @@ std::string describe(const char *name, const at::Tensor &tensor) {
 
 void observe(const char *op, const at::Tensor *const *operands, const char *const *names,
              std::size_t count, const char *message) {
-  if (InsideRuntime::active())
-    return;
-  InsideRuntime inside;
   static std::atomic<std::uint64_t> next_group{1};
-  try {
+  whenTheProgramDidIt([&] {
     std::vector<const at::Tensor *> defined;
     for (std::size_t i = 0; i < count; ++i)
       if (operands[i] && operands[i]->defined())
@@ -90,17 +86,13 @@ void observe(const char *op, const at::Tensor *const *operands, const char *cons
       event.flags = (isParameter(odd) ? kLeafParameter : 0) | (origin.is_move ? kOriginIsMove : 0);
       out.record(event);
     }
-  } catch (...) {
-  }
+  });
 }
 
 } // namespace
 
 void observeMismatches() {
-  auto set = reinterpret_cast<void (*)(DevSanMismatchObserver)>(
-      dlsym(RTLD_DEFAULT, "devsan_sim_set_mismatch_observer"));
-  if (set)
-    set(observe);
+  setObservers<DevSanMismatchObserver>("devsan_sim_set_mismatch_observer", observe);
 }
 
 } // namespace devsan::runtime

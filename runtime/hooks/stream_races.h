@@ -1,5 +1,5 @@
-// Records work on two streams that nothing orders, memory given out again while another stream may
-// use it, and results of copies that the host touched too early, as the simulator sees them.
+// Records work on two streams that nothing orders, and memory given out again while another stream
+// may use it, as the simulator sees them.
 #pragma once
 
 namespace devsan::runtime {

@@ -3,14 +3,24 @@
 #include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
-#include "runtime/sim/devices/devices.h"
-#include "runtime/sim/devices/generators.h"
-#include "runtime/sim/devices/visible_devices.h"
-#include "runtime/sim/distributed/nccl_backend.h"
-#include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/capturing.h"
+#include "runtime/sim/devices/devices.h"
+#include "distributed/nccl_backend.h"
 #include "runtime/sim/streams/events.h"
+#include "runtime/sim/devices/generators.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/stream_accesses.h"
 #include "runtime/sim/streams/streams.h"
+#include "runtime/sim/devices/visible_devices.h"
+
+namespace {
+
+c10::Stream streamOf(std::int64_t id, int device) {
+  return c10::Stream(c10::Stream::UNSAFE,
+                     c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id);
+}
+
+} // namespace
 
 int devsan_sim_device_count() {
   return devsan::sim::deviceCount();
@@ -36,8 +46,20 @@ void devsan_sim_mark_used(int index) {
   devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
 }
 
-void devsan_sim_set_capturing(bool capturing) {
-  devsan::sim::is_capturing.store(capturing, std::memory_order_relaxed);
+void devsan_sim_begin_capture(std::int64_t stream, int device) {
+  devsan::sim::beginCapture(streamOf(stream, device));
+}
+
+void devsan_sim_end_capture() {
+  devsan::sim::endCapture();
+}
+
+bool devsan_sim_is_capturing(std::int64_t stream, int device) {
+  return devsan::sim::isCapturing(streamOf(stream, device));
+}
+
+void devsan_sim_note_accesses(bool noted) {
+  devsan::sim::noteAccessesOfThread(noted);
 }
 
 void devsan_sim_offer_default_generator(int index) {
@@ -55,8 +77,7 @@ double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
 }
 
 int devsan_sim_stream_priority(std::int64_t id, int device) {
-  return devsan::sim::streamPriority(c10::Stream(
-      c10::Stream::UNSAFE, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id));
+  return devsan::sim::streamPriority(streamOf(id, device));
 }
 
 const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,

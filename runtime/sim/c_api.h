@@ -20,8 +20,12 @@ DEVSAN_SIM_API void devsan_sim_initialize();
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
 DEVSAN_SIM_API void devsan_sim_mark_used(int index);
 
-// While a CUDA graph is captured (capturing.h).
-DEVSAN_SIM_API void devsan_sim_set_capturing(bool capturing);
+// A CUDA graph is captured on the stream (capturing.h), until the end.
+DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
+DEVSAN_SIM_API void devsan_sim_end_capture();
+DEVSAN_SIM_API bool devsan_sim_is_capturing(std::int64_t stream, int device);
+// Whether what this thread issues counts as work of its stream (stream_accesses.h).
+DEVSAN_SIM_API void devsan_sim_note_accesses(bool noted);
 
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.

@@ -24,4 +24,26 @@ for _ in range(3):
 
 model = torch.nn.DataParallel(torch.nn.Linear(8, 8).cuda(), [0, 1])
 model(torch.ones(4, 8, device="cuda")).sum().backward()
+
+# the example of PyTorch's documentation of CUDA graphs, and graphed modules
+static_input = torch.ones(5, device="cuda")
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    for _ in range(3):
+        static_output = static_input * 2
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    static_output = static_input * 2
+static_input.copy_(torch.full((5,), 3, device="cuda"))
+graph.replay()
+assert (static_output + 1).tolist() == [7] * 5
+
+linear = torch.nn.Linear(4, 4).cuda()
+graphed = torch.cuda.make_graphed_callables(linear, (torch.randn(2, 4, device="cuda"),))
+optimizer = torch.optim.SGD(linear.parameters(), lr=0.1)
+for _ in range(2):
+    graphed(torch.randn(2, 4, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
 # CHECK: findings

@@ -2,11 +2,9 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "devices.h"
-#include "runtime/sim/distributed/nccl_work.h"
-#include "runtime/sim/memory/memory.h"
-#include "runtime/sim/streams/blocking.h"
-#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/events.h"
+#include "runtime/sim/streams/host_wait.h"
+#include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
@@ -54,9 +52,7 @@ public:
   void *getStreamNativeHandle(const c10::Stream stream) const override {
     return streamHandle(stream);
   }
-  bool isStreamCapturing(const c10::Stream &stream) const override {
-    return is_capturing.load(std::memory_order_relaxed) && stream.id() != 0;
-  }
+  bool isStreamCapturing(const c10::Stream &stream) const override { return isCapturing(stream); }
   bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {
     warnOrErrorOnSync();
@@ -89,12 +85,7 @@ public:
     ExplicitWait wait("cudaEventSynchronize", -1);
     static_cast<Event *>(event)->synchronize();
   }
-  void synchronizeDevice(const c10::DeviceIndex index) const override {
-    checkDeviceIndex(index);
-    ExplicitWait wait("cudaDeviceSynchronize", index);
-    finishCollectives(index);
-    sim::synchronizeDevice(index);
-  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override { waitForDevice(index); }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
     deviceAllocator()->recordStream(data, stream);
   }

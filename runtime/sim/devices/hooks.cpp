@@ -5,9 +5,8 @@
 #include "devices.h"
 #include "generators.h"
 #include "runtime/sim/memory/host_registrations.h"
+#include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/memory/memory.h"
-#include "runtime/sim/streams/blocking.h"
-#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
 namespace {
@@ -65,11 +64,7 @@ public:
     return {c10::kCUDA, currentDevice()};
   }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index);
-    ExplicitWait wait("cudaDeviceSynchronize", index);
-    synchronizeDevice(index);
-  }
+  void deviceSynchronize(c10::DeviceIndex index) const override { waitForDevice(index); }
   // A GPU without cuDNN is not what programs meet: their layers take its operators
   // (ops/cudnn_*.cpp).
   bool compiledWithCuDNN() const override { return true; }

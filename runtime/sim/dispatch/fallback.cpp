@@ -219,7 +219,7 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     toDevice(translation, results[i]);
   if (C10_UNLIKELY(touched.has_value())) {
     touched->addResults({results, facts.return_count});
-    noteAccesses(facts.name.name, *touched, currentStream(device.index()));
+    noteAccesses(facts.name.name.c_str(), *touched, currentStream(device.index()));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "caching_allocator.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -310,7 +311,7 @@ void DeviceMemory::free(Block *block) {
     lock.unlock();
     Waiting waiting{block, {}};
     for (const c10::Stream &stream : uses->streams)
-      waiting.events.emplace_back(c10::kCUDA).record(stream);
+      waiting.uses.emplace_back(stream, c10::kCUDA).second.record(stream);
     lock.lock();
     waiting_.push_back(std::move(waiting));
     lock.unlock();
@@ -384,16 +385,29 @@ void DeviceMemory::recordStream(Block *block, c10::Stream stream) {
 }
 
 void DeviceMemory::freeWhatIsDone(bool wait, Lock &lock) {
+  const std::uint64_t gone = copiesGone();
+  if (!wait && waiting_.size() == asked_ && gone == asked_at_)
+    return;
   std::deque<Waiting> waiting = std::exchange(waiting_, {}), unfinished;
   lock.unlock();
   std::vector<Block *> done;
-  for (Waiting &one : waiting) {
-    while (!one.events.empty() && (wait || hasHappened(one.events.back()))) {
-      if (wait)
-        one.events.back().synchronize();
-      one.events.pop_back();
+  std::vector<c10::Stream> busy; // what comes later on these is not done either
+  auto isDone = [&](std::pair<c10::Stream, c10::Event> &use) {
+    if (wait) {
+      use.second.synchronize();
+      return true;
     }
-    if (one.events.empty())
+    if (std::ranges::find(busy, use.first) != busy.end())
+      return false;
+    if (hasHappened(use.second))
+      return true;
+    busy.push_back(use.first);
+    return false;
+  };
+  for (Waiting &one : waiting) {
+    while (!one.uses.empty() && isDone(one.uses.back()))
+      one.uses.pop_back();
+    if (one.uses.empty())
       done.push_back(one.block);
     else
       unfinished.push_back(std::move(one));
@@ -403,6 +417,8 @@ void DeviceMemory::freeWhatIsDone(bool wait, Lock &lock) {
     putBack(block);
   for (Waiting &one : unfinished)
     waiting_.push_back(std::move(one));
+  asked_ = waiting_.size() == unfinished.size() ? waiting_.size() : 0;
+  asked_at_ = gone;
 }
 
 void DeviceMemory::releaseFreeSegments() {

@@ -76,7 +76,7 @@ private:
   };
   struct Waiting {
     Block *block;
-    std::vector<c10::Event> events;
+    std::vector<std::pair<c10::Stream, c10::Event>> uses;
   };
 
   Pool &poolFor(std::size_t size, c10::StreamId stream);
@@ -113,6 +113,9 @@ private:
   std::map<char *, std::unique_ptr<Segment>> segments_;
   std::map<char *, std::size_t> gaps_; // free parts of the device's address range
   std::deque<Waiting> waiting_;
+  // All these waited when so many copies were gone (pending_copies.h).
+  std::size_t asked_ = 0;
+  std::uint64_t asked_at_ = 0;
 
   std::size_t touched_ = 0, most_needed_ = 0; // bytes in large pools
 

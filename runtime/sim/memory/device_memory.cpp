@@ -37,6 +37,7 @@ void releaseBlock(void *address) {
   Block *block = &blockAt(address);
   if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
     c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  dropCopiesTo(block->data);
   if (C10_UNLIKELY(areAccessesNoted()))
     noteRelease(block->data);
   deviceMemory(block->segment->device).free(block);
@@ -51,10 +52,10 @@ bool cachingIsOff() {
 std::atomic<bool> caching_enabled{true};
 
 Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
-  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
-    attendToMemory();
+  attendToMemoryIfNeeded();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
-  Block *block = deviceMemory(index).allocate(bytes, currentStream(index).id(), cached);
+  Block *block =
+      deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
   if (C10_UNLIKELY(areAccessesNoted()))
     noteAllocation(block->data, block->size, index);
   return block;
@@ -70,7 +71,7 @@ public:
   void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
     if (ownsDeviceBlock(data)) {
       Block &block = blockAt(data.get_context());
-      deviceMemory(block.segment->device).recordStream(&block, stream);
+      deviceMemory(block.segment->device).recordStream(&block, originalStream(stream));
       noteRecordedStream(block.data, stream);
     }
   }
@@ -208,6 +209,15 @@ bool isAllocatedBlock(const void *address) {
   return block != nullptr && block->data == address && block->allocated;
 }
 
+const void *blockAround(const void *address) {
+  if (!isDeviceAddress(address))
+    return nullptr;
+  if (C10_LIKELY(isAllocatedBlock(address)))
+    return address;
+  auto place = deviceMemory(deviceOfAddress(address)).placeOf(address);
+  return place && !place->freed ? place->begin : nullptr;
+}
+
 bool ownsDeviceBlock(const c10::DataPtr &data) {
   return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
          data.get() == data.get_context();
@@ -271,8 +281,7 @@ void attendToMemory() {
 }
 
 KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
-  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
-    attendToMemory();
+  attendToMemoryIfNeeded();
   kernel_device = index;
 }
 KernelScope::~KernelScope() {

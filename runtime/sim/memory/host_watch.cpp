@@ -20,18 +20,27 @@
 namespace devsan::sim {
 namespace {
 
+constexpr std::uintptr_t kPage = 4096;
+
 std::atomic<DevSanEarlyAccessObserver> observer{nullptr};
 
 struct Watch {
+  std::uint64_t number;
   std::uintptr_t begin, end; // whole pages
   std::size_t bytes;         // of the copy
   c10::Stream stream;
   std::uint64_t place;
+
+  bool overlaps(const void *from, std::size_t length) const {
+    auto at = reinterpret_cast<std::uintptr_t>(from);
+    return begin < at + length && at < end;
+  }
 };
 
 struct Watches {
   std::mutex mutex;
   std::vector<Watch> all;
+  std::uint64_t count = 0;
 };
 // Never destroyed: copies may arrive while the process ends.
 Watches &watches() {
@@ -51,6 +60,10 @@ void include(std::uintptr_t begin, std::uintptr_t end) {
 
 void open(const Watch &watch) {
   mprotect(reinterpret_cast<void *>(watch.begin), watch.end - watch.begin, PROT_READ | PROT_WRITE);
+}
+
+bool close(const Watch &watch) {
+  return mprotect(reinterpret_cast<void *>(watch.begin), watch.end - watch.begin, PROT_NONE) == 0;
 }
 
 // Without an observer: once for each place in the program.
@@ -81,24 +94,51 @@ void expectTheProgramsOwnFault(const void *address) {
 
 } // namespace
 
-void closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream stream) {
+std::uint64_t closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream stream) {
   if (!protectionWanted())
-    return;
+    return 0;
   auto [first, last] = wholePinnedPages(begin, bytes);
   if (first >= last)
-    return;
-  Watch watch{first, last, bytes, stream, currentPlace()};
+    return 0;
+  Watch watch{0, first, last, bytes, stream, currentPlace()};
   std::lock_guard lock(watches().mutex);
   include(first, last);
-  if (mprotect(reinterpret_cast<void *>(first), last - first, PROT_NONE) == 0)
-    watches().all.push_back(watch);
+  if (!close(watch))
+    return 0;
+  watch.number = ++watches().count;
+  watches().all.push_back(watch);
+  return watch.number;
 }
 
-void openForArrival(const void *begin, std::size_t bytes) {
-  auto from = reinterpret_cast<std::uintptr_t>(begin);
+void openForArrival(const void *begin, std::size_t bytes, std::uint64_t number) {
+  auto from = reinterpret_cast<std::uintptr_t>(begin) & ~(kPage - 1);
+  auto to = (reinterpret_cast<std::uintptr_t>(begin) + bytes + kPage - 1) & ~(kPage - 1);
+  bool closed = false;
   std::lock_guard lock(watches().mutex);
   std::erase_if(watches().all, [&](const Watch &watch) {
-    if (watch.begin >= from + bytes || from >= watch.end)
+    closed |= watch.overlaps(begin, bytes);
+    return watch.number == number;
+  });
+  if (closed)
+    mprotect(reinterpret_cast<void *>(from), to - from, PROT_READ | PROT_WRITE);
+}
+
+void closeWhatIsAwaited(const void *begin, std::size_t bytes) {
+  std::uintptr_t from = 0, to = 0; // closed already: programs reuse a buffer
+  std::lock_guard lock(watches().mutex);
+  for (const Watch &watch : watches().all) {
+    if (!watch.overlaps(begin, bytes) || (from <= watch.begin && watch.end <= to))
+      continue;
+    close(watch);
+    from = watch.begin;
+    to = watch.end;
+  }
+}
+
+void forgetWatches(const void *begin, std::size_t bytes) {
+  std::lock_guard lock(watches().mutex);
+  std::erase_if(watches().all, [&](const Watch &watch) {
+    if (!watch.overlaps(begin, bytes))
       return false;
     open(watch);
     return true;

@@ -5,15 +5,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <c10/core/Stream.h>
 
 namespace devsan::sim {
 
-// The whole pages of the range, as far as they are pinned memory.
-void closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream stream);
-// Before the simulator itself touches the range, and when the copy is given up.
-void openForArrival(const void *begin, std::size_t bytes);
+// The whole pages of the range, as far as they are pinned memory. Returns what openForArrival
+// wants.
+std::uint64_t closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream stream);
+// Before the simulator itself writes the range, because the copy arrives or is given up. Other
+// copies may wait for the same pages: these are closed again by the second call.
+void openForArrival(const void *begin, std::size_t bytes, std::uint64_t watch);
+void closeWhatIsAwaited(const void *begin, std::size_t bytes);
+// The memory goes back to the host.
+void forgetWatches(const void *begin, std::size_t bytes);
 
 // For a signal handler: whether the address may lie in a closed page.
 bool mayBeClosed(const void *address);

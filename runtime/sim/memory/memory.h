@@ -29,6 +29,9 @@ bool ownsDeviceBlock(const c10::DataPtr &data);
 // Whether an allocated block begins at the device address.
 bool isAllocatedBlock(const void *address);
 
+// Where the allocated block begins that the address lies in; nullptr for other addresses.
+const void *blockAround(const void *address);
+
 // As torch.cuda.caching_allocator_enable sets it.
 void enableCaching(bool enabled);
 bool cachingIsEnabled();
@@ -53,6 +56,10 @@ void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes);
 extern std::atomic<bool> memory_needs_attention;
 // Throws CUDA's error in a child that was forked from a process with device memory.
 void attendToMemory();
+inline void attendToMemoryIfNeeded() {
+  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
+    attendToMemory();
+}
 
 class KernelScope {
 public:

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/sim/streams/pending_copies.h"
+#include "host_watch.h"
 #include "settings.h"
 
 namespace devsan::sim {
@@ -40,13 +42,21 @@ void PinnedAllocator::copy_data(void *to, const void *from, std::size_t bytes) c
 
 void PinnedAllocator::release(void *start) {
   c10::DeleterFnPtr host_deleter = nullptr;
+  std::size_t bytes = 0;
   {
     std::lock_guard lock(mutex_);
     auto range = ranges_.find(start);
     if (range == ranges_.end())
       return;
     host_deleter = range->second.host_deleter;
-    ranges_.erase(range);
+    bytes = static_cast<std::size_t>(static_cast<const char *>(range->second.end) -
+                                     static_cast<char *>(start));
+  }
+  finishCopiesAround(start, bytes);
+  forgetWatches(start, bytes);
+  {
+    std::lock_guard lock(mutex_);
+    ranges_.erase(start);
   }
   host_deleter(start);
 }

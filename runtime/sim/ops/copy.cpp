@@ -82,6 +82,7 @@ void copyBetweenDevices(at::Tensor &self, const at::Tensor &source) {
 }
 
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
+  attendToMemoryIfNeeded();
   announceWait(runtime::copyEffect(self, source, non_blocking));
   if (self.is_cuda() && source.is_cuda())
     copyBetweenDevices(self, source);
@@ -93,6 +94,7 @@ at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) 
 }
 
 at::Scalar localScalarDense(const at::Tensor &self) {
+  attendToMemoryIfNeeded();
   announceWait(runtime::readEffect(self));
   noteRead("aten::_local_scalar_dense", self);
   waitForCurrentStream(self.get_device());

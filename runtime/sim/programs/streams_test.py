@@ -1,7 +1,11 @@
 """Streams, events and late copies on simulated devices, as programs meet them. Run by ctest with the environment that
 `devsan run --sim=2` sets."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 import unittest
 
 from devsan import sim
@@ -80,6 +84,15 @@ class Identity(unittest.TestCase):
             host.copy_(torch.ones(3, device=SECOND), non_blocking=True)
         torch.cuda.ExternalStream(stream.cuda_stream, device=1).synchronize()
         self.assertEqual(host.tolist(), [1, 1, 1])
+
+    def test_an_external_stream_shares_its_originals_memory(self):
+        stream = torch.cuda.Stream(1)
+        with torch.cuda.stream(stream):
+            first = torch.empty(1 << 20, device=SECOND)
+            address = first.data_ptr()
+            del first
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream.cuda_stream, device=1)):
+            self.assertEqual(torch.empty(1 << 20, device=SECOND).data_ptr(), address)
 
     def test_accelerator_streams(self):
         stream = torch.Stream("cuda:1")
@@ -321,6 +334,84 @@ class Downloads(unittest.TestCase):
             source.to("cpu", non_blocking=True)
         self.assertLess(peak_memory() - before, 1 << 29)
 
+    def test_the_oldest_arrives_when_the_queue_is_full(self):
+        hosts = [pinned() for _ in range(1030)]
+        source = torch.ones(3, device=SECOND)
+        for host in hosts:
+            host.copy_(source, non_blocking=True)
+        arrived = [host[0].item() == 1 for host in hosts]
+        self.assertEqual((all(arrived[:6]), any(arrived[6:])), (True, False))
+        torch.cuda.synchronize(1)
+        self.assertTrue(all(host[0].item() == 1 for host in hosts))
+
+    def test_a_program_that_never_waits(self):
+        host, source = pinned(), torch.ones(3, device=SECOND)
+
+        def seconds():
+            start = time.thread_time()
+            for _ in range(1500):
+                host.copy_(source, non_blocking=True)
+            return time.thread_time() - start
+
+        rounds = [seconds() for _ in range(5)]
+        torch.cuda.synchronize(1)
+        self.assertLess(rounds[4], 2 * rounds[1])
+
+    def test_allocations_while_blocks_wait(self):
+        side, kept = torch.cuda.Stream(), []
+
+        def seconds():
+            def once():
+                start = time.perf_counter()
+                for _ in range(500):
+                    torch.empty(8, device="cuda")
+                return time.perf_counter() - start
+
+            return min(once() for _ in range(5))
+
+        before = seconds()
+        for _ in range(300):
+            with torch.cuda.stream(side):
+                kept.append(torch.empty(1000).pin_memory())
+                kept[-1].copy_(torch.ones(1000, device="cuda"), non_blocking=True)
+            block = torch.ones(1000, device="cuda")
+            block.record_stream(side)
+            del block
+        waiting = seconds()
+        torch.cuda.synchronize(0)
+        self.assertLess(waiting, 4 * before)
+
+    def test_the_host_memory_is_resized(self):
+        host = torch.ones(3000000, device=SECOND).to("cpu", non_blocking=True)
+        host.untyped_storage().resize_(0)
+        torch.cuda.synchronize(1)
+
+    def test_the_second_of_two_into_one_buffer_is_watched(self):
+        in_child(self, """if True:
+            import torch
+            host, source, event = torch.zeros(4096).pin_memory(), torch.ones(4096, device="cuda"), torch.cuda.Event()
+            host.copy_(source, non_blocking=True)
+            event.record()
+            host.copy_(source * 2, non_blocking=True)
+            event.synchronize()
+            assert host[0].item() == 1
+            torch.cuda.synchronize()
+            assert host[0].item() == 2
+        """, "before anything waited for it")
+
+    def test_in_a_forked_child(self):
+        host, device = pinned(), torch.ones(3, device=SECOND)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for use in (lambda: host.copy_(device, non_blocking=True), lambda: device.copy_(host), device[:1].item):
+                try:
+                    use()
+                except torch.AcceleratorError as error:
+                    refused += "initialization error" in str(error)
+            os._exit(refused)
+        self.assertEqual(os.waitpid(child, 0)[1] >> 8, 3)
+
     def test_threads(self):
         wrong = []
 
@@ -420,10 +511,78 @@ class Uploads(unittest.TestCase):
         self.assertEqual(up.tolist(), [5, 5, 5])
 
     def test_dropped_destinations(self):
-        buffer = torch.ones(1024).pin_memory()
-        for _ in range(10):
-            buffer.to(SECOND, non_blocking=True)
-        torch.cuda.synchronize(1)
+        before = memory_now()
+        for _ in range(200):
+            torch.ones(1 << 18).pin_memory().to(SECOND, non_blocking=True)
+        self.assertLess(memory_now() - before, 50 << 20)
+        data = torch.utils.data.TensorDataset(torch.zeros(2000, 1 << 12))
+        before = memory_now()
+        for (batch,) in torch.utils.data.DataLoader(data, batch_size=16, pin_memory=True):
+            batch = batch.cuda(non_blocking=True)
+        self.assertLess(memory_now() - before, 20 << 20)
+
+    def test_through_another_library(self):
+        for interior in (False, True):
+            device = torch.zeros(1000, device=FIRST)
+            other = torch.from_dlpack(device[500:] if interior else device)
+            device.copy_(torch.full((1000,), 2.0).pin_memory(), non_blocking=True)
+            self.assertEqual(other.sum().item(), 2 * other.numel())
+            other.copy_(torch.full_like(other, 3.0, device="cpu").pin_memory(), non_blocking=True)
+            self.assertEqual(device[500:].tolist(), [3] * 500)
+            device.copy_(torch.ones(1000).pin_memory(), non_blocking=True)
+            other.fill_(7)
+            torch.cuda.synchronize(0)
+            self.assertEqual(device[-1].item(), 7)
+        late = torch.ones(4).pin_memory().to(FIRST, non_blocking=True)
+        array = type("Array", (), {"__cuda_array_interface__": late.__cuda_array_interface__})()
+        self.assertEqual(torch.as_tensor(array, device=FIRST).tolist(), [1] * 4)
+
+    def test_the_copy_allocates(self):
+        # The CPU's copy between these layouts takes memory, which asks whether blocks may be given out again.
+        code = """if True:
+            import torch
+            side = torch.cuda.Stream()
+            source = torch.arange(4000.0).view(4000, 1).pin_memory().t()
+            device = torch.empty(1, 4000, device="cuda")
+            for late in (False, True):
+                block = torch.empty(10, device="cuda")
+                block.record_stream(side)
+                del block
+                if not late:
+                    device.copy_(source, non_blocking=True)
+            assert (device + 1).sum().item() == 4000 * 4001 / 2
+        """
+        in_child(self, code)
+
+    def test_the_host_memory_is_resized(self):
+        host = torch.empty(100000, pin_memory=True).fill_(1)
+        device = host.to(SECOND, non_blocking=True)
+        host.untyped_storage().resize_(0)
+        self.assertEqual(device.sum().item(), 100000)
+
+    def test_running_out_of_many_threads(self):
+        wrong = []
+
+        def work(index):
+            stream = torch.cuda.Stream(1)
+            with torch.cuda.stream(stream):
+                for number in range(100):
+                    device = torch.full((64,), float(number)).pin_memory().to(SECOND, non_blocking=True)
+                    host = torch.zeros(64).pin_memory()
+                    host.copy_(device, non_blocking=True)
+                    if number % 3 == index % 3:
+                        torch.cuda.synchronize(1)
+                    else:
+                        stream.synchronize()
+                    if host.sum().item() != 64 * number:
+                        wrong.append((index, number))
+
+        threads = [threading.Thread(target=work, args=(index,)) for index in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
 
     def test_training_is_as_on_the_cpu(self):
         def losses(device):
@@ -486,6 +645,18 @@ class PinnedMemory(unittest.TestCase):
         self.assertEqual(int(cudart.cudaHostUnregister(tensor.data_ptr())), 0)
         self.assertFalse(tensor.is_pinned())
         self.assertNotEqual(int(cudart.cudaHostUnregister(tensor.data_ptr())), 0)
+
+
+def memory_now():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def in_child(test, code, said=""):
+    """Runs a program as `devsan run` would, for what would hang or end this process."""
+    program = "from devsan import sim\nsim.install()\n" + code
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    test.assertEqual((child.returncode, said in child.stderr), (0, True), child.stderr)
 
 
 def peak_memory():

@@ -1,6 +1,7 @@
 """torch.cuda on simulated devices: CUDA graphs. Run by ctest under _simulated."""
 
 import copy
+import threading
 import unittest
 import warnings
 
@@ -106,6 +107,31 @@ class Graphs(unittest.TestCase):
         self.assertFalse(torch.cuda.is_current_stream_capturing())
         pinned = torch.ones(2).pin_memory()
         self.capture(lambda: x.copy_(pinned, non_blocking=True))
+
+    def test_streams_of_a_capture(self):
+        capturing = torch.cuda.is_current_stream_capturing
+
+        def on(stream):
+            with torch.cuda.stream(stream):
+                return capturing(), stream.is_capturing()
+
+        other, forked, again = torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.Stream()
+
+        def work():
+            forked.wait_stream(torch.cuda.current_stream())
+            again.wait_event(forked.record_event())
+            seen.extend(on(stream) for stream in (torch.cuda.current_stream(), other, forked, again))
+            thread = threading.Thread(target=lambda: seen.append(on(other)))
+            thread.start()
+            thread.join()
+
+        for _ in range(2):
+            seen = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.capture(work)
+            self.assertEqual(seen, [(True, True), (False, False), (True, True), (True, True), (False, False)])
+            self.assertEqual(on(forked), (False, False))
 
     def test_wrong_use(self):
         graph = torch.cuda.CUDAGraph()

@@ -1,11 +1,25 @@
-// Whether this process captures a CUDA graph: one at a time, on streams other than the default
-// ones. Set by devsan/sim/graphs.py, asked by the device guard; any thread.
+// The capture of a CUDA graph: one at a time in the process, on the stream where it began and on
+// those that join it by waiting for its events. Nothing runs on them meanwhile. Begun and ended by
+// devsan/sim/graphs.py, asked by the device guard and by stream_accesses.h; any thread.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+
+#include <c10/core/Stream.h>
 
 namespace devsan::sim {
 
-inline std::atomic<bool> is_capturing{false};
+namespace detail {
+inline std::atomic<std::uint64_t> capture{0}; // the number of the capture that runs; 0: none
+}
+
+void beginCapture(c10::Stream stream);
+void endCapture();
+bool isInCapture(c10::Stream stream);
+
+inline bool isCapturing(c10::Stream stream) {
+  return C10_UNLIKELY(detail::capture.load(std::memory_order_relaxed) != 0) && isInCapture(stream);
+}
 
 } // namespace devsan::sim

@@ -6,10 +6,16 @@ namespace devsan::sim {
 
 void Event::record(c10::Stream stream) {
   VectorClock seen;
-  if (isOrderKept())
-    seen = clockOf(stream);
+  std::uint64_t capture = 0;
+  if (isOrderKept()) {
+    StreamOrder order;
+    const StreamState &state = order.of(stream);
+    seen = state.clock;
+    capture = state.capture;
+  }
   std::lock_guard lock(mutex_);
   seen_ = std::move(seen);
+  capture_ = capture;
   recorded_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
                      std::chrono::steady_clock::now().time_since_epoch())
                      .count();
@@ -18,9 +24,17 @@ void Event::record(c10::Stream stream) {
 void Event::block(c10::Stream stream) const {
   if (!isOrderKept())
     return;
-  VectorClock clock = seen();
+  VectorClock clock;
+  std::uint64_t capture = 0;
+  {
+    std::lock_guard lock(mutex_);
+    clock = seen_;
+    capture = capture_;
+  }
   StreamOrder order;
-  join(order.of(stream).clock, clock);
+  StreamState &state = order.of(stream);
+  join(state.clock, clock);
+  order.joinCapture(state, capture);
 }
 
 VectorClock Event::seen() const {

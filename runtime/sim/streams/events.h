@@ -34,6 +34,7 @@ private:
   mutable std::mutex mutex_;
   std::int64_t recorded_ns_ = 0; // CLOCK_MONOTONIC
   VectorClock seen_;
+  std::uint64_t capture_ = 0; // the stream was part of it then
 };
 
 // Of an event of a simulated device.

@@ -1,6 +1,8 @@
 #include "host_wait.h"
 
+#include "blocking.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/distributed/nccl_work.h"
 #include "streams.h"
 
 namespace devsan::sim {
@@ -8,6 +10,13 @@ namespace devsan::sim {
 void waitForCurrentStream(c10::DeviceIndex index) {
   if (C10_UNLIKELY(isOrderKept()))
     synchronizeStream(currentStream(index));
+}
+
+void waitForDevice(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  ExplicitWait wait("cudaDeviceSynchronize", index);
+  finishCollectives(index);
+  synchronizeDevice(index);
 }
 
 } // namespace devsan::sim

@@ -10,4 +10,7 @@ namespace devsan::sim {
 // c10::cuda::stream_synchronize after a copy to the host.
 void waitForCurrentStream(c10::DeviceIndex index);
 
+// cudaDeviceSynchronize, as programs call it: with what a collective still does on the device.
+void waitForDevice(c10::DeviceIndex index);
+
 } // namespace devsan::sim

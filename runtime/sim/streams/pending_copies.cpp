@@ -3,8 +3,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
+#include <condition_variable>
 #include <cstring>
-#include <optional>
+#include <list>
+#include <new>
+#include <thread>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -18,147 +22,232 @@
 namespace devsan::sim {
 namespace {
 
-struct DeviceTarget {
-  // Weak: nobody can see what arrives in memory that the program has let go.
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-  const void *data;
-  c10::DimVector sizes, strides;
-  std::int64_t offset;
-  caffe2::TypeMeta dtype;
+// As many launches as CUDA queues before the host must wait for the oldest.
+constexpr std::size_t kMostWaiting = 1024;
+
+struct HostRange {
+  const char *begin = nullptr;
+  std::size_t bytes = 0;
+
+  bool overlaps(const HostRange &other) const {
+    return begin < other.begin + other.bytes && other.begin < begin + bytes;
+  }
 };
+
+HostRange rangeOf(const at::Tensor &host) {
+  return {static_cast<const char *>(host.const_data_ptr()), host.nbytes()};
+}
+
+enum class State : std::uint8_t { kWaits, kRuns };
 
 struct PendingCopy {
   Stamp stamp;
   VectorClock after; // the stream's clock when the copy was issued
-  at::Tensor host;
-  at::Tensor data;                    // to the host: what arrives
-  std::optional<DeviceTarget> target; // to a device
+  HostRange range;
+  c10::Storage host_storage;   // the program's, kept; it may be given other memory
+  at::Tensor host;             // the range
+  at::Tensor data;             // to the host: what arrives
+  at::Tensor device;           // to a device: the destination as the CPU sees it
+  const void *block = nullptr; // to a device: where the destination's block begins
+  c10::DeviceIndex index = -1;
+  std::uint64_t watch = 0; // host_watch.h
   bool asked_for = false;
-  bool done = false;
+  State state = State::kWaits;
+  std::thread::id runner;
 
-  bool toHost() const { return !target; }
+  bool toHost() const { return block == nullptr; }
+  bool runsHere() const { return state == State::kRuns && runner == std::this_thread::get_id(); }
 };
 
-using Copies = std::vector<PendingCopy>;
+using Copies = std::list<PendingCopy>;
+using Copy = Copies::iterator;
+using Lock = std::unique_lock<std::mutex>;
 
 struct Queue {
   std::mutex mutex;
-  Copies copies; // in the order of issue
-  std::size_t look_for_unseen_at = 64;
+  std::condition_variable arrived;
+  Copies copies;                                   // in the order of issue
+  std::array<std::uint32_t, 64> to_block{};        // copies to a device by detail::blockBit()
+  std::size_t issued = 0, look_for_unseen_at = 64; // counts of copies
 };
 
-// Never destroyed, as the streams. Its lock is taken before that of the streams.
+Queue &queue();
+
+// Waits of other threads, and what they run, have no part in a child.
+void enterChild() {
+  Queue &all = queue();
+  for (PendingCopy &copy : all.copies)
+    copy.state = State::kWaits;
+  new (&all.arrived) std::condition_variable;
+  all.mutex.unlock();
+}
+
+// Never destroyed, as the streams. Its lock is taken before that of the streams, and held over no
+// copy and no deleter: both may allocate, which asks here.
 Queue &queue() {
   static auto *one = [] {
     auto *made = new Queue;
     StreamOrder registered_first; // so that a fork takes its lock after ours
-    pthread_atfork([] { queue().mutex.lock(); }, [] { queue().mutex.unlock(); },
-                   [] { queue().mutex.unlock(); });
+    pthread_atfork([] { queue().mutex.lock(); }, [] { queue().mutex.unlock(); }, enterChild);
     return made;
   }();
   return *one;
 }
 
-// The program's tensor may change its shape and is seen by autograd; this one stays as it is.
-at::Tensor sameMemory(const at::Tensor &host) {
-  auto alias = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(host.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), host.dtype());
-  alias.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides(),
-                                                     host.storage_offset());
-  return alias;
+at::Tensor memoryAt(void *begin, const at::Tensor &like, c10::IntArrayRef strides) {
+  auto bytes = static_cast<std::int64_t>(
+      at::detail::computeStorageNbytes(like.sizes(), strides, like.itemsize()));
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), bytes,
+      c10::DataPtr(begin, begin, &c10::detail::deleteNothing, c10::Device(c10::kCPU)), nullptr,
+      false);
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::CPU), like.dtype());
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), strides, 0);
+  return tensor;
 }
 
-bool overlap(const at::Tensor &a, const at::Tensor &b) {
-  auto begin = [](const at::Tensor &t) { return static_cast<const char *>(t.const_data_ptr()); };
-  return begin(a) < begin(b) + b.nbytes() && begin(b) < begin(a) + a.nbytes();
+// The program's tensor may change its shape, its memory, and is seen by autograd; this one stays as
+// it is.
+void keepHost(PendingCopy &copy, const at::Tensor &host) {
+  copy.range = rangeOf(host);
+  copy.host_storage = host.storage();
+  copy.host = memoryAt(const_cast<char *>(copy.range.begin), host, host.strides());
 }
 
 bool sameSizeAndOrder(const at::Tensor &a, const at::Tensor &b) {
   return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
 }
 
-void perform(PendingCopy &copy) {
-  copy.done = true;
+void perform(const PendingCopy &copy) {
   if (copy.toHost()) {
-    openForArrival(copy.host.const_data_ptr(), copy.host.nbytes());
-    std::memcpy(copy.host.mutable_data_ptr(), copy.data.const_data_ptr(), copy.host.nbytes());
+    openForArrival(copy.range.begin, copy.range.bytes, copy.watch);
+    std::memcpy(copy.host.mutable_data_ptr(), copy.data.const_data_ptr(), copy.range.bytes);
+    closeWhatIsAwaited(copy.range.begin, copy.range.bytes);
     return;
   }
-  const DeviceTarget &target = *copy.target;
-  auto storage = target.storage.lock();
-  if (!storage || storage->_mutable_data_ptr_no_checks().get() != target.data)
-    return;
-  c10::StorageImpl *twin = cachedCpuTwin(*storage);
-  if (twin == nullptr)
-    return;
-  auto alias = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(twin)),
-      c10::DispatchKeySet(c10::DispatchKey::CPU), target.dtype);
-  alias.unsafeGetTensorImpl()->set_sizes_and_strides(target.sizes, target.strides, target.offset);
-  if (at::detail::computeStorageNbytes(target.sizes, target.strides, alias.itemsize(),
-                                       static_cast<std::size_t>(target.offset)) > twin->nbytes())
-    return;
-  KernelScope kernel(storage->device().index());
-  at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), alias, copy.host, false);
+  KernelScope kernel(copy.index);
+  at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU),
+                              const_cast<at::Tensor &>(copy.device), copy.host, false);
 }
 
-// What the streams order before a copy and touches the same host memory, comes first.
-void performInOrder(Copies &copies, std::size_t index) {
-  PendingCopy &copy = copies[index];
-  for (std::size_t i = 0; i < index; ++i) {
-    const PendingCopy &earlier = copies[i];
-    if (!earlier.done && (earlier.toHost() || copy.toHost()) &&
-        happenedBefore(earlier.stamp, copy.after) && overlap(earlier.host, copy.host))
-      performInOrder(copies, i);
+void add(PendingCopy copy) {
+  Queue &all = queue();
+  if (!copy.toHost()) {
+    const unsigned bit = detail::blockBit(copy.block);
+    if (all.to_block[bit]++ == 0)
+      detail::awaited_blocks.fetch_or(std::uint64_t{1} << bit, std::memory_order_relaxed);
   }
-  perform(copy);
-}
-
-// Takes out what is done; the caller drops it after the lock, because deleters run then.
-Copies takeDone(Queue &all) {
-  Copies done, waiting;
-  std::uint64_t awaited = 0;
-  for (PendingCopy &copy : all.copies) {
-    if (!copy.done && !copy.toHost())
-      awaited |= detail::storageBit(copy.target->storage._unsafe_get_target());
-    (copy.done ? done : waiting).push_back(std::move(copy));
-  }
-  all.copies = std::move(waiting);
-  detail::awaited_storages.store(awaited, std::memory_order_relaxed);
+  all.copies.push_back(std::move(copy));
   detail::waiting_copies.store(static_cast<std::uint32_t>(all.copies.size()),
                                std::memory_order_relaxed);
-  return done;
+}
+
+// The caller drops what it took after the lock, because deleters run then.
+void take(Copy copy, Copies &taken) {
+  Queue &all = queue();
+  if (!copy->toHost()) {
+    const unsigned bit = detail::blockBit(copy->block);
+    if (--all.to_block[bit] == 0)
+      detail::awaited_blocks.fetch_and(~(std::uint64_t{1} << bit), std::memory_order_relaxed);
+  }
+  taken.splice(taken.end(), all.copies, copy);
+  detail::waiting_copies.store(static_cast<std::uint32_t>(all.copies.size()),
+                               std::memory_order_relaxed);
+  detail::copies_gone.fetch_add(1, std::memory_order_release);
+  all.arrived.notify_all();
+}
+
+// What the streams order before `copy` and touches the same host memory.
+Copy obstacle(Copy copy) {
+  for (Copy earlier = queue().copies.begin(); earlier != copy; ++earlier)
+    if ((earlier->toHost() || copy->toHost()) && earlier->range.overlaps(copy->range) &&
+        !earlier->runsHere() && happenedBefore(earlier->stamp, copy->after))
+      return earlier;
+  return copy;
+}
+
+// Lets a waiting copy arrive, without the lock meanwhile: what was claimed is nobody else's.
+// Threads wait only for copies that were issued before the ones that they claimed, so not for each
+// other.
+void run(Copy copy, Copies &done, Lock &lock) {
+  copy->state = State::kRuns;
+  copy->runner = std::this_thread::get_id();
+  struct Arrival {
+    Copy copy;
+    Copies &done;
+    Lock &lock;
+    ~Arrival() {
+      if (!lock.owns_lock())
+        lock.lock();
+      take(copy, done);
+    }
+  } arrival{copy, done, lock};
+  for (Copy first = obstacle(copy); first != copy; first = obstacle(copy)) {
+    if (first->state == State::kRuns)
+      queue().arrived.wait(lock);
+    else
+      run(first, done, lock);
+  }
+  lock.unlock();
+  perform(*copy);
+}
+
+// Lets every copy arrive that is due, and waits for those that another thread lets arrive.
+template <typename Due> void runAll(Due due, Copies &done, Lock &lock) {
+  Copies &copies = queue().copies;
+  for (Copy copy = copies.begin(); copy != copies.end();) {
+    if (copy->runsHere() || !due(*copy)) {
+      ++copy;
+    } else if (copy->state == State::kRuns) {
+      queue().arrived.wait(lock);
+      copy = copies.begin();
+    } else {
+      // It stays in its place while it runs, what is around it may go.
+      run(copy, done, lock);
+      copy = copies.begin();
+    }
+  }
+}
+
+template <typename Due> void runAll(Due due) {
+  Copies done;
+  Lock lock(queue().mutex);
+  runAll(due, done, lock);
 }
 
 // A program that never waits must not collect copies for ever: what went to memory that only its
 // copy holds, nobody will see.
-void dropUnseen(Queue &all) {
-  if (all.copies.size() < all.look_for_unseen_at)
+void takeUnseen(Copies &taken) {
+  Queue &all = queue();
+  if (++all.issued < all.look_for_unseen_at)
     return;
-  std::size_t left = 0;
-  for (PendingCopy &copy : all.copies) {
-    const c10::Storage &storage = copy.host.storage();
+  for (Copy copy = all.copies.begin(); copy != all.copies.end();) {
+    const Copy at = copy++;
+    const c10::Storage &storage = at->host_storage;
     bool owned = storage.data_ptr().get_deleter() == pinnedAllocator()->raw_deleter();
-    copy.done = copy.toHost() && owned && storage.use_count() == 1;
-    if (copy.done)
-      openForArrival(copy.host.const_data_ptr(), copy.host.nbytes());
-    left += !copy.done;
+    if (at->state == State::kWaits && at->toHost() && owned && storage.use_count() == 1) {
+      openForArrival(at->range.begin, at->range.bytes, at->watch);
+      take(at, taken);
+    }
   }
-  all.look_for_unseen_at = std::max<std::size_t>(64, 2 * left);
+  all.look_for_unseen_at = all.issued + std::max<std::size_t>(64, all.copies.size());
 }
 
 void enqueue(PendingCopy copy, c10::Stream stream) {
-  Copies dropped;
-  std::lock_guard lock(queue().mutex);
+  Copies done;
+  Lock lock(queue().mutex);
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
     copy.stamp = order.issue(state);
     copy.after = state.clock;
   }
-  dropUnseen(queue());
-  queue().copies.push_back(std::move(copy));
-  dropped = takeDone(queue());
+  takeUnseen(done);
+  add(std::move(copy));
+  Copies &copies = queue().copies;
+  while (copies.size() > kMostWaiting && copies.front().state == State::kWaits)
+    run(copies.begin(), done, lock);
 }
 
 } // namespace
@@ -181,39 +270,32 @@ bool mayCopyLater(const at::Tensor &host, const at::Tensor &device, bool to_host
 
 void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream) {
   PendingCopy copy;
-  copy.host = sameMemory(host);
+  keepHost(copy, host);
   copy.data = std::move(data);
-  closeToHostUntilArrival(host.const_data_ptr(), host.nbytes(), stream);
+  copy.watch = closeToHostUntilArrival(copy.range.begin, copy.range.bytes, stream);
   enqueue(std::move(copy), stream);
 }
 
 bool copyToDeviceLater(const at::Tensor &device, const at::Tensor &host, c10::Stream stream) {
-  c10::StorageImpl *storage = device.storage().unsafeGetStorageImpl();
-  if (cachedCpuTwin(*storage) == nullptr)
-    return false;
+  void *begin = device.unsafeGetTensorImpl()->mutable_data();
   PendingCopy copy;
-  copy.host = sameMemory(host);
-  copy.target.emplace(DeviceTarget{device.storage().getWeakStorageImpl(),
-                                   storage->_mutable_data_ptr_no_checks().get(),
-                                   c10::DimVector(device.sizes()), c10::DimVector(device.strides()),
-                                   device.storage_offset(), device.dtype()});
+  copy.block = blockAround(begin);
+  if (copy.block == nullptr)
+    return false;
+  keepHost(copy, host);
+  copy.device = memoryAt(kernelAddress(begin), device, device.strides());
+  copy.index = device.get_device();
   enqueue(std::move(copy), stream);
   return true;
 }
 
 void finishCopies(const VectorClock &clock) {
-  if (detail::waiting_copies.load(std::memory_order_relaxed) == 0)
-    return;
-  Copies done;
-  std::lock_guard lock(queue().mutex);
-  for (PendingCopy &copy : queue().copies)
-    if (happenedBefore(copy.stamp, clock))
-      perform(copy);
-  done = takeDone(queue());
+  if (detail::waiting_copies.load(std::memory_order_relaxed) != 0)
+    runAll([&](const PendingCopy &copy) { return happenedBefore(copy.stamp, clock); });
 }
 
 bool haveCopiesArrived(const VectorClock &clock) {
-  std::lock_guard lock(queue().mutex);
+  Lock lock(queue().mutex);
   return std::ranges::none_of(
       queue().copies, [&](const PendingCopy &copy) { return happenedBefore(copy.stamp, clock); });
 }
@@ -221,7 +303,7 @@ bool haveCopiesArrived(const VectorClock &clock) {
 bool askForCopies(const VectorClock &clock) {
   bool all_asked_for = true;
   {
-    std::lock_guard lock(queue().mutex);
+    Lock lock(queue().mutex);
     for (PendingCopy &copy : queue().copies)
       if (happenedBefore(copy.stamp, clock) && !copy.asked_for) {
         copy.asked_for = true;
@@ -237,25 +319,44 @@ void finishCopiesInto(const at::Tensor &host, c10::Stream stream) {
   if (detail::waiting_copies.load(std::memory_order_relaxed) == 0)
     return;
   const VectorClock clock = clockOf(stream);
-  Copies done;
-  std::lock_guard lock(queue().mutex);
-  Copies &copies = queue().copies;
-  for (std::size_t i = 0; i < copies.size(); ++i)
-    if (!copies[i].done && copies[i].toHost() && happenedBefore(copies[i].stamp, clock) &&
-        overlap(copies[i].host, host))
-      performInOrder(copies, i);
-  done = takeDone(queue());
+  const HostRange range = rangeOf(host);
+  runAll([&](const PendingCopy &copy) {
+    return copy.toHost() && copy.range.overlaps(range) && happenedBefore(copy.stamp, clock);
+  });
+}
+
+void finishCopiesAround(const void *host, std::size_t bytes) {
+  if (detail::waiting_copies.load(std::memory_order_relaxed) == 0)
+    return;
+  const HostRange range{static_cast<const char *>(host), bytes};
+  runAll([&](const PendingCopy &copy) { return copy.range.overlaps(range); });
+}
+
+void detail::finishCopiesToBlock(const void *block) {
+  runAll([&](const PendingCopy &copy) { return copy.block == block; });
 }
 
 void detail::finishCopiesToStorage(c10::StorageImpl *storage) {
-  Copies done;
-  std::lock_guard lock(queue().mutex);
+  const void *block = blockAround(storage->_mutable_data_ptr_no_checks().get());
+  if (block != nullptr && mayAwaitCopies(block))
+    finishCopiesToBlock(block);
+}
+
+void detail::dropCopiesToBlock(const void *block) {
+  Copies dropped;
+  Lock lock(queue().mutex);
   Copies &copies = queue().copies;
-  for (std::size_t i = 0; i < copies.size(); ++i)
-    if (!copies[i].done && !copies[i].toHost() &&
-        copies[i].target->storage._unsafe_get_target() == storage)
-      performInOrder(copies, i);
-  done = takeDone(queue());
+  for (Copy copy = copies.begin(); copy != copies.end();) {
+    const Copy at = copy++;
+    if (at->block != block || at->runsHere())
+      continue;
+    if (at->state == State::kWaits) {
+      take(at, dropped);
+    } else {
+      queue().arrived.wait(lock);
+      copy = copies.begin();
+    }
+  }
 }
 
 } // namespace devsan::sim

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
-#include <string>
 #include <unordered_map>
 
+#include "capturing.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/observers.h"
@@ -16,6 +15,8 @@ namespace {
 std::atomic<DevSanPlaceObserver> place_observer{nullptr};
 std::atomic<DevSanStreamRaceObserver> race_observer{nullptr};
 std::atomic<DevSanStreamRaceObserver> lifetime_observer{nullptr};
+
+thread_local bool noted_on_this_thread = true;
 
 struct Access {
   Stamp stamp;
@@ -44,12 +45,6 @@ struct ReleasedInUse {
 struct Memory {
   std::unordered_map<const void *, UsedBlock> blocks;
   std::vector<ReleasedInUse> released;
-  std::set<std::string, std::less<>> names;
-
-  const char *name(std::string_view op) {
-    auto known = names.find(op);
-    return (known != names.end() ? known : names.emplace(op).first)->c_str();
-  }
 };
 
 // Guarded by the lock of the streams' order. Never destroyed, as the streams.
@@ -112,18 +107,20 @@ std::uint64_t currentPlace() {
 void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
   if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage() || tensor.numel() == 0)
     return;
-  const c10::DataPtr &data = tensor.unsafeGetTensorImpl()
-                                 ->unsafe_storage()
-                                 .unsafeGetStorageImpl()
-                                 ->_mutable_data_ptr_no_checks();
-  if (!ownsDeviceBlock(data))
+  // Also of memory that came through another library, or from the middle of a block.
+  const void *block = blockAround(tensor.unsafeGetTensorImpl()
+                                      ->unsafe_storage()
+                                      .unsafeGetStorageImpl()
+                                      ->_mutable_data_ptr_no_checks()
+                                      .get());
+  if (block == nullptr)
     return;
   for (Part &part : parts_)
-    if (part.block == data.get()) {
+    if (part.block == block) {
       part.writes |= writes;
       return;
     }
-  parts_.push_back({data.get(), tensor.storage().nbytes(), writes});
+  parts_.push_back({block, tensor.storage().nbytes(), writes});
 }
 
 void TouchedMemory::add(const c10::IValue &value, bool writes) {
@@ -157,15 +154,15 @@ bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {
          });
 }
 
-void noteAccesses(std::string_view op, const TouchedMemory &touched, c10::Stream stream) {
-  if (touched.parts().empty())
+void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stream) {
+  if (touched.parts().empty() || !noted_on_this_thread || isCapturing(stream))
     return;
   c10::SmallVector<Conflict, 1> found;
   const std::uint64_t place = currentPlace();
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
-    Access access{order.issue(state), memory().name(op), place, false};
+    Access access{order.issue(state), op, place, false};
     for (const TouchedMemory::Part &part : touched.parts()) {
       UsedBlock &block = memory().blocks[part.block];
       block.bytes = part.bytes;
@@ -196,6 +193,10 @@ void noteRecordedStream(const void *block, c10::Stream stream) {
     known->second.kept_for.push_back(order.of(stream).slot);
 }
 
+void noteAccessesOfThread(bool noted) {
+  noted_on_this_thread = noted;
+}
+
 void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index) {
   c10::SmallVector<Conflict, 1> found;
   const c10::Stream stream = currentStream(index);
@@ -205,6 +206,8 @@ void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index)
     UsedBlock &made = memory().blocks[block];
     made = UsedBlock();
     made.size = made.bytes = size;
+    if (order.isCapturing(state))
+      return;
     made.allocated = Stamp{state.slot, 0};
     auto &released = memory().released;
     std::erase_if(released, [&](const ReleasedInUse &old) {

@@ -4,12 +4,14 @@
 // another stream may still use it, and is given out again, to the stream lifetime observer. See
 // observers.h.
 //
+// What is issued while a CUDA graph is captured does not run, and counts when it is replayed, on
+// the stream of the replay. The graph keeps the memory that it made.
+//
 // Memory is known by the start of its block, so views and storages over the same block are one.
 // Kernels and the allocator call this, from any thread.
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include <ATen/core/stack.h>
 #include <c10/util/SmallVector.h>
@@ -47,12 +49,15 @@ std::uint64_t currentPlace();
 // Views and the like start no work on the device.
 bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts);
 
-// Work on `stream` uses the memory. Call while areAccessesNoted() alone.
-void noteAccesses(std::string_view op, const TouchedMemory &memory, c10::Stream stream);
+// Work on `stream` uses the memory; `op` lives for ever. Call while areAccessesNoted() alone.
+void noteAccesses(const char *op, const TouchedMemory &memory, c10::Stream stream);
 
 // As the caching allocator's recordStream: the memory is not given out again before the stream's
 // work until its release is done.
 void noteRecordedStream(const void *block, c10::Stream stream);
+
+// Switches all of this off and on for the calling thread: for work that a GPU would not do.
+void noteAccessesOfThread(bool noted);
 
 void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index);
 void noteRelease(const void *block);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "capturing.h"
+#include "runtime/sim/devices/devices.h"
 #include "pending_copies.h"
 #include "runtime/sim/devices/devices.h"
 
@@ -73,10 +75,14 @@ c10::Stream streamFromPool(c10::DeviceIndex index, int priority) {
                      poolStreamId(priority, count % kStreamsPerPool));
 }
 
+c10::Stream originalStream(c10::Stream stream) {
+  if (C10_LIKELY(stream.id() == 0 || isFromPool(stream.id())))
+    return stream;
+  return StreamOrder().of(stream).stream;
+}
+
 int streamPriority(c10::Stream stream) {
-  c10::StreamId id = stream.id();
-  if (id != 0 && !isFromPool(id))
-    id = StreamOrder().of(stream).stream.id();
+  const c10::StreamId id = originalStream(stream).id();
   return isFromPool(id) ? 1 - static_cast<int>(id >> 1 & ((1 << kPoolBits) - 1)) : 0;
 }
 
@@ -94,6 +100,15 @@ void join(VectorClock &clock, const VectorClock &other) {
 }
 
 StreamOrder::StreamOrder() : lock_(streams().mutex) {}
+
+bool StreamOrder::isCapturing(const StreamState &state) {
+  return state.capture != 0 && state.capture == detail::capture.load(std::memory_order_relaxed);
+}
+
+void StreamOrder::joinCapture(StreamState &state, std::uint64_t capture) {
+  if (capture != 0 && capture == detail::capture.load(std::memory_order_relaxed))
+    state.capture = capture;
+}
 
 StreamState &StreamOrder::of(c10::Stream stream) {
   return find(stream);
@@ -123,8 +138,28 @@ void orderAfter(c10::Stream later, c10::Stream earlier) {
   if (!isOrderKept())
     return;
   StreamOrder order;
-  VectorClock seen = order.of(earlier).clock;
-  join(order.of(later).clock, seen);
+  const StreamState &before = order.of(earlier);
+  VectorClock seen = before.clock;
+  StreamState &after = order.of(later);
+  join(after.clock, seen);
+  order.joinCapture(after, before.capture);
+}
+
+void beginCapture(c10::Stream stream) {
+  static std::atomic<std::uint64_t> count{0};
+  StreamOrder order;
+  StreamState &state = order.of(stream);
+  state.capture = ++count;
+  detail::capture.store(state.capture, std::memory_order_relaxed);
+}
+
+void endCapture() {
+  detail::capture.store(0, std::memory_order_relaxed);
+}
+
+bool isInCapture(c10::Stream stream) {
+  StreamOrder order;
+  return order.isCapturing(order.of(stream));
 }
 
 void synchronizeClock(const VectorClock &clock) {

@@ -24,6 +24,8 @@ inline constexpr int kGreatestPriority = -3; // the least is 0; what PyTorch sup
 // A stream of the device's pool for `priority`: 32 for each, handed out in turn.
 c10::Stream streamFromPool(c10::DeviceIndex index, int priority);
 int streamPriority(c10::Stream stream);
+// A stream made from the handle of one of the pools' is that one.
+c10::Stream originalStream(c10::Stream stream);
 // As cudaStream_t: nullptr for the default stream. A stream made from such a handle (its id is the
 // handle, as in PyTorch) is ordered as the stream that it came from.
 void *streamHandle(c10::Stream stream);
@@ -44,13 +46,17 @@ inline bool happenedBefore(const Stamp &stamp, const VectorClock &clock) {
 struct StreamState {
   c10::Stream stream;
   std::size_t slot;
-  VectorClock clock; // what happened before the stream's next work
+  VectorClock clock;         // what happened before the stream's next work
+  std::uint64_t capture = 0; // the last capture that it was part of (capturing.h)
 };
 
 // Gives access to the states while it lives. Observers, deleters and copies run outside.
 class StreamOrder {
 public:
   StreamOrder();
+  // Whether the stream is being captured, and that it joins the given capture if that still runs.
+  static bool isCapturing(const StreamState &state);
+  static void joinCapture(StreamState &state, std::uint64_t capture);
   StreamState &of(c10::Stream stream);
   StreamState &at(std::size_t slot);
   // Takes a position for new work.

@@ -260,6 +260,15 @@ TEST_F(StreamRaces, ViewsShareTheirMemory) {
   EXPECT_EQ(races.size(), 1u);
 }
 
+TEST_F(StreamRaces, OtherStoragesOverABlockShareIt) {
+  at::Tensor x = at::ones({1000}, kSecond);
+  float *middle = x.data_ptr<float>() + 500;
+  at::Tensor other = at::from_blob(middle, {500}, at::TensorOptions().device(kSecond));
+  c10::StreamGuard guard(side_);
+  other.mul_(2);
+  EXPECT_EQ(races.size(), 1u);
+}
+
 TEST_F(StreamRaces, CopiesAreWork) {
   at::Tensor x, host = at::ones({3}).pin_memory();
   {

@@ -20,16 +20,20 @@ _WAITING = frozenset(
 
 _capturing = None  # the graph that this process captures now; CUDA allows one
 _pools = itertools.count(1)
-_set_capturing = None  # tells torch.Stream.is_capturing
+_library = None
 
 
 def functions(c, library):
-    global _set_capturing
-    _set_capturing = library.devsan_sim_set_capturing
-    _set_capturing.argtypes, _set_capturing.restype = [ctypes.c_bool], None
+    global _library
+    _library = library
+    library.devsan_sim_begin_capture.argtypes = [ctypes.c_int64, ctypes.c_int]
+    library.devsan_sim_begin_capture.restype = library.devsan_sim_end_capture.restype = None
+    library.devsan_sim_is_capturing.argtypes = [ctypes.c_int64, ctypes.c_int]
+    library.devsan_sim_is_capturing.restype = ctypes.c_bool
+    library.devsan_sim_note_accesses.argtypes, library.devsan_sim_note_accesses.restype = [ctypes.c_bool], None
 
     def is_current_stream_capturing():
-        return _capturing is not None and _stream() != 0
+        return _capturing is not None and library.devsan_sim_is_capturing(_stream(), _torch()._C._cuda_getDevice())
 
     def graph_pool_handle():
         return (0, next(_pools))
@@ -192,7 +196,7 @@ class _CUDAGraph:
         self._states = [(g, g.get_state()) for g in (*torch.cuda.default_generators, *self._generators)]
         self._mode = _recorder(self)
         _capturing = self
-        _set_capturing(True)
+        _library.devsan_sim_begin_capture(self._stream, self._device)
         self._mode.__enter__()
 
     def capture_end(self):
@@ -200,9 +204,13 @@ class _CUDAGraph:
         if self._mode is None:
             _fail("operation not permitted")
         mode, self._mode, _capturing = self._mode, None, None
-        _set_capturing(False)
+        _library.devsan_sim_end_capture()
         mode.__exit__(None, None, None)
-        self._restore()
+        _library.devsan_sim_note_accesses(False)
+        try:
+            self._restore()
+        finally:
+            _library.devsan_sim_note_accesses(True)
         if self._invalid:
             self._forget()
             _fail(_INVALIDATED)
