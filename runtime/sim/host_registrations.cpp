@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "c_api.h"
+#include "memory/fork_locks.h"
 
 namespace devsan::sim {
 namespace {
@@ -16,6 +17,10 @@ constexpr int kAlreadyRegistered = 712; // cudaErrorHostMemoryAlreadyRegistered
 constexpr int kNotRegistered = 713;     // cudaErrorHostMemoryNotRegistered
 
 std::mutex mutex;
+const bool held_over_forks = [] {
+  holdOverForks(mutex);
+  return true;
+}();
 std::atomic<std::size_t> count{0}; // most programs register nothing: no lock for them
 
 // From a range's first byte to the one behind its last. Leaked: tensors may be asked about at exit.

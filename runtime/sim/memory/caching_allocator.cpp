@@ -8,6 +8,7 @@
 #include "../devices.h"
 #include "../events.h"
 #include "arena.h"
+#include "fork_locks.h"
 #include "protection.h"
 #include "settings.h"
 
@@ -98,6 +99,7 @@ void DeviceMemory::start(c10::DeviceIndex device) {
   auto *begin = reinterpret_cast<char *>(arena_layout.begin + static_cast<std::uintptr_t>(device) *
                                                                   arena_layout.per_device);
   gaps_.emplace(begin, arena_layout.per_device);
+  holdOverForks(mutex_);
 }
 
 Pool &DeviceMemory::poolFor(std::size_t size, c10::StreamId stream) {

@@ -13,6 +13,7 @@
 #include "../memory.h"
 #include "../observers.h"
 #include "../stream_accesses.h"
+#include "fork_locks.h"
 #include "pinned.h"
 #include "protection.h"
 #include "settings.h"
@@ -30,6 +31,8 @@ struct Watch {
 };
 
 struct Watches {
+  Watches() { holdOverForks(mutex); }
+
   std::mutex mutex;
   std::vector<Watch> all;
 };

@@ -20,6 +20,7 @@
 #include "../memory.h"
 #include "../observers.h"
 #include "caching_allocator.h"
+#include "fork_locks.h"
 #include "host_watch.h"
 
 namespace devsan::sim {
@@ -32,6 +33,10 @@ struct OpenRange {
   std::uintptr_t begin, end;
 };
 std::mutex open_mutex;
+const bool open_mutex_held_over_forks = [] {
+  holdOverForks(open_mutex);
+  return true;
+}();
 std::vector<OpenRange> &openRanges() {
   static auto *ranges = new std::vector<OpenRange>;
   return *ranges;
