@@ -52,6 +52,10 @@ void include(std::uintptr_t begin, std::uintptr_t end) {
     highest.store(end, std::memory_order_relaxed);
 }
 
+// An address that faulted where nothing is closed, until something is closed again: if it faults
+// once more, the fault is the program's own, and not a page that another thread has just opened.
+std::atomic<std::uintptr_t> known_open{0};
+
 void open(const Watch &watch) {
   mprotect(reinterpret_cast<void *>(watch.begin), watch.end - watch.begin, PROT_READ | PROT_WRITE);
 }
@@ -71,17 +75,6 @@ void say(const DevSanEarlyAccess &access) {
                access.kind == DEVSAN_SIM_WRITE ? "writes" : "reads", access.device);
 }
 
-// Another thread may have opened the page in the meantime: the instruction runs again. Where it
-// faults again and again, the fault is the program's own.
-void expectTheProgramsOwnFault(const void *address) {
-  thread_local const void *last = nullptr;
-  thread_local int times = 0;
-  times = address == last ? times + 1 : 0;
-  last = address;
-  if (times == 1000)
-    giveUpFaults();
-}
-
 } // namespace
 
 void closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream stream) {
@@ -93,6 +86,7 @@ void closeToHostUntilArrival(const void *begin, std::size_t bytes, c10::Stream s
   Watch watch{first, last, bytes, stream, currentPlace()};
   std::lock_guard lock(watches().mutex);
   include(first, last);
+  known_open.store(0);
   if (mprotect(reinterpret_cast<void *>(first), last - first, PROT_NONE) == 0)
     watches().all.push_back(watch);
 }
@@ -111,7 +105,7 @@ void openForArrival(const void *begin, std::size_t bytes) {
 bool mayBeClosed(const void *address) {
   auto at = reinterpret_cast<std::uintptr_t>(address);
   return at >= lowest.load(std::memory_order_relaxed) &&
-         at < highest.load(std::memory_order_relaxed);
+         at < highest.load(std::memory_order_relaxed) && at != known_open.load();
 }
 
 void handleEarlyAccess(void *address, void *pc, int kind) {
@@ -126,9 +120,11 @@ void handleEarlyAccess(void *address, void *pc, int kind) {
       found.push_back(watch);
       return true;
     });
+    if (found.empty())
+      known_open.store(at);
   }
   if (found.empty())
-    return expectTheProgramsOwnFault(address);
+    return; // the instruction runs again
   // A copy to a device reads it as the device would.
   if (insideKernel())
     return;

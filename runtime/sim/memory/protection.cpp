@@ -319,10 +319,6 @@ void closeOpenPages() {
   memory_needs_attention.store(false, std::memory_order_relaxed);
 }
 
-void giveUpFaults() {
-  restoreDefault();
-}
-
 void installFaultHandler() {
   void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   real_sigaction = reinterpret_cast<SigactionFunction>(dlsym(libc ? libc : RTLD_NEXT, "sigaction"));
