@@ -1,4 +1,5 @@
 // Copies between devices, to and from the host, and reading one element.
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/copy.h>
@@ -9,6 +10,7 @@
 #include "../host_wait.h"
 #include "../library.h"
 #include "../memory.h"
+#include "../memory/host_watch.h"
 #include "../pending_copies.h"
 #include "../stream_accesses.h"
 #include "../tensor_alias.h"
@@ -34,11 +36,22 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, c10::Stream stream) 
 }
 
 // The CPU kernel converts dtypes, resolves conjugates and copies between any strides.
+// The copy's threads read and write pinned memory as the device would.
+void openForCopy(const at::Tensor &tensor) {
+  if (tensor.is_cpu() && tensor.has_storage() && tensor.numel() != 0)
+    openForArrival(
+        tensor.const_data_ptr(),
+        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size()));
+}
+
 void copyNow(at::Tensor &self, const at::Tensor &source) {
   Translation translation(self.is_cuda() ? self.device() : source.device());
   at::Tensor to = translation.toCpu(self);
+  at::Tensor from = translation.toCpu(source);
+  openForCopy(self);
+  openForCopy(source);
   KernelScope kernel(translation.device().index());
-  to.copy_(translation.toCpu(source), false);
+  to.copy_(from, false);
 }
 
 void copyToHost(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
