@@ -8,6 +8,7 @@ void Event::record(c10::Stream stream) {
   VectorClock seen;
   if (isOrderKept())
     seen = clockOf(stream);
+  device_.store(stream.device_index(), std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   seen_ = std::move(seen);
   recorded_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -86,7 +86,7 @@ public:
   void synchronizeEvent(void *event) const override {
     if (event == nullptr)
       return;
-    ExplicitWait wait("cudaEventSynchronize", -1);
+    ExplicitWait wait("cudaEventSynchronize", static_cast<Event *>(event)->device());
     static_cast<Event *>(event)->synchronize();
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
