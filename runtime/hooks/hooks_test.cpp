@@ -441,7 +441,8 @@ TEST(Processes, AForkedChildHasALogOfItsOwn) {
   EXPECT_FALSE(log.modules.empty());
 }
 
-// Threads that take a stack for each event, until this object ends.
+// Threads that take a stack for each event and use every kind of simulated memory, until this
+// object ends.
 class BusyThreads {
 public:
   BusyThreads() {
@@ -451,6 +452,7 @@ public:
         while (!stop_) {
           x.sum().item<float>();
           x.cpu();
+          torch::ones({4}).pin_memory();
         }
       });
   }
@@ -470,7 +472,13 @@ template <typename Body> int statusOfChild(Body body) {
   pid_t child = fork();
   if (child == 0) {
     alarm(30);
-    body();
+    // What it throws must not reach the parent's frames, whose threads are not here.
+    try {
+      body();
+    } catch (const std::exception &error) {
+      std::fprintf(stderr, "in the child: %s\n", error.what());
+      _exit(1);
+    }
     _exit(0);
   }
   int status = -1;
@@ -478,15 +486,46 @@ template <typename Body> int statusOfChild(Body body) {
   return status;
 }
 
+// Host work of a child that takes the runtime's and the simulator's locks.
+void workOnHost() {
+  torch::zeros(3).add(1);
+  if (!torch::ones({3}).pin_memory().is_pinned() || torch::ones({3}).is_pinned())
+    throw std::runtime_error("is_pinned() is wrong");
+  devsan::step(); // an event with a stack
+}
+
 TEST(Processes, ForkWhileOtherThreadsTakeStacks) {
   auto host = torch::ones(3);
   BusyThreads threads;
   for (int i = 0; i < 200; ++i)
     ASSERT_EQ(statusOfChild([&] {
-                torch::zeros(3).add(1);
-                host.to(kSecond).cpu();
+                workOnHost();
                 // Another thread of the child sees the loader's locks free too.
-                std::thread([&] { host.to(kSecond).cpu(); }).join();
+                std::thread(workOnHost).join();
+              }),
+              0);
+}
+
+TEST(Processes, AForkedChildIsRefusedTheDevicesOfItsParent) {
+  auto host = torch::ones(3);
+  BusyThreads threads;
+  auto own = onSecond();
+  auto refuses = [](auto &&use) {
+    try {
+      use();
+    } catch (const c10::Error &error) {
+      return std::string(error.what()).find("CUDA error: initialization error") !=
+             std::string::npos;
+    }
+    return false;
+  };
+  for (int i = 0; i < 20; ++i)
+    ASSERT_EQ(statusOfChild([&] {
+                bool all = refuses([&] { host.to(kSecond); }) && refuses([&] { own.cpu(); }) &&
+                           refuses([&] { own.add(1); }) &&
+                           refuses([&] { torch::empty({2}, kSecond); });
+                std::thread([&] { all = all && refuses([&] { host.to(kSecond); }); }).join();
+                _exit(all ? 0 : 1);
               }),
               0);
 }
@@ -498,7 +537,7 @@ TEST(Processes, ForkInsideAnOperatorsCallback) {
   auto y = x * 2;
   y.register_hook([&](const torch::Tensor &gradient) {
     for (int i = 0; i < 20; ++i, ++forks)
-      EXPECT_EQ(statusOfChild([&] { gradient.cpu(); }), 0);
+      EXPECT_EQ(statusOfChild(workOnHost), 0);
     return gradient;
   });
   y.sum().backward();

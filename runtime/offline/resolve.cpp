@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <span>
+#include <utility>
 
 namespace devsan::runtime {
 namespace {
@@ -129,8 +132,30 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
   return entry->second = &stack;
 }
 
+void Recording::placeAccesses(std::size_t first_event) {
+  const auto has = [](const ResolvedStack *stack) { return stack && stack->innermost_user; };
+  const auto copyOf = [](const ResolvedEvent &event) {
+    core::Location copy = event.related->location();
+    return std::pair(std::move(copy.file), copy.line);
+  };
+  const std::span events = std::span(events_).subspan(first_event);
+  std::map<std::pair<std::string, unsigned>, const ResolvedStack *> readers;
+  for (const ResolvedEvent &event : events)
+    if (event.event.kind == EventKind::kEarlyAccess && has(event.stack) && has(event.related))
+      readers.try_emplace(copyOf(event), event.stack);
+  for (ResolvedEvent &event : events) {
+    const EventKind kind = event.event.kind;
+    if ((kind != EventKind::kEarlyAccess && kind != EventKind::kHostAccess) || has(event.stack) ||
+        !has(event.related))
+      continue;
+    auto reader = kind == EventKind::kEarlyAccess ? readers.find(copyOf(event)) : readers.end();
+    event.stack = reader != readers.end() ? reader->second : event.related;
+  }
+}
+
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   stacks_of_process_.clear();
+  const std::size_t first_event = events_.size();
   for (const Event &event : log.events) {
     ResolvedEvent resolved;
     resolved.event = event;
@@ -149,6 +174,7 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
       resolved.event.flags |= kSourceOutlivesCall;
     events_.push_back(std::move(resolved));
   }
+  placeAccesses(first_event);
   ++processes_;
 }
 

@@ -79,6 +79,10 @@ public:
   const std::vector<ResolvedEvent> &events() const { return events_; }
 
 private:
+  // LibTorch's workers have no frame of the user's, and which thread of a parallel loop touches
+  // memory first is chance. A worker's access stands where another thread reached for the result of
+  // the same copy, else where the copy was issued or the tensor comes from.
+  void placeAccesses(std::size_t first_event);
   const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols);
 
   SourcePaths paths_;

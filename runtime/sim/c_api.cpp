@@ -3,15 +3,15 @@
 #include <ATen/Context.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
-#include "runtime/sim/streams/capturing.h"
-#include "runtime/sim/devices/devices.h"
 #include "distributed/nccl_backend.h"
-#include "runtime/sim/streams/events.h"
+#include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
+#include "runtime/sim/devices/visible_devices.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/capturing.h"
+#include "runtime/sim/streams/events.h"
 #include "runtime/sim/streams/stream_accesses.h"
 #include "runtime/sim/streams/streams.h"
-#include "runtime/sim/devices/visible_devices.h"
 
 namespace {
 

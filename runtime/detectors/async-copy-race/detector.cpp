@@ -18,7 +18,8 @@ std::vector<core::Finding> detectAsyncCopyRace(const Recording &recording) {
                       " the result of a non_blocking copy on " + streamNames(event).earlier +
                       " before anything waited for it, " + timesText(group.count) + " (" +
                       sizeText(group) + ")";
-    addRelated(finding, event.related, "copied from " + finding.from + " here");
+    if (event.related != event.stack)
+      addRelated(finding, event.related, "copied from " + finding.from + " here");
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -47,6 +47,29 @@ TEST(AsyncCopyRace, TellsWritesFromReads) {
             "before anything waited for it, once (4.1 KB)");
 }
 
+TEST(AsyncCopyRace, OfAWorkerStandsWhereTheProgramIsKnown) {
+  LogBuilder alone;
+  Event worker = earlyAccess(alone);
+  worker.stack = alone.stack({op("sum")});
+  Event other = worker;
+  other.stack = alone.stack({op("sum_out")});
+  alone.add(worker).add(other);
+  auto findings = detectAsyncCopyRace(replay(alone));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations[0].line, 11u);
+  EXPECT_EQ(findings[0].count, 2u);
+  EXPECT_TRUE(findings[0].related.empty());
+
+  LogBuilder both;
+  worker = earlyAccess(both);
+  worker.stack = both.stack({op("sum")});
+  both.add(worker).add(earlyAccess(both));
+  findings = detectAsyncCopyRace(replay(both));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations[0].line, 12u);
+  EXPECT_EQ(findings[0].related.size(), 1u);
+}
+
 TEST(AsyncCopyRace, IsSilentOnOtherEvents) {
   LogBuilder log;
   Event event = earlyAccess(log);

@@ -25,8 +25,9 @@ std::vector<core::Finding> detectHostAccess(const Recording &recording) {
     finding.message = std::string("host code ") +
                       (event.has(kHostWrites) ? "writes to " : "reads ") +
                       whatWasTouched(group, finding.from) + ", " + timesText(group.count);
-    addRelated(finding, event.related,
-               (event.has(kOriginIsMove) ? "moved to " : "made on ") + finding.from + " here");
+    if (event.related != event.stack)
+      addRelated(finding, event.related,
+                 (event.has(kOriginIsMove) ? "moved to " : "made on ") + finding.from + " here");
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -45,6 +45,17 @@ TEST(HostAccess, TellsWritesAndFreedMemory) {
   EXPECT_TRUE(findings[0].related.empty());
 }
 
+TEST(HostAccess, OfAWorkerStandsAtTheOrigin) {
+  LogBuilder log;
+  Event read = access(log.stack({op("sum")}));
+  read.related = log.stack({op("to_device"), user("load", 3)});
+  log.add(read, 2);
+  const auto findings = detectHostAccess(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations[0].line, 3u);
+  EXPECT_TRUE(findings[0].related.empty());
+}
+
 TEST(HostAccess, LeavesOtherEventsAlone) {
   LogBuilder log;
   Event copy = access(log.stack({user("main", 1)}));

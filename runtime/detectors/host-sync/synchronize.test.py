@@ -12,7 +12,7 @@ torch.cuda.synchronize()
 torch.accelerator.synchronize(1)
 # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: note: the host waited for cuda:1 in cudaStreamSynchronize, once [device-host-sync]
 stream.synchronize()
-# CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: note: the host waited for cuda in cudaEventSynchronize, once [device-host-sync]
+# CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: note: the host waited for cuda:1 in cudaEventSynchronize, once [device-host-sync]
 event.synchronize()
 for _ in range(3):
     # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: warning: the host waited for cuda:0 in cudaStreamSynchronize, 3 times [device-host-sync]

@@ -2,9 +2,9 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "devices.h"
+#include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/events.h"
 #include "runtime/sim/streams/host_wait.h"
-#include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
@@ -82,7 +82,7 @@ public:
   void synchronizeEvent(void *event) const override {
     if (event == nullptr)
       return;
-    ExplicitWait wait("cudaEventSynchronize", -1);
+    ExplicitWait wait("cudaEventSynchronize", static_cast<Event *>(event)->device());
     static_cast<Event *>(event)->synchronize();
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override { waitForDevice(index); }

@@ -5,8 +5,8 @@
 #include "devices.h"
 #include "generators.h"
 #include "runtime/sim/memory/host_registrations.h"
-#include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/host_wait.h"
 
 namespace devsan::sim {
 namespace {

@@ -145,7 +145,13 @@ void NcclBackend::connect(c10::Device device) {
     connected_.erase(name);
     throw;
   }
+  std::lock_guard<std::mutex> state(state_mutex_);
   used_devices_.push_back(device.index());
+}
+
+int NcclBackend::nextMessage(std::map<int, int> &messages, int peer) {
+  std::lock_guard<std::mutex> lock(state_mutex_);
+  return messages[peer]++;
 }
 
 void NcclBackend::connectPair(c10::Device device, int peer) {
@@ -171,11 +177,15 @@ c10::intrusive_ptr<Work> NcclBackend::issue(const WorkDescription &description, 
                                             bool point_to_point) {
   auto work = c10::make_intrusive<NcclWork>(rank_, description, std::move(transfer),
                                             std::move(outputs), queue_);
-  queue_->push(work, !point_to_point);
-  if (coalescing_) {
-    coalesced_.push_back(work);
-    return work;
+  {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    if (coalescing_) {
+      // The work of endCoalescing finishes it, and is what the queue holds.
+      coalesced_.push_back(work);
+      return work;
+    }
   }
+  queue_->push(work, !point_to_point);
   if (async)
     return work;
   work->wait(kNoTimeout);
@@ -618,7 +628,7 @@ c10::intrusive_ptr<Work> NcclBackend::send(std::vector<at::Tensor> &tensors, int
     connectPair(tensor.device(), destination);
   std::vector<at::Tensor> bytes{bytesOf(tensor)};
   Transfer transfer;
-  transfer.carriers = {carrier_->send(bytes, destination, sent_[destination]++)};
+  transfer.carriers = {carrier_->send(bytes, destination, nextMessage(sent_, destination))};
   transfer.deliver = [bytes] {}; // the carrier does not keep them
   return issue(describe(OpType::SEND, tensor, tensor.numel(), tensor.numel(), kNoTimeout),
                std::move(transfer), tensors, true, true);
@@ -633,7 +643,7 @@ c10::intrusive_ptr<Work> NcclBackend::recv(std::vector<at::Tensor> &tensors, int
     connectPair(tensor.device(), source);
   std::vector<at::Tensor> bytes{hostBytes(tensor.nbytes())};
   Transfer transfer;
-  transfer.carriers = {carrier_->recv(bytes, source, received_[source]++)};
+  transfer.carriers = {carrier_->recv(bytes, source, nextMessage(received_, source))};
   transfer.deliver = [tensor, bytes] { deliverBytes(tensor, bytes.front()); };
   return issue(describe(OpType::RECV, tensor, tensor.numel(), tensor.numel(), kNoTimeout),
                std::move(transfer), tensors, true, true);
@@ -642,13 +652,18 @@ c10::intrusive_ptr<Work> NcclBackend::recv(std::vector<at::Tensor> &tensors, int
 // ---- the group ----
 
 c10::intrusive_ptr<Work> NcclBackend::barrier(const c10d::BarrierOptions &options) {
-  c10::DeviceIndex index;
+  c10::DeviceIndex index, used = -1;
+  {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    if (!used_devices_.empty())
+      used = used_devices_.front();
+  }
   if (!options.device_ids.empty())
     index = static_cast<c10::DeviceIndex>(options.device_ids.front());
   else if (getBoundDeviceId())
     index = getBoundDeviceId()->index();
-  else if (!used_devices_.empty())
-    index = used_devices_.front();
+  else if (used >= 0)
+    index = used;
   else
     index = static_cast<c10::DeviceIndex>(global_rank_ % deviceCount());
   TORCH_CHECK_WITH(ValueError, index >= 0, "Failed to infer a GPU device id to perform barrier. ");
@@ -672,24 +687,23 @@ c10::intrusive_ptr<Work> NcclBackend::barrier(const c10d::BarrierOptions &option
 }
 
 void NcclBackend::startCoalescing() {
+  std::vector<c10::intrusive_ptr<NcclWork>> forgotten; // goes after the lock
+  std::lock_guard<std::mutex> lock(state_mutex_);
   coalescing_ = true;
-  coalesced_.clear();
+  forgotten.swap(coalesced_);
 }
 
 c10::intrusive_ptr<Work> NcclBackend::endCoalescing() {
-  coalescing_ = false;
-  if (coalesced_.empty())
+  std::vector<c10::intrusive_ptr<NcclWork>> works;
+  {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    coalescing_ = false;
+    works.swap(coalesced_);
+  }
+  if (works.empty())
     return nullptr;
-  auto works = std::move(coalesced_);
-  coalesced_.clear();
   Transfer all;
-  all.deliver = [works] {
-    for (const auto &work : works) {
-      work->finishAlone();
-      if (auto failure = work->exception())
-        std::rethrow_exception(failure);
-    }
-  };
+  all.parts = works;
   WorkDescription description{OpType::COALESCED,      sequence_, 0, 0, options_->timeout,
                               works.front()->device()};
   std::vector<at::Tensor> outputs;

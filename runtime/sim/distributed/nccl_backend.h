@@ -6,6 +6,7 @@
 // The carrier never sees device memory, so protected device addresses do not reach its sockets.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -124,19 +125,22 @@ private:
   c10::intrusive_ptr<Options> options_;
   int global_rank_;
   std::shared_ptr<WorkQueue> queue_ = WorkQueue::make();
-  std::uint64_t sequence_ = 0;
+  std::atomic<std::uint64_t> sequence_{0};
 
-  std::mutex connect_mutex_;
+  std::mutex connect_mutex_;              // held while ranks meet
   std::map<std::string, bool> connected_; // by device, or by pair of ranks
   int connections_ = 0;
+
+  std::mutex state_mutex_; // of all below; nothing waits and no work is dropped under it
   std::vector<c10::DeviceIndex> used_devices_;
 
   // Between startCoalescing and endCoalescing nothing waits; the works become one.
-  bool coalescing_ = false;
+  std::atomic<bool> coalescing_{false}; // written under state_mutex_
   std::vector<c10::intrusive_ptr<NcclWork>> coalesced_;
 
   // Messages of a pair of ranks are matched in order, whatever their tags.
   std::map<int, int> sent_, received_;
+  int nextMessage(std::map<int, int> &messages, int peer);
 };
 
 } // namespace devsan::sim

@@ -211,6 +211,26 @@ def point_to_point(rank):
     equal(second, torch.full((2,), previous + 0.5))
 
 
+def exchanges_keep_no_memory(rank):
+    following, previous = (rank + 1) % SIZE, (rank - 1) % SIZE
+
+    def exchange(waits):
+        sent, received = torch.ones(1 << 18, device="cuda"), torch.empty(1 << 18, device="cuda")
+        operations = [dist.P2POp(dist.isend, sent, following), dist.P2POp(dist.irecv, received, previous)]
+        works = dist.batch_isend_irecv(operations)
+        assert not waits or all(work.wait() for work in works)
+
+    exchange(waits=True)
+    torch.cuda.synchronize()  # sends that nobody has waited for
+    before = torch.cuda.memory_allocated()
+    for _ in range(5):
+        exchange(waits=True)
+    assert torch.cuda.memory_allocated() == before, (before, torch.cuda.memory_allocated())
+    exchange(waits=False)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() == before, (before, torch.cuda.memory_allocated())
+
+
 def objects(rank):
     gathered = [None] * SIZE
     dist.all_gather_object(gathered, {"rank": rank})
@@ -402,6 +422,7 @@ if __name__ == "__main__":
             reduce_scatters,
             all_to_alls,
             point_to_point,
+            exchanges_keep_no_memory,
             objects,
             results_arrive_when_waited_for,
             coalesced,

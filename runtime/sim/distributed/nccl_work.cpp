@@ -1,5 +1,7 @@
 #include "nccl_work.h"
 
+#include <algorithm>
+
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -23,6 +25,11 @@ Queues &queues() {
 bool isTimeout(const std::string &failure) {
   return failure.find("imed out") != std::string::npos ||
          failure.find("imeout") != std::string::npos;
+}
+
+bool contains(const std::vector<c10::intrusive_ptr<NcclWork>> &works, const NcclWork *wanted) {
+  return std::any_of(works.begin(), works.end(),
+                     [&](const auto &work) { return work.get() == wanted; });
 }
 
 } // namespace
@@ -56,10 +63,16 @@ std::exception_ptr NcclWork::translated(const std::string &failure) const {
 }
 
 void NcclWork::finishAlone(std::chrono::milliseconds timeout) {
+  Transfer done; // goes after the lock: the tensors in it may need the GIL
   std::lock_guard<std::mutex> lock(finish_mutex_);
   if (finished_)
     return;
   try {
+    for (const auto &part : transfer_.parts) {
+      part->finishAlone(timeout);
+      if (auto failure = part->exception())
+        std::rethrow_exception(failure);
+    }
     for (const auto &carrier : transfer_.carriers)
       carrier->wait(timeout);
     if (transfer_.deliver)
@@ -70,7 +83,7 @@ void NcclWork::finishAlone(std::chrono::milliseconds timeout) {
     failure_ = translated(error.what());
   }
   duration_ = std::chrono::steady_clock::now() - start_;
-  transfer_ = {};
+  done = std::exchange(transfer_, {});
   finished_ = true;
 }
 
@@ -96,11 +109,24 @@ bool NcclWork::isCompleted() {
       return false;
     if (finished_)
       return true;
-    for (const auto &carrier : transfer_.carriers)
-      if (!carrier->isCompleted())
-        return false;
+    if (!haveCarriersArrived())
+      return false;
   }
   finishAlone();
+  return true;
+}
+
+bool NcclWork::haveCarriersArrived() {
+  for (const auto &part : transfer_.parts) {
+    std::unique_lock<std::mutex> lock(part->finish_mutex_, std::try_to_lock);
+    // Gloo's messages between pairs do not tell before they are waited for.
+    if (!lock.owns_lock() || (!part->finished_ && !c10d::isP2POp(part->retrieveOpType()) &&
+                              !part->haveCarriersArrived()))
+      return false;
+  }
+  for (const auto &carrier : transfer_.carriers)
+    if (!carrier->isCompleted())
+      return false;
   return true;
 }
 
@@ -150,13 +176,28 @@ std::shared_ptr<WorkQueue> WorkQueue::make() {
   return made;
 }
 
-void WorkQueue::push(c10::intrusive_ptr<NcclWork> work, bool ordered) {
+template <typename Predicate> void WorkQueue::drop(Predicate isDone) {
+  std::vector<Entry> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
+  auto kept = std::stable_partition(entries_.begin(), entries_.end(),
+                                    [&](const Entry &entry) { return !isDone(entry.work.get()); });
+  dropped.assign(std::make_move_iterator(kept), std::make_move_iterator(entries_.end()));
+  entries_.erase(kept, entries_.end());
+}
+
+void WorkQueue::push(c10::intrusive_ptr<NcclWork> work, bool ordered) {
+  std::vector<c10::intrusive_ptr<NcclWork>> sends;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const Entry &entry : entries_)
+      if (entry.work->retrieveOpType() == c10d::OpType::SEND)
+        sends.push_back(entry.work);
+    entries_.push_back({std::move(work), ordered});
+  }
   // Programs may never wait for a send.
-  std::erase_if(entries_, [](const Entry &entry) {
-    return entry.work->retrieveOpType() == c10d::OpType::SEND && entry.work->isCompleted();
-  });
-  entries_.push_back({std::move(work), ordered});
+  std::erase_if(sends, [](const auto &send) { return !send->isCompleted(); });
+  if (!sends.empty())
+    drop([&](const NcclWork *one) { return contains(sends, one); });
 }
 
 void WorkQueue::finishThrough(NcclWork &work, std::chrono::milliseconds timeout) {
@@ -174,11 +215,7 @@ void WorkQueue::finishThrough(NcclWork &work, std::chrono::milliseconds timeout)
   for (const auto &earlier : before)
     earlier->finishAlone();
   work.finishAlone(timeout);
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::erase_if(entries_, [&](const Entry &entry) {
-    return entry.work.get() == &work ||
-           std::find(before.begin(), before.end(), entry.work) != before.end();
-  });
+  drop([&](const NcclWork *one) { return one == &work || contains(before, one); });
 }
 
 void WorkQueue::finishAll(c10::DeviceIndex device) {
@@ -194,8 +231,7 @@ void WorkQueue::finishAll(c10::DeviceIndex device) {
 }
 
 void WorkQueue::clear() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  entries_.clear();
+  drop([](const NcclWork *) { return true; });
 }
 
 void finishCollectives(c10::DeviceIndex device) {

@@ -18,6 +18,7 @@
 
 namespace devsan::sim {
 
+class NcclWork;
 class WorkQueue;
 
 // What NCCL's watchdog says about a work.
@@ -31,10 +32,11 @@ struct WorkDescription {
 };
 
 // The transport's part of a collective: the works that carry host copies, and what brings the
-// received copies to the device tensors afterwards.
+// received copies to the device tensors afterwards. Coalesced works are parts of one.
 struct Transfer {
   std::vector<c10::intrusive_ptr<c10d::Work>> carriers;
   std::function<void()> deliver;
+  std::vector<c10::intrusive_ptr<NcclWork>> parts = {};
 };
 
 class NcclWork final : public c10d::Work {
@@ -62,6 +64,7 @@ public:
   c10::Device device() const { return description_.device; }
 
 private:
+  bool haveCarriersArrived(); // the caller holds finish_mutex_
   std::exception_ptr translated(const std::string &failure) const;
 
   WorkDescription description_;
@@ -95,6 +98,10 @@ private:
     c10::intrusive_ptr<NcclWork> work;
     bool ordered;
   };
+  template <typename Predicate> void drop(Predicate isDone);
+
+  // Works are never dropped under it: tensors that Python holds need the GIL to go, and whoever
+  // has that may wait here.
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };

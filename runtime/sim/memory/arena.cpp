@@ -31,7 +31,6 @@ constexpr std::uintptr_t kSmallestPerDevice = kGiB / 4;
 void *const kWantedPlace = reinterpret_cast<void *>(std::uintptr_t{0x200000000000});
 
 bool is_protected = false;
-std::uintptr_t page_size = 4096;
 
 void *reserve(std::uintptr_t bytes) {
   void *place =
@@ -109,7 +108,6 @@ bool makeBlockTable(std::uintptr_t bytes) {
 }
 
 void make() {
-  page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   auto devices = static_cast<std::uintptr_t>(deviceCount());
   std::uintptr_t wanted =
       std::max<std::uintptr_t>(4 * std::bit_ceil(memoryOfDevice()), kLeastPerDevice);
@@ -188,17 +186,16 @@ void protect(std::uintptr_t begin, std::uintptr_t end, int protection) {
 } // namespace
 
 void openToHost(std::uintptr_t begin, std::uintptr_t end) {
-  protect(begin & ~(page_size - 1), (end + page_size - 1) & ~(page_size - 1),
-          PROT_READ | PROT_WRITE);
+  protect(pageDown(begin), pageUp(end), PROT_READ | PROT_WRITE);
 }
 
 void closeToHost(std::uintptr_t begin, std::uintptr_t end) {
-  protect(begin & ~(page_size - 1), (end + page_size - 1) & ~(page_size - 1), PROT_NONE);
+  protect(pageDown(begin), pageUp(end), PROT_NONE);
 }
 
 void releasePages(std::uintptr_t begin, std::uintptr_t end) {
-  begin = (begin + page_size - 1) & ~(page_size - 1);
-  end &= ~(page_size - 1);
+  begin = pageUp(begin);
+  end = pageDown(end);
   if (begin < end)
     madvise(reinterpret_cast<void *>(begin + arena_layout.distance), end - begin,
             is_protected ? MADV_REMOVE : MADV_DONTNEED);

@@ -7,6 +7,7 @@
 #include <c10/core/AllocatorConfig.h>
 
 #include "arena.h"
+#include "fork_locks.h"
 #include "protection.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/streams/events.h"
@@ -99,6 +100,7 @@ void DeviceMemory::start(c10::DeviceIndex device) {
   auto *begin = reinterpret_cast<char *>(arena_layout.begin + static_cast<std::uintptr_t>(device) *
                                                                   arena_layout.per_device);
   gaps_.emplace(begin, arena_layout.per_device);
+  holdOverForks(mutex_);
 }
 
 Pool &DeviceMemory::poolFor(std::size_t size, c10::StreamId stream) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "fork_locks.h"
 #include "runtime/sim/c_api.h"
 
 namespace devsan::sim {
@@ -16,6 +17,10 @@ constexpr int kAlreadyRegistered = 712; // cudaErrorHostMemoryAlreadyRegistered
 constexpr int kNotRegistered = 713;     // cudaErrorHostMemoryNotRegistered
 
 std::mutex mutex;
+const bool held_over_forks = [] {
+  holdOverForks(mutex);
+  return true;
+}();
 std::atomic<std::size_t> count{0}; // most programs register nothing: no lock for them
 
 // From a range's first byte to the one behind its last. Leaked: tensors may be asked about at exit.

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "fork_locks.h"
 #include "memory.h"
 #include "pinned.h"
 #include "protection.h"
@@ -19,8 +20,6 @@
 
 namespace devsan::sim {
 namespace {
-
-constexpr std::uintptr_t kPage = 4096;
 
 std::atomic<DevSanEarlyAccessObserver> observer{nullptr};
 
@@ -38,6 +37,8 @@ struct Watch {
 };
 
 struct Watches {
+  Watches() { holdOverForks(mutex); }
+
   std::mutex mutex;
   std::vector<Watch> all;
   std::uint64_t count = 0;
@@ -58,11 +59,16 @@ void include(std::uintptr_t begin, std::uintptr_t end) {
     highest.store(end, std::memory_order_relaxed);
 }
 
+// An address that faulted where nothing is closed, until something is closed again: if it faults
+// once more, the fault is the program's own, and not a page that another thread has just opened.
+std::atomic<std::uintptr_t> known_open{0};
+
 void open(const Watch &watch) {
   mprotect(reinterpret_cast<void *>(watch.begin), watch.end - watch.begin, PROT_READ | PROT_WRITE);
 }
 
 bool close(const Watch &watch) {
+  known_open.store(0);
   return mprotect(reinterpret_cast<void *>(watch.begin), watch.end - watch.begin, PROT_NONE) == 0;
 }
 
@@ -79,17 +85,6 @@ void say(const DevSanEarlyAccess &access) {
                "devsan: host code %s the destination of a non_blocking copy from cuda:%d before "
                "anything waited for it: synchronize the stream or an event first\n",
                access.kind == DEVSAN_SIM_WRITE ? "writes" : "reads", access.device);
-}
-
-// Another thread may have opened the page in the meantime: the instruction runs again. Where it
-// faults again and again, the fault is the program's own.
-void expectTheProgramsOwnFault(const void *address) {
-  thread_local const void *last = nullptr;
-  thread_local int times = 0;
-  times = address == last ? times + 1 : 0;
-  last = address;
-  if (times == 1000)
-    giveUpFaults();
 }
 
 } // namespace
@@ -111,8 +106,8 @@ std::uint64_t closeToHostUntilArrival(const void *begin, std::size_t bytes, c10:
 }
 
 void openForArrival(const void *begin, std::size_t bytes, std::uint64_t number) {
-  auto from = reinterpret_cast<std::uintptr_t>(begin) & ~(kPage - 1);
-  auto to = (reinterpret_cast<std::uintptr_t>(begin) + bytes + kPage - 1) & ~(kPage - 1);
+  auto from = pageDown(reinterpret_cast<std::uintptr_t>(begin));
+  auto to = pageUp(reinterpret_cast<std::uintptr_t>(begin) + bytes);
   bool closed = false;
   std::lock_guard lock(watches().mutex);
   std::erase_if(watches().all, [&](const Watch &watch) {
@@ -148,7 +143,7 @@ void forgetWatches(const void *begin, std::size_t bytes) {
 bool mayBeClosed(const void *address) {
   auto at = reinterpret_cast<std::uintptr_t>(address);
   return at >= lowest.load(std::memory_order_relaxed) &&
-         at < highest.load(std::memory_order_relaxed);
+         at < highest.load(std::memory_order_relaxed) && at != known_open.load();
 }
 
 void handleEarlyAccess(void *address, void *pc, int kind) {
@@ -163,9 +158,11 @@ void handleEarlyAccess(void *address, void *pc, int kind) {
       found.push_back(watch);
       return true;
     });
+    if (found.empty())
+      known_open.store(at);
   }
   if (found.empty())
-    return expectTheProgramsOwnFault(address);
+    return; // the instruction runs again
   // A copy to a device reads it as the device would.
   if (insideKernel())
     return;

@@ -210,6 +210,33 @@ os.kill(os.getpid(), signal.SIGSEGV)
         )
         self.assertEqual((result.stdout, result.returncode), ("[1]\n", -signal.SIGSEGV), result.stderr)
 
+    def test_a_fault_between_pinned_blocks_is_the_programs(self):
+        result = run(
+            """
+import ctypes, faulthandler
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+size = 4 << 20
+source = torch.ones(size, dtype=torch.uint8, device="cuda")
+pinned, own = [], []
+for _ in range(4):
+    pinned.append(torch.zeros(size, dtype=torch.uint8).pin_memory())
+    own.append(libc.mmap(None, size, 0, 0x22, -1, 0))  # nobody may touch it
+starts = [tensor.data_ptr() for tensor in pinned]
+between = [address for address in own if min(starts) < address < max(starts)]
+for tensor in pinned:
+    tensor.copy_(source, non_blocking=True)
+torch.cuda.synchronize()
+faulthandler.enable()
+print(len(between), flush=True)
+ctypes.string_at(between[0], 1)
+"""
+        )
+        self.assertGreater(int(result.stdout), 0, result.stderr)
+        self.assertEqual(result.returncode, -signal.SIGSEGV, result.stderr)
+        self.assertIn("Fatal Python error: Segmentation fault", result.stderr)
+
     def test_goes_on_unprotected_where_the_machine_gives_no_room(self):
         result = run(
             "x = torch.ones(4, device='cuda:1'); print((x + 1).sum().item(), x.data_ptr() != 0)",

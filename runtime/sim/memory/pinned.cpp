@@ -3,25 +3,15 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/sim/streams/pending_copies.h"
 #include "host_watch.h"
+#include "runtime/sim/streams/pending_copies.h"
 #include "settings.h"
 
 namespace devsan::sim {
 
-namespace {
-
-constexpr std::uintptr_t kPage = 4096;
-
-std::uintptr_t roundedUp(std::uintptr_t value) {
-  return (value + kPage - 1) & ~(kPage - 1);
-}
-
-} // namespace
-
 c10::DataPtr PinnedAllocator::allocate(std::size_t bytes) {
   void *pages = nullptr;
-  if (bytes != 0 && protectionWanted() && posix_memalign(&pages, kPage, roundedUp(bytes)) == 0) {
+  if (bytes != 0 && protectionWanted() && posix_memalign(&pages, pageSize(), pageUp(bytes)) == 0) {
     std::lock_guard lock(mutex_);
     ranges_[pages] = {static_cast<char *>(pages) + bytes, &std::free, true};
     return {pages, pages, deleter_, c10::Device(c10::kCPU)};
@@ -72,7 +62,7 @@ std::pair<std::uintptr_t, std::uintptr_t> PinnedAllocator::wholePages(const void
        range_end = reinterpret_cast<std::uintptr_t>(range.end);
   if (!range.own_pages || end > range_end)
     return {};
-  return {roundedUp(begin), end == range_end ? roundedUp(end) : end & ~(kPage - 1)};
+  return {pageUp(begin), end == range_end ? pageUp(end) : pageDown(end)};
 }
 
 bool PinnedAllocator::holds(const void *data) {

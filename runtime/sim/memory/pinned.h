@@ -10,13 +10,17 @@
 
 #include <c10/core/Allocator.h>
 
+#include "fork_locks.h"
+
 namespace devsan::sim {
 
 class PinnedAllocator final : public c10::Allocator {
 public:
   // What `deleter` of its blocks is; `release` finds this object again.
   PinnedAllocator(c10::Allocator *host, c10::DeleterFnPtr deleter)
-      : host_(host), deleter_(deleter) {}
+      : host_(host), deleter_(deleter) {
+    holdOverForks(mutex_);
+  }
 
   c10::DataPtr allocate(std::size_t bytes) override;
   c10::DeleterFnPtr raw_deleter() const override { return deleter_; }

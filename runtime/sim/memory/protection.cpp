@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "caching_allocator.h"
+#include "fork_locks.h"
 #include "host_watch.h"
 #include "memory.h"
 #include "runtime/sim/devices/devices.h"
@@ -32,6 +33,10 @@ struct OpenRange {
   std::uintptr_t begin, end;
 };
 std::mutex open_mutex;
+const bool open_mutex_held_over_forks = [] {
+  holdOverForks(open_mutex);
+  return true;
+}();
 std::vector<OpenRange> &openRanges() {
   static auto *ranges = new std::vector<OpenRange>;
   return *ranges;
@@ -312,10 +317,6 @@ void closeOpenPages() {
     closeToHost(range.begin, range.end);
   openRanges().clear();
   memory_needs_attention.store(false, std::memory_order_relaxed);
-}
-
-void giveUpFaults() {
-  restoreDefault();
 }
 
 void installFaultHandler() {

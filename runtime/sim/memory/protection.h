@@ -15,9 +15,6 @@ void installFaultHandler();
 
 void closeOpenPages();
 
-// From now on a fault ends the process, as without the simulator.
-void giveUpFaults();
-
 // What device_memory.cpp knows of this thread, and of this process.
 bool insideKernel();
 bool memoryIsTheParents();

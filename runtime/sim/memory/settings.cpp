@@ -21,8 +21,7 @@ bool protection_wanted = false;
 }
 
 std::size_t memoryOfMachine() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * pageSize();
 }
 
 __attribute__((constructor(101))) void readSettings() {
@@ -49,6 +48,11 @@ std::size_t memoryOfDevice() {
 
 bool protectionWanted() {
   return protection_wanted;
+}
+
+std::uintptr_t pageSize() {
+  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return size;
 }
 
 } // namespace devsan::sim

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace devsan::sim {
 
@@ -11,5 +12,14 @@ namespace devsan::sim {
 std::size_t memoryOfDevice();
 
 bool protectionWanted();
+
+// Of the machine, a power of two.
+std::uintptr_t pageSize();
+inline std::uintptr_t pageDown(std::uintptr_t address) {
+  return address & ~(pageSize() - 1);
+}
+inline std::uintptr_t pageUp(std::uintptr_t address) {
+  return pageDown(address + pageSize() - 1);
+}
 
 } // namespace devsan::sim

@@ -1,9 +1,11 @@
 // Copies between devices, to and from the host, and reading one element.
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/copy.h>
 #include <ATen/ops/empty_strided.h>
 
+#include "../memory/host_watch.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
@@ -33,12 +35,23 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, c10::Stream stream) 
   noteAccesses("aten::copy_", touched, stream);
 }
 
+// The copy's threads read and write pinned memory as the device would.
+void openForCopy(const at::Tensor &tensor) {
+  if (tensor.is_cpu() && tensor.has_storage() && tensor.numel() != 0)
+    forgetWatches(
+        tensor.const_data_ptr(),
+        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size()));
+}
+
 // The CPU kernel converts dtypes, resolves conjugates and copies between any strides.
 void copyNow(at::Tensor &self, const at::Tensor &source) {
   Translation translation(self.is_cuda() ? self.device() : source.device());
   at::Tensor to = translation.toCpu(self);
+  at::Tensor from = translation.toCpu(source);
+  openForCopy(self);
+  openForCopy(source);
   KernelScope kernel(translation.device().index());
-  to.copy_(translation.toCpu(source), false);
+  to.copy_(from, false);
 }
 
 void copyToHost(at::Tensor &self, const at::Tensor &source, bool non_blocking) {

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -79,6 +80,33 @@ class Processes(unittest.TestCase):
                 os._exit(0 if "Cannot re-initialize CUDA in forked subprocess" in str(error) else 1)
             os._exit(2)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_forked_children_use_pinned_memory(self):
+        pinned = torch.zeros(1000).pin_memory()
+        torch.ones(1, device=SECOND)
+        done = threading.Event()
+
+        def use_pinned_memory():
+            while not done.is_set():
+                for _ in range(100):
+                    pinned.is_pinned()
+                torch.empty(100000, pin_memory=True)
+
+        threads = [threading.Thread(target=use_pinned_memory) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(60):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(10)
+                    works = pinned.is_pinned() and torch.ones(3).pin_memory().sum() == 3 and not torch.ones(3).is_pinned()
+                    os._exit(0 if works else 1)
+                self.assertEqual(os.waitpid(child, 0)[1], 0)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
 
     def test_spawned_children(self):
         code = (

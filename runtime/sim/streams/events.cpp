@@ -13,6 +13,7 @@ void Event::record(c10::Stream stream) {
     seen = state.clock;
     capture = state.capture;
   }
+  device_.store(stream.device_index(), std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   seen_ = std::move(seen);
   capture_ = capture;

@@ -2,6 +2,7 @@
 // then. An event has happened once every copy before it has arrived (see pending_copies.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -25,12 +26,15 @@ public:
     if (isOrderKept())
       synchronizeClock(seen());
   }
+  // Of the stream that it was last recorded on.
+  c10::DeviceIndex device() const { return device_.load(std::memory_order_relaxed); }
   // As cudaEventElapsedTime; both have been recorded.
   double millisecondsUntil(const Event &end) const;
 
 private:
   VectorClock seen() const;
 
+  std::atomic<c10::DeviceIndex> device_{-1};
   mutable std::mutex mutex_;
   std::int64_t recorded_ns_ = 0; // CLOCK_MONOTONIC
   VectorClock seen_;

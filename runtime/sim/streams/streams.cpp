@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "capturing.h"
-#include "runtime/sim/devices/devices.h"
 #include "pending_copies.h"
 #include "runtime/sim/devices/devices.h"
 
