@@ -3,6 +3,8 @@
 
 #include "devices.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/events.h"
 #include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/streams/streams.h"
