@@ -295,12 +295,12 @@ void Follower::forgetOverwritten(const at::RecordFunction &function) {
       forgetHostData(inputs.front().toTensor());
     return;
   }
-  const std::optional<c10::OperatorName> name = function.operator_name();
-  if (!name || !name->overload_name.ends_with("out"))
-    return;
   // `out` comes last; where it is an operand too, the data is still there in what it becomes.
   const c10::IValue &out = inputs.back();
   if (!out.isTensor() || !out.toTensor().defined() || !find(out.toTensor(), false))
+    return;
+  const std::optional<c10::OperatorName> name = function.operator_name();
+  if (!name || !name->overload_name.ends_with("out"))
     return;
   bool is_operand = false;
   for (const c10::IValue &argument : inputs.slice(0, inputs.size() - 1))
