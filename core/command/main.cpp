@@ -40,6 +40,18 @@ int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
 #endif
 }
 
+// CLI11 lists unexpected arguments from the back.
+std::string messageOf(const CLI::ParseError &error, const CLI::App &app) {
+  const std::vector<std::string> extras = app.remaining(true);
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || extras.empty())
+    return error.what();
+  std::string text = extras.size() > 1 ? "The following arguments were not expected:"
+                                       : "The following argument was not expected:";
+  for (const std::string &extra : extras)
+    text += " " + extra;
+  return text;
+}
+
 int dispatch(std::vector<std::string> arguments) {
   const InstallTree tree = InstallTree::ofThisExecutable();
   if (arguments.empty()) {
@@ -162,7 +174,7 @@ int dispatch(std::vector<std::string> arguments) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
     const bool lacks_separator = name == "run" && !has_separator;
-    return fail(std::string(error.what()) +
+    return fail(messageOf(error, app) +
                 (lacks_separator
                      ? "; the command comes after `--`, as in `devsan run -- ./train`"
                      : "; see devsan " + (name.empty() ? name : name + " ") + "--help"));

@@ -33,6 +33,10 @@ std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
              : std::ranges::max_element(calls, by_count)->second;
 }
 
+bool isTransfer(const ResolvedEvent &event) {
+  return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
+}
+
 } // namespace
 
 std::vector<EventGroup> groupByPlace(const Recording &recording,
@@ -101,8 +105,12 @@ std::string sizeText(const EventGroup &group) {
 }
 
 bool isImplicitTransfer(const ResolvedEvent &event) {
-  return event.event.kind == EventKind::kCopy && event.event.from != event.event.to &&
-         event.stack->intent == Intent::kImplicit && !event.stack->reads_scalar;
+  return isTransfer(event) && event.stack->intent == Intent::kImplicit &&
+         !event.stack->reads_scalar;
+}
+
+bool isConstruction(const ResolvedEvent &event) {
+  return isTransfer(event) && event.stack->intent == Intent::kConstructed;
 }
 
 } // namespace devsan::runtime

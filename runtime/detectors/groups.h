@@ -49,4 +49,7 @@ std::string sizeText(const EventGroup &group);
 // are no transfers: what they cost is the wait.
 bool isImplicitTransfer(const ResolvedEvent &event);
 
+// The copy of host values into a tensor that the program makes on a device.
+bool isConstruction(const ResolvedEvent &event);
+
 } // namespace devsan::runtime

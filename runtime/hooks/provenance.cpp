@@ -2,9 +2,9 @@
 
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/observation.h"
-#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/operators/operator_wrapper.h"
 
 #include <algorithm>
 #include <c10/core/GradMode.h>
@@ -61,6 +61,8 @@ private:
   void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered,
                std::size_t tensors, bool list_input);
   Gather *gather(std::uint32_t id);
+  void forgetOverwritten(const at::RecordFunction &function);
+  void forgetHostData(const at::Tensor &tensor);
 
   std::vector<Followed> followed_;
   std::vector<Gather> gathers_;
@@ -132,6 +134,18 @@ template <typename Visit> void forEachTensor(const c10::IValue &value, Visit vis
     for (const c10::IValue &element : value.toTupleRef().elements())
       forEachTensor(element, visit);
   }
+}
+
+// Operators that put other values in the place of all those of their first argument.
+bool isOverwriting(std::string_view op) {
+  static constexpr std::string_view kNames[] = {
+      "aten::copy_",   "aten::fill_",   "aten::zero_",        "aten::uniform_",
+      "aten::normal_", "aten::random_", "aten::exponential_", "aten::bernoulli_"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+bool fillsItsStorage(const at::Tensor &tensor) {
+  return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
 }
 
 std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &function) {
@@ -262,11 +276,47 @@ void Follower::consume(const at::RecordFunction &function, const std::vector<Fol
   }
 }
 
+void Follower::forgetHostData(const at::Tensor &tensor) {
+  if (!find(tensor, false) || !fillsItsStorage(tensor))
+    return;
+  const auto *key = tensor.storage().unsafeGetStorageImpl();
+  std::erase_if(followed_,
+                [&](const Followed &entry) { return entry.key == key && entry.gather == 0; });
+}
+
+// Before the operator runs: what it copies in from a device or from other followed data is followed
+// from then on.
+void Follower::forgetOverwritten(const at::RecordFunction &function) {
+  const auto inputs = function.inputs();
+  if (inputs.empty())
+    return;
+  if (isOverwriting(function.name())) {
+    if (inputs.front().isTensor() && inputs.front().toTensor().defined())
+      forgetHostData(inputs.front().toTensor());
+    return;
+  }
+  // `out` comes last; where it is an operand too, the data is still there in what it becomes.
+  const c10::IValue &out = inputs.back();
+  if (!out.isTensor() || !out.toTensor().defined() || !find(out.toTensor(), false))
+    return;
+  const std::optional<c10::OperatorName> name = function.operator_name();
+  if (!name || !name->overload_name.ends_with("out"))
+    return;
+  bool is_operand = false;
+  for (const c10::IValue &argument : inputs.slice(0, inputs.size() - 1))
+    forEachTensor(argument, [&](const at::Tensor &tensor) {
+      is_operand |= tensor.is_alias_of(out.toTensor());
+    });
+  if (!is_operand)
+    forgetHostData(out.toTensor());
+}
+
 std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction &function) {
   if (operators_left_-- == 0 || followed_.empty()) {
     stopWatching();
     return nullptr;
   }
+  forgetOverwritten(function);
   std::vector<Followed> host, gathered;
   std::size_t tensors = 0;
   bool requires_grad = false, list_input = false;

@@ -16,6 +16,8 @@
 # What cannot start: one line each.
 # RUN: %status 2 %devsan run 2>&1 | FileCheck %s --check-prefix=NONE --implicit-check-not=error
 # NONE: devsan: error: no command; write it after `--`
+# RUN: %status 2 %sim python -c 1 2>&1 | FileCheck %s --check-prefix=SEPARATOR --implicit-check-not=error
+# SEPARATOR: devsan: error: The following arguments were not expected: python -c 1; the command comes after `--`
 # RUN: %status 2 %sim -- no-such-command 2>&1 | FileCheck %s --check-prefix=ABSENT --implicit-check-not=error
 # ABSENT: devsan: error: cannot execute 'no-such-command': command not found
 # RUN: %status 2 %devsan run --sim=0 -- true 2>&1 | FileCheck %s --check-prefix=SIM

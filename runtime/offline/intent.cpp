@@ -60,6 +60,7 @@ constexpr PythonFunction kPythonBulkMoves[] = {
     {"/torch/nn/modules/module.py", "convert"},
     {"/torch/nn/modules/module.py", "<lambda>"},
     {"/torch/nn/modules/module.py", "load_state_dict"},
+    {"/torch/optim/optimizer.py", "load_state_dict"},
     {"/torch/serialization.py", ""},
 };
 constexpr auto kBulkMoves = std::to_array<std::string_view>(
@@ -70,6 +71,27 @@ constexpr auto kBulkMoves = std::to_array<std::string_view>(
      "c10d::verify_params_across_processes", "c10d::Reducer::sync_bucket_indices", "torch::load",
      "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
      "torch::serialize::InputArchive::load_from", "torch::serialize::OutputArchive::save_to"});
+
+// A tensor is made of host values. Lists become tensors within other calls too (indexing), so in
+// Python the binding says it; a default device comes in through torch's own file.
+constexpr auto kConstructors = std::to_array<std::string_view>(
+    {"torch::tensor", "torch::detail::TensorDataContainer::convert_to_tensor", "at::tensor",
+     "at::detail::tensor_backend", "at::detail::tensor_complex_backend"});
+constexpr auto kConstructorBindings =
+    std::to_array<std::string_view>({"tensor", "as_tensor", "new_tensor", "scalar_tensor"});
+constexpr auto kConstructorHelpers =
+    std::to_array<std::string_view>({"torch::utils::", "torch::handle_torch_function"});
+constexpr PythonFunction kPythonDefaultDevice[] = {{"/torch/utils/_device.py", ""}};
+
+// Autograd's nodes that undo a move which the program made in the forward.
+constexpr auto kMovesBack =
+    std::to_array<std::string_view>({"torch::autograd::generated::ToCopyBackward0::apply",
+                                     "torch::autograd::CopyBackwards::apply"});
+
+// The simulator's own work within a call of the program's that moves no data on a GPU: a storage
+// that is sent to another process goes into memory that both map.
+constexpr PythonFunction kPythonSimulator[] = {{"/python/devsan/sim/storage.py", "share"},
+                                               {"/python/devsan/sim/storage.py", "open_shared"}};
 
 // Communication: copies are what the program calls them for. Between the devices of one process
 // (also within DataParallel), and of Python objects between ranks.
@@ -109,6 +131,15 @@ bool isCommunication(const ResolvedFrame &frame) {
                            : isOneOf(frame.function(), kCommunication);
 }
 
+// "to" of torch::autograd::THPVariable_to, empty for another function.
+std::string_view calledBinding(std::string_view name) {
+  const std::size_t at = name.find(kBinding);
+  if (at == std::string_view::npos)
+    return {};
+  name.remove_prefix(at + kBinding.size());
+  return name.substr(0, name.find("::"));
+}
+
 // True for a frame that adds nothing to what the user's line asked for.
 bool passesOn(const ResolvedFrame &frame) {
   if (frame.kind != FrameKind::kTorch)
@@ -116,12 +147,30 @@ bool passesOn(const ResolvedFrame &frame) {
   if (frame.interpreted)
     return isPython(frame, kPythonMoves);
   const std::string_view name = frame.function();
-  if (const std::size_t at = name.find(kBinding); at != std::string_view::npos) {
-    const std::string_view binding = name.substr(at + kBinding.size());
-    return isOneOf(binding.substr(0, binding.find("::")), kBindings);
-  }
+  if (const std::string_view binding = calledBinding(name); !binding.empty())
+    return isOneOf(binding, kBindings);
   return std::ranges::any_of(kWrappers,
                              [&](std::string_view start) { return name.starts_with(start); });
+}
+
+bool isConstructor(const ResolvedFrame &frame) {
+  return !frame.interpreted && (isOneOf(frame.function(), kConstructors) ||
+                                isOneOf(calledBinding(frame.function()), kConstructorBindings));
+}
+
+// True for a frame that may lie between a constructor and its copy, or around it.
+bool passesOnConstruction(const ResolvedFrame &frame) {
+  if (passesOn(frame) || isConstructor(frame))
+    return true;
+  if (frame.interpreted)
+    return isPython(frame, kPythonDefaultDevice);
+  return std::ranges::any_of(kConstructorHelpers, [&](std::string_view start) {
+    return frame.function().starts_with(start);
+  });
+}
+
+bool isMoveBack(const ResolvedFrame &frame) {
+  return !frame.interpreted && isOneOf(frame.function(), kMovesBack);
 }
 
 // "item" of at::_ops::item::call, empty for another function.
@@ -187,8 +236,12 @@ void readIntent(ResolvedStack &stack) {
   const std::size_t user = stack.innermost_user.value_or(stack.frames.size());
   std::string_view outermost;
   std::size_t outside = 0; // the first frame outside the outermost operator
+  bool moves_back = false;
   for (std::size_t i = 0; i < user; ++i) {
-    const std::string_view op = calledOperator(stack.frames[i]);
+    const ResolvedFrame &frame = stack.frames[i];
+    moves_back |= isMoveBack(frame) && isOneOf(outermost, kMoves);
+    stack.of_simulator |= frame.interpreted && isPython(frame, kPythonSimulator);
+    const std::string_view op = calledOperator(frame);
     if (op.empty())
       continue;
     outermost = op;
@@ -199,6 +252,8 @@ void readIntent(ResolvedStack &stack) {
   if (!outermost.empty())
     stack.op = operatorName(outermost);
   bool straight = true;
+  bool constructed = false;
+  bool constructs_only = true;
   bool bulk_move = false;
   bool display = false;
   bool communication = false;
@@ -208,6 +263,8 @@ void readIntent(ResolvedStack &stack) {
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
+    constructed |= isConstructor(frame);
+    constructs_only &= passesOnConstruction(frame);
     bulk_move |= isBulkMove(frame);
     display |= isDisplay(frame);
     communication |= isCommunication(frame);
@@ -231,8 +288,10 @@ void readIntent(ResolvedStack &stack) {
   // torch's remains, because synchronize() does nothing after its call.
   else if (outermost.empty() && stack.innermost_user && (says_wait || !through_torch))
     stack.intent = Intent::kExplicit;
-  else if (communication || (straight && isOneOf(outermost, kMoves)))
+  else if (communication || moves_back || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;
+  else if (constructed && constructs_only && isOneOf(outermost, kMoves) && !stack.reads_scalar)
+    stack.intent = Intent::kConstructed;
 }
 
 } // namespace devsan::runtime

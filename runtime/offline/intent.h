@@ -5,8 +5,8 @@
 
 namespace devsan::runtime {
 
-// Fills called, op, intent, without_index and reads_scalar of a stack whose frames and
-// innermost_user are known.
+// Fills called, op, intent, of_simulator, without_index and reads_scalar of a stack whose frames
+// and innermost_user are known.
 void readIntent(ResolvedStack &stack);
 
 } // namespace devsan::runtime

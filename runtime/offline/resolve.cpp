@@ -165,6 +165,8 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
     resolved.operand = log.string(event.operand);
     resolved.detail = log.string(event.detail);
     resolved.stack = resolve(log, event.stack, symbols);
+    if (resolved.stack->of_simulator)
+      continue;
     resolved.related = event.related ? resolve(log, event.related, symbols) : nullptr;
     resolved.process = processes_;
     if (log.header.rank >= 0)

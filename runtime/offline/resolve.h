@@ -19,10 +19,11 @@ namespace devsan::runtime {
 
 // Who asked for a copy or a wait.
 enum class Intent {
-  kImplicit, // LibTorch did it on the program's behalf
-  kExplicit, // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
-  kBulkMove, // so, for all tensors of a module or a file at once
-  kDisplay,  // it prints a tensor: one call, many reads
+  kImplicit,    // LibTorch did it on the program's behalf
+  kExplicit,    // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
+  kBulkMove,    // so, for all tensors of a module or a file at once
+  kDisplay,     // it prints a tensor: one call, many reads
+  kConstructed, // it makes a tensor of host values on a device: `torch.tensor([1], device=…)`
 };
 
 struct ResolvedFrame {
@@ -39,6 +40,7 @@ struct ResolvedStack {
   std::size_t called = 0; // the frame of the operator that the user's code called, if `op` is set
   std::string op;         // the operator that the user's code called, "aten::to"; empty where none
   Intent intent = Intent::kImplicit;
+  bool of_simulator = false;  // the simulator copies or waits on its own account
   bool without_index = false; // the call names no device index: `.cuda()`
   bool reads_scalar =
       false; // the user's call, or an operator in it, reads one value: `.item()`, `if (tensor)`

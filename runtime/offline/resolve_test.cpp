@@ -91,10 +91,112 @@ TEST(Intent, IsImplicitInsideAnotherOperator) {
 TEST(Intent, IsImplicitInsideAnotherFunctionOfTorch) {
   const Recording recording =
       recordingOf({op("to_dtype_layout"),
-                   {"/src/train", "torch::detail::TensorDataContainer::convert_to_tensor()",
-                    "/venv/torch/include/torch/detail/TensorDataContainer.h", 3},
+                   {"/src/train", "torch::nn::functional::embedding(at::Tensor const&)",
+                    "/venv/torch/include/torch/nn/functional/embedding.h", 3},
                    user("main", 1)});
   EXPECT_EQ(stackOf(recording).intent, Intent::kImplicit);
+}
+
+TEST(Intent, KnowsATensorOfHostValues) {
+  const TestFrame from_values =
+      torch("torch::utils::(anonymous namespace)::internal_new_from_data()");
+  const TestFrame binding =
+      torch("torch::autograd::THPVariable_tensor(_object*, _object*, _object*)");
+  EXPECT_EQ(
+      stackOf(recordingOf(
+                  {op("to_dtype_layout"),
+                   {"/src/train", "torch::detail::TensorDataContainer::convert_to_tensor()",
+                    "/venv/torch/include/torch/detail/TensorDataContainer.h", 3},
+                   {"/src/train", "torch::tensor(torch::detail::TensorDataContainer)",
+                    "/venv/torch/include/torch/csrc/autograd/generated/variable_factories.h", 5},
+                   user("main", 1)}))
+          .intent,
+      Intent::kConstructed);
+  EXPECT_EQ(stackOf(recordingOf({op("to_device"), from_values, torch("torch::utils::tensor_ctor()"),
+                                 binding, python("main", 3)}))
+                .intent,
+            Intent::kConstructed);
+  // With torch.device("cuda"):
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_device"), from_values, binding,
+                           torchPython("DeviceContext.__torch_function__", "utils/_device.py"),
+                           torch("torch::handle_torch_function(_object*)"), binding,
+                           python("main", 3)}))
+          .intent,
+      Intent::kConstructed);
+  // Not the program's constructor: of a list that indexes, and within torch.
+  EXPECT_EQ(stackOf(recordingOf({op("to_device"), from_values,
+                                 torch("torch::autograd::THPVariable_getitem(_object*, _object*)"),
+                                 python("main", 3)}))
+                .intent,
+            Intent::kImplicit);
+  EXPECT_EQ(stackOf(recordingOf({op("to_device"), from_values, binding,
+                                 torchPython("clip_grad_norm_", "nn/utils/clip_grad.py"),
+                                 python("main", 3)}))
+                .intent,
+            Intent::kImplicit);
+  // Its elements are read one by one.
+  EXPECT_EQ(stackOf(recordingOf({op("item"), from_values, binding, python("main", 3)})).intent,
+            Intent::kImplicit);
+}
+
+TEST(Intent, TheBackwardOfAMoveIsAskedFor) {
+  const TestFrame engine = torch("torch::autograd::Engine::thread_main()");
+  const TestFrame node = torch("torch::autograd::Node::operator()()");
+  for (const char *apply :
+       {"torch::autograd::generated::ToCopyBackward0::apply(std::vector<int>&&)",
+        "torch::autograd::CopyBackwards::apply(std::vector<int>&&)"}) {
+    EXPECT_EQ(
+        stackOf(recordingOf({op("_to_copy"), op("to_dtype_layout"), torch(apply), node, engine}))
+            .intent,
+        Intent::kExplicit)
+        << apply;
+    // On the thread that called backward().
+    EXPECT_EQ(
+        stackOf(recordingOf({op("to_dtype_layout"), torch(apply), node, python("main", 3)})).intent,
+        Intent::kExplicit)
+        << apply;
+    EXPECT_EQ(stackOf(recordingOf({op("_to_copy"), op("mul_Tensor"), torch(apply), engine})).intent,
+              Intent::kImplicit)
+        << apply;
+  }
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_dtype_layout"),
+                           torch("torch::autograd::generated::MulBackward0::apply()"), engine}))
+          .intent,
+      Intent::kImplicit);
+}
+
+TEST(Intent, KnowsThatAnOptimizerIsLoaded) {
+  EXPECT_EQ(
+      stackOf(recordingOf(
+                  {op("to_device"),
+                   torch("torch::autograd::THPVariable_to(_object*, _object*, _object*)"),
+                   torchPython("Optimizer.load_state_dict.<locals>._cast", "optim/optimizer.py"),
+                   torchPython("Optimizer.load_state_dict", "optim/optimizer.py"),
+                   torchPython("DisableContext.__call__.<locals>._fn", "_dynamo/eval_frame.py"),
+                   python("main", 3)}))
+          .intent,
+      Intent::kBulkMove);
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_device"), torchPython("Optimizer.step", "optim/optimizer.py"),
+                           python("main", 3)}))
+          .intent,
+      Intent::kImplicit);
+}
+
+TEST(Resolve, LeavesOutWhatTheSimulatorCopiesForItself) {
+  const std::string file = "/opt/devsan/python/devsan/sim/storage.py";
+  const auto sharing = [&](const char *function) {
+    return recordingOf({op("copy_"), torch("at::storage_copy(c10::Storage&)"),
+                        torchPython("_StorageBase.cpu", "storage.py"), python(function, 38, file),
+                        torchPython("reduce_tensor", "multiprocessing/reductions.py")})
+        .events()
+        .size();
+  };
+  EXPECT_EQ(sharing("extend.<locals>.share"), 0u);
+  // What the program asks of a storage stays.
+  EXPECT_EQ(sharing("extend.<locals>.make"), 1u);
 }
 
 TEST(Intent, IsReadThroughInlinedMethods) {
@@ -179,7 +281,7 @@ TEST(Intent, TellsPythonsBindingsApart) {
   EXPECT_EQ(through("to", "to_dtype_layout"), Intent::kExplicit);
   EXPECT_EQ(through("is_nonzero", "is_nonzero"), Intent::kImplicit); // `if tensor:`
   EXPECT_EQ(through("setitem", "copy_"), Intent::kImplicit);
-  EXPECT_EQ(through("tensor", "to_device"), Intent::kImplicit);
+  EXPECT_EQ(through("tensor", "to_device"), Intent::kConstructed);
 }
 
 TEST(Intent, KnowsThatATensorIsPrinted) {

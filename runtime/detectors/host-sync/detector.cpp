@@ -37,9 +37,10 @@ bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips)
     return false;
   if (event.has(kSyncForbidden))
     return true;
-  // A copy that nobody asked for is wrong as a copy already, and moving a module, loading a file or
+  // A copy that nobody asked for, or of host values into a new tensor, is reported as a copy, and
+  // moving a module, loading a file or
   // taking a module up for distributed training is no step's work.
-  if (isImplicitTransfer(event))
+  if (isImplicitTransfer(event) || isConstruction(event))
     return event.has(kTransferAllowed);
   return event.stack->intent != Intent::kBulkMove &&
          !round_trips.contains(leg(*event.stack, event.event.to.isHost()));

@@ -150,6 +150,14 @@ TEST(HostSync, LeavesCopiesThatNobodyAskedForToImplicitTransfer) {
   EXPECT_EQ(detectHostSync(replay(log)).size(), 1u);
 }
 
+TEST(HostSync, LeavesTensorsOfHostValuesToImplicitTransfer) {
+  LogBuilder log;
+  log.add(upload(log, {op("to_device"), torch("torch::autograd::THPVariable_tensor(_object*)"),
+                       user("main", 5)}),
+          10);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
 TEST(HostSync, LeavesTheLegsOfARoundTripToItsRule) {
   LogBuilder log;
   const Event down = read(log, {op("cpu"), user("cumsum", 5)});

@@ -4,20 +4,37 @@
 
 namespace devsan::runtime {
 
+namespace {
+
+core::Finding transferFinding(const EventGroup &group, std::string_view why) {
+  const ResolvedEvent &event = *group.first;
+  core::Finding finding = makeFinding("device-implicit-transfer", group);
+  finding.from = deviceName(event.event.from);
+  finding.to = deviceName(event.event.to);
+  finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +
+                    inOperator(event) + " " + std::string(why) + ", " + timesText(group.count) +
+                    " (" + bytesText(group.bytes) + ")";
+  if (group.any_flags & kBlocks)
+    finding.message += "; the host waited for it";
+  return finding;
+}
+
+} // namespace
+
 std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
          return isImplicitTransfer(event) && !event.has(kTransferAllowed);
+       }))
+    findings.push_back(transferFinding(group, "although nothing asked for it"));
+  // Once, it is how a tensor of host values comes to a device.
+  for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
+         return isConstruction(event) && !event.has(kTransferAllowed);
        })) {
-    const ResolvedEvent &event = *group.first;
-    core::Finding finding = makeFinding("device-implicit-transfer", group);
-    finding.from = deviceName(event.event.from);
-    finding.to = deviceName(event.event.to);
-    finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +
-                      inOperator(event) + " although nothing asked for it, " +
-                      timesText(group.count) + " (" + bytesText(group.bytes) + ")";
-    if (group.any_flags & kBlocks)
-      finding.message += "; the host waited for it";
+    core::Finding finding = transferFinding(group, "for a tensor that is built from host values");
+    finding.remedy = "hoist it out of the loop, or move all the values at once";
+    if (group.repeats < 2)
+      finding.severity = core::Severity::kNote;
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -95,6 +95,25 @@ TEST(ImplicitTransfer, IsSilentWhereTheCopyWasAskedFor) {
   EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
 }
 
+TEST(ImplicitTransfer, ATensorOfHostValuesIsANoteUntilItRepeats) {
+  LogBuilder log;
+  const Event event = upload(
+      log, log.stack({op("to_device"),
+                      torch("torch::autograd::THPVariable_tensor(_object*, _object*, _object*)"),
+                      python("main", 3)}));
+  log.add(event);
+  auto findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  log.add(event);
+  findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:1 in aten::to for a tensor that is built "
+                                 "from host values, 2 times (8 B)");
+  EXPECT_EQ(findings[0].remedy, "hoist it out of the loop, or move all the values at once");
+}
+
 TEST(ImplicitTransfer, LeavesScalarReadsToHostSync) {
   LogBuilder log;
   Event event = upload(log, log.stack({op("_local_scalar_dense"), op("item"),

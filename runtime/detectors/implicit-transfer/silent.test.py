@@ -1,7 +1,9 @@
 # RUN: %status 0 %sim --fail-on=device-implicit-transfer -- %python %s 2>&1 | %file_check
 import io
+import multiprocessing.reduction
 
 import torch
+import torch.multiprocessing
 
 import devsan
 
@@ -16,5 +18,17 @@ file = io.BytesIO()
 torch.save(model.state_dict(), file)
 file.seek(0)
 model.load_state_dict(torch.load(file, map_location=device))
+optimizer = torch.optim.Adam(model.parameters())
+model(table).sum().backward()
+optimizer.step()
+file = io.BytesIO()
+torch.save(optimizer.state_dict(), file)
+file.seek(0)
+optimizer.load_state_dict(torch.load(file, map_location="cpu"))
+for _ in range(3):                                        # the gradient goes back the way of its tensor
+    model(table).to("cuda:0").sum().backward()
+    multiprocessing.reduction.ForkingPickler.dumps(table.clone())  # to another process
+table[torch.tensor([3, 1, 4], device=table.device)]       # once
 table.add(1.0).mul_(2)
 # CHECK: no findings
+# CHECK: 3 findings of severity note not shown
