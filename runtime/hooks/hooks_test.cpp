@@ -230,7 +230,7 @@ bool operatorsAreObserved() {
 
 void runManyOperators() {
   auto x = torch::ones(1);
-  for (int i = 0; i < 300; ++i)
+  for (int i = 0; i < 1000; ++i)
     x.add_(1);
 }
 
@@ -263,6 +263,7 @@ TEST(Provenance, CostsNothingOnceItIsOver) {
     auto other = x.cpu();
     EXPECT_TRUE(operatorsAreObserved());
   }).join();
+  runManyOperators();
   EXPECT_FALSE(operatorsAreObserved());
 }
 

@@ -9,9 +9,13 @@ namespace devsan::runtime {
 namespace {
 
 constexpr unsigned kMaxInVain = 1 << 16;
+// Operators of a thread that are still observed when no thread asks any more. A loop that copies to
+// the host asks anew in every pass; each switch makes every thread take LibTorch's lock once, which
+// a fork may find held.
+constexpr unsigned kMaxUnasked = 256;
 
 at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
-int observing_threads = 0; // under `busy`
+std::atomic<int> observing_threads{0}; // changed under `busy`
 std::atomic<bool> is_on{false};
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
@@ -60,16 +64,18 @@ void keepObserving() {
 
 void removeObservingThread() {
   Switch own;
-  if (--observing_threads == 0)
-    own.turn(false);
+  --observing_threads;
 }
 
 void countObservedInVain() {
   thread_local unsigned in_vain = 0;
-  if (++in_vain % kMaxInVain != 0)
+  ++in_vain;
+  bool asked = observing_threads.load(std::memory_order_relaxed) > 0;
+  if (in_vain % (asked ? kMaxInVain : kMaxUnasked) != 0)
     return;
   Switch own;
-  own.turn(false);
+  if (asked || observing_threads == 0)
+    own.turn(false);
 }
 
 void settleObservation() {
