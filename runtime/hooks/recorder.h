@@ -6,6 +6,7 @@
 #include "runtime/event.h"
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
+#include "runtime/hooks/tallies.h"
 
 #include <cstdint>
 #include <string_view>
@@ -52,6 +53,7 @@ private:
 
   LogWriter log_;
   Interner interner_{log_};
+  Tallies tallies_{log_};
   std::uint32_t simulated_devices_ = 0;
   bool recording_ = false;
 };
