@@ -233,6 +233,12 @@ void LogWriter::noteNoDeviceUsed() {
         1;
 }
 
+void LogWriter::noteUnreadablePython(std::uint32_t version) {
+  if (isOpen())
+    reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))
+        ->unreadable_python = version;
+}
+
 void LogWriter::end() {
   if (isOpen())
     append(RecordKind::kEnd, {});

@@ -43,6 +43,9 @@ public:
   // For a process that ends without having used a simulated device.
   void noteNoDeviceUsed();
 
+  // For a process whose Python frames cannot be read.
+  void noteUnreadablePython(std::uint32_t version);
+
   // Marks the end of a process that leaves through exit.
   void end();
 

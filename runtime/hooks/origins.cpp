@@ -62,9 +62,11 @@ private:
   bool held_;
 };
 
-// The first tensors are those of the program's set-up, which live longest.
-bool shouldSample() {
-  if (options().origins == Origins::kAll)
+// The first tensors are those of the program's set-up, which live longest. Host tensors without
+// dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly ever refused.
+bool shouldSample(const at::Tensor &tensor) {
+  const bool is_number = tensor.dim() == 0 && tensor.is_cpu();
+  if (options().origins == Origins::kAll && !is_number)
     return true;
   constexpr std::uint32_t kFirst = 1000, kOften = 1u << 16;
   thread_local std::uint32_t made = 0;
@@ -73,7 +75,7 @@ bool shouldSample() {
 }
 
 void noteFactory(const at::Tensor &tensor) {
-  if (InsideRuntime::active() || !recorder().recording() || !shouldSample())
+  if (InsideRuntime::active() || !recorder().recording() || !shouldSample(tensor))
     return;
   InsideRuntime inside;
   try {

@@ -64,23 +64,26 @@ void Recorder::start() {
                  directory, error.c_str());
     _exit(2);
   }
+  prepareStacks();
   writeNewModules(log_);
-  if (options().python_stacks)
-    findPython();
+  lookForPython();
   recording_ = true;
 }
 
 StackId Recorder::currentStack() {
   if (!recording_)
     return 0;
-  FrameRecord frames[kMaxFrames];
-  std::size_t count = captureStack(interner_, frames);
   bool is_new = false;
-  StackId id = interner_.stack({frames, count}, &is_new);
+  StackId id = captureStack(interner_, is_new);
   // An interpreter may have been loaded since.
-  if (is_new && writeNewModules(log_) && options().python_stacks)
-    findPython();
+  if (is_new && writeNewModules(log_))
+    lookForPython();
   return id;
+}
+
+void Recorder::lookForPython() {
+  if (options().python_stacks && !findPython() && unreadablePython())
+    log_.noteUnreadablePython(unreadablePython());
 }
 
 void Recorder::record(Event event) {
@@ -122,6 +125,7 @@ void Recorder::resetInChild() {
   log_.resetInChild();
   interner_.resetInChild();
   tallies_.resetInChild();
+  forgetStacks();
   forgetWrittenModules();
 }
 

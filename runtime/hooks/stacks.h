@@ -1,23 +1,27 @@
 // Call stacks of the calling thread, native and Python frames in call order, as the log stores
 // them. May be called from any thread, inside operators; must not be called from a signal handler.
+// A stack that was taken before is recognised by its raw addresses and costs neither symbols nor
+// locks.
 #pragma once
 
 #include "runtime/log_format.h"
 
 #include <cstddef>
-#include <span>
 
 namespace devsan::runtime {
 
 class Interner;
 
+// The innermost frames of a stack are kept.
 inline constexpr std::size_t kMaxFrames = 64;
 
-// Fills `frames` innermost first, without the runtime's own frames, and returns how many. Names of
-// Python frames are interned on the way.
-std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames);
+// Once, before the other functions.
+void prepareStacks();
 
-// To be called in the child after a fork.
-void useForkSafeStacks();
+// Without the runtime's own frames. Sets `is_new` where the stack was not in the log before.
+StackId captureStack(Interner &interner, bool &is_new);
+
+// For the child after fork, whose log knows no stack.
+void forgetStacks();
 
 } // namespace devsan::runtime

@@ -9,7 +9,6 @@
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
-#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
@@ -30,7 +29,6 @@ void beforeFork() {
 
 void afterForkInChild() {
   bool locks_are_free = reopenForkGateInChild();
-  useForkSafeStacks();
   recorder().resetInChild();
   if (!locks_are_free)
     recorder().giveUp();

@@ -28,6 +28,15 @@ void describe(const ProcessLog &log, std::vector<std::string> &notes) {
     notes.push_back("process " + std::to_string(log.header.pid) + ": " +
                     std::to_string(log.dropped) +
                     " events found no room in the log and are missing here");
+  if (log.without_place)
+    notes.push_back("process " + std::to_string(log.header.pid) + ": " +
+                    std::to_string(log.without_place) +
+                    " events came after too many different ones and are counted without their "
+                    "place");
+  if (const std::uint32_t python = log.header.unreadable_python)
+    notes.push_back("process " + std::to_string(log.header.pid) + ": the frames of Python " +
+                    std::to_string(python >> 8) + "." + std::to_string(python & 0xff) +
+                    " cannot be read, stacks show native frames only");
 }
 
 void describeMissingLines(Analysis &analysis) {
