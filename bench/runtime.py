@@ -1,5 +1,6 @@
 """What the runtime costs, side by side: every pair of figures comes from processes that take turns, so that both see the
-same machine; a ratio is that of the least times of all rounds, which other programs disturb least. One thread each.
+same machine. Times are the processor's time of the process, a ratio is that of the least ones of all rounds: what other
+programs disturb least. One thread each.
 
 Plain against `devsan run` on the CPU, where no device is used and the runtime should cost nothing: a training step of a
 small CNN and of a transformer block, and `add_` of 8 elements in C++, also in instructions (callgrind). The simulator
@@ -27,6 +28,7 @@ class Worker:
     """Runs in each Python process; answers a line on standard input with seconds, as JSON, on `answers`."""
 
     def __init__(self, device: str) -> None:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no line for each start of the profiler
         import torch
 
         self.torch, self.device = torch, device
@@ -93,9 +95,9 @@ class Worker:
         try:
             with self.peer(peer):
                 for _ in range(6):
-                    begin = time.perf_counter()
+                    begin = time.process_time()
                     step()
-                    least = min(least, time.perf_counter() - begin)
+                    least = min(least, time.process_time() - begin)
         except (AttributeError, RuntimeError, NotImplementedError) as error:
             print(f"bench runtime: {what}: {error}", file=sys.stderr)
             return {what: float("nan")}

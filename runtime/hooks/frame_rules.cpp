@@ -45,6 +45,9 @@ enum Instruction : std::uint8_t {
   kGnuArgumentsSize = 0x2e,
 };
 
+// Of expressions.
+constexpr std::uint8_t kDereference = 0x06, kPushRbpPlus = 0x76;
+
 class Reader {
 public:
   Reader(const unsigned char *at, const unsigned char *end) : at_(at), end_(end) {}
@@ -125,8 +128,8 @@ private:
 struct Row {
   std::uint64_t cfa_register = 0;
   std::int64_t cfa_offset = 0;
-  bool cfa_is_known = true;
-  enum Saved : std::uint8_t { kKept, kAt, kLost } rbp = kKept, return_address = kLost;
+  enum Cfa : std::uint8_t { kRegisterPlusOffset, kSavedAtRbp, kOther } cfa = kRegisterPlusOffset;
+  enum Saved : std::uint8_t { kKept, kAt, kAtRbp, kLost } rbp = kKept, return_address = kLost;
   std::int64_t rbp_at = 0;
   std::int64_t return_at = 0;
 };
@@ -246,7 +249,21 @@ private:
   void defineCfa(std::uint64_t reg, std::int64_t offset) {
     row_.cfa_register = reg;
     row_.cfa_offset = offset;
-    row_.cfa_is_known = true;
+    row_.cfa = Row::kRegisterPlusOffset;
+  }
+
+  static Reader takeExpression(Reader &in) {
+    const std::uint64_t size = in.uleb();
+    const unsigned char *begin = in.at();
+    in.skip(size);
+    return {begin, in.at()};
+  }
+  // Only the one that compilers emit for functions that align their stack.
+  void defineCfaByExpression(Reader expression) {
+    const bool starts_at_rbp = expression.fixed<std::uint8_t>() == kPushRbpPlus;
+    row_.cfa_offset = expression.sleb();
+    const bool is_read = expression.fixed<std::uint8_t>() == kDereference && expression.atEnd();
+    row_.cfa = starts_at_rbp && is_read ? Row::kSavedAtRbp : Row::kOther;
   }
 
   bool extended(Instruction instruction, Reader &in, std::uint64_t &location) {
@@ -313,13 +330,19 @@ private:
       row_.cfa_offset = in.sleb() * factor;
       return true;
     case kDefineCfaExpression:
-      row_.cfa_is_known = false;
-      in.skip(in.uleb());
+      defineCfaByExpression(takeExpression(in));
       return true;
-    case kExpression:
+    case kExpression: {
+      reg = in.uleb();
+      Reader expression = takeExpression(in);
+      const bool is_at_rbp = expression.fixed<std::uint8_t>() == kPushRbpPlus &&
+                             expression.sleb() == 0 && expression.atEnd();
+      set(reg, is_at_rbp ? Row::kAtRbp : Row::kLost);
+      return true;
+    }
     case kValueExpression:
       set(in.uleb(), Row::kLost);
-      in.skip(in.uleb());
+      takeExpression(in);
       return true;
     case kValueOffset:
     case kValueOffsetSigned:
@@ -349,18 +372,29 @@ bool fits(std::int64_t offset) {
 
 FrameRule ruleOf(const Row &row) {
   FrameRule rule;
-  const bool is_known = row.cfa_is_known && fits(row.cfa_offset) &&
-                        (row.cfa_register == kRsp || row.cfa_register == kRbp) &&
-                        row.return_address == Row::kAt && row.return_at == -8;
   if (row.return_address == Row::kLost) {
     rule.kind = FrameRule::kEnd;
     return rule;
   }
-  if (!is_known || row.rbp == Row::kLost || !fits(row.rbp_at))
+  if (row.return_address != Row::kAt || row.return_at != -8 || !fits(row.cfa_offset))
     return rule;
-  rule.kind = row.cfa_register == kRsp ? FrameRule::kFromRsp : FrameRule::kFromRbp;
   rule.offset = std::int32_t(row.cfa_offset);
-  if (row.rbp == Row::kAt)
+  if (row.cfa == Row::kSavedAtRbp && row.rbp == Row::kAtRbp) {
+    rule.kind = FrameRule::kFromSaved;
+    rule.caller_rbp = 0;
+    return rule;
+  }
+  const bool keeps_rbp = row.rbp == Row::kKept;
+  if (row.cfa != Row::kRegisterPlusOffset || !(keeps_rbp || row.rbp == Row::kAt) ||
+      !fits(row.rbp_at))
+    return {};
+  if (row.cfa_register == kRsp)
+    rule.kind = FrameRule::kFromRsp;
+  else if (row.cfa_register == kRbp)
+    rule.kind = FrameRule::kFromRbp;
+  else
+    return {};
+  if (!keeps_rbp)
     rule.caller_rbp = std::int32_t(row.rbp_at);
   return rule;
 }

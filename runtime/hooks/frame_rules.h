@@ -9,10 +9,12 @@ namespace devsan::runtime {
 
 struct FrameRule {
   enum Kind : std::uint8_t {
-    kUnknown, // what this reader does not know: frames of signals, realigned stacks
-    kFromRsp, // the frame's end is rsp + `offset`
-    kFromRbp, // the frame's end is rbp + `offset`
-    kEnd,     // nobody called this function
+    kUnknown,   // what this reader does not know, such as frames of signals
+    kFromRsp,   // the frame's end is rsp + `offset`
+    kFromRbp,   // the frame's end is rbp + `offset`
+    kFromSaved, // the frame's end is kept at rbp + `offset`, the caller's rbp at rbp: a function
+                // that aligns its stack for vector registers
+    kEnd,       // nobody called this function
   };
   static constexpr std::int32_t kRbpKept = 1; // no offset is odd
 

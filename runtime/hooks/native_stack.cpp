@@ -17,27 +17,38 @@ namespace {
 constexpr unsigned kIndexBits = 15, kTagBits = 33;
 alignas(4096) std::atomic<std::uint64_t> rules[1 << kIndexBits];
 
-// A rule in 31 bits: kind 2, offset / 8 in 21, where rbp is saved / -8 in 8, 0 for kept.
+// A rule in 31 bits: kind 3, where rbp is saved / -8 in 8 (0 for kept), the size of offset / 8 in
+// 20. Offsets are negative for kFromSaved only.
+constexpr unsigned kOffsetBits = 20, kRbpBits = 8;
+
 constexpr std::uint64_t pack(const FrameRule &rule) {
-  const bool is_walked = rule.kind == FrameRule::kFromRsp || rule.kind == FrameRule::kFromRbp;
+  if (rule.kind == FrameRule::kUnknown || rule.kind == FrameRule::kEnd)
+    return std::uint64_t(rule.kind) << (kOffsetBits + kRbpBits) | 1; // not 0, as free slots are
+  const bool is_saved = rule.kind == FrameRule::kFromSaved;
+  const std::int64_t size = (is_saved ? -std::int64_t{rule.offset} : rule.offset) / 8;
   const bool keeps_rbp = rule.caller_rbp == FrameRule::kRbpKept;
-  const bool fits = rule.offset >= 0 && rule.offset < 8 << 21 &&
-                    (keeps_rbp || (rule.caller_rbp < 0 && rule.caller_rbp >= -8 * 255));
-  if (is_walked && !fits)
-    return 1; // unknown; no packed rule is 0, as free slots are
-  const std::uint64_t rbp = keeps_rbp || !is_walked ? 0 : std::uint64_t(-rule.caller_rbp / 8);
-  const std::uint64_t offset = is_walked ? std::uint64_t(rule.offset / 8) : 1;
-  return std::uint64_t(rule.kind) << 29 | rbp << 21 | offset;
+  const std::int64_t rbp = keeps_rbp || is_saved ? 0 : -(std::int64_t{rule.caller_rbp} / 8);
+  if (size < 0 || size >> kOffsetBits || rbp < 0 || rbp >> kRbpBits ||
+      (!keeps_rbp && !is_saved && rbp == 0))
+    return 1;
+  return (std::uint64_t(rule.kind) << kRbpBits | std::uint64_t(rbp)) << kOffsetBits |
+         std::uint64_t(size);
 }
 
 constexpr FrameRule unpack(std::uint64_t word) {
   FrameRule rule;
-  rule.kind = FrameRule::Kind(word >> 29 & 3);
-  rule.offset = std::int32_t(word & ((1 << 21) - 1)) * 8;
-  const auto rbp = std::int32_t(word >> 21 & 0xff);
-  rule.caller_rbp = rbp ? -8 * rbp : FrameRule::kRbpKept;
+  rule.kind = FrameRule::Kind(word >> (kOffsetBits + kRbpBits) & 7);
+  rule.offset = std::int32_t(word & ((1 << kOffsetBits) - 1)) * 8;
+  if (const auto rbp = std::int32_t(word >> kOffsetBits & ((1 << kRbpBits) - 1)))
+    rule.caller_rbp = -8 * rbp;
+  if (rule.kind == FrameRule::kFromSaved) {
+    rule.offset = -rule.offset;
+    rule.caller_rbp = 0;
+  }
   return rule;
 }
+static_assert(unpack(pack({FrameRule::kFromSaved, -40, 0})) ==
+              FrameRule{FrameRule::kFromSaved, -40, 0});
 static_assert(unpack(pack({FrameRule::kFromRbp, 16, -16})) ==
               FrameRule{FrameRule::kFromRbp, 16, -16});
 static_assert(unpack(pack({FrameRule::kFromRsp, 8, FrameRule::kRbpKept})) ==
@@ -135,12 +146,19 @@ __attribute__((noinline, no_sanitize("address", "thread"))) bool unwindFast(Nati
       return true;
     if (rule.kind == FrameRule::kUnknown)
       return false;
-    const std::uintptr_t end =
+    const bool is_saved = rule.kind == FrameRule::kFromSaved;
+    std::uintptr_t end =
         (rule.kind == FrameRule::kFromRsp ? rsp : rbp) + std::uintptr_t(std::intptr_t(rule.offset));
+    if (is_saved) {
+      if (!holds(end))
+        return false;
+      end = *reinterpret_cast<const std::uintptr_t *>(end);
+    }
     if (!holds(end - 8) || end <= rsp)
       return false;
     if (rule.caller_rbp != FrameRule::kRbpKept) {
-      const std::uintptr_t saved = end + std::uintptr_t(std::intptr_t(rule.caller_rbp));
+      const std::uintptr_t saved =
+          is_saved ? rbp : end + std::uintptr_t(std::intptr_t(rule.caller_rbp));
       if (!holds(saved))
         return false;
       rbp = *reinterpret_cast<const std::uintptr_t *>(saved);

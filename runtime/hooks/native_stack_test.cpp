@@ -65,6 +65,15 @@ void expectAgreement(const Both &both) {
   asm volatile("" ::"r"(room) : "memory");
 }
 
+// Aligns its stack; together with a frame of variable size some compilers find it by another way.
+[[gnu::noinline]] void withAlignedFrame(std::size_t size, Both &both) {
+  alignas(64) char aligned[64] = {};
+  char *room = static_cast<char *>(alloca(size));
+  std::memset(room, 1, size);
+  deep(2, both);
+  asm volatile("" ::"r"(room), "r"(aligned) : "memory");
+}
+
 TEST(NativeStack, TheFastWayAgreesWithTheSystems) {
   for (int round = 0; round < 3; ++round) {
     Both both;
@@ -74,6 +83,8 @@ TEST(NativeStack, TheFastWayAgreesWithTheSystems) {
     withVariableFrame(100 + 1000 * static_cast<std::size_t>(round), both);
     expectAgreement(both);
     withFrameOf8KiB(both);
+    expectAgreement(both);
+    withAlignedFrame(200, both);
     expectAgreement(both);
   }
 }
@@ -191,6 +202,16 @@ TEST_F(FrameRules, LongOffsetsAndAdvances) {
   EXPECT_EQ(rule(instructions, 0xff), fromRsp(8));
   EXPECT_EQ(rule(instructions, 0x100), fromRsp(0x4010));
   EXPECT_EQ(rule(instructions, 0x20000), fromRsp(0x4010));
+}
+
+TEST_F(FrameRules, FollowAFunctionThatAlignsItsStack) {
+  // lea r10, [rsp + 8]; and rsp, -32; push [r10 - 8]; push rbp; mov rbp, rsp; push r10; …
+  const std::vector<unsigned char> instructions = {
+      0x45, 0x0c, 10,   0,    0x4c, 0x10, 6,    2,    0x76, 0x00, 0x45, 0x0f, 3,   0x76,
+      0x58, 0x06, 0x48, 0x10, 3,    2,    0x76, 0x50, 0x60, 0x0c, 7,    8,    0xc6};
+  EXPECT_EQ(rule(instructions, 6).kind, FrameRule::kUnknown);
+  EXPECT_EQ(rule(instructions, 40), (FrameRule{FrameRule::kFromSaved, -40, 0}));
+  EXPECT_EQ(rule(instructions, 63), fromRsp(8));
 }
 
 TEST_F(FrameRules, TheOutermostFunctionEndsTheStack) {
