@@ -46,6 +46,20 @@ enum class EventKind : std::uint8_t {
   kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
                 // issued at `related`, before anything waited for the copy. `detail` holds the id
                 // of the copy's stream
+
+  // Calls of CUDA (runtime/cuda). `op` is the function called: "cudaLaunchKernel".
+  kLaunch =
+      20,      // a kernel was launched while device `from` was current: the first time for this
+               // kernel, place, device, stream and devices of its memory. `to` is a device other
+               // than `from` on which one of its arguments points to memory, its index -1 where
+               // there is none or nothing is known. `operand` is the kernel's name where CUDA tells
+               // it. `detail` holds the stream's handle in hexadecimal, "0" for the legacy default
+               // stream (see kDefaultStream), and the id of the stream that is current in LibTorch
+               // on that device: "0 35"; "?" for the latter where LibTorch knows no such device
+  kContext,    // the process got a context on device `from`, which costs memory there. `detail` is
+               // "earlier" where it had it before the runtime came, and the stack then says nothing
+  kAllocation, // `bytes` were allocated on device `from` by CUDA itself, not out of LibTorch's
+               // cache
 };
 
 enum EventFlags : std::uint32_t {
@@ -65,6 +79,7 @@ enum EventFlags : std::uint32_t {
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
+  kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
 };
 
 struct Event {

@@ -1,5 +1,6 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
+#include "runtime/cuda/observer.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -36,6 +37,7 @@ void afterForkInChild() {
     recorder().giveUp();
   forgetOrigins();
   forgetProvenance();
+  forgetCuda();
 }
 
 // A second copy of this library, from another build: both would wrap the same kernels.
@@ -66,6 +68,9 @@ __attribute__((constructor)) void start() {
     observeStreams();
     observeWaits();
     observeHostAccesses();
+    // Simulated devices are no CUDA's.
+    if (!recorder().simulated())
+      observeCuda();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);
@@ -74,6 +79,7 @@ __attribute__((constructor)) void start() {
 }
 
 __attribute__((destructor)) void finish() {
+  stopObservingCuda();
   recorder().finish();
 }
 
