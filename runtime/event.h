@@ -25,7 +25,8 @@ struct DeviceId {
 
 enum class EventKind : std::uint8_t {
   kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-              // kBlocks set.
+              // kBlocks set. Where it was not to block, `related` is where the host's tensor was
+              // made.
   kBlock,     // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
@@ -46,6 +47,9 @@ enum class EventKind : std::uint8_t {
   kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
                 // issued at `related`, before anything waited for the copy. `detail` holds the id
                 // of the copy's stream
+
+  kDeviceUse = 30, // one of the first uses of device `from` by the process; with kContextOnly it
+                   // put neither memory nor work there
 };
 
 enum EventFlags : std::uint32_t {
@@ -65,6 +69,7 @@ enum EventFlags : std::uint32_t {
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
+  kContextOnly = 1u << 24,       // kDeviceUse: a context was made and nothing was put into it
 };
 
 struct Event {

@@ -75,7 +75,7 @@ thread_local bool watching = false;
 
 void stopWatchingThread() {
   if (std::exchange(watching, false))
-    removeObservingThread();
+    leaveThread();
 }
 
 // A thread's follower goes with the thread; operators may still run in destructors that come later.
@@ -84,7 +84,7 @@ struct ThreadFollower {
   static thread_local bool gone;
   ~ThreadFollower() {
     gone = true;
-    stopWatchingThread();
+    watching = false;
   }
 };
 thread_local bool ThreadFollower::gone = false;
@@ -150,7 +150,7 @@ bool fillsItsStorage(const at::Tensor &tensor) {
 
 std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &function) {
   if (!watching) {
-    countObservedInVain();
+    leaveThread();
     return nullptr;
   }
   if (InsideRuntime::active())
@@ -175,10 +175,8 @@ void operatorEnds(const at::RecordFunction &function, at::ObserverContext *conte
 
 void Follower::watch() {
   operators_left_ = kMaxOperators;
-  if (!std::exchange(watching, true))
-    addObservingThread();
-  else
-    keepObserving();
+  watching = true;
+  observeThread();
 }
 
 void Follower::forget() {

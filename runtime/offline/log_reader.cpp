@@ -117,6 +117,7 @@ private:
     case EventKind::kStreamRace:
     case EventKind::kStreamLifetime:
     case EventKind::kEarlyAccess:
+    case EventKind::kDeviceUse:
       log_.events.push_back(event);
       return true;
     }

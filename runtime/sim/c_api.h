@@ -16,9 +16,10 @@ DEVSAN_SIM_API int devsan_sim_physical_index(int index);
 // LibTorch's own part of what torch.cuda.init() does.
 DEVSAN_SIM_API void devsan_sim_initialize();
 
-// Whether the program has used device `index`, and that it does now (devices.h).
+// Whether the program has used device `index`, and that it now calls a CUDA function that creates a
+// context there (devices.h).
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
-DEVSAN_SIM_API void devsan_sim_mark_used(int index);
+DEVSAN_SIM_API void devsan_sim_mark_context(int index, const char *function);
 
 // A CUDA graph is captured on the stream (capturing.h), until the end.
 DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
