@@ -43,11 +43,16 @@ private:
 };
 
 // Made after LibTorch's state of the thread, so that it ends before that.
-struct ThreadEnd {
-  bool is_made = false;
-  ~ThreadEnd() { has_ended = true; }
+struct ThreadState {
+  std::weak_ptr<c10::ThreadLocalDebugInfo> tethered; // what held our tether when it was put there
+  ~ThreadState() { has_ended = true; }
 };
-thread_local ThreadEnd thread_end;
+thread_local ThreadState thread_state;
+
+bool tetherIsOnTop() {
+  const auto top = c10::ThreadLocalDebugInfo::current();
+  return top && top == thread_state.tethered.lock();
+}
 
 std::optional<at::CallbackHandle> ownObserver() {
   for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
@@ -64,10 +69,10 @@ void putOn() try {
                                    .needsOutputs(true)
                                    .scopes({at::RecordScope::FUNCTION}));
   // The profiler takes its own off from the top, and would find ours there.
-  if (!c10::ThreadLocalDebugInfo::get(kTetherKind) &&
-      !c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
-    c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
-  thread_end.is_made = true;
+  if (tetherIsOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
+    return;
+  c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
+  thread_state.tethered = c10::ThreadLocalDebugInfo::current();
 } catch (...) {
   // Out of memory: data of this thread is not followed.
 }
@@ -125,6 +130,8 @@ void leaveThread() {
   InsideForkGate gate;
   if (auto handle = ownObserver())
     at::removeCallback(*handle);
+  if (tetherIsOnTop())
+    c10::ThreadLocalDebugInfo::_pop(kTetherKind);
 }
 
 void pauseObservation() {

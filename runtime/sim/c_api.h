@@ -49,8 +49,8 @@ DEVSAN_SIM_API double devsan_sim_memory_fraction(int device);
 
 // The segments of all devices and their blocks, as JSON; to be released with free().
 DEVSAN_SIM_API char *devsan_sim_memory_snapshot();
-// Waits until autograd's device threads have dropped what they hold of the graphs that ran, which
-// may be Python objects. To be called without Python's lock, before the interpreter ends.
+// Waits until autograd's device threads, and the threads of TorchScript's forks, have dropped what
+// they hold of what ran, which may be Python objects. To be called without Python's lock, before the interpreter ends.
 DEVSAN_SIM_API void devsan_sim_finish_backward();
 
 // Called by the preload shim once the libraries of a run are loaded and no other thread waits for
