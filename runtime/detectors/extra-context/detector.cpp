@@ -33,7 +33,7 @@ std::map<std::uint32_t, UsesOfProcess> usesByProcess(const Recording &recording)
     Use &use = processes[event.process][keyOf(event.event.from)];
     if (!use.first)
       use.first = &event;
-    ++(event.has(kContextOnly) ? use.touches : use.works);
+    (event.has(kContextOnly) ? use.touches : use.works) += event.occurrences.count;
   }
   return processes;
 }
