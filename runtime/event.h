@@ -25,7 +25,8 @@ struct DeviceId {
 
 enum class EventKind : std::uint8_t {
   kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-              // kBlocks set.
+              // kBlocks set. Where it was not to block, `related` is where the host's tensor was
+              // made.
   kBlock,     // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
@@ -60,6 +61,8 @@ enum class EventKind : std::uint8_t {
                // "earlier" where it had it before the runtime came, and the stack then says nothing
   kAllocation, // `bytes` were allocated on device `from` by CUDA itself, not out of LibTorch's
                // cache
+  kDeviceUse = 30, // one of the first uses of device `from` by the process; with kContextOnly it
+                   // put neither memory nor work there
 };
 
 enum EventFlags : std::uint32_t {
@@ -80,6 +83,7 @@ enum EventFlags : std::uint32_t {
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
   kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
+  kContextOnly = 1u << 25,       // kDeviceUse: a context was made and nothing was put into it
 };
 
 struct Event {

@@ -141,6 +141,8 @@ private:
       Event event = makeEvent(effect, op);
       event.stack = stack;
       event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
+      if (copied && effect.blocks && (effect.flags & kNonBlocking))
+        event.related = originOf(source.is_cpu() ? source : *copied).stack;
       out.record(event);
     }
     if (copied)

@@ -1,6 +1,7 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
 #include "runtime/cuda/observer.h"
+#include "runtime/hooks/device_uses.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -26,7 +27,12 @@ namespace {
 
 void beforeFork() {
   shutForkGate();
-  settleObservation();
+  pauseObservation();
+}
+
+void afterForkInParent() {
+  reopenForkGateInParent();
+  resumeObservationInParent();
 }
 
 void afterForkInChild() {
@@ -71,11 +77,12 @@ __attribute__((constructor)) void start() {
     // Simulated devices are no CUDA's.
     if (!recorder().simulated())
       observeCuda();
+    observeDeviceUses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);
   }
-  pthread_atfork(beforeFork, reopenForkGateInParent, afterForkInChild);
+  pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
 }
 
 __attribute__((destructor)) void finish() {

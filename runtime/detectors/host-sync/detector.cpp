@@ -1,34 +1,12 @@
 #include "runtime/detectors/detector.h"
+#include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/offline/names.h"
-
-#include <set>
-#include <tuple>
 
 namespace devsan::runtime {
 namespace {
 
-// Where data left for the host, or came back, in a round trip: those waits are that finding's.
-using Leg = std::tuple<std::string, unsigned, bool>;
-
-Leg leg(const ResolvedStack &stack, bool to_host) {
-  core::Location place = stack.location();
-  return {std::move(place.file), place.line, to_host};
-}
-
-std::set<Leg> roundTripLegs(const Recording &recording) {
-  std::set<Leg> legs;
-  for (const ResolvedEvent &event : recording.events()) {
-    if (event.event.kind != EventKind::kRoundTrip || event.has(kTransferAllowed))
-      continue;
-    legs.insert(leg(*event.stack, false));
-    if (event.related)
-      legs.insert(leg(*event.related, true));
-  }
-  return legs;
-}
-
-bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips) {
+bool blocksTheHost(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
   if (event.has(kSyncAllowed))
     return false;
   if (event.event.kind == EventKind::kBlock)
@@ -37,13 +15,13 @@ bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips)
     return false;
   if (event.has(kSyncForbidden))
     return true;
-  // A copy that nobody asked for, or of host values into a new tensor, is reported as a copy, and
-  // moving a module, loading a file or
-  // taking a module up for distributed training is no step's work.
+  // A copy that nobody asked for, or of host values into a new tensor, is reported as a copy, one
+  // that was not to block as that, and moving a module, loading a file or taking a module up for
+  // distributed training is no step's work.
   if (isImplicitTransfer(event) || isConstruction(event))
     return event.has(kTransferAllowed);
-  return event.stack->intent != Intent::kBulkMove &&
-         !round_trips.contains(leg(*event.stack, event.event.to.isHost()));
+  return event.stack->intent != Intent::kBulkMove && !isPageableAsync(event) &&
+         !round_trips.contains(event);
 }
 
 core::Severity severity(const EventGroup &group) {
@@ -78,7 +56,7 @@ std::string message(const EventGroup &group) {
 } // namespace
 
 std::vector<core::Finding> detectHostSync(const Recording &recording) {
-  const std::set<Leg> round_trips = roundTripLegs(recording);
+  const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
          return blocksTheHost(event, round_trips);
