@@ -8,6 +8,7 @@
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
+#include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
 #include "runtime/hooks/stream_races.h"
@@ -65,6 +66,7 @@ __attribute__((constructor)) void start() {
     observeMismatches();
     observeStreams();
     observeWaits();
+    observeRanks();
     observeHostAccesses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
