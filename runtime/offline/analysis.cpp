@@ -72,10 +72,11 @@ void assignRoles(std::vector<Process> &processes) {
 }
 
 std::uint64_t stepsIn(const Recording &recording) {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(recording.events(), [](const ResolvedEvent &event) {
-        return event.event.kind == EventKind::kStep;
-      }));
+  std::uint64_t steps = 0;
+  for (const ResolvedEvent &event : recording.events())
+    if (event.event.kind == EventKind::kStep)
+      steps = std::max<std::uint64_t>(steps, event.occurrences.count);
+  return steps;
 }
 
 std::vector<core::Finding> findingsOf(const Process &process, const SymbolTable &symbols,
