@@ -41,6 +41,9 @@ public:
   std::uint32_t step() const;
   void countStep();
 
+  // For a process that has its rank from elsewhere than its environment.
+  void noteRank(int rank) { log_.noteRank(rank); }
+
   void writeModules();
   void resetInChild();
   // For a forked child in which locks that the runtime needs may be held forever.

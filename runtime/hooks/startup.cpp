@@ -10,6 +10,7 @@
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
+#include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
 #include "runtime/hooks/stream_races.h"
@@ -73,6 +74,7 @@ __attribute__((constructor)) void start() {
     observeMismatches();
     observeStreams();
     observeWaits();
+    observeRanks();
     observeHostAccesses();
     // Simulated devices are no CUDA's.
     if (!recorder().simulated())
