@@ -62,6 +62,11 @@ int dispatch(std::vector<std::string> arguments) {
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
 
+#ifdef DEVSAN_WITH_RUNTIME
+  if (arguments.front() == "intent")
+    return printIntent(tree, {arguments.begin() + 1, arguments.end()});
+#endif
+
   static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor", "prepare"};
   if (!arguments.front().starts_with("-") &&
       std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))

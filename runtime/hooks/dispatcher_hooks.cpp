@@ -1,11 +1,12 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/refusal.h"
 #include "runtime/operators/effects.h"
+#include "runtime/operators/operator_wrapper.h"
 
 #include <array>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -81,6 +82,7 @@ public:
         followCopy(stack->back().toTensor(), source, effect, 0);
       return;
     }
+    refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
     OuterCall call;
     std::uint64_t begin, end;
     {

@@ -7,7 +7,9 @@
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace devsan::runtime {
@@ -33,7 +35,10 @@ public:
   bool simulated() const { return simulated_devices_ != 0; }
 
   StringId string(std::string_view text) { return interner_.string(text); }
+  // In a backward, with the frames of the call that started it.
   StackId currentStack();
+  // The frames of this thread alone, not written yet; how many.
+  std::size_t captureOwnStack(std::span<FrameRecord> frames);
 
   // Takes the current stack where the event has none.
   void record(Event event);

@@ -1,5 +1,6 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
+#include "runtime/hooks/backward.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -62,6 +63,7 @@ __attribute__((constructor)) void start() {
     installDispatcherHooks();
     installFactoryHooks();
     installProvenance();
+    followBackwards();
     observeMismatches();
     observeStreams();
     observeWaits();
