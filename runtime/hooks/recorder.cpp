@@ -116,9 +116,10 @@ std::uint32_t Recorder::step() const {
   return current_step.load(std::memory_order_relaxed);
 }
 
-void Recorder::countStep() {
+void Recorder::countStep(std::uint32_t flags) {
   Event event;
   event.kind = EventKind::kStep;
+  event.flags = flags;
   record(event);
   current_step.fetch_add(1, std::memory_order_relaxed);
 }

@@ -44,7 +44,8 @@ public:
   void record(Event event);
 
   std::uint32_t step() const;
-  void countStep();
+  // Ends a step; `flags` of its event.
+  void countStep(std::uint32_t flags);
 
   void writeModules();
   void resetInChild();

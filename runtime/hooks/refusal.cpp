@@ -44,8 +44,9 @@ void refuseWhereDisallowed(const Event &event, std::string_view op) {
   {
     InsideRuntime inside;
     Event judged = event;
+    judged.step = recorder().step();
     applyGuards(judged);
-    if (!(judged.flags & (kTransferForbidden | kSyncForbidden)))
+    if (judged.flags & kWarmup || !(judged.flags & (kTransferForbidden | kSyncForbidden)))
       return;
     judged.stack = recorder().currentStack();
     if (!isDisallowed(judged))

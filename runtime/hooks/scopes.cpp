@@ -66,6 +66,8 @@ Guards currentGuards() {
 void applyGuards(Event &event) {
   const Guards guards = currentGuards();
   event.flags |= guardFlags(guards.level(directionOf(event)), guards.level(Guarded::kHostWait));
+  if (event.step < options().warmup)
+    event.flags |= kWarmup;
 }
 
 void countInScopes(const Event &event) {
@@ -138,8 +140,4 @@ DEVSAN_API void devsan_scope_leave(void *scope) {
 DEVSAN_API std::uint64_t devsan_count_read(void *scope, std::uint32_t what) {
   const Counts &counts = *static_cast<Handle *>(scope)->counts;
   return what < counts.of.size() ? counts.of[what].load(std::memory_order_relaxed) : 0;
-}
-
-DEVSAN_API void devsan_step() {
-  recorder().countStep();
 }

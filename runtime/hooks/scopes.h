@@ -13,7 +13,8 @@ namespace devsan::runtime {
 
 Guards currentGuards();
 
-// Sets the flags that follow from the scopes. For each event, before it is written.
+// Sets the flags that follow from the scopes and from the event's step. For each event, before it
+// is written.
 void applyGuards(Event &event);
 
 // Adds the event to what the scopes around it count. For each event that happened.

@@ -11,6 +11,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
@@ -64,6 +65,7 @@ __attribute__((constructor)) void start() {
     installFactoryHooks();
     installProvenance();
     followBackwards();
+    observeOptimizers();
     observeMismatches();
     observeStreams();
     observeWaits();

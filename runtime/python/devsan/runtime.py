@@ -22,6 +22,7 @@ class _Functions:
         self.count_read = function("devsan_count_read", ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32)
         self.scope_leave = function("devsan_scope_leave", None, ctypes.c_void_p)
         self.step = function("devsan_step", None)
+        self.optimizer_stepped = function("devsan_optimizer_stepped", None, ctypes.c_void_p)
 
 
 def functions():
