@@ -120,7 +120,8 @@ struct Event {
   DeviceId origin;
   EventKind kind = EventKind::kCopy;
   // kCopy: the device that was current on the thread, of the kind that the data went to; -1 where
-  // that is unknown.
+  // that is unknown. kMismatch: the odd operand's position, so that no two events of one refusal
+  // are equal.
   std::int8_t current_device = -1;
 };
 static_assert(sizeof(Event) == 72 && std::is_trivially_copyable_v<Event>);

@@ -53,13 +53,9 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
       calls.emplace_back();
     }
     EventGroup &group = groups[entry->second];
-    ++group.count;
-    group.bytes += event.event.bytes;
-    group.largest = std::max(group.largest, event.event.bytes);
-    group.blocked_ns += event.event.blocked_ns;
+    static_cast<Occurrences &>(group) = together(group, event.occurrences);
     group.any_flags |= event.event.flags;
-    ++calls[entry->second][{event.stack, event.event.thread}];
-    group.same_size &= event.event.bytes == group.first->event.bytes;
+    calls[entry->second][{event.stack, event.event.thread}] += event.occurrences.count;
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i)
@@ -107,7 +103,7 @@ std::string inOperator(const ResolvedEvent &event) {
 }
 
 std::string sizeText(const EventGroup &group) {
-  return (group.same_size ? "" : "up to ") + bytesText(group.largest);
+  return (group.sameSize() ? "" : "up to ") + bytesText(group.largest);
 }
 
 bool isImplicitTransfer(const ResolvedEvent &event) {

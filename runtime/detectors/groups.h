@@ -12,14 +12,9 @@
 
 namespace devsan::runtime {
 
-// Events of the same place, operator and devices.
-struct EventGroup {
+// Events of the same place, operator and devices, with how often and in which steps they came.
+struct EventGroup : Occurrences {
   const ResolvedEvent *first = nullptr;
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t blocked_ns = 0;
-  std::uint64_t largest = 0; // bytes of one event
-  bool same_size = true;
   // How often one thread made the same call: reading a result once in every rank makes several
   // events at one place and is no loop, nor is printing a tensor once.
   std::uint64_t repeats = 0;

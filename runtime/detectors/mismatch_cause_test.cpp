@@ -42,8 +42,11 @@ public:
     event_.group = group;
     return *this;
   }
-  Refusal &refuse(int times = 1) {
-    log_.add(event_, times);
+  Refusal &refuse(int operands = 1) {
+    for (int i = 0; i < operands; ++i) {
+      event_.current_device = static_cast<std::int8_t>(i);
+      log_.add(event_);
+    }
     return *this;
   }
   Refusal &moduleMovedTo(DeviceId device) {

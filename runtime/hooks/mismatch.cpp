@@ -81,6 +81,7 @@ void observe(const char *op, const at::Tensor *const *operands, const char *cons
         continue;
       TensorOrigin origin = originOf(odd);
       event.from = toDeviceId(odd.device());
+      event.current_device = std::int8_t(std::min<std::size_t>(i, 127));
       event.operand = out.string(describe(names ? names[i] : nullptr, odd));
       event.related = origin.stack;
       event.flags = (isParameter(odd) ? kLeafParameter : 0) | (origin.is_move ? kOriginIsMove : 0);

@@ -1,8 +1,8 @@
 // Switches one process-wide observer of all operators on and off. It is on only while some thread
-// asks for it, because being observed costs every operator of every thread about a tenth of a
-// microsecond. Process-wide, because LibTorch saves a thread's own observers and puts them back
-// when autograd's work on that thread ends, so that one switched on or off in between is lost or
-// returns. Any thread.
+// asks for it and shortly after, because being observed costs every operator of every thread about
+// a tenth of a microsecond. Process-wide, because LibTorch saves a thread's own observers and puts
+// them back when autograd's work on that thread ends, so that one switched on or off in between is
+// lost or returns. Any thread.
 #pragma once
 
 #include <ATen/record_function.h>

@@ -1,4 +1,5 @@
 #include "runtime/offline/resolve.h"
+#include "runtime/event_identity.h"
 #include "runtime/offline/function_name.h"
 #include "runtime/offline/intent.h"
 
@@ -6,6 +7,8 @@
 #include <cstdio>
 #include <map>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace devsan::runtime {
@@ -59,6 +62,34 @@ bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
   return std::ranges::none_of(used.frames, [&](const ResolvedFrame &frame) {
     return frame.kind == FrameKind::kUser && frame.function() == maker;
   });
+}
+
+// Equal events, until all are counted.
+struct Counted {
+  Event first;
+  OccurrenceCounter counter;
+  std::vector<Sample> samples;
+};
+
+constexpr std::size_t kSamples = 64;
+
+std::vector<Counted> countEqualEvents(const ProcessLog &log) {
+  std::vector<Counted> all;
+  std::unordered_map<std::string, std::size_t> indices; // by the bytes of the identity
+  for (Event event : log.events) {
+    if (log.header.simulated_devices) // a simulated device takes the host's time
+      event.blocked_ns = 0;
+    const Event identity = identityOf(event);
+    auto [entry, added] = indices.try_emplace(
+        std::string(reinterpret_cast<const char *>(&identity), sizeof identity), all.size());
+    if (added)
+      all.emplace_back().first = event;
+    Counted &counted = all[entry->second];
+    counted.counter.add(event);
+    if (counted.samples.size() < kSamples)
+      counted.samples.push_back({event.time_ns, event.blocked_ns, event.bytes, event.step});
+  }
+  return all;
 }
 
 } // namespace
@@ -156,11 +187,12 @@ void Recording::placeAccesses(std::size_t first_event) {
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   stacks_of_process_.clear();
   const std::size_t first_event = events_.size();
-  for (const Event &event : log.events) {
+  for (Counted &counted : countEqualEvents(log)) {
+    const Event &event = counted.first;
     ResolvedEvent resolved;
     resolved.event = event;
-    if (log.header.simulated_devices) // a simulated device takes the host's time
-      resolved.event.blocked_ns = 0;
+    resolved.occurrences = counted.counter.all();
+    resolved.samples = std::move(counted.samples);
     resolved.op = log.string(event.op);
     resolved.operand = log.string(event.operand);
     resolved.detail = log.string(event.detail);

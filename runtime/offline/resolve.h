@@ -6,6 +6,7 @@
 #include "core/finding.h"
 #include "runtime/offline/frame_kind.h"
 #include "runtime/offline/log_reader.h"
+#include "runtime/offline/occurrences.h"
 #include "runtime/offline/source_paths.h"
 #include "runtime/offline/symbols.h"
 
@@ -55,8 +56,19 @@ struct ResolvedStack {
   std::vector<core::Frame> shown() const;
 };
 
+// What differs between equal events.
+struct Sample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t step = 0;
+};
+
+// All events of one process that differ only in time, bytes, blocked time, step and group, as one.
 struct ResolvedEvent {
-  Event event;
+  Event event; // the first
+  Occurrences occurrences;
+  std::vector<Sample> samples; // the first ones in their order, for timelines
   std::size_t called = 0; // the frame of the operator that the user's code called, if `op` is set
   std::string op;         // as the dispatcher names it
   std::string operand;
@@ -80,6 +92,7 @@ public:
 
   void add(const ProcessLog &log, const SymbolTable &symbols);
 
+  // In the order of the first of each.
   const std::vector<ResolvedEvent> &events() const { return events_; }
 
 private:

@@ -1,0 +1,84 @@
+#include "runtime/offline/occurrences.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+namespace {
+
+using testing::LogBuilder;
+
+Event inStep(std::uint32_t step, std::uint64_t bytes = 0) {
+  Event event;
+  event.step = step;
+  event.bytes = bytes;
+  event.blocked_ns = 10;
+  return event;
+}
+
+Occurrences count(std::initializer_list<Event> events) {
+  OccurrenceCounter counter;
+  for (const Event &event : events)
+    counter.add(event);
+  return counter.all();
+}
+
+TEST(Occurrences, OneEventIsItself) {
+  EXPECT_EQ(Occurrences::of(inStep(3, 4)), (Occurrences{1, 4, 10, 4, 3, 3, 1, 1}));
+  EXPECT_EQ(count({inStep(3, 4)}), Occurrences::of(inStep(3, 4)));
+}
+
+TEST(Occurrences, CountsStepsAndTheBusiestOne) {
+  const Occurrences all =
+      count({inStep(2, 8), inStep(2, 4), inStep(5, 4), inStep(5, 4), inStep(5, 4), inStep(9, 4)});
+  EXPECT_EQ(all, (Occurrences{6, 28, 60, 8, 2, 9, 3, 3}));
+  EXPECT_FALSE(all.sameSize());
+  EXPECT_TRUE(count({inStep(0, 4), inStep(1, 4)}).sameSize());
+}
+
+TEST(Occurrences, ALateEventOfTheStepBeforeIsNoNewStep) {
+  EXPECT_EQ(count({inStep(1), inStep(2), inStep(1)}).steps, 2u);
+}
+
+TEST(Occurrences, TogetherInDifferentStepsOrInOneIsExact) {
+  const Occurrences apart = together(count({inStep(1), inStep(1)}), count({inStep(2), inStep(4)}));
+  EXPECT_EQ(apart, (Occurrences{4, 0, 40, 0, 1, 4, 3, 2}));
+  const Occurrences same = together(count({inStep(1), inStep(1)}), count({inStep(1)}));
+  EXPECT_EQ(same, (Occurrences{3, 0, 30, 0, 1, 1, 1, 3}));
+  EXPECT_EQ(together({}, same), same);
+  EXPECT_EQ(together(same, {}), same);
+}
+
+TEST(Occurrences, TogetherInMixedStepsIsBounded) {
+  const Occurrences mixed =
+      together(count({inStep(0), inStep(2), inStep(4)}), count({inStep(1), inStep(5)}));
+  EXPECT_EQ(mixed.count, 5u);
+  EXPECT_EQ(mixed.steps, 3u);        // at least
+  EXPECT_EQ(mixed.most_in_step, 2u); // at most
+  EXPECT_EQ(mixed.last_step, 5u);
+}
+
+TEST(Occurrences, ARecordingKeepsEqualEventsTogether) {
+  LogBuilder log;
+  Event event = inStep(0, 4);
+  event.time_ns = 100;
+  event.group = 1;
+  log.add(event, 2);
+  event.thread = 7;
+  log.add(event);
+  event = inStep(1, 8);
+  event.time_ns = 200;
+  event.group = 2;
+  log.add(event, 200);
+  const Recording recording = testing::replay(log);
+  ASSERT_EQ(recording.events().size(), 2u);
+  const ResolvedEvent &first = recording.events()[0];
+  EXPECT_EQ(first.occurrences, (Occurrences{202, 1608, 2020, 8, 0, 1, 2, 200}));
+  EXPECT_EQ(first.event.time_ns, 100u);
+  ASSERT_EQ(first.samples.size(), 64u);
+  EXPECT_EQ(first.samples[2].time_ns, 200u);
+  EXPECT_EQ(recording.events()[1].occurrences.count, 1u);
+}
+
+} // namespace
+} // namespace devsan::runtime
