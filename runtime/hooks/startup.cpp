@@ -2,6 +2,7 @@
 // in the process.
 #include "runtime/cuda/observer.h"
 #include "runtime/hooks/device_uses.h"
+#include "runtime/hooks/backward.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -13,6 +14,7 @@
 #include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
@@ -71,6 +73,8 @@ __attribute__((constructor)) void start() {
     installDispatcherHooks();
     installFactoryHooks();
     installProvenance();
+    followBackwards();
+    observeOptimizers();
     observeMismatches();
     observeStreams();
     observeWaits();
