@@ -1,9 +1,9 @@
 #include "core/command/commands.h"
+#include "core/command/files.h"
 #include "core/command/runtime_cache.h"
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -46,22 +46,6 @@ public:
 private:
   int status_ = 0;
 };
-
-bool onPath(const std::string &program) {
-  const char *path = std::getenv("PATH");
-  std::string directory;
-  for (const char *c = path ? path : "";; ++c) {
-    if (*c && *c != ':') {
-      directory += *c;
-      continue;
-    }
-    if (access((directory + "/" + program).c_str(), X_OK) == 0)
-      return true;
-    if (!*c)
-      return false;
-    directory.clear();
-  }
-}
 
 #ifdef DEVSAN_WITH_RUNTIME
 // First line of what a program prints, empty where it fails. Without a shell.
@@ -155,7 +139,7 @@ int doctor(const InstallTree &tree) {
   checkup.file("symbolizer", tree.symbolizer(), runtime);
   checkup.file("devsan check", tree.check(), analyzer);
   checkup.file("clang-tidy plugin", tree.tidyPlugin(), analyzer);
-  if (onPath("clang-tidy-22"))
+  if (!findProgram("clang-tidy-22").empty())
     checkup.ok("clang-tidy", "clang-tidy-22, which the plugin is built for");
   else
     checkup.note("clang-tidy", "no clang-tidy-22 on PATH, which the plugin is built for",

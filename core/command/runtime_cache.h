@@ -29,9 +29,6 @@ struct RuntimeSources {
   std::vector<std::filesystem::path> simulator;
 };
 
-// The id of a libtorch_cpu.so, by the same rule as the shim; empty where it is none.
-std::string torchId(const std::filesystem::path &library);
-
 core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree);
 
 struct ProgramTorch {

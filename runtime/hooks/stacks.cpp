@@ -49,27 +49,37 @@ void keepWhatMatters(NativeStack &native) {
 alignas(4096) std::atomic<std::uint64_t> known_stacks[1 << 16];
 constexpr std::uint64_t kIdMask = (1 << 24) - 1;
 
-__attribute__((noinline)) StackId internStack(Interner &interner, const NativeStack &native,
-                                              PythonFrameWalker python, bool &is_new) {
-  FrameRecord frames[kMaxFrames];
+__attribute__((noinline)) std::size_t nameFrames(Interner &interner, const NativeStack &native,
+                                                 PythonFrameWalker python,
+                                                 std::span<FrameRecord> frames) {
   std::size_t count = 0;
   PythonFrameWalker::TextBuffer text;
   auto appendRun = [&] {
     PythonFrame run[kMaxFrames];
-    std::size_t length = python.next(run, kMaxFrames - count, text);
+    std::size_t length = python.next(run, std::min(frames.size() - count, kMaxFrames), text);
     for (std::size_t k = 0; k < length; ++k)
       frames[count++] = {0, interner.string(run[k].file), interner.string(run[k].function),
                          run[k].line, 0};
   };
-  for (std::size_t i = 0; i < native.count && count < kMaxFrames; ++i)
+  for (std::size_t i = 0; i < native.count && count < frames.size(); ++i)
     if (native.pcs[i] == kEvaluation)
       appendRun();
     else
       frames[count++] = {native.pcs[i], 0, 0, 0, 0};
   // The native stack may be cut before the Python one.
-  while (!python.atEnd() && count < kMaxFrames)
+  while (!python.atEnd() && count < frames.size())
     appendRun();
-  return interner.stack({frames, count}, &is_new);
+  return count;
+}
+
+__attribute__((noinline)) StackId internStack(Interner &interner, const NativeStack &native,
+                                              const PythonFrameWalker &python,
+                                              const StackTail &tail, bool &is_new) {
+  FrameRecord frames[kMaxStack];
+  std::size_t count = nameFrames(interner, native, python, std::span(frames).first(kMaxFrames));
+  const std::size_t added = std::min(tail.frames.size(), kMaxStack - count);
+  std::copy_n(tail.frames.begin(), added, frames + count);
+  return interner.stack({frames, count + added}, &is_new);
 }
 
 } // namespace
@@ -92,21 +102,29 @@ void prepareStacks() {
       nullptr);
 }
 
-StackId captureStack(Interner &interner, bool &is_new) {
+StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new) {
   is_new = false;
   NativeStack native;
   captureNative(native);
   keepWhatMatters(native);
   const PythonFrameWalker python;
   static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
-  const std::uint64_t hash = python.identity(hashWords({native.pcs, native.count}, native.count));
+  const std::uint64_t hash =
+      python.identity(hashWords({native.pcs, native.count}, native.count + 4 * tail.identity));
   auto &slot = known_stacks[hash % std::size(known_stacks)];
   const std::uint64_t seen = slot.load(std::memory_order_acquire);
   if (seen != 0 && ((seen ^ hash) & ~kIdMask) == 0)
     return StackId(seen & kIdMask);
-  const StackId id = internStack(interner, native, python, is_new);
+  const StackId id = internStack(interner, native, python, tail, is_new);
   slot.store((hash & ~kIdMask) | id, std::memory_order_release);
   return id;
+}
+
+std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames) {
+  NativeStack native;
+  captureNative(native);
+  keepWhatMatters(native);
+  return nameFrames(interner, native, PythonFrameWalker(), frames);
 }
 
 void forgetStacks() {

@@ -7,6 +7,7 @@
 #include "runtime/log_format.h"
 
 #include <cstddef>
+#include <span>
 
 namespace devsan::runtime {
 
@@ -14,12 +15,24 @@ class Interner;
 
 // The innermost frames of a stack are kept.
 inline constexpr std::size_t kMaxFrames = 64;
+// Of a stack together with that of the call for which its thread works.
+inline constexpr std::size_t kMaxStack = 2 * kMaxFrames;
 
 // Once, before the other functions.
 void prepareStacks();
 
-// Without the runtime's own frames. Sets `is_new` where the stack was not in the log before.
-StackId captureStack(Interner &interner, bool &is_new);
+// What a stack goes on with, and a hash of it.
+struct StackTail {
+  std::span<const FrameRecord> frames;
+  std::uint64_t identity = 0;
+};
+
+// Without the runtime's own frames, and with those of `tail` after them. Sets `is_new` where the
+// stack was not in the log before.
+StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new);
+
+// The frames themselves, with their names in the log; how many.
+std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames);
 
 // For the child after fork, whose log knows no stack.
 void forgetStacks();

@@ -120,6 +120,10 @@ private:
     case EventKind::kStreamRace:
     case EventKind::kStreamLifetime:
     case EventKind::kEarlyAccess:
+    case EventKind::kLaunch:
+    case EventKind::kContext:
+    case EventKind::kAllocation:
+    case EventKind::kDeviceUse:
       return true;
     }
     return false;

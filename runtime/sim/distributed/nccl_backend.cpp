@@ -557,6 +557,20 @@ c10::intrusive_ptr<Work> NcclBackend::alltoall_base(at::Tensor &output, at::Tens
       startExchange(outputs, inputs, options.timeout), {output}, options.asyncOp);
 }
 
+namespace {
+
+// What the root gives or receives: one tensor for each rank.
+void checkListOfRanks(const std::vector<std::vector<at::Tensor>> &lists, const char *what,
+                      int size) {
+  TORCH_CHECK_WITH(ValueError, lists.size() == 1, "requires a single-element ", what,
+                   " list containing a list with ", size, " tensors.");
+  TORCH_CHECK_WITH(ValueError, lists[0].size() == std::size_t(size), "Incorrect ", what,
+                   " list size ", lists[0].size(), ". ", what[0] == 'o' ? "Output" : "Input",
+                   " list size should be ", size, ", same as size of the process group.");
+}
+
+} // namespace
+
 c10::intrusive_ptr<Work> NcclBackend::gather(std::vector<std::vector<at::Tensor>> &outputs,
                                              std::vector<at::Tensor> &inputs,
                                              const c10d::GatherOptions &options) {
@@ -569,13 +583,7 @@ c10::intrusive_ptr<Work> NcclBackend::gather(std::vector<std::vector<at::Tensor>
   std::vector<at::Tensor> received(size_), sent(size_);
   sent[root] = input;
   if (rank_ == root) {
-    TORCH_CHECK_WITH(ValueError, outputs.size() == 1,
-                     "requires a single-element output list containing a list with ", size_,
-                     " tensors.");
-    TORCH_CHECK_WITH(ValueError, outputs[0].size() == std::size_t(size_),
-                     "Incorrect output list size ", outputs[0].size(),
-                     ". Output list size should be ", size_,
-                     ", same as size of the process group.");
+    checkListOfRanks(outputs, "output", size_);
     received = outputs[0];
     checkSameDevice(received);
   } else {
@@ -600,12 +608,7 @@ c10::intrusive_ptr<Work> NcclBackend::scatter(std::vector<at::Tensor> &outputs,
   std::vector<at::Tensor> received(size_), sent(size_);
   received[root] = output;
   if (rank_ == root) {
-    TORCH_CHECK_WITH(ValueError, inputs.size() == 1,
-                     "requires a single-element input list containing a list with ", size_,
-                     " tensors.");
-    TORCH_CHECK_WITH(ValueError, inputs[0].size() == std::size_t(size_),
-                     "Incorrect input list size ", inputs[0].size(), ". Input list size should be ",
-                     size_, ", same as size of the process group.");
+    checkListOfRanks(inputs, "input", size_);
     sent = inputs[0];
     checkSameDevice(sent);
   } else {

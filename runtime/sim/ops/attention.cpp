@@ -19,17 +19,13 @@
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::Tensor;
 using c10::SymInt;
-using OptionalTensor = std::optional<Tensor>;
-
-bool has(const OptionalTensor &tensor) {
-  return tensor && tensor->defined();
-}
 
 // Which keys a query sees. Without a window the bounds are those of the sequence.
 struct Masking {

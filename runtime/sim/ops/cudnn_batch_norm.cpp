@@ -6,12 +6,12 @@
 
 #include "runtime/sim/dispatch/checked_kernel.h"
 #include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::Tensor;
-using OptionalTensor = std::optional<Tensor>;
 
 std::tuple<Tensor, Tensor, Tensor, Tensor>
 cudnnBatchNorm(const Tensor &input, const Tensor &weight, const OptionalTensor &bias,

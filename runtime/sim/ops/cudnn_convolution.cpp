@@ -8,13 +8,13 @@
 
 #include "runtime/sim/dispatch/checked_kernel.h"
 #include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::IntArrayRef;
 using at::Tensor;
-using OptionalTensor = std::optional<Tensor>;
 
 Tensor convolve(const Tensor &self, const Tensor &weight, const OptionalTensor &bias,
                 IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {

@@ -18,6 +18,7 @@
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
@@ -25,7 +26,6 @@ namespace {
 using at::Tensor;
 using at::TensorList;
 using c10::SymInt;
-using OptionalTensor = std::optional<Tensor>;
 
 enum Mode : int64_t { kRelu = 0, kTanh = 1, kLstm = 2, kGru = 3 };
 
@@ -263,7 +263,7 @@ private:
 };
 
 Tensor orZeros(const OptionalTensor &grad, const Tensor &like) {
-  return grad && grad->defined() ? grad->contiguous() : at::zeros(like.sizes(), like.options());
+  return has(grad) ? grad->contiguous() : at::zeros(like.sizes(), like.options());
 }
 
 std::vector<Tensor> differentiate(const Layers &layers, Operands operands, TensorList masks,
@@ -295,8 +295,7 @@ rnnBackward(const Tensor &input, TensorList weights, int64_t weights_each, const
             bool batch_first, double dropout, bool train, bool bidirectional,
             c10::SymIntArrayRef sym_batch_sizes, const OptionalTensor &, const Tensor &reserve,
             std::array<bool, 4> wanted) {
-  auto given = [](const OptionalTensor &grad) { return grad && grad->defined(); };
-  if (!given(grad_output) && !given(grad_hy) && !given(grad_cy))
+  if (!has(grad_output) && !has(grad_hy) && !has(grad_cy))
     return {Tensor(), Tensor(), Tensor(), std::vector<Tensor>(weights.size())};
   TORCH_CHECK(train, "cudnn RNN backward can only be called in training mode");
   Layers layers{mode, num_layers, weights_each, dropout, train, bidirectional};
@@ -357,7 +356,7 @@ rnnUnderAutocast(const Tensor &input, TensorList weights, int64_t weights_each,
   for (const Tensor &weight : weights)
     lower.push_back(cast(weight));
   OptionalTensor lower_cx;
-  if (cx && cx->defined())
+  if (has(cx))
     lower_cx = cast(*cx);
   return at::_cudnn_rnn_symint(cast(input), lower, weights_each, makeBuffer(lower, weights_each),
                                cast(hx), lower_cx, mode, hidden_size, proj_size, num_layers,

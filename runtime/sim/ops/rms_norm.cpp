@@ -2,27 +2,18 @@
 #include <limits>
 #include <vector>
 
-#include <ATen/AccumulateType.h>
 #include <ATen/Dispatch.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rsqrt.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
 #include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::Tensor;
-using OptionalTensor = std::optional<Tensor>;
-
-bool has(const OptionalTensor &tensor) {
-  return tensor && tensor->defined();
-}
-
-Tensor widened(const Tensor &tensor) {
-  return tensor.to(at::toAccumulateType(tensor.scalar_type(), true));
-}
 
 std::vector<int64_t> lastDims(std::size_t count) {
   std::vector<int64_t> dims;

@@ -8,24 +8,15 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::Tensor;
-using OptionalTensor = std::optional<Tensor>;
-
-bool has(const OptionalTensor &tensor) {
-  return tensor && tensor->defined();
-}
-
-Tensor wide(const Tensor &tensor) {
-  bool reduced = tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
-  return reduced ? tensor.to(at::kFloat) : tensor;
-}
 
 Tensor withBias(const Tensor &gates, const OptionalTensor &bias) {
-  return has(bias) ? wide(gates) + wide(*bias) : wide(gates);
+  return has(bias) ? widened(gates) + widened(*bias) : widened(gates);
 }
 
 Tensor sigmoidSlope(const Tensor &value) {
@@ -42,7 +33,7 @@ std::tuple<Tensor, Tensor, Tensor> lstmCell(const Tensor &input_gates, const Ten
       (withBias(input_gates, input_bias) + withBias(hidden_gates, hidden_bias)).chunk(4, 1);
   Tensor in = at::sigmoid(gates[0]), forget = at::sigmoid(gates[1]), cell = at::tanh(gates[2]),
          out = at::sigmoid(gates[3]);
-  Tensor cy = forget * wide(cx) + in * cell;
+  Tensor cy = forget * widened(cx) + in * cell;
   at::ScalarType dtype = cx.scalar_type();
   return {(out * at::tanh(cy)).to(dtype), cy.to(dtype),
           at::cat({in, forget, cell, out}, 1).to(dtype)};
@@ -54,17 +45,18 @@ std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(const OptionalTensor &grad_h
                                                     bool has_bias) {
   if (!has(grad_hy) && !has(grad_cy))
     return {};
-  auto gates = wide(workspace).chunk(4, 1);
+  auto gates = widened(workspace).chunk(4, 1);
   const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
-  Tensor squashed = at::tanh(wide(cy));
-  Tensor dhy = has(grad_hy) ? wide(*grad_hy) : at::zeros_like(squashed);
+  Tensor squashed = at::tanh(widened(cy));
+  Tensor dhy = has(grad_hy) ? widened(*grad_hy) : at::zeros_like(squashed);
   Tensor dcy = dhy * out * tanhSlope(squashed);
   if (has(grad_cy))
-    dcy = dcy + wide(*grad_cy);
-  Tensor grad_gates = at::cat({dcy * cell * sigmoidSlope(in), dcy * wide(cx) * sigmoidSlope(forget),
-                               dcy * in * tanhSlope(cell), dhy * squashed * sigmoidSlope(out)},
-                              1)
-                          .to(cx.scalar_type());
+    dcy = dcy + widened(*grad_cy);
+  Tensor grad_gates =
+      at::cat({dcy * cell * sigmoidSlope(in), dcy * widened(cx) * sigmoidSlope(forget),
+               dcy * in * tanhSlope(cell), dhy * squashed * sigmoidSlope(out)},
+              1)
+          .to(cx.scalar_type());
   return {grad_gates, (dcy * forget).to(cx.scalar_type()), has_bias ? grad_gates.sum(0) : Tensor()};
 }
 
@@ -76,7 +68,7 @@ std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidd
   Tensor reset = at::sigmoid(from_input[0] + from_hidden[0]);
   Tensor update = at::sigmoid(from_input[1] + from_hidden[1]);
   Tensor candidate = at::tanh(from_input[2] + reset * from_hidden[2]);
-  Tensor before = wide(hx);
+  Tensor before = widened(hx);
   at::ScalarType dtype = hx.scalar_type();
   return {(candidate + update * (before - candidate)).to(dtype),
           at::cat({reset, update, candidate, before, from_hidden[2]}, 1).to(dtype)};
@@ -84,10 +76,10 @@ std::tuple<Tensor, Tensor> gruCell(const Tensor &input_gates, const Tensor &hidd
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>
 gruCellBackward(const Tensor &grad_hy, const Tensor &workspace, bool has_bias) {
-  auto saved = wide(workspace).chunk(5, 1);
+  auto saved = widened(workspace).chunk(5, 1);
   const Tensor &reset = saved[0], &update = saved[1], &candidate = saved[2], &hx = saved[3],
                &hidden = saved[4];
-  Tensor dhy = wide(grad_hy);
+  Tensor dhy = widened(grad_hy);
   Tensor dupdate = dhy * (hx - candidate) * sigmoidSlope(update);
   Tensor dcandidate = dhy * (1 - update) * tanhSlope(candidate);
   Tensor dreset = dcandidate * hidden * sigmoidSlope(reset);

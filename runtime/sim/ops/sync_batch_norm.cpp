@@ -3,7 +3,6 @@
 // dimensions but the second.
 #include <vector>
 
-#include <ATen/AccumulateType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rsqrt.h>
@@ -11,20 +10,12 @@
 
 #include "runtime/sim/dispatch/checked_kernel.h"
 #include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/ops/operands.h"
 
 namespace devsan::sim {
 namespace {
 
 using at::Tensor;
-using OptionalTensor = std::optional<Tensor>;
-
-bool has(const OptionalTensor &tensor) {
-  return tensor && tensor->defined();
-}
-
-Tensor widened(const Tensor &tensor) {
-  return tensor.to(at::toAccumulateType(tensor.scalar_type(), true));
-}
 
 std::vector<int64_t> allButChannels(const Tensor &input) {
   std::vector<int64_t> dims{0};
