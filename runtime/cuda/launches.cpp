@@ -59,6 +59,10 @@ public:
     return Seen::kKnown;
   }
 
+  bool isKnown(std::uint64_t identity) const {
+    return slots_[(identity >> 1) % kSize].load(std::memory_order_relaxed) == identity;
+  }
+
 private:
   static constexpr std::size_t kSize = 1 << 14;
   static constexpr std::size_t kProbes = 16;
@@ -117,6 +121,11 @@ bool isOfLibTorch(const void *caller) {
 }
 
 } // namespace
+
+bool isKnownLaunch(const DevSanCudaCall &call) {
+  const int device = currentDevice();
+  return device >= 0 && seen.isKnown(identity(call, device, -1));
+}
 
 void noteLaunch(const DevSanCudaCall &call, int device) {
   if (device < 0)
