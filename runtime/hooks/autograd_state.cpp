@@ -1,8 +1,8 @@
 #include "runtime/hooks/autograd_state.h"
 
 #include <cstring>
+#include <torch/csrc/autograd/function.h> // node.h came later
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/node.h>
 #include <typeinfo>
 
 namespace devsan::runtime {

@@ -7,6 +7,7 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 
 namespace devsan::runtime {
 namespace {
@@ -21,7 +22,15 @@ static_assert(devsan::detail::kSyncAllowed == kSyncAllowed &&
               "the public header repeats these bits");
 
 constexpr std::string_view kScopeName = "devsan scope";
-constexpr c10::DebugInfoKind kScopeKind(&kScopeName);
+
+// An enumeration, of which we take a number that LibTorch does not, before kinds became named.
+template <typename Kind> constexpr Kind kindOf(const std::string_view *name) {
+  if constexpr (std::is_enum_v<Kind>)
+    return static_cast<Kind>(0xd5);
+  else
+    return Kind(name);
+}
+constexpr auto kScopeKind = kindOf<c10::DebugInfoKind>(&kScopeName);
 
 } // namespace
 
