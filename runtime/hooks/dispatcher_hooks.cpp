@@ -5,6 +5,7 @@
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/refusal.h"
 #include "runtime/operators/effects.h"
 #include "runtime/operators/operator_wrapper.h"
 
@@ -101,6 +102,7 @@ public:
         followCopy(stack->back().toTensor(), source, effect, 0);
       return;
     }
+    refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
     OuterCall call;
     std::uint64_t begin, end;
     {
@@ -141,6 +143,8 @@ private:
       Event event = makeEvent(effect, op);
       event.stack = stack;
       event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
+      if (copied && effect.blocks && (effect.flags & kNonBlocking))
+        event.related = originOf(source.is_cpu() ? source : *copied).stack;
       out.record(event);
     }
     if (copied)

@@ -120,6 +120,7 @@ private:
     case EventKind::kLaunch:
     case EventKind::kContext:
     case EventKind::kAllocation:
+    case EventKind::kDeviceUse:
       log_.events.push_back(event);
       return true;
     }

@@ -388,6 +388,19 @@ static void *openFromOrigin(const char *file, int mode, const void *caller) {
   return realDlopen()(path, mode);
 }
 
+// The runtime looks into every module for calls that it has to see.
+static void tellRuntimeOfModules(void) {
+  typedef void (*Function)(void);
+  static _Atomic(Function) cached;
+  Function function = atomic_load_explicit(&cached, memory_order_acquire);
+  if (!function) {
+    function = (Function)dlsym(RTLD_DEFAULT, "devsan_modules_changed");
+    atomic_store_explicit(&cached, function, memory_order_release);
+  }
+  if (function)
+    function();
+}
+
 DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
   const void *caller = __builtin_return_address(0);
   DlopenFunction real = realDlopen();
@@ -402,10 +415,12 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
   // Only the outermost call knows that all constructors have run.
   if (--dlopen_depth == 0 && handle && !is_loader) {
     devsanNoteOpened(handle, mode);
-    if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded)
+    if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded) {
       lookForSecondTorch();
-    else
+      tellRuntimeOfModules();
+    } else {
       loadRuntimeIfTorchIsHere();
+    }
   }
   return handle;
 }
