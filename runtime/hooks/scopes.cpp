@@ -1,5 +1,6 @@
 #include "runtime/hooks/scopes.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/include/devsan/devsan.h"
@@ -9,7 +10,6 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace devsan::runtime {
@@ -29,15 +29,7 @@ struct Scope : c10::DebugInfoBase {
 };
 
 constexpr std::string_view kScopeName = "devsan scope";
-
-// An enumeration, of which we take a number that LibTorch does not, before kinds became named.
-template <typename Kind> constexpr Kind kindOf(const std::string_view *name) {
-  if constexpr (std::is_enum_v<Kind>)
-    return static_cast<Kind>(0xd5);
-  else
-    return Kind(name);
-}
-constexpr auto kScopeKind = kindOf<c10::DebugInfoKind>(&kScopeName);
+constexpr c10::DebugInfoKind kScopeKind = debugInfoKind(&kScopeName, 0);
 
 const Scope *currentScope() {
   return static_cast<const Scope *>(c10::ThreadLocalDebugInfo::get(kScopeKind));
