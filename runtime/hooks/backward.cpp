@@ -1,5 +1,6 @@
 #include "runtime/hooks/backward.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/hash.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/redirect.h"
@@ -35,7 +36,7 @@ struct Backward : c10::DebugInfoBase {
 };
 
 constexpr std::string_view kBackwardName = "devsan backward";
-constexpr c10::DebugInfoKind kBackwardKind(&kBackwardName);
+constexpr c10::DebugInfoKind kBackwardKind = debugInfoKind(&kBackwardName, 2);
 
 // Differs between the threads that run.
 const void *thisThread() {
