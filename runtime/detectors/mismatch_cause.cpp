@@ -14,15 +14,6 @@ namespace {
 
 using DeviceKey = std::tuple<std::uint32_t, std::int8_t, std::int8_t>;
 
-// The devices to which a module was moved, by process.
-std::set<DeviceKey> devicesOfModules(const Recording &recording) {
-  std::set<DeviceKey> devices;
-  for (const ResolvedEvent &event : recording.events())
-    if (event.event.kind == EventKind::kCopy && event.stack->intent == Intent::kBulkMove)
-      devices.insert({event.process, event.event.to.type, event.event.to.index});
-  return devices;
-}
-
 // Whether the scope of a function is a class and not a namespace, as far as names tell: it has a
 // constructor, or it is written as classes mostly are.
 bool isMethod(const ResolvedFrame &frame, const std::string &scope) {
@@ -44,6 +35,10 @@ std::set<std::string> scopesOf(const ResolvedStack &stack, bool classes_only) {
   return scopes;
 }
 
+bool haveCommon(const std::set<std::string> &a, const std::set<std::string> &b) {
+  return std::ranges::any_of(a, [&](const std::string &one) { return b.contains(one); });
+}
+
 // A state is made by one method of a class, mostly its constructor, and used by another after the
 // first has returned. A tensor that merely came from a helper, such as a batch, shares no class
 // with its use.
@@ -53,21 +48,60 @@ bool isStateOfAUser(const ResolvedEvent &event) {
     return false;
   const std::set<std::string> makers = scopesOf(*event.related, /*classes_only=*/true);
   const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/false);
-  return std::ranges::any_of(makers,
-                             [&](const std::string &maker) { return users.contains(maker); });
+  return haveCommon(makers, users);
 }
 
-MismatchCause causeOf(const ResolvedEvent &event, const std::set<DeviceKey> &devices_of_modules) {
-  if (event.has(kLeafParameter) && !event.event.to.isHost() &&
-      devices_of_modules.contains({event.process, event.event.to.type, event.event.to.index}))
+// Modules that were moved to a device.
+struct Move {
+  StackId first = 0;            // stacks are numbered as they are first seen
+  std::set<std::string> makers; // the classes that made the parameters that were moved
+};
+using Moves = std::map<DeviceKey, Move>; // by process
+
+Moves movesOfModules(const Recording &recording) {
+  Moves moves;
+  for (const ResolvedEvent &event : recording.events()) {
+    if (event.event.kind != EventKind::kCopy || event.stack->intent != Intent::kBulkMove)
+      continue;
+    Move &move = moves[{event.process, event.event.to.type, event.event.to.index}];
+    if (move.first == 0 || event.event.stack < move.first)
+      move.first = event.event.stack;
+    if (event.related)
+      move.makers.merge(scopesOf(*event.related, /*classes_only=*/true));
+  }
+  return moves;
+}
+
+// A parameter stayed behind although a module was moved to where it is used. One that was made
+// after the move came too late. One that was made before, by a class whose other parameters were
+// moved, is not registered with its module; and where no class of those that were moved uses it, it
+// belongs to a module that nobody moved.
+MismatchCause causeOfParameter(const ResolvedEvent &event, const Move &move) {
+  if (!event.related || event.event.related > move.first)
     return MismatchCause::kPartNotMoved;
+  if (haveCommon(scopesOf(*event.related, /*classes_only=*/true), move.makers))
+    return MismatchCause::kStateLeftBehind;
+  const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/true);
+  return users.empty() || move.makers.empty() || haveCommon(users, move.makers)
+             ? MismatchCause::kPartNotMoved
+             : MismatchCause::kUnexplained;
+}
+
+MismatchCause causeOf(const ResolvedEvent &event, const Moves &moves) {
+  if (event.has(kLeafParameter) && !event.event.to.isHost()) {
+    const auto move = moves.find({event.process, event.event.to.type, event.event.to.index});
+    if (move != moves.end())
+      return causeOfParameter(event, move->second);
+  }
+  if (event.has(kOriginWithoutIndex) && !event.has(kOriginIsMove) && !event.event.from.isHost())
+    return MismatchCause::kIndexLost;
   return isStateOfAUser(event) ? MismatchCause::kStateLeftBehind : MismatchCause::kUnexplained;
 }
 
 } // namespace
 
 std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
-  const std::set<DeviceKey> devices_of_modules = devicesOfModules(recording);
+  const Moves moves = movesOfModules(recording);
   // Of a refusal's odd operands, the one that explains most.
   struct Choice {
     const ResolvedEvent *event;
@@ -79,7 +113,7 @@ std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
   for (const ResolvedEvent &event : recording.events()) {
     if (event.event.kind != EventKind::kMismatch)
       continue;
-    const Choice choice{&event, causeOf(event, devices_of_modules), event.operand};
+    const Choice choice{&event, causeOf(event, moves), event.operand};
     const std::uint64_t group = event.event.group ? event.event.group : ~ungrouped++;
     auto [entry, added] = refusals.try_emplace({event.process, group}, choice);
     if (added)

@@ -1,9 +1,11 @@
 #include "runtime/hooks/origins.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/simulator.h"
+#include "runtime/operators/operator_wrapper.h"
+#include "runtime/sim/observers.h"
 
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
@@ -72,14 +74,19 @@ bool shouldSample() {
   return made <= kFirst || made % (made <= kOften ? 64 : 1024) == 0;
 }
 
-void noteFactory(const at::Tensor &tensor) {
+void noteFactory(const at::Tensor &tensor, bool without_index = false) {
   if (InsideRuntime::active() || !recorder().recording() || !shouldSample())
     return;
   InsideRuntime inside;
   try {
-    noteOrigin(tensor, recorder().currentStack(), /*is_move=*/false);
+    noteOrigin(tensor, {recorder().currentStack(), /*is_move=*/false, without_index});
   } catch (...) {
   }
+}
+
+// Of a simulated device.
+void noteUnnamed(const at::Tensor *made) {
+  noteFactory(*made, /*without_index=*/true);
 }
 
 at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
@@ -106,17 +113,26 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    const bool without_index = namesNoIndex(op, *stack);
     kernel_.callBoxed(op, keys, stack);
-    noteFactory(stack->back().toTensor());
+    noteFactory(stack->back().toTensor(), without_index);
   }
 
 private:
+  static bool namesNoIndex(const c10::OperatorHandle &op, const torch::jit::Stack &stack) {
+    const std::size_t first = stack.size() - op.schema().arguments().size();
+    for (std::size_t i = first; i < stack.size(); ++i)
+      if (stack[i].isDevice())
+        return !stack[i].toDevice().has_index();
+    return true;
+  }
+
   c10::SafeKernelFunction kernel_;
 };
 
 } // namespace
 
-void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
+void noteOrigin(const at::Tensor &tensor, TensorOrigin origin) {
   if (!tensor.has_storage())
     return;
   const c10::Storage &storage = tensor.storage();
@@ -145,7 +161,7 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
     chosen->storage = storage.getWeakStorageImpl();
     chosen->key = key;
   }
-  chosen->origin = {stack, is_move};
+  chosen->origin = origin;
   chosen->epoch = current_epoch;
 }
 
@@ -189,6 +205,7 @@ void installFactoryHooks() {
     host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
     host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
   }
+  setObservers<DevSanUnnamedDeviceObserver>("devsan_sim_set_unnamed_device_observer", noteUnnamed);
   if (options().origins != Origins::kAll)
     return;
   for (c10::DispatchKey key : deviceKeys()) {

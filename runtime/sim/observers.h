@@ -16,6 +16,12 @@ using DevSanMismatchObserver = void (*)(const char *op, const at::Tensor *const 
                                         const char *message);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_mismatch_observer(DevSanMismatchObserver observer);
 
+// A tensor has been made on the current device, because the call named the kind of device alone
+// (ops/factory.cpp). Not where there is one device.
+using DevSanUnnamedDeviceObserver = void (*)(const at::Tensor *made);
+DEVSAN_SIM_OBSERVABLE void
+devsan_sim_set_unnamed_device_observer(DevSanUnnamedDeviceObserver observer);
+
 // Host code touched device memory, which is protected (memory/protection.cpp). Called on the
 // touching thread, outside of any signal handler, as if by the touching instruction; once for a
 // block until the next simulated operator.

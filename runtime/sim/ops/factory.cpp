@@ -10,9 +10,12 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/SymIntArrayRef.h>
 
+#include <atomic>
+
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {
@@ -33,6 +36,15 @@ c10::DeviceIndex target(std::optional<c10::Device> device) {
   return withIndex(device.value_or(c10::Device(c10::kCUDA))).index();
 }
 
+std::atomic<DevSanUnnamedDeviceObserver> unnamed_observer{nullptr};
+
+at::Tensor tellIfUnnamed(at::Tensor made, std::optional<c10::Device> device) {
+  if (C10_UNLIKELY(!device || !device->has_index()) && deviceCount() > 1)
+    if (auto *observer = unnamed_observer.load(std::memory_order_acquire))
+      observer(&made);
+  return made;
+}
+
 // torch.use_deterministic_algorithms and torch.utils.deterministic.fill_uninitialized_memory
 bool fillsUninitialized() {
   const at::Context &context = at::globalContext();
@@ -51,8 +63,10 @@ at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return fillIfAsked(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(),
-                                               kDense, dtypeOrDefault(dtype), format));
+  return tellIfUnnamed(
+      fillIfAsked(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(),
+                                            kDense, dtypeOrDefault(dtype), format)),
+      device);
 }
 
 at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -60,9 +74,10 @@ at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                         std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return fillIfAsked(at::detail::empty_strided_generic(
-      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(), kDense,
-      dtypeOrDefault(dtype)));
+  return tellIfUnnamed(fillIfAsked(at::detail::empty_strided_generic(
+                           C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
+                           deviceAllocator(), kDense, dtypeOrDefault(dtype))),
+                       device);
 }
 
 at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -145,3 +160,7 @@ DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
 }
 
 } // namespace devsan::sim
+
+void devsan_sim_set_unnamed_device_observer(DevSanUnnamedDeviceObserver observer) {
+  devsan::sim::unnamed_observer.store(observer, std::memory_order_release);
+}
