@@ -70,9 +70,13 @@ public:
   static core::Result<LogDirectory> make() {
     std::error_code error;
     std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
-    if (error || !mkdtemp(pattern.data()))
-      return core::failure("cannot make a directory for the logs in the temporary directory: " +
-                           std::string(error ? error.message() : std::strerror(errno)));
+    if (error || !mkdtemp(pattern.data())) {
+      const char *chosen = std::getenv("TMPDIR");
+      return core::failure("cannot make a directory for the logs in " +
+                           std::string(chosen ? chosen : "/tmp") + ": " +
+                           (error ? error.message() : std::strerror(errno)) +
+                           "; set TMPDIR to a directory that exists and can be written to");
+    }
     return LogDirectory(pattern);
   }
   LogDirectory(LogDirectory &&other) noexcept : path_(std::move(other.path_)) {

@@ -25,15 +25,36 @@ struct Use {
 
 using UsesOfProcess = std::map<DeviceKey, Use>;
 
+void note(UsesOfProcess &uses, DeviceId device, const ResolvedEvent &event, bool works) {
+  if (device.isHost() || device.index < 0)
+    return;
+  Use &use = uses[keyOf(device)];
+  if (!use.first)
+    use.first = &event;
+  (works ? use.works : use.touches) += event.occurrences.count;
+}
+
+// A simulated device says how it is used. On a real one CUDA's calls do, and what LibTorch copies.
 std::map<std::uint32_t, UsesOfProcess> usesByProcess(const Recording &recording) {
+  std::set<std::uint32_t> real;
+  for (const ResolvedEvent &event : recording.events())
+    if (event.event.kind == EventKind::kContext)
+      real.insert(event.process);
   std::map<std::uint32_t, UsesOfProcess> processes;
   for (const ResolvedEvent &event : recording.events()) {
-    if (event.event.kind != EventKind::kDeviceUse)
+    const Event &plain = event.event;
+    if (plain.kind == EventKind::kDeviceUse)
+      note(processes[event.process], plain.from, event, !event.has(kContextOnly));
+    if (!real.contains(event.process))
       continue;
-    Use &use = processes[event.process][keyOf(event.event.from)];
-    if (!use.first)
-      use.first = &event;
-    (event.has(kContextOnly) ? use.touches : use.works) += event.occurrences.count;
+    UsesOfProcess &uses = processes[event.process];
+    if (plain.kind == EventKind::kContext)
+      note(uses, plain.from, event, /*works=*/false);
+    else if (plain.kind == EventKind::kAllocation || plain.kind == EventKind::kLaunch)
+      note(uses, plain.from, event, /*works=*/true);
+    else if (plain.kind == EventKind::kCopy)
+      for (DeviceId device : {plain.from, plain.to})
+        note(uses, device, event, /*works=*/true);
   }
   return processes;
 }

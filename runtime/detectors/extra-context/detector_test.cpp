@@ -61,6 +61,26 @@ TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
   EXPECT_EQ(findings[0].locations[0].line, 9u);
 }
 
+TEST(ExtraContext, ReadsCudasOwnCalls) {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kContext;
+  event.from = cuda(1);
+  event.stack = log.stack({user("train", 3)});
+  log.add(event);
+  event.kind = EventKind::kAllocation;
+  log.add(event, 5);
+  event.kind = EventKind::kContext;
+  event.from = cuda(0);
+  event.op = log.string("cudaDeviceSynchronize");
+  event.stack = log.stack({user("train", 7)});
+  log.add(event);
+  const auto findings = findingsOf({log});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].to, "cuda:0");
+  EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
 TEST(ExtraContext, IsSilentForADividedModel) {
   EXPECT_TRUE(findingsOf({Rank().works(cuda(0), 64).works(cuda(1), 40),
                           Rank().works(cuda(1), 64).works(cuda(0), 40)})
