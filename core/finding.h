@@ -53,6 +53,19 @@ struct Replacement {
   std::string text;
 };
 
+// What the processes of one rank saw of a finding: the rank's own process, or the workers that it
+// started (a data loader's, a fork's). `rank` is empty for processes of no rank.
+struct RankShare {
+  std::optional<int> rank;
+  bool worker = false;
+  std::uint64_t processes = 1;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocked_ns = 0;
+
+  bool operator==(const RankShare &) const = default;
+};
+
 struct Finding {
   std::string rule;
   Severity severity = Severity::kWarning;
@@ -67,7 +80,10 @@ struct Finding {
   std::string to;
   std::string op;
   std::uint64_t thread = 0;
-  std::optional<int> rank;
+  std::optional<int> rank; // whose message, devices, thread and stack these are
+  std::vector<RankShare>
+      ranks;          // sorted; of several processes, count, bytes and blocked_ns are sums
+  bool known = false; // the baseline holds it
   std::vector<Location> locations;
   std::vector<Frame> stack;
   std::vector<Related> related;

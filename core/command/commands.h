@@ -4,6 +4,7 @@
 
 #include "core/command/install_tree.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace devsan::command {
 inline constexpr int kSuccess = 0;
 inline constexpr int kCannotStart = 2; // also: bad usage
 inline constexpr int kFindings = 3;
+
+inline constexpr const char *kDefaultFailOn = "error";
 
 // "devsan: error: …" on stderr; returns kCannotStart.
 int fail(const std::string &message);
@@ -25,18 +28,39 @@ int doctor(const InstallTree &tree);
 // `devsan doctor --sim`: what no simulated device can run, and why. Formats: text, json.
 int listNotSimulated(const InstallTree &tree, const std::string &format);
 
+// For programs that run with raise=1: prints "implicit" or "explicit"
+// (runtime/hooks/intent_query.h).
+int printIntent(const InstallTree &tree, const std::vector<std::string> &arguments);
+
 // As the user gave them; run() judges them.
 struct RunArguments {
   std::string sim;
   std::string sim_memory;
   std::string sim_protect;
-  std::string fail_on = "error";
+  std::optional<std::string> fail_on; // default: kDefaultFailOn
   std::vector<std::string> reports;
   std::vector<std::string> suppressions;
   std::vector<std::string> budgets;
+  std::string baseline;
+  bool update_baseline = false;
+  std::string keep_logs;
   std::vector<std::string> command;
 };
 
-int run(const InstallTree &tree, const RunArguments &arguments);
+int run(const InstallTree &tree, RunArguments arguments);
+
+struct ReportArguments {
+  std::vector<std::string> inputs;
+  bool merge = false;
+  std::string format = "text";
+  std::string output; // empty: stdout
+  std::optional<std::string> fail_on;
+  std::vector<std::string> suppressions;
+  std::vector<std::string> budgets;
+  std::string baseline;
+  bool update_baseline = false;
+};
+
+int report(const InstallTree &tree, const ReportArguments &arguments);
 
 } // namespace devsan::command

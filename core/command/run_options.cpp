@@ -30,7 +30,8 @@ std::vector<std::string> splitAtCommas(const std::string &text) {
 std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> findings) {
   std::map<std::string, std::uint64_t> counts;
   for (const core::Finding &finding : findings)
-    counts[finding.rule] += finding.count;
+    if (!finding.known)
+      counts[finding.rule] += finding.count;
   return counts;
 }
 
@@ -38,7 +39,7 @@ std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> 
 
 bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
   for (const core::Finding &finding : findings) {
-    if (budgets.contains(finding.rule))
+    if (finding.known || budgets.contains(finding.rule))
       continue;
     // A rule's name does not mean its notes: a single read that the program spells out is no bug.
     if ((severity && finding.severity >= *severity) ||
@@ -172,7 +173,7 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     options.protect_devices = *on;
   }
   core::Result<FailureCriteria> failure =
-      parseFailureCriteria(arguments.fail_on, arguments.budgets);
+      parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)
     return tl::unexpected(failure.error());
   options.failure = std::move(*failure);

@@ -16,7 +16,7 @@
 namespace devsan::command {
 
 // Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a
-// rule's budget. A budget replaces the other two for its rule.
+// rule's budget. A budget replaces the other two for its rule. Known findings never count.
 struct FailureCriteria {
   std::optional<core::Severity> severity;
   std::set<std::string, std::less<>> rules;

@@ -1,6 +1,8 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
+#include "runtime/cuda/observer.h"
 #include "runtime/hooks/device_uses.h"
+#include "runtime/hooks/backward.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -9,8 +11,10 @@
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
+#include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
 
@@ -42,6 +46,7 @@ void afterForkInChild() {
     recorder().giveUp();
   forgetOrigins();
   forgetProvenance();
+  forgetCuda();
 }
 
 // A second copy of this library, from another build: both would wrap the same kernels.
@@ -68,10 +73,16 @@ __attribute__((constructor)) void start() {
     installDispatcherHooks();
     installFactoryHooks();
     installProvenance();
+    followBackwards();
+    observeOptimizers();
     observeMismatches();
     observeStreams();
     observeWaits();
+    observeRanks();
     observeHostAccesses();
+    // Simulated devices are no CUDA's.
+    if (!recorder().simulated())
+      observeCuda();
     observeDeviceUses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
@@ -81,6 +92,7 @@ __attribute__((constructor)) void start() {
 }
 
 __attribute__((destructor)) void finish() {
+  stopObservingCuda();
   recorder().finish();
 }
 

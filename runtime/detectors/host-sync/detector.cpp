@@ -6,29 +6,55 @@
 namespace devsan::runtime {
 namespace {
 
+bool waits(const ResolvedEvent &event) {
+  return event.event.kind == EventKind::kBlock ||
+         (event.event.kind == EventKind::kCopy && event.has(kBlocks));
+}
+
+// A copy that nobody asked for, or of host values into a new tensor: where copies are not allowed,
+// it is reported as a copy.
+bool isTransfersFinding(const ResolvedEvent &event) {
+  return (isImplicitTransfer(event) || isConstruction(event)) && !event.has(kTransferAllowed);
+}
+
+// What is a finding where the program says nothing about waits: not the waits of moving a module,
+// loading a file or taking a module up for distributed training, which are no step's work, nor what
+// is reported as a round trip or as a copy that was not to block.
+bool isUnwanted(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
+  if (event.stack->intent == Intent::kBulkMove || isTransfersFinding(event))
+    return false;
+  return event.event.kind == EventKind::kBlock ||
+         (!isPageableAsync(event) && !round_trips.contains(event));
+}
+
 bool blocksTheHost(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
-  if (event.has(kSyncAllowed))
+  if (!waits(event) || event.has(kWarmup))
     return false;
-  if (event.event.kind == EventKind::kBlock)
-    return event.has(kSyncForbidden) || event.stack->intent != Intent::kBulkMove;
-  if (event.event.kind != EventKind::kCopy || !event.has(kBlocks))
+  const bool implicit = isImplicitWait(event);
+  switch (syncLevel(event.event.flags)) {
+  case Level::kInherit:
+    return isUnwanted(event, round_trips);
+  case Level::kAllow:
     return false;
-  if (event.has(kSyncForbidden))
+  case Level::kLog:
+    return implicit && !isTransfersFinding(event);
+  case Level::kDisallow:
+    return implicit;
+  case Level::kLogExplicit:
+    return !isTransfersFinding(event);
+  case Level::kDisallowExplicit:
     return true;
-  // A copy that nobody asked for, or of host values into a new tensor, is reported as a copy, one
-  // that was not to block as that, and moving a module, loading a file or taking a module up for
-  // distributed training is no step's work.
-  if (isImplicitTransfer(event) || isConstruction(event))
-    return event.has(kTransferAllowed);
-  return event.stack->intent != Intent::kBulkMove && !isPageableAsync(event) &&
-         !round_trips.contains(event);
+  }
+  return false;
 }
 
 core::Severity severity(const EventGroup &group) {
   if (group.any_flags & kSyncForbidden)
     return core::Severity::kError;
+  const bool judged = syncLevel(group.first->event.flags) != Level::kInherit;
   const bool spelled_out = group.first->stack->intent != Intent::kImplicit;
-  return spelled_out && group.repeats < 2 ? core::Severity::kNote : core::Severity::kWarning;
+  return !judged && spelled_out && group.repeats < 2 ? core::Severity::kNote
+                                                     : core::Severity::kWarning;
 }
 
 std::string message(const EventGroup &group) {
@@ -40,7 +66,7 @@ std::string message(const EventGroup &group) {
     text += deviceName(event.from);
   text += inOperator(*group.first);
   if (group.any_flags & kSyncForbidden)
-    text += " inside ExpectNoSync";
+    text += " where waiting is disallowed";
   text += ", " + timesText(group.count);
   if (group.bytes || group.blocked_ns) {
     text += " (";
