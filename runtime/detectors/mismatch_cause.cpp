@@ -51,50 +51,52 @@ bool isStateOfAUser(const ResolvedEvent &event) {
   return haveCommon(makers, users);
 }
 
-// Modules that were moved to a device.
+// A parameter that was moved with its module.
 struct Move {
-  StackId first = 0;            // stacks are numbered as they are first seen
-  std::set<std::string> makers; // the classes that made the parameters that were moved
+  StackId stack = 0;            // stacks are numbered as they are first seen
+  std::set<std::string> makers; // the classes that made it
 };
-using Moves = std::map<DeviceKey, Move>; // by process
+using Moves = std::map<DeviceKey, std::vector<Move>>; // by process and destination
 
 Moves movesOfModules(const Recording &recording) {
   Moves moves;
   for (const ResolvedEvent &event : recording.events()) {
     if (event.event.kind != EventKind::kCopy || event.stack->intent != Intent::kBulkMove)
       continue;
-    Move &move = moves[{event.process, event.event.to.type, event.event.to.index}];
-    if (move.first == 0 || event.event.stack < move.first)
-      move.first = event.event.stack;
+    Move &move = moves[{event.process, event.event.to.type, event.event.to.index}].emplace_back();
+    move.stack = event.event.stack;
     if (event.related)
-      move.makers.merge(scopesOf(*event.related, /*classes_only=*/true));
+      move.makers = scopesOf(*event.related, /*classes_only=*/true);
   }
   return moves;
 }
 
 // A parameter stayed behind although a module was moved to where it is used. One that was made
-// after the move came too late. One that was made before, by a class whose other parameters were
-// moved, is not registered with its module; and where no class of those that were moved uses it, it
-// belongs to a module that nobody moved.
-MismatchCause causeOfParameter(const ResolvedEvent &event, const Move &move) {
-  if (!event.related || event.event.related > move.first)
-    return MismatchCause::kPartNotMoved;
-  if (haveCommon(scopesOf(*event.related, /*classes_only=*/true), move.makers))
+// before others of its class were moved is not registered with its module. Where no class that had
+// parameters moved uses it, it belongs to a module that nobody moved. Else it came too late.
+MismatchCause causeOfParameter(const ResolvedEvent &event, const std::vector<Move> &moves) {
+  const std::set<std::string> makers =
+      event.related ? scopesOf(*event.related, /*classes_only=*/true) : std::set<std::string>();
+  if (std::ranges::any_of(moves, [&](const Move &move) {
+        return event.event.related < move.stack && haveCommon(makers, move.makers);
+      }))
     return MismatchCause::kStateLeftBehind;
   const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/true);
-  return users.empty() || move.makers.empty() || haveCommon(users, move.makers)
-             ? MismatchCause::kPartNotMoved
-             : MismatchCause::kUnexplained;
+  const auto isKnown = [](const Move &move) { return !move.makers.empty(); };
+  const auto isUser = [&](const Move &move) { return haveCommon(users, move.makers); };
+  const bool is_apart = event.related && !users.empty() && std::ranges::any_of(moves, isKnown) &&
+                        std::ranges::none_of(moves, isUser);
+  return is_apart ? MismatchCause::kUnexplained : MismatchCause::kPartNotMoved;
 }
 
 MismatchCause causeOf(const ResolvedEvent &event, const Moves &moves) {
-  if (event.has(kLeafParameter) && !event.event.to.isHost()) {
-    const auto move = moves.find({event.process, event.event.to.type, event.event.to.index});
-    if (move != moves.end())
-      return causeOfParameter(event, move->second);
-  }
   if (event.has(kOriginWithoutIndex) && !event.has(kOriginIsMove) && !event.event.from.isHost())
     return MismatchCause::kIndexLost;
+  if (event.has(kLeafParameter) && !event.event.to.isHost()) {
+    const auto to_here = moves.find({event.process, event.event.to.type, event.event.to.index});
+    if (to_here != moves.end())
+      return causeOfParameter(event, to_here->second);
+  }
   return isStateOfAUser(event) ? MismatchCause::kStateLeftBehind : MismatchCause::kUnexplained;
 }
 

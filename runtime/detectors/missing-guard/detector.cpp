@@ -14,8 +14,7 @@ std::vector<core::Finding> detectMissingGuard(const Recording &recording) {
     finding.from = deviceName(event.from);
     finding.to = deviceName(event.to);
     finding.message = kernelText(*group.first) + " was launched on " + finding.from +
-                      ", the current device, with memory of " + finding.to + ", " +
-                      timesText(group.count);
+                      ", the current device, with memory of " + finding.to;
     findings.push_back(std::move(finding));
   }
   return findings;
