@@ -24,8 +24,10 @@ struct Use {
 };
 using Uses = std::map<DeviceKey, Use>;
 
+// A context that was there before the runtime came has no place.
 bool makesContext(const ResolvedEvent &event) {
-  return event.event.kind == EventKind::kContext || event.event.kind == EventKind::kDeviceUse;
+  return event.event.kind == EventKind::kDeviceUse ||
+         (event.event.kind == EventKind::kContext && event.detail != "earlier");
 }
 
 Uses usesOf(const Recording &recording) {
