@@ -185,6 +185,7 @@ std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &fu
   if (InsideRuntime::active())
     return nullptr;
   InsideRuntime inside;
+  operatorObserved();
   try {
     return follower()->onStart(function);
   } catch (...) {
