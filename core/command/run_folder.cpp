@@ -27,9 +27,13 @@ std::string hostName() {
 core::Result<std::string> makeTemporary() {
   std::error_code error;
   std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
-  if (error || !mkdtemp(pattern.data()))
-    return core::failure("cannot make a directory for the logs in the temporary directory: " +
-                         std::string(error ? error.message() : std::strerror(errno)));
+  if (error || !mkdtemp(pattern.data())) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    const char *chosen = std::getenv("TMPDIR");
+    return core::failure("cannot make a directory for the logs in " +
+                         std::string(chosen ? chosen : "/tmp") + ": " + reason +
+                         "; set TMPDIR to a directory that exists and can be written to");
+  }
   return pattern;
 }
 
