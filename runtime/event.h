@@ -4,6 +4,8 @@
 // log_format.h), so it is plain, fixed in size and versioned there.
 #pragma once
 
+#include "runtime/levels.h"
+
 #include <cstdint>
 #include <type_traits>
 
@@ -25,7 +27,8 @@ struct DeviceId {
 
 enum class EventKind : std::uint8_t {
   kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-              // kBlocks set.
+              // kBlocks set. Where it was not to block, `related` is where the host's tensor was
+              // made.
   kBlock,     // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
@@ -46,15 +49,31 @@ enum class EventKind : std::uint8_t {
   kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
                 // issued at `related`, before anything waited for the copy. `detail` holds the id
                 // of the copy's stream
+
+  // Calls of CUDA (runtime/cuda). `op` is the function called: "cudaLaunchKernel".
+  kLaunch =
+      20,      // a kernel was launched while device `from` was current: the first time for this
+               // kernel, place, device, stream and devices of its memory. `to` is a device other
+               // than `from` on which one of its arguments points to memory, its index -1 where
+               // there is none or nothing is known. `operand` is the kernel's name where CUDA tells
+               // it. `detail` holds the stream's handle in hexadecimal, "0" for the legacy default
+               // stream (see kDefaultStream), and the id of the stream that is current in LibTorch
+               // on that device: "0 35"; "?" for the latter where LibTorch knows no such device
+  kContext,    // the process got a context on device `from`, which costs memory there. `detail` is
+               // "earlier" where it had it before the runtime came, and the stack then says nothing
+  kAllocation, // `bytes` were allocated on device `from` by CUDA itself, not out of LibTorch's
+               // cache
+  kDeviceUse = 30, // one of the first uses of device `from` by the process; with kContextOnly it
+                   // put neither memory nor work there
 };
 
 enum EventFlags : std::uint32_t {
   kBlocks = 1u << 0,          // the host waited
   kNonBlocking = 1u << 1,     // the caller passed non_blocking=true
   kPinned = 1u << 2,          // the host side of the copy is pinned
-  kSyncAllowed = 1u << 3,     // inside devsan::AllowSync
-  kTransferAllowed = 1u << 4, // inside devsan::AllowTransfer
-  kSyncForbidden = 1u << 5,   // inside devsan::ExpectNoSync
+  kSyncAllowed = 1u << 3,     // waits are allowed here, as inside devsan::AllowSync
+  kTransferAllowed = 1u << 4, // such copies are allowed here, as inside devsan::AllowTransfer
+  kSyncForbidden = 1u << 5,   // waits are disallowed here, all or those that nobody spelled out
   kInBackward = 1u << 6,      // on an autograd thread or inside a backward pass
   kLeafParameter =
       1u << 7, // kMismatch: the odd operand is a leaf that requires grad, or a view of one
@@ -65,7 +84,41 @@ enum EventFlags : std::uint32_t {
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
+  kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
+  kContextOnly = 1u << 25,       // kDeviceUse: a context was made and nothing was put into it
+  // Bits 14 to 19: the levels that held for the copy and for the wait; see transferLevel() and
+  // syncLevel(). The bits above about allowing and forbidding follow from them.
+  kRecognizedStep = 1u << 20,    // kStep: an optimizer's step, not devsan::step()
+  kWarmup = 1u << 21,            // in one of the first steps, whose copies and waits are exempt
+  kTransferForbidden = 1u << 22, // such copies are disallowed here, all or those that nobody
+                                 // spelled out
 };
+
+inline constexpr unsigned kTransferLevelShift = 14;
+inline constexpr unsigned kSyncLevelShift = 17;
+inline constexpr std::uint32_t kFlagLevelMask = 7;
+
+constexpr Level transferLevel(std::uint32_t flags) {
+  return static_cast<Level>(flags >> kTransferLevelShift & kFlagLevelMask);
+}
+constexpr Level syncLevel(std::uint32_t flags) {
+  return static_cast<Level>(flags >> kSyncLevelShift & kFlagLevelMask);
+}
+
+// The flags of an event for which these levels hold.
+constexpr std::uint32_t guardFlags(Level transfer, Level sync) {
+  std::uint32_t flags = std::uint32_t(transfer) << kTransferLevelShift | std::uint32_t(sync)
+                                                                             << kSyncLevelShift;
+  if (transfer == Level::kAllow)
+    flags |= kTransferAllowed;
+  if (disallows(transfer))
+    flags |= kTransferForbidden;
+  if (sync == Level::kAllow)
+    flags |= kSyncAllowed;
+  if (disallows(sync))
+    flags |= kSyncForbidden;
+  return flags;
+}
 
 struct Event {
   std::uint64_t time_ns = 0;    // CLOCK_MONOTONIC at the event's end

@@ -28,6 +28,10 @@ int doctor(const InstallTree &tree);
 // `devsan doctor --sim`: what no simulated device can run, and why. Formats: text, json.
 int listNotSimulated(const InstallTree &tree, const std::string &format);
 
+// For programs that run with raise=1: prints "implicit" or "explicit"
+// (runtime/hooks/intent_query.h).
+int printIntent(const InstallTree &tree, const std::vector<std::string> &arguments);
+
 // As the user gave them; run() judges them.
 struct RunArguments {
   std::string sim;

@@ -71,6 +71,11 @@ int dispatch(std::vector<std::string> arguments) {
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
 
+#ifdef DEVSAN_WITH_RUNTIME
+  if (arguments.front() == "intent")
+    return printIntent(tree, {arguments.begin() + 1, arguments.end()});
+#endif
+
   static constexpr const char *kCommands[] = {"run",     "report", "rules",
                                               "explain", "doctor", "prepare"};
   if (!arguments.front().starts_with("-") &&

@@ -97,6 +97,12 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
     finding.rank = event.rank;
   finding.locations.push_back(event.stack->location());
   finding.stack = event.stack->shown();
+  const ResolvedStack &stack = *event.stack;
+  if (stack.backward_start && stack.backward_start != stack.innermost_user)
+    finding.related.push_back(
+        {stack.frames[*stack.backward_start].frame.location, "the backward was started here"});
+  if (event.has(kInBackward) && event.event.kind <= EventKind::kBlock)
+    addRelated(finding, event.related, "the forward call of " + event.detail + " is here");
   return finding;
 }
 
@@ -125,6 +131,10 @@ bool isImplicitTransfer(const ResolvedEvent &event) {
 
 bool isConstruction(const ResolvedEvent &event) {
   return isTransfer(event) && event.stack->intent == Intent::kConstructed;
+}
+
+bool isImplicitWait(const ResolvedEvent &event) {
+  return event.stack->intent == Intent::kImplicit || isConstruction(event);
 }
 
 } // namespace devsan::runtime

@@ -48,4 +48,7 @@ bool isImplicitTransfer(const ResolvedEvent &event);
 // The copy of host values into a tensor that the program makes on a device.
 bool isConstruction(const ResolvedEvent &event);
 
+// A wait, of a copy or of its own, that nothing in the program spelled out.
+bool isImplicitWait(const ResolvedEvent &event);
+
 } // namespace devsan::runtime

@@ -1,11 +1,24 @@
 #include "runtime/hooks/autograd_state.h"
 
+#include <c10/util/Exception.h>
 #include <cstring>
+#include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/node.h>
 #include <typeinfo>
 
 namespace devsan::runtime {
+
+namespace {
+
+// LibTorch prints the traceback as a warning; to read it otherwise needs Python's headers.
+class TextOfWarnings : public c10::WarningHandler {
+public:
+  void process(const c10::Warning &warning) override { text += warning.msg(); }
+  std::string text;
+};
+
+} // namespace
 
 bool inBackward() {
   return torch::autograd::get_current_graph_task_id() >= 0;
@@ -19,6 +32,18 @@ std::string currentNodeName() {
   if (std::strstr(typeid(current).name(), "PyNode"))
     return {};
   return current.name();
+}
+
+std::string forwardTraceback() {
+  if (!torch::autograd::AnomalyMode::is_enabled())
+    return {};
+  auto node = torch::autograd::get_current_node();
+  if (!node)
+    return {};
+  TextOfWarnings warnings;
+  c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  node->metadata()->print_stack(node->name());
+  return std::move(warnings.text);
 }
 
 } // namespace devsan::runtime

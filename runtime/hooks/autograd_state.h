@@ -11,4 +11,9 @@ bool inBackward();
 // interpreter's lock and whose frames are on the stack anyway.
 std::string currentNodeName();
 
+// In anomaly mode, what LibTorch knows of the forward call whose backward runs here: Python's
+// traceback as text, outermost first. Empty elsewhere. Takes the interpreter's lock: the caller
+// holds none.
+std::string forwardTraceback();
+
 } // namespace devsan::runtime

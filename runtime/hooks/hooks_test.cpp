@@ -53,10 +53,17 @@ struct Recorded {
   }
 };
 
+// Without the first uses of devices, of which any test may make one.
+ProcessLog readEvents() {
+  ProcessLog log = readOwnLog();
+  std::erase_if(log.events, [](const Event &e) { return e.kind == EventKind::kDeviceUse; });
+  return log;
+}
+
 template <typename Body> Recorded record(Body body) {
-  std::size_t before = readOwnLog().events.size();
+  std::size_t before = readEvents().events.size();
   body();
-  Recorded recorded{readOwnLog(), {}};
+  Recorded recorded{readEvents(), {}};
   recorded.events.assign(recorded.log.events.begin() + std::ptrdiff_t(before),
                          recorded.log.events.end());
   return recorded;
@@ -258,24 +265,21 @@ TEST(Provenance, CostsNothingOnceItIsOver) {
     at::ThreadLocalStateGuard node{at::ThreadLocalState()};
     runManyOperators();
   }
+  runManyOperators(); // the state that was put back had an observer
   EXPECT_FALSE(operatorsAreObserved());
   std::thread([&] {
     auto other = x.cpu();
     EXPECT_TRUE(operatorsAreObserved());
   }).join();
+  EXPECT_FALSE(operatorsAreObserved());
   runManyOperators();
   EXPECT_FALSE(operatorsAreObserved());
 }
 
-TEST(Provenance, OfAnIdleThreadIsGivenUp) {
+TEST(Provenance, CostsOtherThreadsNothing) {
   auto x = onSecond();
   auto host = x.cpu();
-  std::thread([] {
-    auto y = torch::ones(1);
-    for (int i = 0; i < 1 << 17 && operatorsAreObserved(); ++i)
-      y.add_(1);
-    EXPECT_FALSE(operatorsAreObserved());
-  }).join();
+  std::thread([] { EXPECT_FALSE(operatorsAreObserved()); }).join();
   auto recorded = record([&] { x.cpu().add(1).to(kFirst); });
   EXPECT_EQ(recorded.count(EventKind::kRoundTrip), 1u);
 }
@@ -409,6 +413,147 @@ TEST(Scopes, DoNotCoverOtherThreads) {
   });
   ASSERT_EQ(recorded.events.size(), 1u);
   EXPECT_FALSE(recorded.events[0].flags & kSyncAllowed);
+}
+
+Level transferLevelOf(const Event &event) {
+  return transferLevel(event.flags);
+}
+
+TEST(Scopes, HoldByDirectionAndTheInnerOneWins) {
+  auto x = onSecond();
+  auto host = torch::ones({4, 4});
+  auto recorded = record([&] {
+    TransferGuard all(devsan::Level::kDisallow);
+    SyncGuard waits(devsan::Level::kLogExplicit);
+    TransferGuard down(devsan::Direction::kDeviceToHost, devsan::Level::kAllow);
+    x.cpu();
+    host.to(kSecond);
+    x.to(kFirst);
+    SyncGuard inner(devsan::Level::kDisallow);
+    x.cpu();
+  });
+  ASSERT_EQ(recorded.events.size(), 4u);
+  EXPECT_EQ(transferLevelOf(recorded.events[0]), Level::kAllow);
+  EXPECT_EQ(transferLevelOf(recorded.events[1]), Level::kDisallow);
+  EXPECT_EQ(transferLevelOf(recorded.events[2]), Level::kDisallow);
+  EXPECT_EQ(syncLevel(recorded.events[0].flags), Level::kLogExplicit);
+  EXPECT_EQ(syncLevel(recorded.events[3].flags), Level::kDisallow);
+}
+
+TEST(Counts, HoldWhatHappenedInsideOnThisThreadAndInItsBackward) {
+  auto x = onSecond();
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto pinned = torch::ones(8).pin_memory();
+  x.sum().item<float>(); // before
+  SyncCount outer;
+  {
+    SyncCount inner;
+    AllowSync allowed; // says nothing about how often
+    x.cpu();
+    x.to(kFirst);
+    pinned.to(kSecond, torch::kFloat, /*non_blocking=*/true);
+    std::thread([&] { x.sum().item<float>(); }).join();
+    EXPECT_EQ(inner.syncs(), 1u);
+    EXPECT_EQ(inner.transfers(devsan::Direction::kDeviceToHost), 1u);
+    EXPECT_EQ(inner.transfers(devsan::Direction::kDeviceToDevice), 1u);
+    EXPECT_EQ(inner.transfers(devsan::Direction::kHostToDevice), 1u);
+    ReadsInBackward::apply(parameter).sum().backward();
+    EXPECT_EQ(inner.syncs(), 2u);
+  }
+  x.sum().item<float>();
+  EXPECT_EQ(outer.syncs(), 3u);
+}
+
+TEST(Guards, ThrowBeforeTheOperatorDoesAnything) {
+  auto x = onSecond();
+  auto host = torch::zeros({4, 4});
+  auto recorded = record([&] {
+    SyncGuard guard(devsan::Level::kDisallowExplicit, devsan::OnError::kThrow);
+    EXPECT_THROW(host.copy_(x), c10::Error);
+    EXPECT_EQ(host.sum().item<float>(), 0);
+    EXPECT_THROW(x.nonzero(), c10::Error);
+    SyncGuard inner(devsan::Level::kInherit, devsan::OnError::kReport);
+    x.sum().item<float>();
+    AllowSync allowed;
+    host.copy_(x);
+  });
+  EXPECT_EQ(host.sum().item<float>(), 16);
+  ASSERT_EQ(recorded.events.size(), 4u);
+  EXPECT_EQ(recorded.events[0].blocked_ns, 0u);
+  EXPECT_TRUE(recorded.events[0].flags & kSyncForbidden);
+}
+
+TEST(Guards, ThrowOutOfABackward) {
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto loss = ReadsInBackward::apply(parameter).sum();
+  ExpectNoSync guard(devsan::OnError::kThrow);
+  try {
+    loss.backward();
+    ADD_FAILURE();
+  } catch (const c10::Error &error) {
+    EXPECT_NE(std::string(error.what()).find("is about to wait for cuda:1"), std::string::npos)
+        << error.what();
+  }
+}
+
+// How many frames of the stack are this program's.
+std::ptrdiff_t ownFrames(const ProcessLog &log, StackId stack) {
+  const std::string self = fs::read_symlink("/proc/self/exe");
+  auto frames = log.stack(stack);
+  return std::count_if(frames.begin(), frames.end(), [&](const FrameRecord &frame) {
+    return std::any_of(log.modules.begin(), log.modules.end(), [&](const Module &module) {
+      return module.path == self && frame.pc >= module.begin && frame.pc < module.end;
+    });
+  });
+}
+
+TEST(Backwards, ReachTheirStartFromTheEnginesThread) {
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto loss = torch::prod(parameter * 2);
+  auto recorded = record([&] { loss.backward(); });
+  ASSERT_EQ(recorded.count(EventKind::kBlock), 1u);
+  const Event &event = recorded.first(EventKind::kBlock);
+  EXPECT_NE(event.thread, std::uint32_t(syscall(SYS_gettid)));
+  EXPECT_EQ(recorded.log.string(event.detail), "ProdBackward0");
+  EXPECT_GT(ownFrames(recorded.log, event.stack), 0);
+}
+
+// Starts a backward of its own within a node.
+struct StartsAnother : torch::autograd::Function<StartsAnother> {
+  static torch::Tensor forward(torch::autograd::AutogradContext *context, torch::Tensor x) {
+    context->save_for_backward({x});
+    return x.clone();
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext *context,
+                                               torch::autograd::tensor_list gradients) {
+    torch::AutoGradMode enabled(true);
+    auto x = context->get_saved_variables()[0].detach().requires_grad_();
+    torch::autograd::grad({torch::prod(x)}, {x});
+    return gradients;
+  }
+};
+
+TEST(Backwards, InsideOfOthersReachTheOutermostStart) {
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto loss = StartsAnother::apply(parameter).sum();
+  auto direct = record([&] { torch::prod(parameter).backward(); });
+  auto recorded = record([&] { loss.backward(); });
+  ASSERT_EQ(direct.count(EventKind::kBlock), 1u);
+  ASSERT_EQ(recorded.count(EventKind::kBlock), 1u);
+  // The frames of the node that started the inner one come on top of those of main.
+  EXPECT_GT(ownFrames(recorded.log, recorded.first(EventKind::kBlock).stack),
+            ownFrames(direct.log, direct.first(EventKind::kBlock).stack));
+}
+
+TEST(Backwards, LeaveNothingBehindOnTheirThreads) {
+  auto parameter = torch::ones({3}, torch::TensorOptions(kSecond).requires_grad(true));
+  auto x = onSecond();
+  const auto plain = record([&] { x.sum().item<float>(); });
+  torch::prod(parameter).backward();
+  const auto after = record([&] { x.sum().item<float>(); });
+  ASSERT_EQ(after.events.size(), 1u);
+  EXPECT_EQ(after.log.stack(after.events[0].stack).size(),
+            plain.log.stack(plain.events.at(0).stack).size());
 }
 
 TEST(Steps, AreCounted) {

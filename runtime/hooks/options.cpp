@@ -1,8 +1,10 @@
 #include "runtime/hooks/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -24,13 +26,20 @@ constexpr Key kKeys[] = {
     {"python_stacks", "on|off", "take Python frames into stacks"},
     {"provenance", "on|off",
      "follow data that left a device, and gathered tensors, to their next use"},
+    {"host_to_device", kLevelList,
+     "what copies from the host to a device mean outside of all scopes"},
+    {"device_to_host", kLevelList, "the same from a device to the host"},
+    {"device_to_device", kLevelList, "the same between devices"},
+    {"host_wait", kLevelList, "what the host's waiting for a device means outside of all scopes"},
+    {"raise", "0|1", "throw at the place where an operator is about to do what is disallowed"},
+    {"warmup", "0|N", "copies and waits in the first N steps are exempt"},
     {"help", "0|1", "print this list"},
 };
 
 void printKeys(std::FILE *out) {
   std::fprintf(out, "devsan: keys of DEVSAN_OPTIONS (key=value:key=value), the default first:\n");
   for (const Key &key : kKeys)
-    std::fprintf(out, "  %-14s %-16s %s\n", std::string(key.name).c_str(),
+    std::fprintf(out, "  %-16s %-16s %s\n", std::string(key.name).c_str(),
                  std::string(key.values).c_str(), std::string(key.meaning).c_str());
 }
 
@@ -39,6 +48,18 @@ void printKeys(std::FILE *out) {
   printKeys(stderr);
   std::fflush(stderr);
   _exit(2);
+}
+
+bool applyGuard(Guards &guards, Guarded guarded, std::string_view value) {
+  const std::optional<Level> level = parseLevel(value);
+  if (level)
+    guards.set(guarded, *level);
+  return level.has_value();
+}
+
+bool applyCount(std::uint32_t &count, std::string_view value) {
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+  return error == std::errc() && end == value.data() + value.size();
 }
 
 bool apply(Options &options, std::string_view key, std::string_view value) {
@@ -53,6 +74,14 @@ bool apply(Options &options, std::string_view key, std::string_view value) {
     else
       return false;
     return true;
+  }
+  if (std::optional<Guarded> guarded = parseGuarded(key))
+    return applyGuard(options.guards, *guarded, value);
+  if (key == "warmup")
+    return applyCount(options.warmup, value);
+  if (key == "raise") {
+    options.guards.setRaises(value == "1");
+    return value == "0" || value == "1";
   }
   if (key == "python_stacks")
     options.python_stacks = on;

@@ -2,6 +2,10 @@
 // lists the valid ones.
 #pragma once
 
+#include "runtime/levels.h"
+
+#include <cstdint>
+
 namespace devsan::runtime {
 
 enum class Origins {
@@ -14,6 +18,8 @@ struct Options {
   Origins origins = Origins::kSampled;
   bool python_stacks = true;
   bool provenance = true;
+  Guards guards;            // what holds outside of all scopes
+  std::uint32_t warmup = 0; // steps whose copies and waits are exempt
 };
 
 // Moved tensors have their origin recorded in any case; under simulation all factories are recorded

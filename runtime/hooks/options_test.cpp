@@ -25,6 +25,31 @@ TEST(Options, SimulationRecordsAllOriginsUnlessTold) {
   EXPECT_FALSE(options().python_stacks);
 }
 
+TEST(Options, GuardsAndStepsAreRead) {
+  setenv("DEVSAN_OPTIONS", "host_to_device=disallow:host_wait=log_explicit:raise=1:warmup=12", 1);
+  readOptions(/*simulated=*/false);
+  EXPECT_EQ(options().guards.level(Guarded::kHostToDevice), Level::kDisallow);
+  EXPECT_EQ(options().guards.level(Guarded::kDeviceToHost), Level::kInherit);
+  EXPECT_EQ(options().guards.level(Guarded::kHostWait), Level::kLogExplicit);
+  EXPECT_TRUE(options().guards.raises());
+  EXPECT_EQ(options().warmup, 12u);
+}
+
+TEST(Guards, TheInnerOneHoldsWhereItSaysSomething) {
+  Guards outer, inner;
+  outer.set(Guarded::kHostWait, Level::kDisallow);
+  outer.set(Guarded::kDeviceToHost, Level::kLog);
+  outer.setRaises(true);
+  inner.set(Guarded::kDeviceToHost, Level::kAllow);
+  const Guards both = outer.with(inner);
+  EXPECT_EQ(both.level(Guarded::kHostWait), Level::kDisallow);
+  EXPECT_EQ(both.level(Guarded::kDeviceToHost), Level::kAllow);
+  EXPECT_EQ(both.level(Guarded::kDeviceToDevice), Level::kInherit);
+  EXPECT_TRUE(both.raises());
+  inner.setRaises(false);
+  EXPECT_FALSE(outer.with(inner).raises());
+}
+
 using OptionsDeathTest = testing::Test;
 
 TEST(OptionsDeathTest, UnknownOnesEndTheRunAndListTheValidOnes) {
@@ -32,6 +57,9 @@ TEST(OptionsDeathTest, UnknownOnesEndTheRunAndListTheValidOnes) {
        {std::pair{"origin=all", "unknown key 'origin'"},
         std::pair{"origins", "invalid value '' of key 'origins'"},
         std::pair{"provenance=maybe", "invalid value 'maybe' of key 'provenance'"},
+        std::pair{"host_wait=never", "invalid value 'never' of key 'host_wait'"},
+        std::pair{"warmup=-1", "invalid value '-1' of key 'warmup'"},
+        std::pair{"raise=on", "invalid value 'on' of key 'raise'"},
         std::pair{"help=yes", "invalid value 'yes' of key 'help'"}}) {
     setenv("DEVSAN_OPTIONS", text, 1);
     EXPECT_EXIT(readOptions(false), testing::ExitedWithCode(2), message);

@@ -1,12 +1,15 @@
 #include "runtime/hooks/recorder.h"
 
 #include "runtime/hooks/autograd_state.h"
+#include "runtime/hooks/backward.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/python_frames.h"
 #include "runtime/hooks/scopes.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/traceback.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -73,14 +76,18 @@ void Recorder::start() {
 StackId Recorder::currentStack() {
   if (!recording_)
     return 0;
-  FrameRecord frames[kMaxFrames];
-  std::size_t count = captureStack(interner_, frames);
+  FrameRecord frames[kMaxStack];
+  const std::size_t count = appendBackwardStart(frames, captureOwnStack(frames));
   bool is_new = false;
   StackId id = interner_.stack({frames, count}, &is_new);
   // An interpreter may have been loaded since.
   if (is_new && writeNewModules(log_) && options().python_stacks)
     findPython();
   return id;
+}
+
+std::size_t Recorder::captureOwnStack(std::span<FrameRecord> frames) {
+  return captureStack(interner_, frames.first(std::min(frames.size(), kMaxFrames)));
 }
 
 void Recorder::record(Event event) {
@@ -91,11 +98,14 @@ void Recorder::record(Event event) {
     thread_id = std::uint32_t(syscall(SYS_gettid));
   event.thread = thread_id;
   event.step = current_step.load(std::memory_order_relaxed);
-  event.flags |= scopeFlags();
+  applyGuards(event);
+  countInScopes(event);
   if (inBackward()) {
     event.flags |= kInBackward;
     if (event.detail == 0)
       event.detail = string(currentNodeName());
+    if (event.related == 0 && (event.kind == EventKind::kCopy || event.kind == EventKind::kBlock))
+      event.related = stackOfTraceback(interner_, forwardTraceback());
   }
   if (event.stack == 0)
     event.stack = currentStack();
@@ -106,9 +116,10 @@ std::uint32_t Recorder::step() const {
   return current_step.load(std::memory_order_relaxed);
 }
 
-void Recorder::countStep() {
+void Recorder::countStep(std::uint32_t flags) {
   Event event;
   event.kind = EventKind::kStep;
+  event.flags = flags;
   record(event);
   current_step.fetch_add(1, std::memory_order_relaxed);
 }

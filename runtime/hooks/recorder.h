@@ -7,7 +7,9 @@
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace devsan::runtime {
@@ -33,13 +35,17 @@ public:
   bool simulated() const { return simulated_devices_ != 0; }
 
   StringId string(std::string_view text) { return interner_.string(text); }
+  // In a backward, with the frames of the call that started it.
   StackId currentStack();
+  // The frames of this thread alone, not written yet; how many.
+  std::size_t captureOwnStack(std::span<FrameRecord> frames);
 
   // Takes the current stack where the event has none.
   void record(Event event);
 
   std::uint32_t step() const;
-  void countStep();
+  // Ends a step; `flags` of its event.
+  void countStep(std::uint32_t flags);
 
   // For a process that has its rank from elsewhere than its environment.
   void noteRank(int rank) { log_.noteRank(rank); }

@@ -1,13 +1,23 @@
-// The scopes of the public API: which of AllowSync, AllowTransfer and ExpectNoSync hold here. They
-// live in LibTorch's ThreadLocalDebugInfo, so a backward started inside a scope runs inside it, on
-// whichever thread, and no other thread does.
+// The scopes of the public API, on the thread that calls: which levels hold for copies and waits,
+// and who counts them. They live in LibTorch's ThreadLocalDebugInfo, so a backward started inside a
+// scope runs inside it, on whichever thread, and no other thread does. Outside of all scopes the
+// levels of DEVSAN_OPTIONS hold.
 #pragma once
+
+#include "runtime/event.h"
+#include "runtime/levels.h"
 
 #include <cstdint>
 
 namespace devsan::runtime {
 
-// Bits of EventFlags: kSyncAllowed, kTransferAllowed, kSyncForbidden.
-std::uint32_t scopeFlags();
+Guards currentGuards();
+
+// Sets the flags that follow from the scopes and from the event's step. For each event, before it
+// is written.
+void applyGuards(Event &event);
+
+// Adds the event to what the scopes around it count. For each event that happened.
+void countInScopes(const Event &event);
 
 } // namespace devsan::runtime

@@ -12,6 +12,8 @@ namespace devsan::runtime {
 class Interner;
 
 inline constexpr std::size_t kMaxFrames = 64;
+// Of a stack together with that of the call for which its thread works.
+inline constexpr std::size_t kMaxStack = 2 * kMaxFrames;
 
 // Fills `frames` innermost first, without the runtime's own frames, and returns how many. Names of
 // Python frames are interned on the way.

@@ -185,6 +185,15 @@ std::string_view calledOperator(const ResolvedFrame &frame) {
   return name;
 }
 
+// Where autograd's engine runs the node whose frames lie before; the number of frames where none
+// does.
+std::size_t innermostEngineFrame(const std::vector<ResolvedFrame> &frames) {
+  const auto engine = std::ranges::find_if(frames, [](const ResolvedFrame &frame) {
+    return !frame.interpreted && frame.function().starts_with("torch::autograd::Engine::");
+  });
+  return static_cast<std::size_t>(engine - frames.begin());
+}
+
 std::string sourceLine(const core::Location &place) {
   std::ifstream file(place.file);
   std::string line;
@@ -233,7 +242,13 @@ bool cudaCallsNameNoDevice(const core::Location &place) {
 } // namespace
 
 void readIntent(ResolvedStack &stack) {
-  const std::size_t user = stack.innermost_user.value_or(stack.frames.size());
+  const std::size_t engine = innermostEngineFrame(stack.frames);
+  for (std::size_t i = engine; i < stack.frames.size() && !stack.backward_start; ++i)
+    if (stack.frames[i].kind == FrameKind::kUser)
+      stack.backward_start = i;
+  // Within a node, nothing is what the line that started the backward asked for.
+  const std::size_t innermost = stack.innermost_user.value_or(stack.frames.size());
+  const std::size_t user = std::min(innermost, engine);
   std::string_view outermost;
   std::size_t outside = 0; // the first frame outside the outermost operator
   bool moves_back = false;
@@ -275,9 +290,10 @@ void readIntent(ResolvedStack &stack) {
     says_wait |=
         frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
   }
+  stack.spelled_out = straight && !bulk_move && isOneOf(outermost, kMoves);
   // In C++, cuda() takes no device.
   if (calls_cuda)
-    stack.without_index = !stack.innermost_user || !stack.frames[user].interpreted ||
+    stack.without_index = user == stack.frames.size() || !stack.frames[user].interpreted ||
                           cudaCallsNameNoDevice(stack.frames[user].frame.location);
   if (display) {
     stack.intent = Intent::kDisplay;
@@ -286,7 +302,8 @@ void readIntent(ResolvedStack &stack) {
     stack.intent = Intent::kBulkMove;
   // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
   // torch's remains, because synchronize() does nothing after its call.
-  else if (outermost.empty() && stack.innermost_user && (says_wait || !through_torch))
+  else if (outermost.empty() && user < engine && stack.innermost_user &&
+           (says_wait || !through_torch))
     stack.intent = Intent::kExplicit;
   else if (communication || moves_back || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;

@@ -17,6 +17,17 @@ def _install_simulator():
         print(f"devsan: torch.cuda is not simulated: {error!r}", file=sys.stderr)
 
 
+def _watch_steps():
+    if not os.environ.get("DEVSAN_LOG_DIR"):
+        return
+    try:
+        from devsan import steps
+
+        steps.install()
+    except Exception as error:  # the program must run on, as it would without us
+        print(f"devsan: optimizers' steps are not seen: {error!r}", file=sys.stderr)
+
+
 def _holds_devsan(folder):
     """Of another DevSan, as with a run inside a run: one in a process is enough."""
     return os.path.exists(os.path.join(folder or ".", "devsan", "sim", "__init__.py"))
@@ -38,4 +49,5 @@ def _run_next():
 if not hasattr(sys, "_devsan_sitecustomize"):
     sys._devsan_sitecustomize = True
     _install_simulator()
+    _watch_steps()
     _run_next()

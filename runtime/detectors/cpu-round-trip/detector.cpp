@@ -7,7 +7,8 @@ namespace devsan::runtime {
 std::vector<core::Finding> detectCpuRoundTrip(const Recording &recording) {
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
-         return event.event.kind == EventKind::kRoundTrip && !event.has(kTransferAllowed);
+         return event.event.kind == EventKind::kRoundTrip && !event.has(kTransferAllowed) &&
+                !event.has(kWarmup);
        })) {
     const Event &event = group.first->event;
     core::Finding finding = makeFinding("device-cpu-round-trip", group);

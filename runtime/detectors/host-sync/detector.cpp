@@ -1,56 +1,60 @@
 #include "runtime/detectors/detector.h"
+#include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/offline/names.h"
-
-#include <set>
-#include <tuple>
 
 namespace devsan::runtime {
 namespace {
 
-// Where data left for the host, or came back, in a round trip: those waits are that finding's.
-using Leg = std::tuple<std::string, unsigned, bool>;
-
-Leg leg(const ResolvedStack &stack, bool to_host) {
-  core::Location place = stack.location();
-  return {std::move(place.file), place.line, to_host};
+bool waits(const ResolvedEvent &event) {
+  return event.event.kind == EventKind::kBlock ||
+         (event.event.kind == EventKind::kCopy && event.has(kBlocks));
 }
 
-std::set<Leg> roundTripLegs(const Recording &recording) {
-  std::set<Leg> legs;
-  for (const ResolvedEvent &event : recording.events()) {
-    if (event.event.kind != EventKind::kRoundTrip || event.has(kTransferAllowed))
-      continue;
-    legs.insert(leg(*event.stack, false));
-    if (event.related)
-      legs.insert(leg(*event.related, true));
-  }
-  return legs;
+// A copy that nobody asked for, or of host values into a new tensor: where copies are not allowed,
+// it is reported as a copy.
+bool isTransfersFinding(const ResolvedEvent &event) {
+  return (isImplicitTransfer(event) || isConstruction(event)) && !event.has(kTransferAllowed);
 }
 
-bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips) {
-  if (event.has(kSyncAllowed))
+// What is a finding where the program says nothing about waits: not the waits of moving a module,
+// loading a file or taking a module up for distributed training, which are no step's work, nor what
+// is reported as a round trip or as a copy that was not to block.
+bool isUnwanted(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
+  if (event.stack->intent == Intent::kBulkMove || isTransfersFinding(event))
     return false;
-  if (event.event.kind == EventKind::kBlock)
-    return event.has(kSyncForbidden) || event.stack->intent != Intent::kBulkMove;
-  if (event.event.kind != EventKind::kCopy || !event.has(kBlocks))
+  return event.event.kind == EventKind::kBlock ||
+         (!isPageableAsync(event) && !round_trips.contains(event));
+}
+
+bool blocksTheHost(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
+  if (!waits(event) || event.has(kWarmup))
     return false;
-  if (event.has(kSyncForbidden))
+  const bool implicit = isImplicitWait(event);
+  switch (syncLevel(event.event.flags)) {
+  case Level::kInherit:
+    return isUnwanted(event, round_trips);
+  case Level::kAllow:
+    return false;
+  case Level::kLog:
+    return implicit && !isTransfersFinding(event);
+  case Level::kDisallow:
+    return implicit;
+  case Level::kLogExplicit:
+    return !isTransfersFinding(event);
+  case Level::kDisallowExplicit:
     return true;
-  // A copy that nobody asked for, or of host values into a new tensor, is reported as a copy, and
-  // moving a module, loading a file or
-  // taking a module up for distributed training is no step's work.
-  if (isImplicitTransfer(event) || isConstruction(event))
-    return event.has(kTransferAllowed);
-  return event.stack->intent != Intent::kBulkMove &&
-         !round_trips.contains(leg(*event.stack, event.event.to.isHost()));
+  }
+  return false;
 }
 
 core::Severity severity(const EventGroup &group) {
   if (group.any_flags & kSyncForbidden)
     return core::Severity::kError;
+  const bool judged = syncLevel(group.first->event.flags) != Level::kInherit;
   const bool spelled_out = group.first->stack->intent != Intent::kImplicit;
-  return spelled_out && group.repeats < 2 ? core::Severity::kNote : core::Severity::kWarning;
+  return !judged && spelled_out && group.repeats < 2 ? core::Severity::kNote
+                                                     : core::Severity::kWarning;
 }
 
 std::string message(const EventGroup &group) {
@@ -62,7 +66,7 @@ std::string message(const EventGroup &group) {
     text += deviceName(event.from);
   text += inOperator(*group.first);
   if (group.any_flags & kSyncForbidden)
-    text += " inside ExpectNoSync";
+    text += " where waiting is disallowed";
   text += ", " + timesText(group.count);
   if (group.bytes || group.blocked_ns) {
     text += " (";
@@ -78,7 +82,7 @@ std::string message(const EventGroup &group) {
 } // namespace
 
 std::vector<core::Finding> detectHostSync(const Recording &recording) {
-  const std::set<Leg> round_trips = roundTripLegs(recording);
+  const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
          return blocksTheHost(event, round_trips);

@@ -105,23 +105,57 @@ TEST(HostSync, UploadsFromPageableMemoryInALoopAreAWarning) {
             "(40 B cpu → cuda:1, 10.0 µs)");
 }
 
-TEST(HostSync, AnErrorInsideExpectNoSync) {
+TEST(HostSync, AnErrorWhereWaitingIsDisallowed) {
   LogBuilder log;
   Event event = read(log, {op("item"), user("main", 5)});
-  event.flags |= kSyncForbidden;
+  event.flags |= guardFlags(Level::kInherit, Level::kDisallowExplicit);
   log.add(event);
   const auto findings = detectHostSync(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
-  EXPECT_NE(findings[0].message.find("inside ExpectNoSync"), std::string::npos);
+  EXPECT_NE(findings[0].message.find("where waiting is disallowed"), std::string::npos);
 }
 
 TEST(HostSync, IsSilentInsideAllowSync) {
   LogBuilder log;
   Event event = read(log, {op("item"), user("main", 5)});
-  event.flags |= kSyncAllowed;
+  event.flags |= guardFlags(Level::kInherit, Level::kAllow);
   log.add(event, 10);
   EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+// What the levels make of a wait that the program spells out, and of one that it does not.
+TEST(HostSync, TellsExplicitFromImplicitByLevel) {
+  struct {
+    Level level;
+    std::optional<core::Severity> spelled_out, implicit;
+  } const cases[] = {
+      {Level::kInherit, core::Severity::kNote, core::Severity::kWarning},
+      {Level::kAllow, std::nullopt, std::nullopt},
+      {Level::kLog, std::nullopt, core::Severity::kWarning},
+      {Level::kDisallow, std::nullopt, core::Severity::kError},
+      {Level::kLogExplicit, core::Severity::kWarning, core::Severity::kWarning},
+      {Level::kDisallowExplicit, core::Severity::kError, core::Severity::kError},
+  };
+  for (const auto &one : cases) {
+    const auto found = [&](const char *name) -> std::optional<core::Severity> {
+      LogBuilder log;
+      Event event = read(log, {op(name), user("main", 5)});
+      event.kind = EventKind::kBlock;
+      event.flags |= guardFlags(Level::kInherit, one.level);
+      const auto findings = detectHostSync(replay(log.add(event)));
+      return findings.empty() ? std::nullopt : std::optional(findings[0].severity);
+    };
+    EXPECT_EQ(found("item"), one.spelled_out) << int(one.level);
+    EXPECT_EQ(found("nonzero"), one.implicit) << int(one.level);
+  }
+}
+
+TEST(HostSync, IsSilentInWarmUpSteps) {
+  LogBuilder log;
+  Event event = read(log, {op("item"), user("main", 5)});
+  event.flags |= kWarmup;
+  EXPECT_TRUE(detectHostSync(replay(log.add(event, 3))).empty());
 }
 
 TEST(HostSync, IsSilentWhereTheHostDoesNotWait) {

@@ -5,7 +5,7 @@ import devsan
 
 x = torch.ones(4, device="cuda:1")
 with devsan.expect_no_sync():
-    # CHECK: scopes.test.py:[[#@LINE+1]]: error: the host waited for cuda:1 in aten::item inside ExpectNoSync, once [device-host-sync]
+    # CHECK: scopes.test.py:[[#@LINE+1]]: error: the host waited for cuda:1 in aten::item where waiting is disallowed, once [device-host-sync]
     x.sum().item()
     with devsan.allow_sync():
         x.sum().item()

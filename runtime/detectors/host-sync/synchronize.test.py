@@ -20,6 +20,6 @@ for _ in range(3):
 with devsan.allow_sync():
     torch.cuda.synchronize()
 with devsan.expect_no_sync():
-    # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: error: the host waited for cuda:0 in cudaDeviceSynchronize inside ExpectNoSync, once [device-host-sync]
+    # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: error: the host waited for cuda:0 in cudaDeviceSynchronize where waiting is disallowed, once [device-host-sync]
     torch.cuda.synchronize()
 # CHECK-DAG: 6 findings

@@ -6,14 +6,22 @@ namespace devsan::runtime {
 
 namespace {
 
-core::Finding transferFinding(const EventGroup &group, std::string_view why) {
+bool isReported(const ResolvedEvent &event) {
+  return !event.has(kTransferAllowed) && !event.has(kWarmup);
+}
+
+core::Finding transferFinding(const EventGroup &group, std::string why) {
   const ResolvedEvent &event = *group.first;
   core::Finding finding = makeFinding("device-implicit-transfer", group);
+  if (group.any_flags & kTransferForbidden) {
+    finding.severity = core::Severity::kError;
+    why += ", where such copies are disallowed";
+  }
   finding.from = deviceName(event.event.from);
   finding.to = deviceName(event.event.to);
   finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +
-                    inOperator(event) + " " + std::string(why) + ", " + timesText(group.count) +
-                    " (" + bytesText(group.bytes) + ")";
+                    inOperator(event) + " " + why + ", " + timesText(group.count) + " (" +
+                    bytesText(group.bytes) + ")";
   if (group.any_flags & kBlocks)
     finding.message += "; the host waited for it";
   return finding;
@@ -24,16 +32,16 @@ core::Finding transferFinding(const EventGroup &group, std::string_view why) {
 std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
-         return isImplicitTransfer(event) && !event.has(kTransferAllowed);
+         return isImplicitTransfer(event) && isReported(event);
        }))
     findings.push_back(transferFinding(group, "although nothing asked for it"));
   // Once, it is how a tensor of host values comes to a device.
   for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
-         return isConstruction(event) && !event.has(kTransferAllowed);
+         return isConstruction(event) && isReported(event);
        })) {
     core::Finding finding = transferFinding(group, "for a tensor that is built from host values");
     finding.remedy = "hoist it out of the loop, or move all the values at once";
-    if (group.repeats < 2)
+    if (group.repeats < 2 && finding.severity != core::Severity::kError)
       finding.severity = core::Severity::kNote;
     findings.push_back(std::move(finding));
   }

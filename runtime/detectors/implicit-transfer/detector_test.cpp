@@ -139,5 +139,17 @@ TEST(ImplicitTransfer, IsSilentInsideAllowTransfer) {
   EXPECT_TRUE(detectImplicitTransfer(replay(log)).empty());
 }
 
+TEST(ImplicitTransfer, AnErrorWhereCopiesAreDisallowed) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("index_Tensor"), user("main", 1)}));
+  event.flags |= guardFlags(Level::kDisallow, Level::kInherit);
+  const auto findings = detectImplicitTransfer(replay(log.add(event)));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kError);
+  EXPECT_EQ(findings[0].message,
+            "copied 4 B cpu → cuda:1 in aten::index although nothing asked for "
+            "it, where such copies are disallowed, once (4 B)");
+}
+
 } // namespace
 } // namespace devsan::runtime

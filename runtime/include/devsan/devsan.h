@@ -31,40 +31,146 @@ template <typename Function> Function *runtimeFunction(const char *name) {
   return reinterpret_cast<Function *>(dlsym(RTLD_DEFAULT, name));
 }
 
-inline constexpr std::uint32_t kSyncAllowed = 1u << 3;
-inline constexpr std::uint32_t kTransferAllowed = 1u << 4;
-inline constexpr std::uint32_t kSyncForbidden = 1u << 5;
+} // namespace detail
 
-template <std::uint32_t flag> class Scope {
+// True where the program runs under `devsan run` and is observed.
+inline bool isActive() {
+  static auto *const active = detail::runtimeFunction<int()>("devsan_is_active");
+  return active && active() != 0;
+}
+
+// "Explicit" is what the program spells out (`.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`),
+// "implicit" what LibTorch does on its behalf (a host tensor as an index, `nonzero`, a tensor in a
+// condition).
+enum class Level : std::uint32_t {
+  kInherit = 0,          // what holds outside
+  kAllow = 1,            // nothing is reported
+  kLog = 2,              // implicit ones are warnings
+  kDisallow = 3,         // implicit ones are errors
+  kLogExplicit = 4,      // all are warnings
+  kDisallowExplicit = 5, // all are errors
+};
+
+enum class Direction : std::uint32_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+// What becomes of an error that an operator is about to make: a finding of the report; or that, and
+// a c10::Error at the place, before the operator has done anything.
+enum class OnError : std::uint32_t { kInherit, kThrow, kReport };
+
+namespace detail {
+
+inline constexpr std::uint32_t kRaise = 1u << 16;
+inline constexpr std::uint32_t kDoNotRaise = 2u << 16;
+
+constexpr std::uint32_t packed(Direction direction, Level level) {
+  return static_cast<std::uint32_t>(level) << 4 * static_cast<std::uint32_t>(direction);
+}
+constexpr std::uint32_t packed(Level level) {
+  return packed(Direction::kHostToDevice, level) | packed(Direction::kDeviceToHost, level) |
+         packed(Direction::kDeviceToDevice, level);
+}
+constexpr std::uint32_t packedSync(Level level) {
+  return static_cast<std::uint32_t>(level) << 12;
+}
+constexpr std::uint32_t packed(OnError on_error) {
+  return static_cast<std::uint32_t>(on_error) << 16;
+}
+
+class Scope {
 public:
-  Scope() {
-    static auto *const enter = runtimeFunction<void *(std::uint32_t)>("devsan_scope_enter");
-    if (enter)
-      handle_ = enter(flag);
-  }
+  Scope(const Scope &) = delete;
+  Scope &operator=(const Scope &) = delete;
+
+protected:
+  explicit Scope(void *handle) : handle_(handle) {}
   ~Scope() {
     static auto *const leave = runtimeFunction<void(void *)>("devsan_scope_leave");
     if (handle_ && leave)
       leave(handle_);
   }
-  Scope(const Scope &) = delete;
-  Scope &operator=(const Scope &) = delete;
+  static void *guard(std::uint32_t guards) {
+    static auto *const enter = runtimeFunction<void *(std::uint32_t)>("devsan_guard_enter");
+    return enter ? enter(guards) : nullptr;
+  }
+  void *handle() const { return handle_; }
 
 private:
-  void *handle_ = nullptr;
+  void *handle_;
 };
 
 } // namespace detail
 
-// Scopes nest, and end on the thread that began them, in reverse order. They cover a backward that
-// is started inside them, on whatever thread it runs, and no other thread.
+// Scopes nest, and of two that say different things about the same the inner one holds. They end on
+// the thread that began them, in reverse order. They cover a backward that is started inside them,
+// on whatever thread it runs, and no other thread.
+
+// What copies between devices mean here, in one direction or in all.
+class [[nodiscard]] TransferGuard : detail::Scope {
+public:
+  explicit TransferGuard(Level level, OnError on_error = OnError::kInherit)
+      : Scope(guard(detail::packed(level) | detail::packed(on_error))) {}
+  TransferGuard(Direction direction, Level level, OnError on_error = OnError::kInherit)
+      : Scope(guard(detail::packed(direction, level) | detail::packed(on_error))) {}
+};
+
+// What waiting for a device means here.
+class [[nodiscard]] SyncGuard : detail::Scope {
+public:
+  explicit SyncGuard(Level level, OnError on_error = OnError::kInherit)
+      : Scope(guard(detail::packedSync(level) | detail::packed(on_error))) {}
+};
 
 // Waiting for a device is intended here.
-using AllowSync = detail::Scope<detail::kSyncAllowed>;
+class [[nodiscard]] AllowSync : SyncGuard {
+public:
+  AllowSync() : SyncGuard(Level::kAllow) {}
+};
 // Copies between devices are intended here.
-using AllowTransfer = detail::Scope<detail::kTransferAllowed>;
-// Waiting for a device is a bug here.
-using ExpectNoSync = detail::Scope<detail::kSyncForbidden>;
+class [[nodiscard]] AllowTransfer : TransferGuard {
+public:
+  AllowTransfer() : TransferGuard(Level::kAllow) {}
+};
+// Waiting for a device is a bug here, also where the program spells it out.
+class [[nodiscard]] ExpectNoSync : SyncGuard {
+public:
+  explicit ExpectNoSync(OnError on_error = OnError::kInherit)
+      : SyncGuard(Level::kDisallowExplicit, on_error) {}
+};
+
+// Counts what happens between its construction and its destruction, on this thread and in the
+// backwards started here, whatever the guards say about it:
+//
+//   devsan::SyncCount count;
+//   model->forward(batch);
+//   EXPECT_LE(count.syncs(), 1);
+//
+// Without `devsan run` nothing is observed, and the constructor throws c10::Error rather than count
+// nothing: let the test ask isActive(), and skip.
+class [[nodiscard]] SyncCount : detail::Scope {
+public:
+  SyncCount() : Scope(begin()) {}
+
+  // Waits of the host for a device.
+  std::uint64_t syncs() const { return read(3); }
+  // Copies between devices, whether the host waits for them or not.
+  std::uint64_t transfers(Direction direction) const {
+    return read(static_cast<std::uint32_t>(direction));
+  }
+
+private:
+  static void *begin() {
+    static auto *const enter = detail::runtimeFunction<void *()>("devsan_count_enter");
+    TORCH_CHECK(enter && isActive(),
+                "devsan::SyncCount sees nothing here: start the program with `devsan run -- CMD`, "
+                "or ask devsan::isActive() first and skip the test");
+    return enter();
+  }
+  std::uint64_t read(std::uint32_t what) const {
+    static auto *const function =
+        detail::runtimeFunction<std::uint64_t(void *, std::uint32_t)>("devsan_count_read");
+    return function(handle(), what);
+  }
+};
 
 // Ends a step of the program's main loop; findings are counted per step.
 inline void step() {

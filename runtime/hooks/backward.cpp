@@ -1,0 +1,92 @@
+#include "runtime/hooks/backward.h"
+
+#include "runtime/hooks/recorder.h"
+#include "runtime/hooks/redirect.h"
+#include "runtime/hooks/stacks.h"
+
+#include <algorithm>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <memory>
+#include <string_view>
+#include <torch/csrc/autograd/engine.h>
+#include <vector>
+
+namespace devsan::runtime {
+namespace {
+
+using torch::autograd::edge_list;
+using torch::autograd::Engine;
+using torch::autograd::variable_list;
+
+// A member function takes its object as the first argument.
+using Execute = variable_list(Engine *, const edge_list &, const variable_list &, bool, bool, bool,
+                              const edge_list &);
+constexpr const char *kExecute = "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_"
+                                 "EERKS2_IN2at6TensorESaIS9_EEbbbS7_";
+Execute *engine_execute = nullptr;
+
+struct Backward : c10::DebugInfoBase {
+  const void *thread = nullptr;
+  // Of the thread that started it; where that one works for another backward itself, then those of
+  // that backward's start.
+  std::vector<FrameRecord> frames;
+  std::size_t own = 0; // how many of them are the thread's
+};
+
+constexpr std::string_view kBackwardName = "devsan backward";
+constexpr c10::DebugInfoKind kBackwardKind(&kBackwardName);
+
+// Differs between the threads that run.
+const void *thisThread() {
+  static thread_local const char mark = 0;
+  return &mark;
+}
+
+std::shared_ptr<Backward> backwardFromHere() try {
+  InsideRuntime inside;
+  auto backward = std::make_shared<Backward>();
+  backward->thread = thisThread();
+  FrameRecord frames[kMaxStack];
+  backward->own = recorder().captureOwnStack(frames);
+  const std::size_t count = appendBackwardStart(frames, backward->own);
+  backward->frames.assign(frames, frames + count);
+  return backward;
+} catch (...) {
+  return nullptr; // out of memory: the program goes on
+}
+
+variable_list execute(Engine *engine, const edge_list &roots, const variable_list &inputs,
+                      bool keep_graph, bool create_graph, bool accumulate_grad,
+                      const edge_list &outputs) {
+  std::shared_ptr<Backward> backward = recorder().recording() ? backwardFromHere() : nullptr;
+  if (!backward)
+    return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad,
+                          outputs);
+  c10::DebugInfoGuard guard(kBackwardKind, std::move(backward));
+  return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+}
+
+} // namespace
+
+void followBackwards() {
+  engine_execute = reinterpret_cast<Execute *>(torchFunction(kExecute));
+  if (!engine_execute)
+    return;
+  const Redirection redirection{kExecute, reinterpret_cast<void *>(&execute)};
+  redirectCalls({&redirection, 1});
+}
+
+std::size_t appendBackwardStart(std::span<FrameRecord> frames, std::size_t count) {
+  const auto *backward =
+      static_cast<const Backward *>(c10::ThreadLocalDebugInfo::get(kBackwardKind));
+  if (!backward)
+    return count;
+  // The thread's own part is on its stack already.
+  const std::size_t known = backward->thread == thisThread() ? backward->own : 0;
+  const std::size_t added = std::min(backward->frames.size() - known, frames.size() - count);
+  std::copy_n(backward->frames.begin() + std::ptrdiff_t(known), added,
+              frames.begin() + std::ptrdiff_t(count));
+  return count + added;
+}
+
+} // namespace devsan::runtime

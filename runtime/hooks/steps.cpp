@@ -1,0 +1,121 @@
+#include "runtime/hooks/steps.h"
+
+#include "runtime/event.h"
+#include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/recorder.h"
+#include "runtime/hooks/redirect.h"
+
+#include <ATen/core/Tensor.h>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <sched.h>
+#include <utility>
+#include <vector>
+
+namespace devsan::runtime {
+namespace {
+
+// Which optimizer's step ends a step. An iteration may have several optimizers (a GAN's two), which
+// end one step together: the first that steps leads, and ends a step whenever it steps. Where
+// another one steps twice while the leader does not step, the leader is out of use or less often at
+// work, and the other one leads from then on.
+class Leader {
+public:
+  bool endsStep(const void *optimizer) {
+    if (leader_ && optimizer != leader_ && !steppedTwice(optimizer))
+      return false;
+    leader_ = optimizer;
+    stepped_.clear();
+    return true;
+  }
+
+private:
+  bool steppedTwice(const void *optimizer) {
+    for (const void *one : stepped_)
+      if (one == optimizer)
+        return true;
+    stepped_.push_back(optimizer);
+    return false;
+  }
+
+  const void *leader_ = nullptr;
+  std::vector<const void *> stepped_; // others, since the leader's last step
+};
+
+std::atomic<bool> program_says{false};
+// A spin lock within the fork gate: a forked child finds it free.
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
+
+bool endsStep(const void *optimizer) {
+  static Leader *leader = new Leader; // never destroyed
+  InsideForkGate gate;
+  while (busy.test_and_set(std::memory_order_acquire))
+    sched_yield();
+  const bool result = leader->endsStep(optimizer);
+  busy.clear(std::memory_order_release);
+  return result;
+}
+
+void optimizerStepped(const void *optimizer) try {
+  if (program_says.load(std::memory_order_relaxed) || InsideRuntime::active() ||
+      !recorder().recording())
+    return;
+  InsideRuntime inside;
+  if (endsStep(optimizer))
+    recorder().countStep(kRecognizedStep);
+} catch (...) {
+  // Out of memory: the optimizer has done its work.
+}
+
+// A member function takes its object as the first argument.
+using Closure = std::function<at::Tensor()>;
+using Step = at::Tensor(void *, Closure);
+
+constexpr std::array<const char *, 6> kSteps = {
+    "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE",
+    "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE",
+    "_ZN5torch5optim5AdamW4stepESt8functionIFN2at6TensorEvEE",
+    "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE",
+    "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE",
+    "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE"};
+std::array<Step *, kSteps.size()> real_steps{};
+
+template <std::size_t optimizer> at::Tensor step(void *self, Closure closure) {
+  at::Tensor loss = real_steps[optimizer](self, std::move(closure));
+  optimizerStepped(self);
+  return loss;
+}
+
+template <std::size_t... optimizers> void redirectSteps(std::index_sequence<optimizers...>) {
+  std::vector<Redirection> redirections;
+  auto add = [&](std::size_t optimizer, Step *replacement) {
+    real_steps[optimizer] = reinterpret_cast<Step *>(torchFunction(kSteps[optimizer]));
+    if (real_steps[optimizer])
+      redirections.push_back({kSteps[optimizer], reinterpret_cast<void *>(replacement)});
+  };
+  (add(optimizers, step<optimizers>), ...);
+  redirectCalls(redirections);
+}
+
+} // namespace
+
+void observeOptimizers() {
+  redirectSteps(std::make_index_sequence<kSteps.size()>());
+}
+
+} // namespace devsan::runtime
+
+using namespace devsan::runtime;
+
+// What runtime/include/devsan/devsan.h and the Python package call.
+extern "C" __attribute__((visibility("default"))) void devsan_step() {
+  program_says.store(true, std::memory_order_relaxed);
+  recorder().countStep(0);
+}
+
+// `optimizer` tells optimizers apart.
+extern "C" __attribute__((visibility("default"))) void
+devsan_optimizer_stepped(const void *optimizer) {
+  optimizerStepped(optimizer);
+}
