@@ -4,8 +4,8 @@
 # RUN: %status 0 env RANK=1 %sim --keep-logs=%t/logs --report=%t/1.json -- %python %s
 # RUN: %status 0 %devsan report --merge %t/logs | %file_check
 # RUN: %status 0 %devsan report --merge %t/0.json %t/1.json | %file_check
-# CHECK: merged.test.py:[[#@LINE+38]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
-# CHECK: merged.test.py:[[#@LINE+41]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+42]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+45]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
 # CHECK: devsan report: 2 reports of {{.*}}: 2 findings (0 errors, 2 warnings, 0 notes)
 # RUN: %status 3 %devsan report --fail-on=warning %t/0.json | FileCheck %s --check-prefix=SINGLE
 # SINGLE: warning: the host waited for cuda:0 in aten::item, 3 times [device-host-sync]
@@ -32,6 +32,10 @@
 # ABSENT: devsan: error: cannot read /no/such.json: No such file or directory; valid: JSON reports
 # RUN: %status 2 %devsan report -o /dev/full %t/0.json 2>&1 | FileCheck %s --check-prefix=FULL
 # FULL: devsan: error: cannot write /dev/full: No space left on device
+# RUN: cp %t/1.json %t/kept.json
+# RUN: %status 2 sh -c "ulimit -f 1; exec %devsan report --format=json -o %t/kept.json %t/0.json" 2>&1 | FileCheck %s --check-prefix=LIMIT
+# LIMIT: devsan: error: cannot write {{.*}}kept.json: File too large
+# RUN: cmp %t/1.json %t/kept.json
 # RUN: %status 2 %devsan report --format=sarif %t/0.json 2>&1 | FileCheck %s --check-prefix=FORMAT
 # FORMAT: devsan: error: --format=sarif is unknown; valid: text, json
 # RUN: %status 2 %devsan report 2>&1 | FileCheck %s --check-prefix=NONE
