@@ -240,7 +240,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!analysis) {
     status = fail(analysis.error().message);
   } else if (analysis->torch_was_loaded) {
-    summary.unused_suppressions = filter.unused();
+    summary.unused_suppressions = filter.unused(analysis->simulated);
     takeAnalysis(report, std::move(*analysis), facts);
   } else {
     summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
