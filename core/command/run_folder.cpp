@@ -1,5 +1,5 @@
 #include "core/command/run_folder.h"
-#include "core/command/verdict.h"
+#include "core/whole_file.h"
 
 #include <cerrno>
 #include <chrono>
@@ -82,7 +82,7 @@ core::Result<void> RunFolder::write(const RunFacts &facts) const {
       {"schema", kSchema},        {"host", hostName()},
       {"command", facts.command}, {"working_directory", facts.working_directory.string()},
       {"wall_ns", facts.wall_ns}, {"ended_early", facts.ended_early}};
-  return writeFile(path_ / kFile, [&](std::ostream &out) {
+  return core::writeFile(path_ / kFile, [&](std::ostream &out) {
     out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   });
 }
@@ -95,7 +95,7 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const fs::path path = folder / kFile;
   if (!fs::exists(path, error))
     return facts;
-  core::Result<std::string> text = readFile(path);
+  core::Result<std::string> text = core::readFile(path);
   if (!text)
     return tl::unexpected(text.error());
   const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);

@@ -33,6 +33,22 @@ std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
              : std::ranges::max_element(calls, by_count)->second;
 }
 
+std::uint64_t stepsOf(const Recording &recording) {
+  std::uint64_t steps = 0;
+  for (const ResolvedEvent &event : recording.events())
+    if (event.event.kind == EventKind::kStep)
+      steps += event.occurrences.count;
+  return steps;
+}
+
+// Two reads in a run, or a summary every now and then, are no loop, although they repeat.
+bool isLoop(const EventGroup &group, std::uint64_t repeats, std::uint64_t steps) {
+  constexpr std::uint64_t kLoop = 3;
+  constexpr std::uint64_t kStepsApart = 10;
+  const bool inside_a_step = group.most_in_step >= kLoop;
+  return repeats >= kLoop && (steps < kLoop || inside_a_step || group.steps * kStepsApart > steps);
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -44,6 +60,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
   std::vector<EventGroup> groups;
   std::map<Key, std::size_t> indices;
   std::vector<Calls> calls;
+  const std::uint64_t steps = stepsOf(recording);
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
@@ -59,7 +76,8 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i)
-    groups[i].repeats = repeats(groups[i], calls[i]);
+    if (const std::uint64_t count = repeats(groups[i], calls[i]); isLoop(groups[i], count, steps))
+      groups[i].repeats = count;
   return groups;
 }
 

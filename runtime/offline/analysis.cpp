@@ -99,15 +99,20 @@ std::uint64_t stepsIn(const Recording &recording) {
   return steps;
 }
 
+// The log itself goes away before anything is made of it: the largest are some 100 MB.
+Recording recordingOf(const Process &process, std::vector<DeviceId> homes_of_others,
+                      const SymbolTable &symbols, const AnalysisSettings &settings) {
+  Recording recording{SourcePaths(settings.working_directory)};
+  if (core::Result<ProcessLog> log = readLog(process.log))
+    recording.add(*log, symbols);
+  recording.setHomesOfOthers(std::move(homes_of_others));
+  return recording;
+}
+
 std::vector<core::Finding> findingsOf(const Process &process, std::vector<DeviceId> homes_of_others,
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
                                       std::uint64_t &steps) {
-  core::Result<ProcessLog> log = readLog(process.log);
-  if (!log)
-    return {};
-  Recording recording{SourcePaths(settings.working_directory)};
-  recording.add(*log, symbols);
-  recording.setHomesOfOthers(std::move(homes_of_others));
+  const Recording recording = recordingOf(process, std::move(homes_of_others), symbols, settings);
   steps = std::max(steps, stepsIn(recording));
   std::vector<core::Finding> findings = detectAll(recording);
   for (core::Finding &finding : findings) {
