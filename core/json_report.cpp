@@ -1,12 +1,11 @@
+#include "core/json_fields.h"
 #include "core/reports.h"
 #include "core/rule_table.h"
 
-#include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace devsan::core {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "devsan/1";
 
@@ -37,6 +36,23 @@ Json toJson(const Replacement &replacement) {
           {"text", replacement.text}};
 }
 
+Json toJson(const std::optional<int> &rank) {
+  return rank ? Json(*rank) : Json(nullptr);
+}
+
+Json toJson(const RankShare &share) {
+  return {{"rank", toJson(share.rank)}, {"worker", share.worker}, {"processes", share.processes},
+          {"count", share.count},       {"bytes", share.bytes},   {"blocked_ns", share.blocked_ns}};
+}
+
+Json toJson(const Steps &steps) {
+  return {{"total", steps.total},
+          {"seen", steps.seen},
+          {"first", steps.first},
+          {"last", steps.last},
+          {"most", steps.most}};
+}
+
 template <typename T> Json toJson(const std::vector<T> &values) {
   Json array = Json::array();
   for (const T &value : values)
@@ -44,174 +60,223 @@ template <typename T> Json toJson(const std::vector<T> &values) {
   return array;
 }
 
+Json toJson(const std::optional<Cost> &cost) {
+  if (!cost)
+    return nullptr;
+  Json json = {{"saves_ns", cost->saves_ns}, {"measured", cost->measured}};
+  if (cost->share)
+    json["share_of_run"] = *cost->share;
+  if (cost->per_step_ns)
+    json["saves_ns_per_step"] = *cost->per_step_ns;
+  return json;
+}
+
 std::string remedyOf(const Finding &finding) {
   const Rule *rule = findRule(finding.rule);
   return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
 }
 
-Json toJson(const Finding &finding) {
+Json toJson(const Finding &finding, const CostBasis &basis) {
   return {{"rule", finding.rule},
           {"severity", name(finding.severity)},
           {"origin", name(finding.origin)},
           {"message", finding.message},
           {"remedy", remedyOf(finding)},
           {"fingerprint", finding.fingerprint},
+          {"known", finding.known},
           {"count", finding.count},
           {"bytes", finding.bytes},
           {"blocked_ns", finding.blocked_ns},
+          {"cost", toJson(costOf(finding, basis))},
           {"from", finding.from},
           {"to", finding.to},
           {"op", finding.op},
+          {"steps", toJson(finding.steps)},
           {"thread", finding.thread},
-          {"rank", finding.rank ? Json(*finding.rank) : Json(nullptr)},
+          {"rank", toJson(finding.rank)},
+          {"ranks", toJson(finding.ranks)},
           {"locations", toJson(finding.locations)},
           {"stack", toJson(finding.stack)},
           {"related", toJson(finding.related)},
           {"fix", toJson(finding.fix)}};
 }
 
-// Reading: `json.value` throws on a wrong type, and core has no exceptions, so every access asks
-// for the type first. A field that is absent keeps its default; one of another type makes the
-// report malformed.
-class Reader {
-public:
-  explicit Reader(std::string path) : path_(std::move(path)) {}
+Json toJson(const CostBasis &basis) {
+  return {{"blocked_time", basis.simulated ? "simulated" : "measured"},
+          {"wall_ns", basis.wall_ns},
+          {"steps", basis.steps},
+          {"assumed_wait_ns", kAssumedWaitNs},
+          {"assumed_bytes_per_second", kAssumedBytesPerSecond}};
+}
 
-  void get(const Json &json, const char *key, std::string &out) {
-    if (const Json *field = find(json, key, &Json::is_string, "a string"))
-      out = field->get<std::string>();
-  }
-  void get(const Json &json, const char *key, bool &out) {
-    if (const Json *field = find(json, key, &Json::is_boolean, "true or false"))
-      out = field->get<bool>();
-  }
-  template <typename Unsigned> void get(const Json &json, const char *key, Unsigned &out) {
-    if (const Json *field = find(json, key, &Json::is_number_unsigned, "a number from 0"))
-      out = field->get<Unsigned>();
-  }
-  void get(const Json &json, Location &out) {
-    get(json, "file", out.file);
-    get(json, "line", out.line);
-    get(json, "column", out.column);
-    get(json, "function", out.function);
-  }
-  void get(const Json &json, Frame &out) {
-    get(json, out.location);
-    get(json, "module", out.module);
-    get(json, "user", out.user);
-  }
-  void get(const Json &json, Related &out) {
-    get(json, out.location);
-    get(json, "message", out.message);
-  }
-  void get(const Json &json, Replacement &out) {
-    get(json, "file", out.file);
-    get(json, "offset", out.offset);
-    get(json, "length", out.length);
-    get(json, "text", out.text);
-  }
-  template <typename T> void get(const Json &json, const char *key, std::vector<T> &out) {
-    const Json *array = find(json, key, &Json::is_array, "a list");
-    if (!array)
-      return;
-    for (const Json &element : *array) {
-      if (!element.is_object())
-        return fail(key, "a list of objects");
-      get(element, out.emplace_back());
-    }
-  }
-  void get(const Json &json, Finding &out) {
-    get(json, "rule", out.rule);
-    std::string severity = "warning";
-    get(json, "severity", severity);
-    if (auto parsed = parseSeverity(severity))
-      out.severity = *parsed;
-    else
-      fail("severity", "note, warning or error");
-    std::string origin = "static";
-    get(json, "origin", origin);
-    out.origin = origin == name(Origin::kRuntime) ? Origin::kRuntime : Origin::kStatic;
-    if (origin != name(out.origin))
-      fail("origin", "static or runtime");
-    get(json, "message", out.message);
-    get(json, "remedy", out.remedy);
-    get(json, "fingerprint", out.fingerprint);
-    get(json, "count", out.count);
-    get(json, "bytes", out.bytes);
-    get(json, "blocked_ns", out.blocked_ns);
-    get(json, "from", out.from);
-    get(json, "to", out.to);
-    get(json, "op", out.op);
-    get(json, "thread", out.thread);
-    if (auto rank = json.find("rank"); rank != json.end() && !rank->is_null()) {
-      if (rank->is_number_integer())
-        out.rank = rank->get<int>();
-      else
-        fail("rank", "a number or null");
-    }
-    get(json, "locations", out.locations);
-    get(json, "stack", out.stack);
-    get(json, "related", out.related);
-    get(json, "fix", out.fix);
-  }
+Json toJson(const Summary &summary, std::size_t findings) {
+  return {{"tool", summary.tool},
+          {"version", DEVSAN_VERSION},
+          {"subject", summary.subject},
+          {"findings", findings},
+          {"suppressed", summary.suppressed},
+          {"unused_suppressions", summary.unused_suppressions},
+          {"stale_baseline", summary.stale_baseline},
+          {"ranks", summary.ranks},
+          {"cost", toJson(summary.basis)},
+          {"partial", summary.partial},
+          {"notes", summary.notes}};
+}
 
-  const std::optional<std::string> &error() const { return error_; }
+// Text of the program under test need not be UTF-8.
+std::string dump(const Json &json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
 
-private:
-  const Json *find(const Json &json, const char *key, bool (Json::*is)() const noexcept,
-                   const char *wanted) {
-    auto field = json.find(key);
-    if (field == json.end())
-      return nullptr;
-    if (!((*field).*is)()) {
-      fail(key, wanted);
-      return nullptr;
-    }
-    return &*field;
+void write(std::ostream &out, const Json &json, std::string_view indent) {
+  const std::string text = dump(json);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    if (begin)
+      out << indent;
+    out << std::string_view(text).substr(begin, end - begin);
+    begin = end;
   }
-  void fail(const char *key, const char *wanted) {
-    if (!error_)
-      error_ = path_ + ": '" + key + "' must be " + wanted;
-  }
+}
 
-  std::string path_;
-  std::optional<std::string> error_;
-};
+void read(JsonFields &fields, Location &out) {
+  fields.get("file", out.file);
+  fields.get("line", out.line);
+  fields.get("column", out.column);
+  fields.get("function", out.function);
+}
+
+void read(JsonFields &fields, Frame &out) {
+  read(fields, out.location);
+  fields.get("module", out.module);
+  fields.get("user", out.user);
+}
+
+void read(JsonFields &fields, Related &out) {
+  read(fields, out.location);
+  fields.get("message", out.message);
+}
+
+void read(JsonFields &fields, Replacement &out) {
+  fields.get("file", out.file);
+  fields.get("offset", out.offset);
+  fields.get("length", out.length);
+  fields.get("text", out.text);
+}
+
+void read(JsonFields &fields, RankShare &out) {
+  fields.get("rank", out.rank);
+  fields.get("worker", out.worker);
+  fields.get("processes", out.processes);
+  fields.get("count", out.count);
+  fields.get("bytes", out.bytes);
+  fields.get("blocked_ns", out.blocked_ns);
+}
+
+void read(JsonFields &fields, Steps &out) {
+  fields.get("total", out.total);
+  fields.get("seen", out.seen);
+  fields.get("first", out.first);
+  fields.get("last", out.last);
+  fields.get("most", out.most);
+}
+
+template <typename T> void readList(JsonFields &fields, const char *key, std::vector<T> &out) {
+  fields.forEach(key, [&](JsonFields &element) { read(element, out.emplace_back()); });
+}
+
+void read(JsonFields &fields, Finding &out) {
+  fields.require("rule", out.rule);
+  std::string severity(name(Severity::kWarning));
+  fields.get("severity", severity);
+  if (auto parsed = parseSeverity(severity))
+    out.severity = *parsed;
+  else
+    fields.fail("severity", "note, warning or error");
+  std::string origin(name(Origin::kStatic));
+  fields.get("origin", origin);
+  out.origin = origin == name(Origin::kRuntime) ? Origin::kRuntime : Origin::kStatic;
+  if (origin != name(out.origin))
+    fields.fail("origin", "static or runtime");
+  fields.get("message", out.message);
+  fields.get("remedy", out.remedy);
+  fields.get("fingerprint", out.fingerprint);
+  fields.get("known", out.known);
+  fields.get("count", out.count);
+  fields.get("bytes", out.bytes);
+  fields.get("blocked_ns", out.blocked_ns);
+  fields.get("from", out.from);
+  fields.get("to", out.to);
+  fields.get("op", out.op);
+  fields.object("steps", [&](JsonFields &steps) { read(steps, out.steps); });
+  fields.get("thread", out.thread);
+  fields.get("rank", out.rank);
+  readList(fields, "ranks", out.ranks);
+  readList(fields, "locations", out.locations);
+  readList(fields, "stack", out.stack);
+  readList(fields, "related", out.related);
+  readList(fields, "fix", out.fix);
+}
+
+void read(JsonFields &fields, CostBasis &out) {
+  std::string blocked_time = "measured";
+  fields.get("blocked_time", blocked_time);
+  out.simulated = blocked_time == "simulated";
+  if (!out.simulated && blocked_time != "measured")
+    fields.fail("blocked_time", "measured or simulated");
+  fields.get("wall_ns", out.wall_ns);
+  fields.get("steps", out.steps);
+}
+
+void read(JsonFields &fields, Summary &out) {
+  fields.get("tool", out.tool);
+  fields.get("subject", out.subject);
+  fields.get("suppressed", out.suppressed);
+  fields.get("unused_suppressions", out.unused_suppressions);
+  fields.get("stale_baseline", out.stale_baseline);
+  fields.get("ranks", out.ranks);
+  fields.get("partial", out.partial);
+  fields.object("cost", [&](JsonFields &cost) { read(cost, out.basis); });
+  fields.get("notes", out.notes);
+}
 
 } // namespace
 
+void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary) {
+  out << "{\n  \"schema\": " << Json(kSchema).dump() << ",\n  \"findings\": [";
+  // One after the other: the whole as one value would take several times its size.
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    out << (i ? ",\n    " : "\n    ");
+    write(out, toJson(findings[i], summary.basis), "    ");
+  }
+  out << (findings.empty() ? "],\n" : "\n  ],\n") << "  \"summary\": ";
+  write(out, toJson(summary, findings.size()), "  ");
+  out << "\n}\n";
+}
+
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary) {
-  Json list = Json::array();
-  for (const Finding &finding : findings)
-    list.push_back(toJson(finding));
-  const Json report = {{"schema", kSchema},
-                       {"findings", std::move(list)},
-                       {"summary",
-                        {{"tool", summary.tool},
-                         {"version", DEVSAN_VERSION},
-                         {"subject", summary.subject},
-                         {"findings", findings.size()},
-                         {"suppressed", summary.suppressed},
-                         {"unused_suppressions", summary.unused_suppressions},
-                         {"notes", summary.notes}}}};
-  // Text of the program under test need not be UTF-8.
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::ostringstream text;
+  writeJsonReport(text, findings, summary);
+  return std::move(text).str();
+}
+
+Result<Report> readReport(std::string_view text, const std::string &source) {
+  Report report;
+  JsonFile file{source, kSchema, "a JSON report of devsan"};
+  file.finding = [&](JsonFields &fields) { read(fields, report.findings.emplace_back()); };
+  file.rest = [&](JsonFields &fields) {
+    fields.object("summary", [&](JsonFields &summary) { read(summary, report.summary); });
+  };
+  if (Result<void> done = readJsonFile(text, file); !done)
+    return tl::unexpected(done.error());
+  return report;
 }
 
 Result<std::vector<Finding>> readJsonReport(const std::string &text, const std::string &source) {
-  const Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (report.is_discarded() || !report.is_object())
-    return failure(source + ": not a JSON report of devsan, or cut off");
-  const auto schema = report.find("schema");
-  if (schema == report.end() || *schema != kSchema)
-    return failure(source + ": schema " + (schema == report.end() ? "is missing" : schema->dump()) +
-                   "; this devsan reads \"" + std::string(kSchema) + "\"");
-  Reader reader(source);
-  std::vector<Finding> findings;
-  reader.get(report, "findings", findings);
-  if (reader.error())
-    return failure(*reader.error());
-  return findings;
+  Result<Report> report = readReport(text, source);
+  if (!report)
+    return tl::unexpected(report.error());
+  return std::move(report->findings);
 }
 
 } // namespace devsan::core

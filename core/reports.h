@@ -2,9 +2,12 @@
 // check`, `devsan run` and `devsan report` call them.
 #pragma once
 
+#include "core/cost.h"
 #include "core/finding.h"
 #include "core/result.h"
 
+#include <cstddef>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,15 +21,39 @@ struct Summary {
   std::uint64_t suppressed = 0; // findings that a suppression took away
   std::vector<std::string> unused_suppressions = {};
   std::vector<std::string> notes = {}; // what was not covered, one sentence each
+  std::vector<int> ranks = {};         // that were looked at, ascending
+  CostBasis basis = {};
+  std::vector<std::string> stale_baseline = {}; // entries that no finding stands for
+  bool partial = false; // the program ended early: what was not found may still be there
 };
 
-// clang's form, `path:line:col: warning: message [device-bare-cuda]`, related places and remedy as
-// notes. With `color`, ANSI colours. The summary's notes come last.
-std::string textReport(std::span<const Finding> findings, const Summary &summary, bool color);
+struct TextStyle {
+  bool color = false;
+  // Findings below this severity, or beyond so many, are only counted.
+  Severity least = Severity::kNote;
+  std::size_t limit = static_cast<std::size_t>(-1);
+};
+
+// clang's form, `path:line:col: warning: message [device-bare-cuda]`, callers, related places and
+// remedy as notes; at the head what to fix first where there are many. Known findings are counted
+// only. The summary's notes come last.
+std::string textReport(std::span<const Finding> findings, const Summary &summary, TextStyle style);
+inline std::string textReport(std::span<const Finding> findings, const Summary &summary,
+                              bool color) {
+  return textReport(findings, summary, TextStyle{.color = color});
+}
 
 // Schema devsan/1.
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary);
-// `source` names the input in errors.
+void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
+
+struct Report {
+  std::vector<Finding> findings;
+  Summary summary;
+};
+
+// `source` names the input in errors. Nothing of a malformed report is returned.
+Result<Report> readReport(std::string_view text, const std::string &source);
 Result<std::vector<Finding>> readJsonReport(const std::string &text, const std::string &source);
 
 } // namespace devsan::core

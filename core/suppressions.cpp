@@ -1,11 +1,13 @@
 #include "core/suppressions.h"
 
+#include "core/project_file.h"
 #include "core/rule_table.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <iterator>
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -33,11 +35,11 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
                                parsed.error().description()));
   constexpr std::string_view kTable = "suppressions";
   const toml::table *rules = &parsed.table();
-  if (!table.empty())
+  if (!table.empty() || rules->contains(kTable))
     for (const auto &[key, value] : *rules)
-      if (key.str() != table)
-        return failure(fmt::format("{}: unknown key '{}'; valid is [{}]",
-                                   where(source, key.source()), key.str(), table));
+      if (!isProjectTable(key.str()))
+        return failure(fmt::format("{}: unknown key '{}'; valid are the tables {}",
+                                   where(source, key.source()), key.str(), projectTables()));
   if (const toml::node *node = rules->get(table.empty() ? kTable : table)) {
     rules = node->as_table();
     if (!rules)
@@ -49,6 +51,7 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
   std::error_code error;
   const std::string folder =
       std::filesystem::absolute(source, error).lexically_normal().parent_path().string() + "/";
+  std::vector<Entry> entries; // of a malformed file nothing is used
   for (const auto &[key, value] : *rules) {
     if (!findRule(key.str()))
       return failure(fmt::format("{}: unknown rule '{}'; the rules are {}",
@@ -61,8 +64,10 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
       const bool on_function = text.starts_with(kFunctionPrefix);
       if (on_function)
         text.remove_prefix(kFunctionPrefix.size());
-      entries_.push_back({std::string(key.str()), std::string(text), on_function, folder,
-                          where(source, node.source())});
+      if (text.empty() || text.find('\0') != text.npos)
+        return false;
+      entries.push_back({std::string(key.str()), std::string(text), on_function, folder,
+                         where(source, node.source())});
       return true;
     };
     const toml::array *list = value.as_array();
@@ -72,6 +77,7 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
           "{}: '{}' must be a glob or a list of globs, such as \"src/*.cpp\" or \"function:*log*\"",
           where(source, value.source()), key.str()));
   }
+  std::ranges::move(entries, std::back_inserter(entries_));
   return {};
 }
 
@@ -96,10 +102,11 @@ bool Suppressions::covers(const Finding &finding) {
   return covered;
 }
 
-std::vector<std::string> Suppressions::unused() const {
+std::vector<std::string>
+Suppressions::unused(const std::function<bool(const Rule &)> &looked_for) const {
   std::vector<std::string> lines;
   for (const Entry &entry : entries_)
-    if (!entry.hits)
+    if (const Rule *rule = findRule(entry.rule); !entry.hits && rule && looked_for(*rule))
       lines.push_back(fmt::format("{} = {}{} ({})", entry.rule,
                                   entry.on_function ? kFunctionPrefix : std::string_view(),
                                   entry.pattern, entry.where));

@@ -11,7 +11,9 @@
 
 #include "core/finding.h"
 #include "core/result.h"
+#include "core/rule_table.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,9 @@ public:
   // True, and counted, where a suppression covers the finding.
   bool covers(const Finding &finding);
 
-  // "device-host-sync = src/old.cpp (.devsan.toml:4)" for each suppression that covered nothing.
-  std::vector<std::string> unused() const;
+  // "device-host-sync = src/old.cpp (.devsan.toml:4)" for each suppression that covered nothing,
+  // of the rules that were looked for: the others are another command's.
+  std::vector<std::string> unused(const std::function<bool(const Rule &)> &looked_for) const;
 
 private:
   struct Entry {

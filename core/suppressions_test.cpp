@@ -39,7 +39,8 @@ TEST(Suppressions, ListWhatCoveredNothing) {
       "[suppressions]\ndevice-mismatch = \"old.cpp\"\ndevice-host-sync = \"a.cpp\"\n",
       ".devsan.toml", "suppressions"));
   suppressions.covers(findingAt("device-host-sync", "a.cpp", "f"));
-  EXPECT_THAT(suppressions.unused(), ElementsAre("device-mismatch = old.cpp (.devsan.toml:2)"));
+  EXPECT_THAT(suppressions.unused([](const Rule &) { return true; }),
+              ElementsAre("device-mismatch = old.cpp (.devsan.toml:2)"));
 }
 
 TEST(Suppressions, ErrorsNameFileLineAndTheValidForms) {
@@ -53,8 +54,25 @@ TEST(Suppressions, ErrorsNameFileLineAndTheValidForms) {
               HasSubstr("s.toml:1: 'device-host-sync' must be a glob"));
   EXPECT_THAT(error("device-host-sync = [\"a\", 3]"), HasSubstr("must be a glob"));
   EXPECT_THAT(error("device-host-sync = "), HasSubstr("s.toml:1: "));
+  EXPECT_THAT(error("device-host-sync = \"\""), HasSubstr("must be a glob"));
+  EXPECT_THAT(error("device-host-sync = \"function:\""), HasSubstr("must be a glob"));
+  EXPECT_THAT(error("[suppressions]\n[other]"), HasSubstr("s.toml:2: unknown key 'other'"));
   EXPECT_THAT(error("suppressions = 1", "suppressions"),
               HasSubstr("'suppressions' must be a table"));
+}
+
+TEST(Suppressions, ThoseOfRulesThatWereNotLookedForAreNotUnused) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("device-raw-set-device = \"a.cpp\"\ndevice-mismatch = \"a.cpp\"",
+                               "s.toml", ""));
+  EXPECT_THAT(suppressions.unused([](const Rule &rule) { return rule.on_runtime; }),
+              ElementsAre("device-mismatch = a.cpp (s.toml:2)"));
+}
+
+TEST(Suppressions, NothingOfAMalformedFileIsUsed) {
+  Suppressions suppressions;
+  ASSERT_FALSE(suppressions.add("device-host-sync = \"*\"\ndevice-typo = \"*\"", "s.toml", ""));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-host-sync", "a.cpp", "f")));
 }
 
 TEST(Suppressions, CoverPathsFromTheFolderOfTheirFile) {
@@ -76,7 +94,8 @@ TEST(Suppressions, AProjectFileHoldsNothingElse) {
                   .add("device-host-sync = \"a\"", ".devsan.toml", "suppressions")
                   .error()
                   .message,
-              HasSubstr(".devsan.toml:1: unknown key 'device-host-sync'; valid is [suppressions]"));
+              HasSubstr(".devsan.toml:1: unknown key 'device-host-sync'; valid are the tables "
+                        "[budgets], [run], [suppressions]"));
 }
 
 } // namespace

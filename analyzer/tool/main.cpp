@@ -236,7 +236,10 @@ core::Result<int> check(const Options &options) {
   identify(findings, repository);
   summary.suppressed +=
       std::erase_if(findings, [&](const core::Finding &f) { return suppressions.covers(f); });
-  summary.unused_suppressions = suppressions.unused();
+  const clang::tidy::GlobList wanted(*checks);
+  summary.unused_suppressions = suppressions.unused([&](const core::Rule &rule) {
+    return rule.on_static && wanted.contains(llvm::StringRef(rule.id.data(), rule.id.size()));
+  });
 
   const bool to_terminal = options.output.empty() && isatty(STDOUT_FILENO);
   if (options.format == "text")

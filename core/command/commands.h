@@ -4,6 +4,7 @@
 
 #include "core/command/install_tree.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace devsan::command {
 inline constexpr int kSuccess = 0;
 inline constexpr int kCannotStart = 2; // also: bad usage
 inline constexpr int kFindings = 3;
+
+inline constexpr const char *kDefaultFailOn = "error";
 
 // "devsan: error: …" on stderr; returns kCannotStart.
 int fail(const std::string &message);
@@ -34,13 +37,33 @@ struct RunArguments {
   std::string sim;
   std::string sim_memory;
   std::string sim_protect;
-  std::string fail_on = "error";
+  std::optional<std::string> fail_on; // default: kDefaultFailOn
   std::vector<std::string> reports;
   std::vector<std::string> suppressions;
   std::vector<std::string> budgets;
+  std::string transfer;
+  std::string sync;
+  std::string warmup;
+  std::string baseline;
+  bool update_baseline = false;
+  std::string keep_logs;
   std::vector<std::string> command;
 };
 
-int run(const InstallTree &tree, const RunArguments &arguments);
+int run(const InstallTree &tree, RunArguments arguments);
+
+struct ReportArguments {
+  std::vector<std::string> inputs;
+  bool merge = false;
+  std::string format = "text";
+  std::string output; // empty: stdout
+  std::optional<std::string> fail_on;
+  std::vector<std::string> suppressions;
+  std::vector<std::string> budgets;
+  std::string baseline;
+  bool update_baseline = false;
+};
+
+int report(const InstallTree &tree, const ReportArguments &arguments);
 
 } // namespace devsan::command

@@ -22,12 +22,21 @@ int runCommand(const InstallTree &tree, const RunArguments &arguments) {
 #endif
 }
 
+int reportCommand(const InstallTree &tree, const ReportArguments &arguments) {
+#ifdef DEVSAN_WITH_RUNTIME
+  return report(tree, arguments);
+#else
+  return fail("this devsan was built without the runtime; build it with -DDEVSAN_BUILD_RUNTIME=ON");
+#endif
+}
+
 constexpr const char *kNextSteps =
     "devsan finds device bugs in LibTorch and PyTorch programs.\n"
     "\n"
     "  devsan check FILE|DIR...          look for them in C++ and CUDA sources\n"
     "  devsan run -- CMD...              report them while a program runs\n"
     "  devsan run --sim=2 -- CMD...      the same on two simulated GPUs\n"
+    "  devsan report FILE...             show or merge reports and kept event logs\n"
     "  devsan doctor                     see what is installed\n"
     "\n"
     "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
@@ -67,11 +76,12 @@ int dispatch(std::vector<std::string> arguments) {
     return printIntent(tree, {arguments.begin() + 1, arguments.end()});
 #endif
 
-  static constexpr const char *kCommands[] = {"run", "rules", "explain", "doctor", "prepare"};
+  static constexpr const char *kCommands[] = {"run",     "report", "rules",
+                                              "explain", "doctor", "prepare"};
   if (!arguments.front().starts_with("-") &&
       std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
     return fail("unknown command '" + arguments.front() +
-                "'; valid: check, run, rules, explain, doctor, prepare");
+                "'; valid: check, run, report, rules, explain, doctor, prepare");
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
@@ -91,16 +101,20 @@ int dispatch(std::vector<std::string> arguments) {
 
   CLI::App *run_app = app.add_subcommand(
       "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
-  run_app->footer("Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
-                  "--max names, else 0;\n"
-                  "2 where CMD could not be started. Death by a signal is passed on.\n"
-                  "\n"
-                  "Suppressions come from the nearest .devsan.toml, from the working directory "
-                  "upwards, and from --suppressions.\n"
-                  "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; "
-                  "DEVSAN_OPTIONS=help=1 lists the keys.\n"
-                  "For another LibTorch than DevSan was built with, the runtime is built on first "
-                  "use; see devsan prepare --help.");
+  run_app->footer(
+      "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
+      "--max names, else 0;\n"
+      "2 where CMD could not be started, or a report not be written. Death by a signal "
+      "is passed on.\n"
+      "\n"
+      "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "
+      "from the working directory upwards;\n"
+      "options go before settings, suppressions of --suppressions come beside the "
+      "project's.\n"
+      "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; "
+      "DEVSAN_OPTIONS=help=1 lists the keys.\n"
+      "For another LibTorch than DevSan was built with, the runtime is built on first "
+      "use; see devsan prepare --help.");
   run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
       ->type_name("N");
   run_app
@@ -114,9 +128,8 @@ int dispatch(std::vector<std::string> arguments) {
   run_app
       ->add_option("--fail-on", run_arguments.fail_on,
                    "rules, separated by commas, or the least severity that fails the run: note, "
-                   "warning, error, none")
-      ->type_name("RULES|SEVERITY|none")
-      ->capture_default_str();
+                   "warning, error, none; default: error")
+      ->type_name("RULES|SEVERITY|none");
   run_app
       ->add_option("--report", run_arguments.reports,
                    "also write a report; the format follows the name's end: .txt or .json (not "
@@ -129,10 +142,68 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   run_app
-      ->add_option("--max", run_arguments.budgets,
-                   "let RULE happen N times; more fails the run, fewer does not")
-      ->type_name("RULE=N")
+      ->add_option(
+          "--max", run_arguments.budgets,
+          "let RULE happen N times, in the run or in each step; more fails the run, fewer does "
+          "not")
+      ->type_name("RULE=N[/step]")
       ->allow_extra_args(false);
+  run_app
+      ->add_option("--transfer", run_arguments.transfer,
+                   "what copies between devices mean where no scope of the program says it: allow, "
+                   "log, disallow, log_explicit, disallow_explicit; in all directions or in one: "
+                   "host_to_device, device_to_host, device_to_device")
+      ->type_name("[DIRECTION:]LEVEL")
+      ->join(',')
+      ->allow_extra_args(false);
+  run_app->add_option("--sync", run_arguments.sync, "the same of the host's waiting for a device")
+      ->type_name("LEVEL");
+  run_app
+      ->add_option("--warmup", run_arguments.warmup,
+                   "copies and waits in the first N steps are exempt")
+      ->type_name("N");
+  run_app
+      ->add_option("--baseline", run_arguments.baseline,
+                   "count the findings in FILE as known: only new ones fail the run and are shown")
+      ->type_name("FILE");
+  run_app->add_flag("--update-baseline", run_arguments.update_baseline,
+                    "write the findings of this run to the baseline");
+  run_app
+      ->add_option("--keep-logs", run_arguments.keep_logs,
+                   "keep the event logs, in a new folder below DIR, for devsan report")
+      ->type_name("DIR");
+
+  ReportArguments report_arguments;
+  CLI::App *report_app = app.add_subcommand(
+      "report", "show reports and event logs, or merge them: devsan report [OPTIONS] FILE...");
+  report_app->footer("FILE: a JSON report of devsan run or devsan check, an event log "
+                     "(.devsanlog), or a folder of "
+                     "logs that devsan run --keep-logs wrote.\n"
+                     "Exit status: 3 with findings that --fail-on or --max names, else 0; 2 where "
+                     "a file cannot be "
+                     "read or written: then nothing is shown.\n"
+                     "Suppressions come from the nearest .devsan.toml and from --suppressions.");
+  report_app->add_option("FILE", report_arguments.inputs, "reports, event logs, folders of logs")
+      ->type_name("")
+      ->required();
+  report_app->add_flag("--merge", report_arguments.merge,
+                       "make one report of all: the same finding in several is one");
+  report_app->add_option("--format", report_arguments.format, "text or json")
+      ->capture_default_str();
+  report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
+      ->type_name("FILE");
+  report_app->add_option("--fail-on", report_arguments.fail_on, "as for devsan run; default: error")
+      ->type_name("RULES|SEVERITY|none");
+  report_app->add_option("--max", report_arguments.budgets, "as for devsan run")
+      ->type_name("RULE=N[/step]")
+      ->allow_extra_args(false);
+  report_app->add_option("--suppressions", report_arguments.suppressions, "as for devsan run")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  report_app->add_option("--baseline", report_arguments.baseline, "as for devsan run")
+      ->type_name("FILE");
+  report_app->add_flag("--update-baseline", report_arguments.update_baseline,
+                       "write the findings to the baseline");
 
   std::string rules_format = "text";
   CLI::App *rules_app = app.add_subcommand("rules", "list the rules");
@@ -193,6 +264,8 @@ int dispatch(std::vector<std::string> arguments) {
                 " --help");
   if (run_app->parsed())
     return runCommand(tree, run_arguments);
+  if (report_app->parsed())
+    return reportCommand(tree, report_arguments);
   if (prepare_app->parsed()) {
     if (!run_arguments.command.empty())
       prepare_arguments.list = run_arguments.command.front();

@@ -1,22 +1,22 @@
 #include "core/command/commands.h"
 #include "core/command/launch.h"
+#include "core/command/observed.h"
+#include "core/command/project.h"
+#include "core/command/run_folder.h"
 #include "core/command/run_options.h"
 #include "core/command/runtime_cache.h"
+#include "core/command/verdict.h"
 #include "core/fingerprint.h"
-#include "core/nolint.h"
 #include "core/reports.h"
-#include "core/suppressions.h"
 #include "runtime/offline/analysis.h"
 #include "runtime/offline/source_paths.h"
 
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <tuple>
 #include <unistd.h>
 
 namespace devsan::command {
@@ -24,72 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-core::Result<std::string> readFile(const fs::path &path) {
-  std::error_code error;
-  if (fs::is_directory(path, error))
-    return core::failure("cannot read " + path.string() + ": it is a directory");
-  std::ifstream stream(path);
-  if (!stream)
-    return core::failure("cannot read " + path.string() + ": " + std::strerror(errno));
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
-
-// The nearest .devsan.toml from the working directory upwards; empty where there is none.
-fs::path projectFile() {
-  std::error_code error;
-  for (fs::path directory = fs::current_path(error); !directory.empty();
-       directory = directory.parent_path()) {
-    if (fs::is_regular_file(directory / ".devsan.toml", error))
-      return directory / ".devsan.toml";
-    if (directory == directory.parent_path())
-      break;
-  }
-  return {};
-}
-
-core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files) {
-  core::Suppressions suppressions;
-  auto add = [&](const fs::path &path, const std::string &table) -> core::Result<void> {
-    core::Result<std::string> text = readFile(path);
-    if (!text)
-      return tl::unexpected(text.error());
-    return suppressions.add(*text, path, table);
-  };
-  if (const fs::path project = projectFile(); !project.empty())
-    if (core::Result<void> added = add(project, "suppressions"); !added)
-      return tl::unexpected(added.error());
-  for (const std::string &file : files)
-    if (core::Result<void> added = add(file, ""); !added)
-      return tl::unexpected(added.error());
-  return suppressions;
-}
-
-// A directory for the logs that goes away with this object.
-class LogDirectory {
-public:
-  static core::Result<LogDirectory> make() {
-    std::error_code error;
-    std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
-    if (error || !mkdtemp(pattern.data()))
-      return core::failure("cannot make a directory for the logs in the temporary directory: " +
-                           std::string(error ? error.message() : std::strerror(errno)));
-    return LogDirectory(pattern);
-  }
-  LogDirectory(LogDirectory &&other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  LogDirectory &operator=(LogDirectory &&) = delete;
-  ~LogDirectory() {
-    std::error_code error;
-    if (!path_.empty())
-      fs::remove_all(path_, error);
-  }
-  const fs::path &path() const { return path_; }
-
-private:
-  explicit LogDirectory(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
+constexpr std::size_t kShownOnTerminal = 100;
 
 // Opens each report before the run: an hour of training must not end with one that cannot be
 // written. Files that this made go away again where the program does not start.
@@ -203,6 +138,9 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
     if (!options.device_memory.empty())
       environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
   }
+  if (!options.runtime_options.empty())
+    environment.emplace_back("DEVSAN_OPTIONS",
+                             joined("DEVSAN_OPTIONS", options.runtime_options, true));
   return environment;
 }
 
@@ -213,16 +151,6 @@ void enterRepository() {
     fs::current_path(repository, error);
 }
 
-core::Result<void> write(const ReportFile &report, const std::string &text) {
-  std::ofstream stream(report.path, std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (!stream)
-    return core::failure("cannot write the report " + report.path.string() + ": " +
-                         std::strerror(errno));
-  return {};
-}
-
 std::string shown(const std::vector<std::string> &command) {
   std::string text;
   for (const std::string &argument : command)
@@ -230,111 +158,113 @@ std::string shown(const std::vector<std::string> &command) {
   return text;
 }
 
-// The order in which fingerprints count what is otherwise the same. Findings come in the order of
-// their first events, which threads race for.
-void sortByContent(std::vector<core::Finding> &findings) {
-  auto key = [](const core::Finding &finding) {
-    const core::Location place =
-        finding.locations.empty() ? core::Location{} : finding.locations.front();
-    return std::tuple(finding.rule, place.file, place.line, finding.op, finding.from, finding.to,
-                      finding.message);
-  };
-  std::ranges::stable_sort(findings, {}, key);
-}
-
-// Worst first; the rest of the order only has to be the same every time.
-void rank(std::vector<core::Finding> &findings) {
-  std::ranges::sort(findings, [](const core::Finding &a, const core::Finding &b) {
-    if (std::tie(a.severity, a.blocked_ns, a.bytes, a.count) !=
-        std::tie(b.severity, b.blocked_ns, b.bytes, b.count))
-      return std::tie(a.severity, a.blocked_ns, a.bytes, a.count) >
-             std::tie(b.severity, b.blocked_ns, b.bytes, b.count);
-    return std::tie(a.rule, a.fingerprint) < std::tie(b.rule, b.fingerprint);
-  });
-}
-
 // What the terminal gets. Single host syncs that the program spells out are only notes: most
 // programs have some, and they would bury the rest.
-std::string terminalReport(const std::vector<core::Finding> &findings, core::Summary summary) {
-  std::vector<core::Finding> loud;
-  std::ranges::copy_if(findings, std::back_inserter(loud), [](const core::Finding &finding) {
-    return finding.severity != core::Severity::kNote;
-  });
-  if (const std::size_t quiet = findings.size() - loud.size())
-    summary.notes.push_back(std::to_string(quiet) + (quiet == 1 ? " finding" : " findings") +
-                            " of severity note not shown; --report=FILE.txt holds all");
-  return core::textReport(loud, summary, isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"));
+std::string terminalReport(const core::Report &report) {
+  return core::textReport(report.findings, report.summary,
+                          {.color = isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"),
+                           .least = core::Severity::kWarning,
+                           .limit = kShownOnTerminal});
+}
+
+core::Result<runtime::Analysis> analyseRun(const RunFolder &folder, const InstallTree &tree,
+                                           const fs::path &working_directory,
+                                           std::function<bool(const core::Finding &)> take_away) {
+  core::Result<std::vector<fs::path>> logs = runtime::logsIn(folder.path());
+  if (!logs)
+    return tl::unexpected(logs.error());
+  return runtime::analyse(*logs, {tree.symbolizer(), working_directory, std::move(take_away)});
+}
+
+std::string howItEnded(const std::string &program, const ProgramEnd &end) {
+  return program +
+         (end.signal ? " was ended by signal " + std::to_string(end.signal)
+                     : " ended with status " + std::to_string(end.status)) +
+         ": the report covers what ran before";
 }
 
 } // namespace
 
-int run(const InstallTree &tree, const RunArguments &arguments) {
+int run(const InstallTree &tree, RunArguments arguments) {
   if (arguments.command.empty())
     return fail("no command; write it after `--`, as in `devsan run --sim=2 -- ./train`");
+  if (core::Result<void> applied = applyProjectFile(arguments); !applied)
+    return fail(applied.error().message);
   core::Result<RunOptions> options = parseRunOptions(arguments);
   if (!options)
     return fail(options.error().message);
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return fail(suppressions.error().message);
+  core::Result<BaselineFile> baseline = openBaseline(arguments.baseline, arguments.update_baseline);
+  if (!baseline)
+    return fail(baseline.error().message);
   ReportFiles report_files;
   if (core::Result<void> opened = report_files.open(options->reports); !opened)
     return fail(opened.error().message);
-  core::Result<LogDirectory> logs = LogDirectory::make();
-  if (!logs)
-    return fail(logs.error().message);
-  core::Result<Environment> environment = environmentFor(tree, *options, logs->path());
+  std::optional<RunFolder> folder;
+  if (core::Result<RunFolder> made = RunFolder::make(arguments.keep_logs))
+    folder.emplace(std::move(*made));
+  else
+    return fail(made.error().message);
+  core::Result<Environment> environment = environmentFor(tree, *options, folder->path());
   if (!environment)
     return fail(environment.error().message);
 
+  std::error_code error;
+  RunFacts facts{shown(arguments.command), fs::current_path(error)};
+  if (core::Result<void> written = folder->write(facts); !written)
+    return fail(written.error().message);
   std::fflush(nullptr);
+  const auto start = std::chrono::steady_clock::now();
   core::Result<ProgramEnd> end = launch(arguments.command, *environment);
   if (!end)
     return fail(end.error().message);
   report_files.keep();
+  facts.wall_ns = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  facts.ended_early = end->signal || end->status;
 
-  runtime::Analysis analysis = runtime::analyse(logs->path(), tree.symbolizer());
-  core::Summary summary{.tool = "devsan run", .subject = shown(arguments.command)};
-  summary.notes = std::move(analysis.notes);
-  if (!analysis.torch_was_loaded)
-    summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
-                            ": nothing was observed");
-  if (end->signal || end->status)
-    summary.notes.push_back(arguments.command.front() +
-                            (end->signal ? " was ended by signal " + std::to_string(end->signal)
-                                         : " ended with status " + std::to_string(end->status)) +
-                            ": the report covers what ran before");
+  int status = kSuccess;
+  if (core::Result<void> written = folder->write(facts); !written)
+    status = fail(written.error().message);
+  core::Report report;
+  core::Summary &summary = report.summary;
+  summary.tool = "devsan run";
+  summary.subject = facts.command;
   // The findings' paths are relative to the repository, and what follows reads the lines.
   enterRepository();
-  core::SourceLines lines;
-  std::vector<core::Finding> findings;
-  for (core::Finding &finding : analysis.findings) {
-    if (suppressions->covers(finding) || core::hasNolint(finding, lines))
-      ++summary.suppressed;
-    else
-      findings.push_back(std::move(finding));
+  FindingFilter filter(std::move(*suppressions));
+  core::Result<runtime::Analysis> analysis =
+      analyseRun(*folder, tree, facts.working_directory, filter.function());
+  if (!analysis) {
+    status = fail(analysis.error().message);
+  } else if (analysis->torch_was_loaded) {
+    summary.unused_suppressions = filter.unused();
+    takeAnalysis(report, std::move(*analysis), facts);
+  } else {
+    summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
+                            ": nothing was observed");
   }
-  summary.unused_suppressions = suppressions->unused();
-  for (std::string &sentence : options->failure.exceededBudgets(findings))
-    summary.notes.push_back(std::move(sentence));
-  sortByContent(findings);
-  core::assignFingerprints(findings);
-  rank(findings);
+  summary.suppressed = filter.suppressed();
+  summary.partial = facts.ended_early || !analysis;
+  if (facts.ended_early)
+    summary.notes.push_back(howItEnded(arguments.command.front(), *end));
+  core::assignFingerprints(report.findings);
+  const core::Result<bool> failed =
+      judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(terminalReport(findings, summary).c_str(), stderr);
-  int status = options->failure.failed(findings) ? kFindings : kSuccess;
-  for (const ReportFile &report : options->reports) {
-    const bool json = report.format == ReportFormat::kJson;
-    core::Result<void> written = write(report, json ? core::jsonReport(findings, summary)
-                                                    : core::textReport(findings, summary, false));
-    if (!written)
+  std::fputs(terminalReport(report).c_str(), stderr);
+  if (!failed)
+    status = fail(failed.error().message);
+  else if (*failed && status == kSuccess)
+    status = kFindings;
+  for (const ReportFile &file : options->reports)
+    if (core::Result<void> written = writeReport(file, report); !written)
       status = fail(written.error().message);
-  }
   if (end->signal) {
-    {
-      LogDirectory removed = std::move(*logs);
-    }
+    folder.reset();
     endBySignal(end->signal);
   }
   return end->status ? end->status : status;

@@ -33,6 +33,15 @@ std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
              : std::ranges::max_element(calls, by_count)->second;
 }
 
+core::Steps stepsOf(const EventGroup &group) {
+  const std::uint32_t total = group.first->total_steps;
+  if (total < 2)
+    return {};
+  const bool after_last = group.last_step >= total;
+  return {total, group.steps - (after_last ? 1 : 0), group.first_step, group.last_step,
+          group.most_in_step};
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -79,6 +88,7 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
     finding.rank = event.rank;
   finding.locations.push_back(event.stack->location());
   finding.stack = event.stack->shown();
+  finding.steps = stepsOf(group);
   const ResolvedStack &stack = *event.stack;
   if (stack.backward_start && stack.backward_start != stack.innermost_user)
     finding.related.push_back(

@@ -1,26 +1,25 @@
 #include "runtime/offline/analysis.h"
+#include "core/merge.h"
 #include "runtime/detectors/detector.h"
+#include "runtime/offline/processes.h"
 #include "runtime/offline/resolve.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace devsan::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> logsIn(const fs::path &directory, std::vector<std::string> &notes) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error))
-    if (entry->path().extension() == ".devsanlog")
-      paths.push_back(entry->path());
-  if (error)
-    notes.push_back("cannot read " + directory.string() + ": " + error.message());
-  std::ranges::sort(paths);
-  return paths;
-}
+constexpr std::size_t kBinariesNamed = 8;
+
+struct Process {
+  fs::path log;
+  FileHeader header;
+  ProcessRole role;
+};
 
 void describe(const ProcessLog &log, std::vector<std::string> &notes) {
   notes.insert(notes.end(), log.damage.begin(), log.damage.end());
@@ -36,46 +35,109 @@ void describeMissingLines(Analysis &analysis) {
     for (const core::Location &place : finding.locations)
       if (!place.line && !place.file.empty())
         binaries.insert(place.file);
-  for (const std::string &binary : binaries)
+  std::size_t named = 0;
+  for (const std::string &binary : binaries) {
+    if (named++ == kBinariesNamed) {
+      analysis.notes.push_back(std::to_string(binaries.size() - kBinariesNamed) +
+                               " more binaries have no line tables");
+      break;
+    }
     analysis.notes.push_back(binary +
                              " has no line tables: compile it with -g1 to see which lines");
+  }
 }
 
-void describeUnusedDevices(const std::vector<ProcessLog> &logs, std::vector<std::string> &notes) {
-  const bool unused = !logs.empty() && std::ranges::all_of(logs, [](const ProcessLog &log) {
-    return log.header.simulated_devices > 0 && log.header.no_device_used;
-  });
+void describeUnusedDevices(const std::vector<Process> &processes, std::vector<std::string> &notes) {
+  const bool unused =
+      !processes.empty() && std::ranges::all_of(processes, [](const Process &process) {
+        return process.header.simulated_devices > 0 && process.header.no_device_used;
+      });
   if (unused)
     notes.push_back("the program used none of the simulated devices: does it ask for \"cuda\"?");
 }
 
+// Which process comes first decides whose words a merged finding has, so the order must not be that
+// of the process numbers: ranks first, each before its workers.
+void assignRoles(std::vector<Process> &processes) {
+  std::vector<FileHeader> headers;
+  for (const Process &process : processes)
+    headers.push_back(process.header);
+  const std::vector<ProcessRole> roles = rolesOf(headers);
+  for (std::size_t i = 0; i < processes.size(); ++i)
+    processes[i].role = roles[i];
+  std::ranges::sort(processes, {}, [](const Process &process) {
+    return std::tuple(!process.role.rank, process.role.rank.value_or(0), process.role.worker,
+                      process.header.start_time_ns, process.header.pid);
+  });
+}
+
+std::vector<core::Finding> findingsOf(const Process &process, const SymbolTable &symbols,
+                                      const AnalysisSettings &settings, std::uint64_t &steps) {
+  core::Result<ProcessLog> log = readLog(process.log);
+  if (!log)
+    return {};
+  Recording recording{SourcePaths(settings.working_directory)};
+  recording.add(*log, symbols);
+  steps = std::max<std::uint64_t>(steps, recording.steps());
+  std::vector<core::Finding> findings = detectAll(recording);
+  for (core::Finding &finding : findings) {
+    finding.rank = process.role.rank;
+    finding.ranks = {{process.role.rank, process.role.worker, 1, finding.count, finding.bytes,
+                      finding.blocked_ns}};
+  }
+  if (settings.take_away)
+    std::erase_if(findings, settings.take_away);
+  return findings;
+}
+
 } // namespace
 
-Analysis analyse(const fs::path &log_directory, const fs::path &symbolizer) {
+core::Result<std::vector<fs::path>> logsIn(const fs::path &directory) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".devsanlog")
+      paths.push_back(entry->path());
+  if (error)
+    return core::failure("cannot read " + directory.string() + ": " + error.message());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &settings) {
   Analysis analysis;
-  std::vector<ProcessLog> logs;
+  analysis.torch_was_loaded = !logs.empty();
+  // Each log is read twice, first for the addresses: names for all are looked up at once, because
+  // the symbolizer spends its time on opening LibTorch.
+  std::vector<Process> processes;
   std::set<CodeAddress> addresses;
-  for (const fs::path &path : logsIn(log_directory, analysis.notes)) {
-    analysis.torch_was_loaded = true;
+  for (const fs::path &path : logs) {
     core::Result<ProcessLog> log = readLog(path);
     if (!log) {
-      analysis.notes.push_back(log.error().message);
+      analysis.unreadable.push_back(log.error().message);
       continue;
     }
     describe(*log, analysis.notes);
     addresses.merge(Recording::addresses(*log));
-    logs.push_back(std::move(*log));
+    processes.push_back({path, log->header, {}});
+    analysis.simulated |= log->header.simulated_devices > 0;
   }
-  core::Result<SymbolTable> symbols = symbolize(symbolizer, addresses);
+  core::Result<SymbolTable> symbols = symbolize(settings.symbolizer, addresses);
   if (!symbols)
     analysis.notes.push_back(symbols.error().message);
   const SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
-  describeUnusedDevices(logs, analysis.notes);
-  std::error_code error;
-  Recording recording{SourcePaths(fs::current_path(error))};
-  for (const ProcessLog &log : logs)
-    recording.add(log, table);
-  analysis.findings = detectAll(recording);
+  describeUnusedDevices(processes, analysis.notes);
+  assignRoles(processes);
+  core::Merger merger;
+  std::vector<core::RankShare> present;
+  for (const Process &process : processes) {
+    present.push_back({process.role.rank, process.role.worker});
+    merger.add(findingsOf(process, table, settings, analysis.steps));
+  }
+  analysis.processes = processes.size();
+  analysis.ranks = core::ranksIn(present);
+  analysis.findings = merger.take();
   describeMissingLines(analysis);
   return analysis;
 }

@@ -25,6 +25,10 @@ protected:
                static_cast<std::streamsize>(bytes.size()));
   }
 
+  Analysis analysed(const char *symbolizer = DEVSAN_SYMBOLIZER) const {
+    return analyse(logsIn(directory_).value(), {symbolizer, fs::current_path()});
+  }
+
   static LogBuilder logWithFinding() {
     LogBuilder log;
     Event event;
@@ -42,7 +46,7 @@ protected:
 
 TEST_F(AnalysisTest, NothingWasLoadedWhereThereIsNoLog) {
   write("notes.txt", {});
-  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  const Analysis analysis = analysed();
   EXPECT_FALSE(analysis.torch_was_loaded);
   EXPECT_TRUE(analysis.findings.empty());
   EXPECT_TRUE(analysis.notes.empty());
@@ -51,7 +55,7 @@ TEST_F(AnalysisTest, NothingWasLoadedWhereThereIsNoLog) {
 TEST_F(AnalysisTest, ReadsAllProcesses) {
   write("1-1.devsanlog", logWithFinding().bytes());
   write("2-1.devsanlog", logWithFinding().bytes());
-  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  const Analysis analysis = analysed();
   EXPECT_TRUE(analysis.torch_was_loaded);
   ASSERT_EQ(analysis.findings.size(), 1u);
   EXPECT_EQ(analysis.findings[0].count, 2u);
@@ -61,11 +65,11 @@ TEST_F(AnalysisTest, ReadsAllProcesses) {
 TEST_F(AnalysisTest, NamesALogThatCannotBeRead) {
   write("1-1.devsanlog", {});
   write("2-1.devsanlog", logWithFinding().bytes());
-  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  const Analysis analysis = analysed();
   EXPECT_TRUE(analysis.torch_was_loaded);
   EXPECT_EQ(analysis.findings.size(), 1u);
-  ASSERT_EQ(analysis.notes.size(), 1u);
-  EXPECT_NE(analysis.notes[0].find("1-1.devsanlog at offset 0"), std::string::npos);
+  ASSERT_EQ(analysis.unreadable.size(), 1u);
+  EXPECT_NE(analysis.unreadable[0].find("1-1.devsanlog at offset 0"), std::string::npos);
 }
 
 TEST_F(AnalysisTest, SaysThatEventsWereLost) {
@@ -74,7 +78,7 @@ TEST_F(AnalysisTest, SaysThatEventsWereLost) {
   count[0] = std::byte{3};
   log.record(RecordKind::kDropped, count);
   write("1-1.devsanlog", log.bytes());
-  const Analysis analysis = analyse(directory_, DEVSAN_SYMBOLIZER);
+  const Analysis analysis = analysed();
   ASSERT_EQ(analysis.notes.size(), 1u);
   EXPECT_EQ(analysis.notes[0],
             "process 42: 3 events found no room in the log and are missing here");
@@ -88,7 +92,7 @@ TEST_F(AnalysisTest, DoesWithoutSymbols) {
   event.stack = log.stack({user("main", 9)});
   log.add(event);
   write("1-1.devsanlog", log.bytes());
-  const Analysis analysis = analyse(directory_, "/no/such/symbolizer");
+  const Analysis analysis = analysed("/no/such/symbolizer");
   ASSERT_EQ(analysis.findings.size(), 1u);
   EXPECT_EQ(analysis.findings[0].locations[0].file, "/src/train");
   ASSERT_EQ(analysis.notes.size(), 2u);

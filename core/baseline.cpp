@@ -1,0 +1,99 @@
+#include "core/baseline.h"
+#include "core/json_fields.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+namespace devsan::core {
+namespace {
+
+constexpr std::string_view kSchema = "devsan-baseline/1";
+
+std::string quoted(const std::string &text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace
+
+Baseline::Entry Baseline::entryOf(const Finding &finding) {
+  const Location place = finding.locations.empty() ? Location{} : finding.locations.front();
+  return {finding.severity, finding.origin, place.file, place.function, true};
+}
+
+Result<Baseline> Baseline::parse(std::string_view text, const std::string &source) {
+  Baseline baseline;
+  JsonFile file{source, kSchema, "a baseline of devsan"};
+  file.finding = [&](JsonFields &fields) {
+    Key key;
+    fields.require("rule", key.first);
+    fields.require("fingerprint", key.second);
+    Entry entry;
+    std::string severity, origin;
+    fields.require("severity", severity);
+    if (auto parsed = parseSeverity(severity))
+      entry.severity = *parsed;
+    else
+      fields.fail("severity", "note, warning or error");
+    fields.require("origin", origin);
+    entry.origin = origin == name(Origin::kStatic) ? Origin::kStatic : Origin::kRuntime;
+    if (origin != name(entry.origin))
+      fields.fail("origin", "static or runtime");
+    fields.get("file", entry.file);
+    fields.get("function", entry.function);
+    baseline.entries_.insert_or_assign(std::move(key), std::move(entry));
+  };
+  if (Result<void> done = readJsonFile(text, file); !done)
+    return failure(done.error().message + "; `--baseline=FILE --update-baseline` writes one");
+  return baseline;
+}
+
+void Baseline::apply(std::span<Finding> findings) {
+  for (Finding &finding : findings) {
+    const auto entry = entries_.find({finding.rule, finding.fingerprint});
+    finding.known = entry != entries_.end() && entry->second.origin == finding.origin &&
+                    finding.severity <= entry->second.severity;
+    if (entry != entries_.end())
+      entry->second.found = true;
+  }
+}
+
+std::vector<std::string> Baseline::stale(Origin origin) const {
+  std::vector<std::string> lines;
+  for (const auto &[key, entry] : entries_)
+    if (!entry.found && entry.origin == origin)
+      lines.push_back(
+          fmt::format("{} in {}{} ({})", key.first, entry.file.empty() ? "no file" : entry.file,
+                      entry.function.empty() ? "" : ", function " + entry.function, key.second));
+  return lines;
+}
+
+void Baseline::update(std::span<const Finding> findings, Origin origin, bool keep_others) {
+  if (!keep_others)
+    std::erase_if(entries_, [&](const auto &item) { return item.second.origin == origin; });
+  for (const Finding &finding : findings)
+    if (finding.origin == origin)
+      entries_.insert_or_assign({finding.rule, finding.fingerprint}, entryOf(finding));
+}
+
+std::string Baseline::text() const {
+  std::vector<std::pair<const Key *, const Entry *>> sorted;
+  for (const auto &[key, entry] : entries_)
+    sorted.emplace_back(&key, &entry);
+  std::ranges::sort(sorted, {}, [](const auto &item) {
+    return std::tie(item.second->file, item.first->first, item.second->function,
+                    item.first->second);
+  });
+  std::string text = fmt::format("{{\"schema\": \"{}\", \"findings\": [", kSchema);
+  const char *separator = "\n";
+  for (const auto &[key, entry] : sorted) {
+    text += fmt::format("{}  {{\"rule\": {}, \"severity\": \"{}\", \"origin\": \"{}\", "
+                        "\"fingerprint\": {}, \"file\": {}, \"function\": {}}}",
+                        separator, quoted(key->first), name(entry->severity), name(entry->origin),
+                        quoted(key->second), quoted(entry->file), quoted(entry->function));
+    separator = ",\n";
+  }
+  return text + (sorted.empty() ? "]}\n" : "\n]}\n");
+}
+
+} // namespace devsan::core

@@ -1,0 +1,34 @@
+#include "core/command/observed.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace devsan::command {
+
+std::function<bool(const core::Finding &)> FindingFilter::function() {
+  return [this](const core::Finding &finding) {
+    if (!suppressions_.covers(finding) && !core::hasNolint(finding, lines_))
+      return false;
+    const core::Location place =
+        finding.locations.empty() ? core::Location{} : finding.locations.front();
+    places_.insert(finding.rule + "\n" + place.file + "\n" + std::to_string(place.line) + "\n" +
+                   finding.op);
+    return true;
+  };
+}
+
+std::vector<std::string> FindingFilter::unused() const {
+  return suppressions_.unused([](const core::Rule &rule) { return rule.on_runtime; });
+}
+
+void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts) {
+  report.findings = std::move(analysis.findings);
+  core::sortByContent(report.findings); // for the fingerprints
+  core::Summary &summary = report.summary;
+  std::ranges::move(analysis.unreadable, std::back_inserter(summary.notes));
+  std::ranges::move(analysis.notes, std::back_inserter(summary.notes));
+  summary.ranks = std::move(analysis.ranks);
+  summary.basis = {analysis.simulated, facts.wall_ns, analysis.steps};
+}
+
+} // namespace devsan::command

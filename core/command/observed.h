@@ -1,0 +1,39 @@
+// From what the runtime observed to a report: what `devsan run` and `devsan report` share.
+#pragma once
+
+#include "core/command/run_folder.h"
+#include "core/nolint.h"
+#include "core/reports.h"
+#include "core/suppressions.h"
+#include "runtime/offline/analysis.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devsan::command {
+
+// Takes findings away that a suppression or a NOLINT covers, and counts them. The working directory
+// has to be the one that their paths are relative to.
+class FindingFilter {
+public:
+  explicit FindingFilter(core::Suppressions suppressions)
+      : suppressions_(std::move(suppressions)) {}
+
+  // Valid as long as this object.
+  std::function<bool(const core::Finding &)> function();
+  // Places, not processes: a place that is suppressed on 64 ranks counts once.
+  std::uint64_t suppressed() const { return places_.size(); }
+  // Of the rules that a run can find.
+  std::vector<std::string> unused() const;
+
+private:
+  core::Suppressions suppressions_;
+  core::SourceLines lines_;
+  std::set<std::string> places_;
+};
+
+void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts);
+
+} // namespace devsan::command

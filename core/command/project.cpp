@@ -1,0 +1,137 @@
+#include "core/command/project.h"
+#include "core/command/run_options.h"
+#include "core/command/verdict.h"
+
+#include <iterator>
+
+namespace devsan::command {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+core::Error at(const core::ProjectSetting &setting, const core::Error &error) {
+  return {setting.where + ": " + error.message};
+}
+
+template <typename T>
+core::Result<void> judged(const core::ProjectSetting &setting, const core::Result<T> &result) {
+  if (!result)
+    return tl::unexpected(at(setting, result.error()));
+  return {};
+}
+
+// Fills `argument` from the setting, if there is one, after `judge` has taken it.
+template <typename Argument, typename Judge>
+core::Result<void> fill(const core::ProjectFile &file, std::string_view key, bool given,
+                        Argument &argument, const Judge &judge) {
+  const core::ProjectSetting *setting = file.find(key);
+  if (!setting)
+    return {};
+  // Judged even where the command line goes before it: a mistake should not wait for its day.
+  core::Result<void> good = judged(*setting, judge(setting->text));
+  if (good && !given)
+    argument = setting->text;
+  return good;
+}
+
+core::Result<void> fillBudgets(const core::ProjectFile &file, RunArguments &arguments) {
+  std::vector<std::string> budgets;
+  for (const core::ProjectSetting &budget : file.budgets) {
+    if (core::Result<void> good =
+            judged(budget, parseFailureCriteria(kDefaultFailOn, {budget.text}));
+        !good)
+      return good;
+    budgets.push_back(budget.text);
+  }
+  // The later one counts: that of the command line.
+  arguments.budgets.insert(arguments.budgets.begin(), std::make_move_iterator(budgets.begin()),
+                           std::make_move_iterator(budgets.end()));
+  return {};
+}
+
+core::Result<void> fillReports(const core::ProjectFile &file, RunArguments &arguments) {
+  const bool given = !arguments.reports.empty();
+  for (const core::ProjectSetting &report : file.reports) {
+    if (core::Result<void> good = judged(report, parseReportFile(report.text)); !good)
+      return good;
+    if (!given)
+      arguments.reports.push_back(report.text);
+  }
+  return {};
+}
+
+} // namespace
+
+fs::path projectFilePath() {
+  std::error_code error;
+  for (fs::path directory = fs::current_path(error); !directory.empty();
+       directory = directory.parent_path()) {
+    if (fs::is_regular_file(directory / ".devsan.toml", error))
+      return directory / ".devsan.toml";
+    if (directory == directory.parent_path())
+      break;
+  }
+  return {};
+}
+
+core::Result<void> applyProjectFile(RunArguments &arguments) {
+  const fs::path path = projectFilePath();
+  if (path.empty())
+    return {};
+  core::Result<std::string> text = readFile(path);
+  if (!text)
+    return tl::unexpected(text.error());
+  const core::Result<core::ProjectFile> file = core::parseProjectFile(*text, path);
+  if (!file)
+    return tl::unexpected(file.error());
+  const auto any = [](const std::string &value) { return core::Result<std::string>(value); };
+  core::Result<void> good =
+      fill(*file, "sim", !arguments.sim.empty(), arguments.sim, parseSimulatedDevices);
+  // These two are nothing without simulated devices, which the command line may have left out.
+  const bool simulates = !arguments.sim.empty();
+  if (good)
+    good =
+        fill(*file, "sim-memory", !arguments.sim_memory.empty() || !simulates, arguments.sim_memory,
+             [](const std::string &value) { return parseDeviceMemory("sim-memory", value); });
+  if (good)
+    good = fill(*file, "sim-protect", !arguments.sim_protect.empty() || !simulates,
+                arguments.sim_protect,
+                [](const std::string &value) { return parseSwitch("sim-protect", value); });
+  if (good)
+    good = fill(*file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on,
+                [](const std::string &value) { return parseFailureCriteria(value, {}); });
+  if (good)
+    good = fill(*file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
+  if (good)
+    good = fill(*file, "transfer", !arguments.transfer.empty(), arguments.transfer,
+                parseTransferLevels);
+  if (good)
+    good = fill(*file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
+  if (good)
+    good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
+  if (good)
+    good = fillBudgets(*file, arguments);
+  if (good)
+    good = fillReports(*file, arguments);
+  return good;
+}
+
+core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files) {
+  core::Suppressions suppressions;
+  auto add = [&](const fs::path &path, const std::string &table) -> core::Result<void> {
+    core::Result<std::string> text = readFile(path);
+    if (!text)
+      return tl::unexpected(text.error());
+    return suppressions.add(*text, path, table);
+  };
+  if (const fs::path project = projectFilePath(); !project.empty())
+    if (core::Result<void> added = add(project, "suppressions"); !added)
+      return tl::unexpected(added.error());
+  for (const std::string &file : files)
+    if (core::Result<void> added = add(file, ""); !added)
+      return tl::unexpected(added.error());
+  return suppressions;
+}
+
+} // namespace devsan::command

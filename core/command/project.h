@@ -1,0 +1,22 @@
+// The project's .devsan.toml, as `devsan run` and `devsan report` use it.
+#pragma once
+
+#include "core/command/commands.h"
+#include "core/project_file.h"
+#include "core/suppressions.h"
+
+#include <filesystem>
+
+namespace devsan::command {
+
+// The nearest .devsan.toml from the working directory upwards; empty where there is none.
+std::filesystem::path projectFilePath();
+
+// Takes what the command line leaves open from the project file. A value that the option would not
+// take is an error with file and line.
+core::Result<void> applyProjectFile(RunArguments &arguments);
+
+// Those of the project file and of the files.
+core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files);
+
+} // namespace devsan::command

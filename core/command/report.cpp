@@ -1,0 +1,268 @@
+#include "core/command/commands.h"
+#include "core/command/observed.h"
+#include "core/command/project.h"
+#include "core/command/verdict.h"
+#include "core/fingerprint.h"
+#include "core/merge.h"
+#include "runtime/log_format.h"
+#include "runtime/offline/source_paths.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <unistd.h>
+
+namespace devsan::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kTool = "devsan report";
+constexpr const char *kCheckTool = "devsan check";
+constexpr const char *kValidInputs =
+    "valid: JSON reports (devsan/1), event logs (.devsanlog), and folders of event logs "
+    "(`devsan run --keep-logs=DIR`)";
+
+// A report in a file, or the event logs of one run.
+struct Input {
+  std::string name;           // as the user wrote it
+  fs::path report;            // absolute; empty for logs
+  std::vector<fs::path> logs; // absolute
+  fs::path folder;            // of the logs
+};
+
+bool isLog(const fs::path &path) {
+  std::uint64_t magic = 0;
+  std::ifstream stream(path, std::ios::binary);
+  return stream.read(reinterpret_cast<char *>(&magic), sizeof magic) && magic == runtime::kLogMagic;
+}
+
+// The runs below a folder: it holds one itself, or its folders do.
+core::Result<void> addFolder(const std::string &name, const fs::path &folder,
+                             std::vector<Input> &inputs) {
+  std::vector<fs::path> folders{folder};
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->is_directory(error))
+      folders.push_back(entry->path());
+  if (error)
+    return core::failure("cannot read " + name + ": " + error.message());
+  std::sort(folders.begin() + 1, folders.end());
+  const std::size_t before = inputs.size();
+  for (const fs::path &candidate : folders) {
+    core::Result<std::vector<fs::path>> logs = runtime::logsIn(candidate);
+    if (!logs)
+      return tl::unexpected(logs.error());
+    if (!logs->empty() || fs::exists(candidate / "run.json", error))
+      inputs.push_back({candidate, {}, std::move(*logs), candidate});
+  }
+  if (inputs.size() == before)
+    return core::failure(name + ": the folder holds no event logs; " + kValidInputs);
+  return {};
+}
+
+core::Result<std::vector<Input>> findInputs(const std::vector<std::string> &names) {
+  std::vector<Input> inputs;
+  for (const std::string &name : names) {
+    std::error_code error;
+    const fs::path path = fs::absolute(name, error);
+    if (fs::is_directory(path, error)) {
+      if (core::Result<void> added = addFolder(name, path, inputs); !added)
+        return tl::unexpected(added.error());
+    } else if (isLog(path) || path.extension() == ".devsanlog") {
+      inputs.push_back({name, {}, {path}, path.parent_path()});
+    } else {
+      inputs.push_back({name, path, {}, {}});
+    }
+  }
+  return inputs;
+}
+
+void enter(const fs::path &directory) {
+  std::error_code error;
+  const fs::path repository = runtime::repositoryOf(directory);
+  fs::current_path(repository.empty() ? directory : repository, error);
+}
+
+core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
+                                    FindingFilter &filter) {
+  core::Result<RunFacts> facts = readRunFacts(input.folder);
+  if (!facts)
+    return tl::unexpected(facts.error());
+  enter(facts->working_directory);
+  core::Report report;
+  report.summary.subject = facts->command;
+  report.summary.partial = facts->ended_early;
+  runtime::Analysis analysis = runtime::analyse(
+      input.logs, {tree.symbolizer(), facts->working_directory, filter.function()});
+  if (!analysis.unreadable.empty())
+    return core::failure(analysis.unreadable.front() + "; " + kValidInputs);
+  takeAnalysis(report, std::move(analysis), *facts);
+  core::assignFingerprints(report.findings);
+  return report;
+}
+
+core::Result<core::Report> readJson(const Input &input, FindingFilter &filter) {
+  core::Result<std::string> text = readFile(input.report);
+  if (!text)
+    return core::failure(text.error().message + "; " + kValidInputs);
+  core::Result<core::Report> report = core::readReport(*text, input.name);
+  if (!report)
+    return core::failure(report.error().message + "; " + kValidInputs);
+  std::erase_if(report->findings, filter.function());
+  return report;
+}
+
+std::vector<std::string> inBoth(const std::vector<std::string> &a,
+                                const std::vector<std::string> &b) {
+  std::vector<std::string> both;
+  std::ranges::copy_if(a, std::back_inserter(both), [&](const std::string &line) {
+    return std::ranges::find(b, line) != b.end();
+  });
+  return both;
+}
+
+// One report at a time; what is kept is what differs.
+class MergedReport {
+public:
+  void add(core::Report report) {
+    merger_.add(std::move(report.findings));
+    core::Summary &all = report_.summary, &one = report.summary;
+    all.suppressed += one.suppressed;
+    // What one shard of the tests does not use, another may.
+    all.unused_suppressions =
+        count_ ? inBoth(all.unused_suppressions, one.unused_suppressions) : one.unused_suppressions;
+    for (std::string &note : one.notes)
+      if (std::ranges::find(all.notes, note) == all.notes.end())
+        all.notes.push_back(std::move(note));
+    ranks_.insert(one.ranks.begin(), one.ranks.end());
+    all.partial |= one.partial;
+    all.basis.simulated |= one.basis.simulated;
+    all.basis.wall_ns = std::max(all.basis.wall_ns, one.basis.wall_ns);
+    all.basis.steps = std::max(all.basis.steps, one.basis.steps);
+    subjects_.insert(one.subject);
+    ++count_;
+  }
+
+  core::Report take() {
+    core::Summary &all = report_.summary;
+    all.tool = kTool;
+    all.subject = std::to_string(count_) + (count_ == 1 ? " report" : " reports");
+    if (subjects_.size() == 1)
+      all.subject += " of " + *subjects_.begin();
+    all.ranks.assign(ranks_.begin(), ranks_.end());
+    report_.findings = merger_.take();
+    return std::move(report_);
+  }
+
+private:
+  core::Report report_;
+  core::Merger merger_;
+  std::set<int> ranks_;
+  std::set<std::string> subjects_;
+  std::size_t count_ = 0;
+};
+
+std::set<core::Origin> originsOf(const core::Report &report) {
+  std::set<core::Origin> origins{report.summary.tool == kCheckTool ? core::Origin::kStatic
+                                                                   : core::Origin::kRuntime};
+  for (const core::Finding &finding : report.findings)
+    origins.insert(finding.origin);
+  return origins;
+}
+
+core::Result<void> writeOutput(const ReportArguments &arguments, const fs::path &output,
+                               const std::vector<core::Report> &reports) {
+  const bool to_terminal = output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  const auto content = [&](std::ostream &out) {
+    for (const core::Report &report : reports) {
+      if (arguments.format == "json")
+        core::writeJsonReport(out, report.findings, report.summary);
+      else
+        out << core::textReport(report.findings, report.summary, to_terminal);
+    }
+  };
+  if (!output.empty())
+    return writeFile(output, content);
+  content(std::cout);
+  if (!std::cout.flush())
+    return core::failure("cannot write the report to stdout");
+  return {};
+}
+
+core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arguments) {
+  if (arguments.format != "text" && arguments.format != "json")
+    return core::failure("--format=" + arguments.format + " is unknown; valid: text, json");
+  core::Result<FailureCriteria> failure =
+      parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
+  if (!failure)
+    return tl::unexpected(failure.error());
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
+  core::Result<BaselineFile> baseline = openBaseline(arguments.baseline, arguments.update_baseline);
+  if (!baseline)
+    return tl::unexpected(baseline.error());
+  core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
+  if (!inputs)
+    return tl::unexpected(inputs.error());
+  const bool single = inputs->size() == 1;
+  if (!single && !arguments.merge && (arguments.format == "json" || baseline->update))
+    return core::failure(std::to_string(inputs->size()) + " reports have no common " +
+                         (baseline->update ? "baseline" : "JSON report") +
+                         " unless they are merged: add --merge");
+  std::error_code error;
+  const fs::path output =
+      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+  const fs::path here = fs::current_path(error);
+
+  FindingFilter filter(std::move(*suppressions));
+  MergedReport merged;
+  std::set<core::Origin> origins;
+  std::vector<core::Report> reports;
+  for (const Input &input : *inputs) {
+    enter(here);
+    const std::uint64_t suppressed = filter.suppressed();
+    core::Result<core::Report> report =
+        input.report.empty() ? readLogs(input, tree, filter) : readJson(input, filter);
+    if (!report)
+      return tl::unexpected(report.error());
+    if (report->summary.tool.empty())
+      report->summary.tool = kTool;
+    report->summary.suppressed += filter.suppressed() - suppressed;
+    origins.merge(originsOf(*report));
+    if (arguments.merge)
+      merged.add(std::move(*report));
+    else
+      reports.push_back(std::move(*report));
+  }
+  enter(here);
+  if (arguments.merge)
+    reports.push_back(merged.take());
+
+  bool failed = false;
+  for (core::Report &report : reports) {
+    core::Result<bool> judged =
+        judge(report, *failure, *baseline, arguments.merge ? origins : originsOf(report));
+    if (!judged)
+      return tl::unexpected(judged.error());
+    failed |= *judged;
+  }
+  if (core::Result<void> written = writeOutput(arguments, output, reports); !written)
+    return tl::unexpected(written.error());
+  return failed ? kFindings : kSuccess;
+}
+
+} // namespace
+
+int report(const InstallTree &tree, const ReportArguments &arguments) {
+  core::Result<int> status = makeReport(tree, arguments);
+  return status ? *status : fail(status.error().message);
+}
+
+} // namespace devsan::command

@@ -1,0 +1,45 @@
+// The folder of one run's event logs: a temporary one, or one that is kept for `devsan report`.
+// run.json in a kept folder says what ran.
+#pragma once
+
+#include "core/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace devsan::command {
+
+// What the logs do not tell.
+struct RunFacts {
+  std::string command;
+  std::filesystem::path working_directory;
+  std::uint64_t wall_ns = 0; // 0: unknown, or still running
+  bool ended_early = false;  // by a signal, or with a status that is not 0
+};
+
+class RunFolder {
+public:
+  // Below `keep`, under a name of its own, where that is not empty; else temporary.
+  static core::Result<RunFolder> make(const std::filesystem::path &keep);
+
+  RunFolder(RunFolder &&other) noexcept;
+  RunFolder &operator=(RunFolder &&) = delete;
+  ~RunFolder(); // removes a temporary folder
+
+  const std::filesystem::path &path() const { return path_; }
+  bool kept() const { return kept_; }
+  // Does nothing in a temporary folder.
+  core::Result<void> write(const RunFacts &facts) const;
+
+private:
+  RunFolder(std::filesystem::path path, bool kept) : path_(std::move(path)), kept_(kept) {}
+
+  std::filesystem::path path_;
+  bool kept_;
+};
+
+// Of a kept folder; one without run.json has no facts but the present directory.
+core::Result<RunFacts> readRunFacts(const std::filesystem::path &folder);
+
+} // namespace devsan::command

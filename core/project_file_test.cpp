@@ -1,0 +1,72 @@
+#include "core/project_file.h"
+
+#include <gmock/gmock.h>
+
+namespace devsan::core {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char *kFile = "/project/.devsan.toml";
+
+TEST(ProjectFile, HoldsSettingsAndBudgets) {
+  const auto file = parseProjectFile(R"([run]
+fail-on = ["warning", "device-mismatch"]
+baseline = "ci/baseline.json"
+report = "devsan.json"
+sim = 2
+[budgets]
+device-host-sync = 3
+device-implicit-transfer = "1/step"
+[suppressions]
+device-host-sync = "*"
+)",
+                                     kFile);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->find("fail-on")->text, "warning,device-mismatch");
+  EXPECT_EQ(file->find("fail-on")->where, "/project/.devsan.toml:2");
+  EXPECT_EQ(file->find("baseline")->text, "/project/ci/baseline.json");
+  EXPECT_EQ(file->find("sim")->text, "2");
+  EXPECT_EQ(file->find("sim-memory"), nullptr);
+  EXPECT_EQ(file->reports.at(0).text, "/project/devsan.json");
+  EXPECT_EQ(file->budgets.at(0).text, "device-host-sync=3");
+  EXPECT_EQ(file->budgets.at(1).text, "device-implicit-transfer=1/step");
+}
+
+struct Bad {
+  const char *text;
+  const char *message;
+};
+
+class BadProjectFile : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadProjectFile, IsNamedWithLineAndValidForms) {
+  const auto file = parseProjectFile(GetParam().text, kFile);
+  ASSERT_FALSE(file) << GetParam().text;
+  EXPECT_THAT(file.error().message, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, BadProjectFile,
+    testing::Values(
+        Bad{"\n[runs]", "/project/.devsan.toml:2: unknown key 'runs'; valid are the tables "
+                        "[budgets], [run], [suppressions]"},
+        Bad{"run = 1", "/project/.devsan.toml:1: 'run' must be a table"},
+        Bad{"[run]\nfailon = 1",
+            ":2: unknown key 'failon'; valid in [run]: baseline, fail-on, report, sim, sim-memory, "
+            "sim-protect"},
+        Bad{"[run]\nsim = \"2\"", ":2: 'sim' must be a number"},
+        Bad{"[run]\nsim = 2.5", ":2: 'sim' must be a number"},
+        Bad{"[run]\nfail-on = []", ":2: 'fail-on' must be a string, or a list of strings"},
+        Bad{"[run]\nfail-on = [1]", ":2: 'fail-on' must be a string, or a list of strings"},
+        Bad{"[run]\nbaseline = [\"a\"]", ":2: 'baseline' must be the path of a file"},
+        Bad{"[run]\nbaseline = \"\"", ":2: 'baseline' must be the path of a file"},
+        Bad{"[run]\nreport = true",
+            ":2: 'report' must be the path of a file, as a string, or a list"},
+        Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; the rules are device-"},
+        Bad{"[budgets]\ndevice-host-sync = 1.5",
+            ":2: 'device-host-sync' must be a number, or a string such as \"1/step\""},
+        Bad{"[run", "/project/.devsan.toml:1: "}, Bad{"\n\nsim = ", "/project/.devsan.toml:3: "}));
+
+} // namespace
+} // namespace devsan::core
