@@ -103,6 +103,8 @@ std::string listed(std::span<const int> numbers) {
 }
 
 std::string ranksText(std::span<const int> seen, std::span<const int> all) {
+  if (seen.size() == all.size() && all.size() == 2)
+    return "both ranks";
   if (seen.size() == all.size())
     return fmt::format("all {} ranks", all.size());
   return fmt::format("rank{} {} only", seen.size() == 1 ? "" : "s", listed(seen));

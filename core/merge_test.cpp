@@ -95,10 +95,10 @@ TEST(WhereSeen, SaysWhichRanks) {
 TEST(WhereSeen, TellsWorkersFromRanks) {
   Finding finding;
   finding.ranks = {{0, true, 4, 8, 0, 0}, {1, true, 4, 8, 0, 0}};
-  EXPECT_EQ(whereSeen(finding, std::vector{0, 1}), "in 8 worker processes of all 2 ranks");
+  EXPECT_EQ(whereSeen(finding, std::vector{0, 1}), "in 8 worker processes of both ranks");
   finding.ranks.insert(finding.ranks.begin(), {0, false, 1, 2, 0, 0});
   EXPECT_EQ(whereSeen(finding, std::vector{0, 1}),
-            "on rank 0 only and in 8 worker processes of all 2 ranks");
+            "on rank 0 only and in 8 worker processes of both ranks");
   finding.ranks = {{std::nullopt, true, 2, 4, 0, 0}};
   EXPECT_EQ(whereSeen(finding, {}), "in 2 worker processes");
   finding.ranks = {{std::nullopt, false, 1, 4, 0, 0}};

@@ -27,7 +27,8 @@ struct DeviceId {
 
 enum class EventKind : std::uint8_t {
   kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-              // kBlocks set.
+              // kBlocks set. Where it was not to block, `related` is where the host's tensor was
+              // made.
   kBlock,     // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
@@ -48,6 +49,22 @@ enum class EventKind : std::uint8_t {
   kEarlyAccess,    // host code touched the destination of a non_blocking copy from device `from`,
                 // issued at `related`, before anything waited for the copy. `detail` holds the id
                 // of the copy's stream
+
+  // Calls of CUDA (runtime/cuda). `op` is the function called: "cudaLaunchKernel".
+  kLaunch =
+      20,      // a kernel was launched while device `from` was current: the first time for this
+               // kernel, place, device, stream and devices of its memory. `to` is a device other
+               // than `from` on which one of its arguments points to memory, its index -1 where
+               // there is none or nothing is known. `operand` is the kernel's name where CUDA tells
+               // it. `detail` holds the stream's handle in hexadecimal, "0" for the legacy default
+               // stream (see kDefaultStream), and the id of the stream that is current in LibTorch
+               // on that device: "0 35"; "?" for the latter where LibTorch knows no such device
+  kContext,    // the process got a context on device `from`, which costs memory there. `detail` is
+               // "earlier" where it had it before the runtime came, and the stack then says nothing
+  kAllocation, // `bytes` were allocated on device `from` by CUDA itself, not out of LibTorch's
+               // cache
+  kDeviceUse = 30, // one of the first uses of device `from` by the process; with kContextOnly it
+                   // put neither memory nor work there
 };
 
 enum EventFlags : std::uint32_t {
@@ -67,6 +84,8 @@ enum EventFlags : std::uint32_t {
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
+  kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
+  kContextOnly = 1u << 25,       // kDeviceUse: a context was made and nothing was put into it
   // Bits 14 to 19: the levels that held for the copy and for the wait; see transferLevel() and
   // syncLevel(). The bits above about allowing and forbidding follow from them.
   kRecognizedStep = 1u << 20,    // kStep: an optimizer's step, not devsan::step()

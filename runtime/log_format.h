@@ -40,7 +40,8 @@ struct FileHeader {
   std::uint32_t version = 2; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
-  std::int32_t rank = -1;          // RANK of the environment, -1 where unset
+  std::int32_t rank =
+      -1; // RANK of the environment, else that of the largest process group; -1: none
   std::uint64_t start_time_ns = 0; // CLOCK_REALTIME
   std::uint32_t simulated_devices = 0;
   // 1 where the process left through exit and had used none of them.

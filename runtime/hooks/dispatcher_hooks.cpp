@@ -1,5 +1,6 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
+#include "runtime/cuda/observer.h"
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
@@ -21,6 +22,7 @@ struct OuterCall {
   std::array<Effect, 4> copies;
   std::size_t copy_count = 0;
   bool blocks = false;
+  CudaActivity cuda;
 
   void add(const Effect &effect) {
     blocks |= effect.blocks;
@@ -41,9 +43,27 @@ thread_local OuterCall *outer_call = nullptr;
 
 class OuterScope {
 public:
-  explicit OuterScope(OuterCall &call) { outer_call = &call; }
-  ~OuterScope() { outer_call = nullptr; }
+  explicit OuterScope(OuterCall &call) {
+    outer_call = &call;
+    CudaActivity::current() = &call.cuda;
+  }
+  ~OuterScope() {
+    outer_call = nullptr;
+    CudaActivity::current() = nullptr;
+  }
 };
+
+// What is expected of an operator counts where nothing better is known: the calls of CUDA that it
+// made. The wait is the whole call's, and told with its first copy.
+void decideWait(Effect &effect, std::uint64_t &duration, const OuterCall &call, const Effect &own,
+                bool is_first) {
+  if (cudaIsObserved() && own.waitsFor().is_cuda()) {
+    effect.blocks = is_first && call.cuda.blocks;
+    duration = call.cuda.blocked_ns;
+  } else if (is_first) {
+    effect.blocks |= own.blocks || call.blocks;
+  }
+}
 
 Event makeEvent(const Effect &effect, StringId op) {
   Event event;
@@ -117,11 +137,14 @@ private:
     std::size_t count = split ? call.copy_count : 1;
     for (std::size_t i = 0; i < count; ++i) {
       Effect effect = split ? call.copies[i] : own;
-      if (i == 0)
-        effect.blocks |= own.blocks || call.blocks;
+      decideWait(effect, duration, call, own, i == 0);
+      if (!effect.any())
+        continue;
       Event event = makeEvent(effect, op);
       event.stack = stack;
       event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
+      if (copied && effect.blocks && (effect.flags & kNonBlocking))
+        event.related = originOf(source.is_cpu() ? source : *copied).stack;
       out.record(event);
     }
     if (copied)

@@ -96,6 +96,8 @@ bool LogWriter::create(std::string &error) {
   header.parent_pid = std::uint32_t(getppid());
   if (const char *rank = std::getenv("RANK"); rank && *rank)
     header.rank = std::int32_t(std::strtol(rank, nullptr, 10));
+  else
+    header.rank = rank_.load(std::memory_order_relaxed);
   header.start_time_ns = start;
   header.simulated_devices = simulated_devices_;
   char *first = segments_[0].load(std::memory_order_relaxed);
@@ -228,6 +230,12 @@ void LogWriter::noteNoDeviceUsed() {
         1;
 }
 
+void LogWriter::noteRank(std::int32_t rank) {
+  rank_.store(rank, std::memory_order_relaxed);
+  if (isOpen())
+    reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))->rank = rank;
+}
+
 void LogWriter::end() {
   if (isOpen())
     append(RecordKind::kEnd, {});
@@ -241,6 +249,7 @@ void LogWriter::resetInChild() {
       munmap(memory, kSegmentSize);
   growing_.clear();
   full_.store(false, std::memory_order_relaxed);
+  rank_.store(-1, std::memory_order_relaxed); // a child is its parent's worker
   is_open_.store(false, std::memory_order_relaxed);
 }
 

@@ -38,6 +38,9 @@ public:
   // For a process that ends without having used a simulated device.
   void noteNoDeviceUsed();
 
+  // Which rank the process is, where it turns up later than the environment.
+  void noteRank(std::int32_t rank);
+
   // Marks the end of a process that leaves through exit.
   void end();
 
@@ -61,6 +64,7 @@ private:
   std::atomic<bool> configured_{false};
   std::atomic<bool> is_open_{false};
   std::atomic<bool> full_{false};
+  std::atomic<std::int32_t> rank_{-1};
   std::atomic<std::uint64_t> tail_{0};
   std::atomic<char *> segments_[kMaxSegments] = {};
   std::atomic_flag growing_ = ATOMIC_FLAG_INIT;

@@ -2,93 +2,151 @@
 
 #include "runtime/hooks/fork_gate.h"
 
+#include <algorithm>
 #include <atomic>
-#include <sched.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
 
 namespace devsan::runtime {
 namespace {
 
-constexpr unsigned kMaxInVain = 1 << 16;
-// Operators of a thread that are still observed when no thread asks any more. A loop that copies to
-// the host asks anew in every pass; each switch makes every thread take LibTorch's lock once, which
-// a fork may find held.
-constexpr unsigned kMaxUnasked = 256;
+at::RecordFunctionCallback::StartCallback start = nullptr;
+at::RecordFunctionCallback::EndCallback end = nullptr;
 
-at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
-std::atomic<int> observing_threads{0}; // changed under `busy`
-std::atomic<bool> is_on{false};
-std::atomic_flag busy = ATOMIC_FLAG_INIT;
+// Plain values, which live until the very end of the thread.
+thread_local bool is_observed = false;
+thread_local bool has_ended = false;
+thread_local bool was_observed_before_fork = false;
 
-// Inside the gate, because LibTorch's list of observers has a lock, which must not be held at fork.
-class Switch {
+constexpr std::string_view kTetherName = "devsan observation";
+constexpr c10::DebugInfoKind kTetherKind(&kTetherName);
+
+void putOn();
+
+// Hangs on what LibTorch saves and puts back together with a thread's observers, so that it goes
+// when the observer that was put on with it goes.
+class Tether : public c10::DebugInfoBase {
 public:
-  Switch() {
-    while (busy.test_and_set(std::memory_order_acquire))
-      sched_yield();
-  }
-  ~Switch() { busy.clear(std::memory_order_release); }
-  void turn(bool on) {
-    if (handle == at::INVALID_CALLBACK_HANDLE || is_on.load(std::memory_order_relaxed) == on)
-      return;
-    on ? at::reenableCallback(handle) : at::disableCallback(handle);
-    is_on.store(on, std::memory_order_relaxed);
+  ~Tether() override {
+    if (owner_ == &is_observed && is_observed && !has_ended)
+      putOn();
   }
 
 private:
-  InsideForkGate gate_;
+  const bool *owner_ = &is_observed; // tells the thread
 };
+
+// Made after LibTorch's state of the thread, so that it ends before that.
+struct ThreadState {
+  std::weak_ptr<c10::ThreadLocalDebugInfo> tethered; // what held our tether when it was put there
+  ~ThreadState() { has_ended = true; }
+};
+thread_local ThreadState thread_state;
+
+bool tetherIsOnTop() {
+  const auto top = c10::ThreadLocalDebugInfo::current();
+  return top && top == thread_state.tethered.lock();
+}
+
+std::optional<at::CallbackHandle> ownObserver() {
+  for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
+    if (entry.callback_.start() == start)
+      return entry.handle_;
+  return std::nullopt;
+}
+
+void putOn() try {
+  InsideForkGate gate;
+  if (!ownObserver())
+    at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)
+                                   .needsInputs(true)
+                                   .needsOutputs(true)
+                                   .scopes({at::RecordScope::FUNCTION}));
+  // The profiler takes its own off from the top, and would find ours there.
+  if (tetherIsOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
+    return;
+  c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
+  thread_state.tethered = c10::ThreadLocalDebugInfo::current();
+} catch (...) {
+  // Out of memory: data of this thread is not followed.
+}
+
+// LibTorch takes the lock too, for every node of a backward: what a thread of the parent held at
+// the fork is held in the child for ever. A thread that has nothing else to do finds out.
+enum class Lock { kFree, kUnknown, kLost };
+std::atomic<Lock> lock_state{Lock::kFree};
+
+bool lockIsFree() {
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable given;
+    bool is_free = false;
+  };
+  auto answer = std::make_shared<Answer>();
+  std::thread([answer] {
+    at::get_record_function_tls_(); // a thread's first look takes the lock
+    std::lock_guard lock(answer->mutex);
+    answer->is_free = true;
+    answer->given.notify_one();
+  }).detach();
+  std::unique_lock lock(answer->mutex);
+  constexpr std::chrono::milliseconds kPatience(500);
+  return answer->given.wait_for(lock, kPatience, [&] { return answer->is_free; });
+}
+
+bool mayTakeTheLock() try {
+  if (lock_state.load(std::memory_order_relaxed) == Lock::kUnknown)
+    lock_state.store(lockIsFree() ? Lock::kFree : Lock::kLost, std::memory_order_relaxed);
+  return lock_state.load(std::memory_order_relaxed) == Lock::kFree;
+} catch (...) {
+  return false; // no thread can be made
+}
 
 } // namespace
 
-void prepareObservation(at::RecordFunctionCallback::StartCallback start,
-                        at::RecordFunctionCallback::EndCallback end) {
-  handle = at::addGlobalCallback(at::RecordFunctionCallback(start, end)
-                                     .needsInputs(true)
-                                     .needsOutputs(true)
-                                     .scopes({at::RecordScope::FUNCTION}));
-  at::disableCallback(handle);
+void prepareObservation(at::RecordFunctionCallback::StartCallback observer_start,
+                        at::RecordFunctionCallback::EndCallback observer_end) {
+  start = observer_start;
+  end = observer_end;
 }
 
-void addObservingThread() {
-  Switch own;
-  ++observing_threads;
-  own.turn(true);
-}
-
-void keepObserving() {
-  if (is_on.load(std::memory_order_relaxed))
+void observeThread() {
+  if (has_ended || !mayTakeTheLock())
     return;
-  Switch own;
-  own.turn(true);
+  is_observed = true;
+  putOn();
 }
 
-void removeObservingThread() {
-  Switch own;
-  --observing_threads;
-}
-
-void countObservedInVain() {
-  thread_local unsigned in_vain = 0;
-  ++in_vain;
-  bool asked = observing_threads.load(std::memory_order_relaxed) > 0;
-  if (in_vain % (asked ? kMaxInVain : kMaxUnasked) != 0)
+void leaveThread() {
+  is_observed = false;
+  if (has_ended || !start || !mayTakeTheLock())
     return;
-  Switch own;
-  if (asked || observing_threads == 0)
-    own.turn(false);
+  InsideForkGate gate;
+  if (auto handle = ownObserver())
+    at::removeCallback(*handle);
+  if (tetherIsOnTop())
+    c10::ThreadLocalDebugInfo::_pop(kTetherKind);
 }
 
-void settleObservation() {
-  // Each thread copies the list of observers, under its lock, at its first operator after a change:
-  // this one does so now rather than in the child, where another thread's lock may be left behind.
-  at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
+void pauseObservation() {
+  was_observed_before_fork = is_observed;
+  if (is_observed)
+    leaveThread();
+}
+
+void resumeObservationInParent() {
+  if (was_observed_before_fork)
+    observeThread();
 }
 
 void forgetObservation() {
-  busy.clear();
-  observing_threads = 0;
-  Switch own;
-  own.turn(false);
+  lock_state.store(Lock::kUnknown, std::memory_order_relaxed);
 }
 
 } // namespace devsan::runtime

@@ -1,8 +1,12 @@
-// Switches one process-wide observer of all operators on and off. It is on only while some thread
-// asks for it and shortly after, because being observed costs every operator of every thread about
-// a tenth of a microsecond. Process-wide, because LibTorch saves a thread's own observers and puts
-// them back when autograd's work on that thread ends, so that one switched on or off in between is
-// lost or returns. Any thread.
+// Puts an observer of all operators on a thread, and takes it off: it is there only while the
+// thread follows something, because being observed costs every operator about a tenth of a
+// microsecond. Of the thread alone: switching a process-wide observer makes every thread take the
+// lock of LibTorch's list of observers, where a fork on another thread may meet it, and no child
+// could release it. Here the lock is taken inside the fork gate (fork_gate.h) and nowhere else.
+//
+// LibTorch saves a thread's observers and puts them back, when autograd's work on that thread ends
+// among others. An observer that was put on in between stays all the same; one that was taken off
+// may come back, and is called on a thread that has nothing to observe.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -13,19 +17,13 @@ namespace devsan::runtime {
 void prepareObservation(at::RecordFunctionCallback::StartCallback start,
                         at::RecordFunctionCallback::EndCallback end);
 
-// How many threads want to be observed. A thread that is counted calls `keepObserving` with each
-// new reason.
-void addObservingThread();
-void keepObserving();
-void removeObservingThread();
+// Both do nothing where the thread is in that state already.
+void observeThread();
+void leaveThread();
 
-// To be called by the observer on a thread that has nothing to observe. A thread that asked and
-// then idles must not slow down the others forever: after many such calls observation is suspended
-// until somebody has a new reason.
-void countObservedInVain();
-
-// For fork: before it in the parent, and in the child, where no thread is observing.
-void settleObservation();
+// The handlers of fork. A child observes nothing until it asks itself, on any of its threads.
+void pauseObservation();
+void resumeObservationInParent();
 void forgetObservation();
 
 } // namespace devsan::runtime

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <c10/core/GradMode.h>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,32 +18,48 @@ namespace {
 
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-// Gathered tensors, waiting to be combined.
+// Gathered tensors, waiting to be combined: one for each rank, or one that holds them all.
 struct Gather {
-  StackId stack = 0;
   std::uint32_t id = 0;
   std::size_t outputs = 0;
-  std::vector<bool> consumed; // by elementwise operators, which take them one by one
+  std::int64_t elements = 0; // of the first
 };
 
-// A storage that is followed: host data that came from a device, or output `output` of a gather.
+// A storage that is followed: host data that came from a device, or what was made of outputs of a
+// gather.
 struct Followed {
   c10::StorageImpl *key; // kept from reuse by `storage`
   WeakStorage storage;
   DeviceId source;
   StackId stack = 0;
-  std::uint32_t gather = 0; // Gather::id, 0 for host data
-  std::size_t output = 0;
+  std::uint32_t gather = 0;  // Gather::id, 0 for host data
+  std::vector<bool> parts{}; // the outputs of the gather that are in it
+
+  bool holdsAll() const { return std::ranges::find(parts, false) == parts.end(); }
+  void add(const Followed &other) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      parts[i] = parts[i] || other.parts[i];
+  }
 };
+
+WeakStorage noStorage() {
+  return WeakStorage(c10::intrusive_ptr<c10::StorageImpl>());
+}
 
 constexpr std::size_t kMaxFollowed = 256;
 constexpr std::size_t kMaxGathers = 16;
+// How many operators after its last reason a thread is observed. What was gathered may wait until
+// another model has run.
 constexpr unsigned kMaxOperators = 256;
+constexpr unsigned kMaxOperatorsAfterGather = 8192;
+constexpr unsigned kLookForTheDead = 64;
 
 class Follower {
 public:
   void followHostData(const at::Tensor &tensor, DeviceId source, StackId stack);
   void followGather(const std::vector<at::Tensor> &outputs, StackId stack);
+  // They have been overwritten.
+  void forgetGathered(const std::vector<at::Tensor> &outputs);
   const Followed *find(const at::Tensor &tensor, bool gathered) const;
 
   std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction &function);
@@ -57,12 +74,13 @@ private:
   };
 
   void add(const at::Tensor &tensor, const Followed &like);
-  void watch();
-  void consume(const at::RecordFunction &function, const std::vector<Followed> &gathered,
-               std::size_t tensors, bool list_input);
-  Gather *gather(std::uint32_t id);
+  void watch(unsigned operators);
+  bool consume(const at::RecordFunction &function, const Followed &all, std::size_t inputs);
+  void forgetDead();
+  const Gather *gather(std::uint32_t id) const;
+  bool isSliceOfAll(const at::Tensor &tensor, const Followed &input) const;
   void forgetOverwritten(const at::RecordFunction &function);
-  void forgetHostData(const at::Tensor &tensor);
+  void forget(const at::Tensor &tensor, bool gathered);
 
   std::vector<Followed> followed_;
   std::vector<Gather> gathers_;
@@ -75,7 +93,7 @@ thread_local bool watching = false;
 
 void stopWatchingThread() {
   if (std::exchange(watching, false))
-    removeObservingThread();
+    leaveThread();
 }
 
 // A thread's follower goes with the thread; operators may still run in destructors that come later.
@@ -84,7 +102,7 @@ struct ThreadFollower {
   static thread_local bool gone;
   ~ThreadFollower() {
     gone = true;
-    stopWatchingThread();
+    watching = false;
   }
 };
 thread_local bool ThreadFollower::gone = false;
@@ -99,23 +117,33 @@ Follower *follower() {
   return thread_follower.instance.get();
 }
 
-// Operators that take a list, or a whole gathered tensor, and make one value of all ranks' parts.
+// Operators that make one value of what they take: of a list, or of a tensor that holds all ranks'
+// parts.
 bool isCombining(std::string_view op) {
-  static constexpr std::string_view kNames[] = {
-      "aten::cat",   "aten::concat", "aten::concatenate",
-      "aten::stack", "aten::hstack", "aten::vstack",
-      "aten::sum",   "aten::mean",   "aten::max",
-      "aten::min",   "aten::amax",   "aten::amin",
-      "aten::prod",  "aten::norm",   "aten::logsumexp",
-      "aten::var",   "aten::std",    "aten::linalg_vector_norm",
-      "aten::mm",    "aten::matmul", "aten::mse_loss"};
-  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
-}
-
-bool isElementwise(std::string_view op) {
-  static constexpr std::string_view kNames[] = {"aten::add",     "aten::add_",    "aten::sub",
-                                                "aten::sub_",    "aten::mul",     "aten::mul_",
-                                                "aten::maximum", "aten::minimum", "aten::addcmul"};
+  static constexpr std::string_view kNames[] = {"aten::cat",
+                                                "aten::concat",
+                                                "aten::concatenate",
+                                                "aten::stack",
+                                                "aten::hstack",
+                                                "aten::vstack",
+                                                "aten::sum",
+                                                "aten::mean",
+                                                "aten::max",
+                                                "aten::min",
+                                                "aten::amax",
+                                                "aten::amin",
+                                                "aten::prod",
+                                                "aten::norm",
+                                                "aten::logsumexp",
+                                                "aten::var",
+                                                "aten::std",
+                                                "aten::linalg_vector_norm",
+                                                "aten::mm",
+                                                "aten::matmul",
+                                                "aten::mse_loss",
+                                                "aten::linear",
+                                                "aten::cross_entropy_loss",
+                                                "aten::nll_loss_nd"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
@@ -150,7 +178,7 @@ bool fillsItsStorage(const at::Tensor &tensor) {
 
 std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &function) {
   if (!watching) {
-    countObservedInVain();
+    leaveThread();
     return nullptr;
   }
   if (InsideRuntime::active())
@@ -173,12 +201,10 @@ void operatorEnds(const at::RecordFunction &function, at::ObserverContext *conte
   }
 }
 
-void Follower::watch() {
-  operators_left_ = kMaxOperators;
-  if (!std::exchange(watching, true))
-    addObservingThread();
-  else
-    keepObserving();
+void Follower::watch(unsigned operators) {
+  operators_left_ = std::max(operators_left_, operators);
+  watching = true;
+  observeThread();
 }
 
 void Follower::forget() {
@@ -188,6 +214,7 @@ void Follower::forget() {
 
 void Follower::stopWatching() {
   stopWatchingThread();
+  operators_left_ = 0;
   followed_.clear();
   gathers_.clear();
 }
@@ -219,69 +246,73 @@ void Follower::add(const at::Tensor &tensor, const Followed &like) {
 }
 
 void Follower::followHostData(const at::Tensor &tensor, DeviceId source, StackId stack) {
-  watch();
-  add(tensor,
-      Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()), source, stack});
+  watch(kMaxOperators);
+  add(tensor, Followed{nullptr, noStorage(), source, stack});
 }
 
 void Follower::followGather(const std::vector<at::Tensor> &outputs, StackId stack) {
-  watch();
+  if (outputs.empty())
+    return; // of a gather to another rank
+  watch(kMaxOperatorsAfterGather);
   if (gathers_.size() == kMaxGathers)
     gathers_.erase(gathers_.begin());
-  Gather made{stack, next_gather_++, outputs.size(), std::vector<bool>(outputs.size())};
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    add(outputs[i], Followed{nullptr, WeakStorage(c10::intrusive_ptr<c10::StorageImpl>()),
-                             toDeviceId(outputs[i].device()), stack, made.id, i});
-  gathers_.push_back(std::move(made));
+  const Gather made{next_gather_++, outputs.size(), outputs.front().numel()};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Followed entry{nullptr, noStorage(), toDeviceId(outputs[i].device()),
+                   stack,   made.id,     std::vector<bool>(outputs.size())};
+    entry.parts[i] = true;
+    add(outputs[i], entry);
+  }
+  gathers_.push_back(made);
 }
 
-Gather *Follower::gather(std::uint32_t id) {
-  for (Gather &candidate : gathers_)
+void Follower::forgetGathered(const std::vector<at::Tensor> &outputs) {
+  for (const at::Tensor &output : outputs)
+    forget(output, true);
+}
+
+const Gather *Follower::gather(std::uint32_t id) const {
+  for (const Gather &candidate : gathers_)
     if (candidate.id == id)
       return &candidate;
   return nullptr;
 }
 
-// Reports a gather whose parts an operator combines while none of its inputs carries the graph.
-void Follower::consume(const at::RecordFunction &function, const std::vector<Followed> &gathered,
-                       std::size_t tensors, bool list_input) {
-  std::string_view op = function.name();
-  bool combining = isCombining(op);
-  if (!combining && !isElementwise(op))
-    return;
-  for (const Followed &input : gathered) {
-    Gather *made = gather(input.gather);
-    if (!made)
-      continue;
-    if (combining && !list_input && made->outputs > 1)
-      continue;
-    // A sum over the list takes its parts one after the other, and the own slice may still come.
-    if (!combining) {
-      made->consumed[input.output] = true;
-      if (made->outputs > 1 &&
-          std::find(made->consumed.begin(), made->consumed.end(), false) != made->consumed.end())
-        continue;
-      if (made->outputs == 1)
-        continue;
-    }
-    Event event;
-    event.kind = EventKind::kGatherCombined;
-    event.op = recorder().string(op);
-    event.from = event.to = input.source;
-    event.related = made->stack;
-    recorder().record(event);
-    std::uint32_t done = made->id;
-    std::erase_if(gathers_, [&](const Gather &candidate) { return candidate.id == done; });
-    std::erase_if(followed_, [&](const Followed &entry) { return entry.gather == done; });
-  }
+void Follower::forgetDead() {
+  std::erase_if(followed_, [](const Followed &entry) { return entry.storage.use_count() == 0; });
 }
 
-void Follower::forgetHostData(const at::Tensor &tensor) {
-  if (!find(tensor, false) || !fillsItsStorage(tensor))
+// Reports a gather of which an operator combines all parts, the own one among them, while none of
+// its inputs carries the graph. What lacks a part may yet meet the own slice.
+bool Follower::consume(const at::RecordFunction &function, const Followed &all,
+                       std::size_t inputs) {
+  if (!all.holdsAll() || (inputs < 2 && !isCombining(function.name())))
+    return false;
+  Event event;
+  event.kind = EventKind::kGatherCombined;
+  event.op = recorder().string(function.name());
+  event.from = event.to = all.source;
+  event.related = all.stack;
+  recorder().record(event);
+  std::erase_if(gathers_, [&](const Gather &candidate) { return candidate.id == all.gather; });
+  std::erase_if(followed_, [&](const Followed &entry) { return entry.gather == all.gather; });
+  return true;
+}
+
+// A slice of a tensor that holds all ranks' parts holds some of them.
+bool Follower::isSliceOfAll(const at::Tensor &tensor, const Followed &input) const {
+  const Gather *made = gather(input.gather);
+  return made && made->outputs == 1 && tensor.has_storage() &&
+         tensor.storage().unsafeGetStorageImpl() == input.key && tensor.numel() < made->elements;
+}
+
+void Follower::forget(const at::Tensor &tensor, bool gathered) {
+  if (!find(tensor, gathered) || !fillsItsStorage(tensor))
     return;
   const auto *key = tensor.storage().unsafeGetStorageImpl();
-  std::erase_if(followed_,
-                [&](const Followed &entry) { return entry.key == key && entry.gather == 0; });
+  std::erase_if(followed_, [&](const Followed &entry) {
+    return entry.key == key && (entry.gather != 0) == gathered;
+  });
 }
 
 // Before the operator runs: what it copies in from a device or from other followed data is followed
@@ -292,7 +323,8 @@ void Follower::forgetOverwritten(const at::RecordFunction &function) {
     return;
   if (isOverwriting(function.name())) {
     if (inputs.front().isTensor() && inputs.front().toTensor().defined())
-      forgetHostData(inputs.front().toTensor());
+      for (bool gathered : {false, true})
+        forget(inputs.front().toTensor(), gathered);
     return;
   }
   // `out` comes last; where it is an operand too, the data is still there in what it becomes.
@@ -308,50 +340,64 @@ void Follower::forgetOverwritten(const at::RecordFunction &function) {
       is_operand |= tensor.is_alias_of(out.toTensor());
     });
   if (!is_operand)
-    forgetHostData(out.toTensor());
+    forget(out.toTensor(), false);
 }
 
 std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction &function) {
-  if (operators_left_-- == 0 || followed_.empty()) {
+  if (operators_left_ % kLookForTheDead == 0)
+    forgetDead();
+  if (operators_left_ == 0 || followed_.empty()) {
     stopWatching();
     return nullptr;
   }
+  --operators_left_;
   forgetOverwritten(function);
-  std::vector<Followed> host, gathered;
-  std::size_t tensors = 0;
-  bool requires_grad = false, list_input = false;
-  for (const c10::IValue &argument : function.inputs()) {
-    list_input |= argument.isList();
+  const Followed *host = nullptr;
+  std::optional<Followed> gathered; // of the first gather, all that the inputs hold
+  std::size_t gathered_inputs = 0;
+  bool requires_grad = false;
+  for (const c10::IValue &argument : function.inputs())
     forEachTensor(argument, [&](const at::Tensor &tensor) {
-      ++tensors;
       requires_grad |= tensor.requires_grad();
-      if (const Followed *entry = find(tensor, false))
-        host.push_back(*entry);
-      if (const Followed *entry = find(tensor, true))
-        gathered.push_back(*entry);
+      if (const Followed *entry = find(tensor, false); entry && !host)
+        host = entry;
+      const Followed *part = find(tensor, true);
+      if (!part || !gather(part->gather) || (gathered && gathered->gather != part->gather))
+        return;
+      ++gathered_inputs;
+      if (gathered)
+        gathered->add(*part);
+      else
+        gathered = *part;
     });
-  }
-  if (host.empty() && gathered.empty())
-    return nullptr;
-  if (!gathered.empty() && !requires_grad && c10::GradMode::is_enabled())
-    consume(function, gathered, tensors, list_input);
   auto context = std::make_unique<Context>();
-  if (!host.empty())
-    context->inputs.push_back(host.front());
-  // What is made of one part alone is that part still.
-  if (gathered.size() == 1 && tensors == 1 && gather(gathered.front().gather))
-    context->inputs.push_back(gathered.front());
-  return context;
+  if (host)
+    context->inputs.push_back(*host);
+  // What takes a tensor that carries the graph, or is made where no graph is wanted, is no concern.
+  if (gathered && !requires_grad && c10::GradMode::is_enabled() &&
+      !consume(function, *gathered, gathered_inputs))
+    context->inputs.push_back(*gathered);
+  return context->inputs.empty() ? nullptr : std::move(context);
 }
 
 void Follower::onEnd(const at::RecordFunction &function, at::ObserverContext *context) {
   for (const Followed &input : static_cast<Context *>(context)->inputs)
     for (const c10::IValue &output : function.outputs())
       forEachTensor(output, [&](const at::Tensor &tensor) {
-        if (find(tensor, input.gather != 0))
+        const bool is_gathered = input.gather != 0;
+        if (!is_gathered) {
+          if (tensor.device().is_cpu() && !find(tensor, false))
+            add(tensor, input);
           return;
-        if (input.gather != 0 || tensor.device().is_cpu())
-          add(tensor, input);
+        }
+        // Integers have no gradient.
+        if (tensor.requires_grad() || !gather(input.gather) || isSliceOfAll(tensor, input) ||
+            !(tensor.is_floating_point() || tensor.is_complex()))
+          return;
+        Followed made = input;
+        if (const Followed *known = find(tensor, true); known && known->gather == input.gather)
+          made.add(*known);
+        add(tensor, made);
       });
 }
 
@@ -364,15 +410,18 @@ public:
                   torch::jit::Stack *stack) {
     bool drops_grad = false;
     std::vector<at::Tensor> outputs;
-    if (c10::GradMode::is_enabled() && !InsideRuntime::active()) {
+    if ((watching || c10::GradMode::is_enabled()) && !InsideRuntime::active()) {
       InsideRuntime inside;
       try {
         const c10::IValue *arguments =
             stack->data() + (stack->size() - op.schema().arguments().size());
         forEachTensor(arguments[functional_ ? 0 : 1],
                       [&](const at::Tensor &tensor) { drops_grad |= tensor.requires_grad(); });
-        if (drops_grad && !functional_)
+        drops_grad &= c10::GradMode::is_enabled();
+        if (!functional_ && (drops_grad || watching))
           forEachTensor(arguments[0], [&](const at::Tensor &tensor) { outputs.push_back(tensor); });
+        if (!drops_grad && !outputs.empty())
+          follower()->forgetGathered(outputs);
       } catch (...) {
         drops_grad = false;
       }

@@ -47,6 +47,9 @@ public:
   // Ends a step; `flags` of its event.
   void countStep(std::uint32_t flags);
 
+  // For a process that has its rank from elsewhere than its environment.
+  void noteRank(int rank) { log_.noteRank(rank); }
+
   void writeModules();
   void resetInChild();
   // For a forked child in which locks that the runtime needs may be held forever.

@@ -1,5 +1,7 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
+#include "runtime/cuda/observer.h"
+#include "runtime/hooks/device_uses.h"
 #include "runtime/hooks/backward.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
@@ -9,6 +11,7 @@
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
+#include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steps.h"
@@ -27,7 +30,12 @@ namespace {
 
 void beforeFork() {
   shutForkGate();
-  settleObservation();
+  pauseObservation();
+}
+
+void afterForkInParent() {
+  reopenForkGateInParent();
+  resumeObservationInParent();
 }
 
 void afterForkInChild() {
@@ -38,6 +46,7 @@ void afterForkInChild() {
     recorder().giveUp();
   forgetOrigins();
   forgetProvenance();
+  forgetCuda();
 }
 
 // A second copy of this library, from another build: both would wrap the same kernels.
@@ -69,15 +78,21 @@ __attribute__((constructor)) void start() {
     observeMismatches();
     observeStreams();
     observeWaits();
+    observeRanks();
     observeHostAccesses();
+    // Simulated devices are no CUDA's.
+    if (!recorder().simulated())
+      observeCuda();
+    observeDeviceUses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
     _exit(2);
   }
-  pthread_atfork(beforeFork, reopenForkGateInParent, afterForkInChild);
+  pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
 }
 
 __attribute__((destructor)) void finish() {
+  stopObservingCuda();
   recorder().finish();
 }
 

@@ -290,6 +290,7 @@ void readIntent(ResolvedStack &stack) {
     says_wait |=
         frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
   }
+  stack.spelled_out = straight && !bulk_move && isOneOf(outermost, kMoves);
   // In C++, cuda() takes no device.
   if (calls_cuda)
     stack.without_index = user == stack.frames.size() || !stack.frames[user].interpreted ||

@@ -5,7 +5,7 @@
 
 namespace devsan::runtime {
 
-// Fills called, op, intent, of_simulator, without_index and reads_scalar of a stack whose frames
+// Fills called, op, intent, spelled_out, of_simulator, without_index and reads_scalar of a stack whose frames
 // and innermost_user are known.
 void readIntent(ResolvedStack &stack);
 

@@ -117,6 +117,10 @@ private:
     case EventKind::kStreamRace:
     case EventKind::kStreamLifetime:
     case EventKind::kEarlyAccess:
+    case EventKind::kLaunch:
+    case EventKind::kContext:
+    case EventKind::kAllocation:
+    case EventKind::kDeviceUse:
       log_.events.push_back(event);
       return true;
     }

@@ -57,7 +57,7 @@ std::string operatorName(std::string_view ops_class) {
       name = name.substr(0, i);
       break;
     }
-  for (std::string_view overload : {"_self", "_out", "_dim", "_other"})
+  for (std::string_view overload : {"_self", "_out", "_dim", "_other", "_memory_format"})
     if (name.ends_with(overload) && name.size() > overload.size())
       name.remove_suffix(overload.size());
   return "aten::" + std::string(name);

@@ -5,6 +5,8 @@
 // (DEVSAN_TORCH_ID), DEVSAN_BUILDER is asked for such that fit. After that every call goes straight
 // through, but for one look at whether a second LibTorch has come.
 #define _GNU_SOURCE
+#include "runtime/cuda/forward.h"
+
 #include <alloca.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -81,6 +83,10 @@ static DlopenFunction realDlopen(void) {
     atomic_store_explicit(&cached, function, memory_order_release);
   }
   return function;
+}
+
+void *devsanRealDlopen(const char *file, int mode) {
+  return realDlopen()(file, mode);
 }
 
 // The LibTorchs of this process: the first one's file and identity, the second one's file.
@@ -408,6 +414,7 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
     handle = real(file, mode);
   // Only the outermost call knows that all constructors have run.
   if (--dlopen_depth == 0 && handle && !is_loader) {
+    devsanNoteOpened(handle, mode);
     if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded) {
       lookForSecondTorch();
       tellRuntimeOfModules();

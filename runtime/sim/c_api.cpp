@@ -42,8 +42,8 @@ bool devsan_sim_is_used(int index) {
   return devsan::sim::isUsed(static_cast<c10::DeviceIndex>(index));
 }
 
-void devsan_sim_mark_used(int index) {
-  devsan::sim::markUsed(static_cast<c10::DeviceIndex>(index));
+void devsan_sim_mark_context(int index, const char *function) {
+  devsan::sim::markContext(static_cast<c10::DeviceIndex>(index), function);
 }
 
 void devsan_sim_begin_capture(std::int64_t stream, int device) {

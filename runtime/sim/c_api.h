@@ -16,9 +16,10 @@ DEVSAN_SIM_API int devsan_sim_physical_index(int index);
 // LibTorch's own part of what torch.cuda.init() does.
 DEVSAN_SIM_API void devsan_sim_initialize();
 
-// Whether the program has used device `index`, and that it does now (devices.h).
+// Whether the program has used device `index`, and that it now calls a CUDA function that creates a
+// context there (devices.h).
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
-DEVSAN_SIM_API void devsan_sim_mark_used(int index);
+DEVSAN_SIM_API void devsan_sim_mark_context(int index, const char *function);
 
 // A CUDA graph is captured on the stream (capturing.h), until the end.
 DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
@@ -48,8 +49,8 @@ DEVSAN_SIM_API double devsan_sim_memory_fraction(int device);
 
 // The segments of all devices and their blocks, as JSON; to be released with free().
 DEVSAN_SIM_API char *devsan_sim_memory_snapshot();
-// Waits until autograd's device threads have dropped what they hold of the graphs that ran, which
-// may be Python objects. To be called without Python's lock, before the interpreter ends.
+// Waits until autograd's device threads, and the threads of TorchScript's forks, have dropped what
+// they hold of what ran, which may be Python objects. To be called without Python's lock, before the interpreter ends.
 DEVSAN_SIM_API void devsan_sim_finish_backward();
 
 // Called by the preload shim once the libraries of a run are loaded and no other thread waits for

@@ -37,6 +37,12 @@ DEVSAN_SIM_OBSERVABLE void devsan_sim_set_host_access_observer(DevSanHostAccessO
 using DevSanWaitObserver = void (*)(const char *function, int index, std::uint64_t blocked_ns);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_wait_observer(DevSanWaitObserver observer);
 
+// One of the first kNotedUses uses of device `index` by the process (devices/devices.h): work or
+// memory, else what makes CUDA create a context and no more. `function` is the CUDA function, or
+// null where an operator says it.
+using DevSanDeviceUseObserver = void (*)(int index, bool works, const char *function);
+DEVSAN_SIM_OBSERVABLE void devsan_sim_set_device_use_observer(DevSanDeviceUseObserver observer);
+
 // Work on two streams used the same memory, one of them wrote, and nothing orders them
 // (stream_accesses.cpp). Watched once the process has made a stream besides the default ones.
 struct DevSanStreamAccess {

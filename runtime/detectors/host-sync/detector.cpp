@@ -1,32 +1,10 @@
 #include "runtime/detectors/detector.h"
+#include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/offline/names.h"
 
-#include <set>
-#include <tuple>
-
 namespace devsan::runtime {
 namespace {
-
-// Where data left for the host, or came back, in a round trip: those waits are that finding's.
-using Leg = std::tuple<std::string, unsigned, bool>;
-
-Leg leg(const ResolvedStack &stack, bool to_host) {
-  core::Location place = stack.location();
-  return {std::move(place.file), place.line, to_host};
-}
-
-std::set<Leg> roundTripLegs(const Recording &recording) {
-  std::set<Leg> legs;
-  for (const ResolvedEvent &event : recording.events()) {
-    if (event.event.kind != EventKind::kRoundTrip || event.has(kTransferAllowed))
-      continue;
-    legs.insert(leg(*event.stack, false));
-    if (event.related)
-      legs.insert(leg(*event.related, true));
-  }
-  return legs;
-}
 
 bool waits(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kBlock ||
@@ -40,15 +18,16 @@ bool isTransfersFinding(const ResolvedEvent &event) {
 }
 
 // What is a finding where the program says nothing about waits: not the waits of moving a module,
-// loading a file or taking a module up for distributed training, which are no step's work.
-bool isUnwanted(const ResolvedEvent &event, const std::set<Leg> &round_trips) {
+// loading a file or taking a module up for distributed training, which are no step's work, nor what
+// is reported as a round trip or as a copy that was not to block.
+bool isUnwanted(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
   if (event.stack->intent == Intent::kBulkMove || isTransfersFinding(event))
     return false;
   return event.event.kind == EventKind::kBlock ||
-         !round_trips.contains(leg(*event.stack, event.event.to.isHost()));
+         (!isPageableAsync(event) && !round_trips.contains(event));
 }
 
-bool blocksTheHost(const ResolvedEvent &event, const std::set<Leg> &round_trips) {
+bool blocksTheHost(const ResolvedEvent &event, const RoundTripLegs &round_trips) {
   if (!waits(event) || event.has(kWarmup))
     return false;
   const bool implicit = isImplicitWait(event);
@@ -103,7 +82,7 @@ std::string message(const EventGroup &group) {
 } // namespace
 
 std::vector<core::Finding> detectHostSync(const Recording &recording) {
-  const std::set<Leg> round_trips = roundTripLegs(recording);
+  const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
          return blocksTheHost(event, round_trips);

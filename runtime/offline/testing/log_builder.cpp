@@ -112,13 +112,19 @@ std::vector<std::byte> LogBuilder::bytes() const {
 }
 
 Recording replay(const LogBuilder &log) {
-  core::Result<ProcessLog> parsed = parseLog(log.bytes(), "test.devsanlog");
-  if (!parsed || !parsed->damage.empty()) {
-    std::fprintf(stderr, "the test's log is malformed\n");
-    std::abort();
-  }
+  return replay({log});
+}
+
+Recording replay(std::initializer_list<LogBuilder> logs) {
   Recording recording{SourcePaths("/src")};
-  recording.add(*parsed, log.symbols());
+  for (const LogBuilder &log : logs) {
+    core::Result<ProcessLog> parsed = parseLog(log.bytes(), "test.devsanlog");
+    if (!parsed || !parsed->damage.empty()) {
+      std::fprintf(stderr, "the test's log is malformed\n");
+      std::abort();
+    }
+    recording.add(*parsed, log.symbols());
+  }
   return recording;
 }
 

@@ -60,5 +60,7 @@ private:
 
 // Reads the log back and resolves it.
 Recording replay(const LogBuilder &log);
+// The same for the logs of a run's processes.
+Recording replay(std::initializer_list<LogBuilder> logs);
 
 } // namespace devsan::runtime::testing

@@ -1,10 +1,15 @@
 #include "runtime/sim/c_api.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include <dirent.h>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
@@ -13,8 +18,7 @@
 
 namespace {
 
-// LibTorch starts a thread for each device at the first backward of the process.
-bool hasBackwardThreads() {
+bool hasThreads(const char *name_start) {
   DIR *threads = opendir("/proc/self/task");
   if (!threads)
     return false;
@@ -23,7 +27,8 @@ bool hasBackwardThreads() {
     char path[sizeof "/proc/self/task//comm" + sizeof thread->d_name], name[16] = "";
     std::snprintf(path, sizeof path, "/proc/self/task/%s/comm", thread->d_name);
     if (std::FILE *file = std::fopen(path, "re")) {
-      found = std::fgets(name, sizeof name, file) && std::strncmp(name, "pt_autograd", 11) == 0;
+      found = std::fgets(name, sizeof name, file) &&
+              std::strncmp(name, name_start, std::strlen(name_start)) == 0;
       std::fclose(file);
     }
   }
@@ -31,12 +36,9 @@ bool hasBackwardThreads() {
   return found;
 }
 
-} // namespace
-
-// A thread works off its queue one task at a time, and drops a task before it takes the next: when
-// it has done one of ours, which Python knows nothing of, it owes Python nothing.
-void devsan_sim_finish_backward() try {
-  if (!hasBackwardThreads())
+// LibTorch starts a thread for each device at the first backward of the process.
+void finishBackwardThreads() {
+  if (!hasThreads("pt_autograd"))
     return;
   c10::InferenceMode no_inference(false);
   c10::AutoGradMode with_grad(true);
@@ -45,6 +47,43 @@ void devsan_sim_finish_backward() try {
         .set_requires_grad(true)
         .neg()
         .backward();
+}
+
+// TorchScript's forks run on a pool. Its threads all have a task of ours at the same time: then
+// none has another. One that is busy for long is not waited for.
+void finishPoolThreads() {
+  if (!hasThreads("PTThreadPool"))
+    return;
+  struct Meeting {
+    std::mutex mutex;
+    std::condition_variable all_here;
+    int missing = at::get_num_interop_threads();
+
+    bool wait(std::unique_lock<std::mutex> &lock) {
+      return all_here.wait_for(lock, std::chrono::seconds(1), [&] { return missing == 0; });
+    }
+  };
+  auto meeting = std::make_shared<Meeting>();
+  const int count = meeting->missing;
+  for (int i = 0; i < count; ++i)
+    at::launch([meeting] {
+      std::unique_lock lock(meeting->mutex);
+      if (--meeting->missing == 0)
+        meeting->all_here.notify_all();
+      meeting->wait(lock);
+    });
+  std::unique_lock lock(meeting->mutex);
+  meeting->wait(lock);
+}
+
+} // namespace
+
+// A thread works off its queue one task at a time, and drops a task before it takes the next: when
+// it has done one of ours, which Python knows nothing of, it owes Python nothing.
+void devsan_sim_finish_backward() try {
+  devsan::sim::stopNotingUses();
+  finishBackwardThreads();
+  finishPoolThreads();
 } catch (...) {
   // The program is about to end, and may have ended its threads already.
 }

@@ -11,6 +11,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "runtime/sim/observers.h"
 #include "visible_devices.h"
 
 namespace devsan::sim {
@@ -22,7 +23,7 @@ constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
 c10::DeviceIndex machine_devices = 0;
 thread_local c10::DeviceIndex current_device = 0;
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
-std::atomic<bool> used_devices[kMaxDevices] = {};
+std::atomic<DevSanDeviceUseObserver> use_observer{nullptr};
 
 [[noreturn]] void refuse(const char *why, const char *what) {
   std::fprintf(stderr, "devsan: simulated devices: %s%s\n", why, what);
@@ -85,13 +86,37 @@ void setCurrentDevice(c10::DeviceIndex index) {
   current_device = index;
 }
 
-bool isUsed(c10::DeviceIndex index) {
-  return used_devices[index].load(std::memory_order_relaxed);
+std::atomic<std::uint8_t> noted_uses[kMaxDevices] = {};
+
+namespace {
+
+void noteUse(c10::DeviceIndex index, bool works, const char *function) {
+  std::uint8_t count = noted_uses[index].load(std::memory_order_relaxed);
+  do {
+    if (count == kNotedUses)
+      return;
+  } while (!noted_uses[index].compare_exchange_weak(count, std::uint8_t(count + 1),
+                                                    std::memory_order_relaxed));
+  if (DevSanDeviceUseObserver observer = use_observer.load(std::memory_order_acquire))
+    observer(index, works, function);
 }
 
-void markUsed(c10::DeviceIndex index) {
-  if (C10_UNLIKELY(!isUsed(index)))
-    used_devices[index].store(true, std::memory_order_relaxed);
+} // namespace
+
+bool isUsed(c10::DeviceIndex index) {
+  return noted_uses[index].load(std::memory_order_relaxed) != 0;
+}
+
+void noteWork(c10::DeviceIndex index) {
+  noteUse(index, true, nullptr);
+}
+
+void markContext(c10::DeviceIndex index, const char *function) {
+  noteUse(index, false, function);
+}
+
+void stopNotingUses() {
+  use_observer.store(nullptr, std::memory_order_release);
 }
 
 void checkDeviceIndex(c10::DeviceIndex index) {
@@ -128,3 +153,7 @@ c10::Stream exchangeCurrentStream(c10::Stream stream) {
 }
 
 } // namespace devsan::sim
+
+void devsan_sim_set_device_use_observer(DevSanDeviceUseObserver observer) {
+  devsan::sim::use_observer.store(observer, std::memory_order_release);
+}

@@ -6,6 +6,10 @@
 
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
+#include <c10/macros/Macros.h>
+
+#include <atomic>
+#include <cstdint>
 
 namespace devsan::sim {
 
@@ -27,7 +31,21 @@ void checkDeviceIndex(c10::DeviceIndex index);
 // What a device guard passes through on its way does not count; work, memory and
 // torch.cuda.set_device do.
 bool isUsed(c10::DeviceIndex index);
-void markUsed(c10::DeviceIndex index);
+
+// The first uses of a device are told to the runtime: enough to see which devices a process works
+// on and which it merely touched.
+inline constexpr std::uint8_t kNotedUses = 64;
+extern std::atomic<std::uint8_t> noted_uses[kMaxDevices];
+void noteWork(c10::DeviceIndex index);
+// Puts memory or work on the device.
+inline void markUsed(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(noted_uses[index].load(std::memory_order_relaxed) < kNotedUses))
+    noteWork(index);
+}
+// What makes CUDA create a context on the device, and no more; `function` is its name for it.
+void markContext(c10::DeviceIndex index, const char *function);
+// The program has ended: what is done from now on is the simulator's doing.
+void stopNotingUses();
 
 // A device with an index: the given one, or the current device for "cuda" alone. Throws on an
 // invalid ordinal.

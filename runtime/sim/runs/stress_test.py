@@ -227,17 +227,16 @@ class Stress(unittest.TestCase):
                         checkpoint(lambda v: (v * 3).to("cuda:1"), x, use_reentrant=True).sum().backward()
                         (y * y).sum().backward()
                     return gradient * 2 + x.grad.to(gradient.device) * 0
-            ok = 0
+            results = []
             def work():
-                global ok
                 for i in range(15 * TIMES):
                     x = torch.ones(3, device="cuda:1", requires_grad=True)
                     Inner.apply(Inner.apply(x)).sum().backward()
-                    ok += x.grad.tolist() == [4, 4, 4]
+                    results.append(x.grad.tolist())
             threads = [threading.Thread(target=work) for _ in range(4)]
             for thread in threads: thread.start()
             for thread in threads: thread.join()
-            print(ok == 60 * TIMES)
+            print(results == [[4, 4, 4]] * (60 * TIMES))
             """)
         self.assertEqual(output, "True\n")
 

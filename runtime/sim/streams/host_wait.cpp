@@ -14,6 +14,7 @@ void waitForCurrentStream(c10::DeviceIndex index) {
 
 void waitForDevice(c10::DeviceIndex index) {
   checkDeviceIndex(index);
+  markContext(index, "cudaDeviceSynchronize");
   ExplicitWait wait("cudaDeviceSynchronize", index);
   finishCollectives(index);
   synchronizeDevice(index);

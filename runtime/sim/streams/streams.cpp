@@ -67,6 +67,7 @@ StreamState &find(c10::Stream stream) {
 
 c10::Stream streamFromPool(c10::DeviceIndex index, int priority) {
   noteSideStream();
+  markContext(index, "cudaStreamCreateWithPriority");
   priority = std::clamp(priority, kGreatestPriority, 0);
   std::uint32_t count =
       streams().handed_out[index][-priority].fetch_add(1, std::memory_order_relaxed);

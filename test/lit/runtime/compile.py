@@ -1,6 +1,6 @@
 """Compiles a test program against LibTorch, as users do: with line tables and some optimisation.
 
-LibTorch's headers are precompiled once for all tests: parsing them takes ten times as long as a test.
+LibTorch's headers are precompiled once for all tests: parsing them takes ten times as long as a test. What else is given goes to the compiler.
 """
 
 import argparse
@@ -39,13 +39,13 @@ def main():
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("source", type=Path)
     parser.add_argument("-o", dest="output", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments, more = parser.parse_known_args()
     include, lib = arguments.torch / "include", arguments.torch / "lib"
     flags = [arguments.cxx, "-std=c++20", "-O1", "-g", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1", f"-I{arguments.include}",
              "-isystem", str(include), "-isystem", str(include / "torch/csrc/api/include")]
     header = precompiled(arguments, flags)
     done = subprocess.run([*flags, "-include-pch", header, arguments.source, "-o", arguments.output, "-fuse-ld=lld",
-                           lib / "libtorch_cpu.so", lib / "libc10.so", f"-Wl,-rpath,{lib}"])
+                           *more, lib / "libtorch_cpu.so", lib / "libc10.so", f"-Wl,-rpath,{lib}"])
     sys.exit(done.returncode)
 
 

@@ -4,6 +4,8 @@
 %sim            `devsan run` on two simulated devices
 %python         Python with torch
 %cxx_torch      compiles a program against LibTorch: %cxx_torch %s -o %t
+%cuda           adds the stand-in for CUDA's runtime to such a compilation
+%cudart         the stand-in's library
 %status N       the command after it has to end with status N
 %file_check     FileCheck on the test's own comments; every printed finding has to be expected
 """
@@ -35,7 +37,12 @@ compile_command = (
     f" --torch={lit_config.params['torch_dir']} --include={os.path.join(source_dir, 'runtime', 'include')}"
     f" --cache={os.path.join(build_dir, 'test', 'lit', 'runtime-headers')}"
 )
+cuda_dir = os.path.join(build_dir, "runtime", "cuda")
+cudart_dir = os.path.join(cuda_dir, "standin", "13")
+cudart = os.path.join(cudart_dir, "libcudart.so.13")
 config.substitutions += [
+    ("%cudart", cudart),
+    ("%cuda", f"-I{cuda_dir} -I{source_dir} {cudart} -Wl,-rpath,{cudart_dir}"),
     ("%devsan", devsan),
     ("%sim", f"{devsan} run --sim=2"),
     ("%python", lit_config.params["python"]),

@@ -127,7 +127,7 @@ def _set(set_device, library):
     def set_index(device):
         _check_integer(device, "setDevice")
         set_device(device)
-        library.devsan_sim_mark_used(device)
+        library.devsan_sim_mark_context(device, b"cudaSetDevice")
 
     return set_index
 
@@ -219,6 +219,7 @@ def _cudart(c, library):
     cudaError.success = cudaError(0)
 
     def memory_info(device):
+        library.devsan_sim_mark_context(device, b"cudaMemGetInfo")
         return c._accelerator_getMemoryInfo(device)
 
     def stream_create(pointer):

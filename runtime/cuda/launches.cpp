@@ -1,0 +1,103 @@
+#include "runtime/cuda/launches.h"
+
+#include "runtime/cuda/driver.h"
+#include "runtime/hooks/recorder.h"
+
+#include <array>
+#include <atomic>
+#include <c10/core/DeviceType.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <cstdio>
+
+namespace devsan::runtime::cuda {
+namespace {
+
+// Handles that CUDA gives a meaning.
+constexpr std::uintptr_t kLegacyStream = 1;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+std::uint64_t identity(const DevSanCudaCall &call, int device, int other_device) {
+  std::uint64_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(call.kernel));
+  hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.caller));
+  hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.stream));
+  hash = mixed(hash, std::uint64_t(std::uint8_t(device)) << 8 | std::uint8_t(other_device));
+  return hash ? hash : 1;
+}
+
+// The launches seen so far. Full, it holds no more, and nothing new is recorded: a program that
+// launches from so many places has been seen enough of.
+class SeenLaunches {
+public:
+  // True for the first thread that asks.
+  bool isNew(std::uint64_t hash) {
+    for (std::size_t probe = 0; probe < kProbes; ++probe) {
+      std::atomic<std::uint64_t> &slot = slots_[(hash + probe) % kSize];
+      std::uint64_t held = slot.load(std::memory_order_relaxed);
+      if (held == hash)
+        return false;
+      if (held != 0)
+        continue;
+      if (slot.compare_exchange_strong(held, hash, std::memory_order_relaxed))
+        return true;
+      if (held == hash)
+        return false;
+    }
+    return false;
+  }
+
+private:
+  static constexpr std::size_t kSize = 1 << 14;
+  static constexpr std::size_t kProbes = 16;
+  std::array<std::atomic<std::uint64_t>, kSize> slots_{};
+};
+
+constinit SeenLaunches seen;
+
+bool isOnLegacyStream(const DevSanCudaCall &call) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(call.stream);
+  return handle == kLegacyStream || (handle == 0 && !call.is_per_thread);
+}
+
+// "0 35": the stream of the launch, and LibTorch's current one.
+std::array<char, 64> streamsText(const DevSanCudaCall &call, int device) {
+  std::array<char, 64> text{};
+  const auto handle = isOnLegacyStream(call) ? 0 : reinterpret_cast<std::uintptr_t>(call.stream);
+  const int length =
+      std::snprintf(text.data(), text.size(), "%llx ", static_cast<unsigned long long>(handle));
+  char *rest = text.data() + length;
+  const std::size_t room = text.size() - std::size_t(length);
+  if (c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
+    std::snprintf(rest, room, "%lld",
+                  static_cast<long long>(c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)
+                                             ->getStream({c10::DeviceType::CUDA,
+                                                          static_cast<c10::DeviceIndex>(device)})
+                                             .id()));
+  else
+    std::snprintf(rest, room, "?");
+  return text;
+}
+
+} // namespace
+
+void noteLaunch(const DevSanCudaCall &call, int device) {
+  const int other_device = -1;
+  if (device < 0 || !seen.isNew(identity(call, device, other_device)))
+    return;
+  constexpr auto kCuda = static_cast<std::int8_t>(c10::DeviceType::CUDA);
+  Recorder &out = recorder();
+  Event event;
+  event.kind = EventKind::kLaunch;
+  event.flags = isOnLegacyStream(call) ? kDefaultStream : 0;
+  event.from = {kCuda, static_cast<std::int8_t>(device)};
+  event.to = {kCuda, static_cast<std::int8_t>(other_device)};
+  event.op = out.string(call.name);
+  event.detail = out.string(streamsText(call, device).data());
+  event.current_device = static_cast<std::int8_t>(device);
+  out.record(event);
+}
+
+} // namespace devsan::runtime::cuda

@@ -1,0 +1,226 @@
+#include "runtime/cuda/observer.h"
+
+#include "runtime/cuda/calls.h"
+#include "runtime/cuda/contexts.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/launches.h"
+#include "runtime/cuda/spins.h"
+#include "runtime/hooks/recorder.h"
+
+#include <atomic>
+#include <c10/core/DeviceType.h>
+#include <dlfcn.h>
+
+namespace devsan::runtime {
+namespace cuda {
+namespace {
+
+std::atomic<bool> has_seen_calls{false};
+
+enum { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+DeviceId cudaDevice(int index) {
+  return {static_cast<std::int8_t>(c10::DeviceType::CUDA), static_cast<std::int8_t>(index)};
+}
+
+// Where one side of a copy lies. An address that the driver does not know is on the host, unless
+// the call says otherwise.
+Memory sideOf(const void *address, int named_device, bool is_said_to_be_on_device, int current) {
+  if (named_device >= 0)
+    return {MemoryKind::kDevice, named_device};
+  if (address == DEVSAN_CUDA_ON_DEVICE)
+    return {MemoryKind::kDevice, current};
+  Memory memory = memoryAt(address);
+  if (memory.kind == MemoryKind::kPageable && is_said_to_be_on_device)
+    return {MemoryKind::kDevice, current};
+  return memory;
+}
+
+struct Copy {
+  Memory from;
+  Memory to;
+
+  bool touchesHost() const {
+    return from.kind != MemoryKind::kDevice || to.kind != MemoryKind::kDevice;
+  }
+  bool touchesDevice() const {
+    return from.kind == MemoryKind::kDevice || to.kind == MemoryKind::kDevice;
+  }
+  bool touchesPageable() const {
+    return from.kind == MemoryKind::kPageable || to.kind == MemoryKind::kPageable;
+  }
+};
+
+Copy copyOf(const DevSanCudaCall &call, int current) {
+  return {sideOf(call.from, call.from_device,
+                 call.kind == kDeviceToHost || call.kind == kDeviceToDevice, current),
+          sideOf(call.to, call.to_device,
+                 call.kind == kHostToDevice || call.kind == kDeviceToDevice, current)};
+}
+
+DeviceId deviceOf(const Memory &memory) {
+  return memory.kind == MemoryKind::kDevice ? cudaDevice(memory.device) : DeviceId{};
+}
+
+void addToOperator(CudaActivity &activity, std::uint64_t blocked_ns) {
+  activity.blocks = true;
+  activity.blocked_ns += blocked_ns;
+}
+
+void recordWait(const char *function, int device, std::uint64_t blocked_ns, StackId stack) {
+  if (CudaActivity *activity = CudaActivity::current())
+    return addToOperator(*activity, blocked_ns);
+  Recorder &out = recorder();
+  Event event;
+  event.kind = EventKind::kBlock;
+  event.flags = kBlocks;
+  event.from = cudaDevice(device);
+  event.blocked_ns = blocked_ns;
+  event.op = out.string(function);
+  event.stack = stack;
+  out.record(event);
+}
+
+void recordCopy(const DevSanCudaCall &call, int device, std::uint64_t duration) {
+  const Copy copy = copyOf(call, device);
+  const bool is_async = call.call_class == kDevSanCudaCopyAsync;
+  const bool blocks = is_async ? copy.touchesPageable() : copy.touchesHost();
+  if (CudaActivity *activity = CudaActivity::current()) {
+    if (blocks)
+      addToOperator(*activity, duration);
+    return;
+  }
+  const DeviceId from = deviceOf(copy.from), to = deviceOf(copy.to);
+  if (!copy.touchesDevice() || from == to) {
+    if (blocks)
+      recordWait(call.name, device, duration, 0);
+    return;
+  }
+  Recorder &out = recorder();
+  Event event;
+  event.kind = EventKind::kCopy;
+  event.flags = (blocks ? kBlocks : 0) | (is_async ? kNonBlocking : 0);
+  if (copy.touchesHost() && !copy.touchesPageable())
+    event.flags |= kPinned;
+  event.from = from;
+  event.to = to;
+  event.bytes = call.bytes;
+  event.blocked_ns = blocks ? duration : 0;
+  event.op = out.string(call.name);
+  event.current_device = static_cast<std::int8_t>(device);
+  out.record(event);
+}
+
+void recordAllocation(const DevSanCudaCall &call, int device) {
+  Recorder &out = recorder();
+  Event event;
+  event.kind = EventKind::kAllocation;
+  event.from = cudaDevice(device);
+  event.bytes = call.bytes;
+  event.op = out.string(call.name);
+  out.record(event);
+}
+
+void recordSpin(const Spin &spin) {
+  if (spin.function)
+    recordWait(spin.function, spin.device, spin.blocked_ns, spin.stack);
+}
+
+void recordCall(const DevSanCudaCall &call, std::uint64_t end_ns) {
+  const int device = currentDevice();
+  const std::uint64_t duration = end_ns - call.begin_ns;
+  if (call.call_class == kDevSanCudaQuery)
+    return recordSpin(noteQuery(call, end_ns, device));
+  recordSpin(endSpin());
+  noteContexts(call, device);
+  if (call.result != 0)
+    return;
+  switch (call.call_class) {
+  case kDevSanCudaCopy:
+  case kDevSanCudaCopyAsync:
+    if (call.bytes)
+      recordCopy(call, device, duration);
+    return;
+  case kDevSanCudaSet:
+    // Memory of a device is set while the host goes on.
+    if (call.bytes && memoryAt(call.to).kind != MemoryKind::kDevice && !call.stream)
+      recordWait(call.name, device, duration, 0);
+    return;
+  case kDevSanCudaRelease:
+    if (call.object)
+      recordWait(call.name, device, duration, 0);
+    return;
+  case kDevSanCudaWait:
+  case kDevSanCudaAllocateHost:
+    recordWait(call.name, device, duration, 0);
+    return;
+  case kDevSanCudaAllocate:
+    recordAllocation(call, device);
+    return;
+  case kDevSanCudaLaunch:
+    noteLaunch(call, device);
+    return;
+  case kDevSanCudaQuery:
+  case kDevSanCudaDevice:
+  case kDevSanCudaContext:
+  case kDevSanCudaPlain:
+    return;
+  }
+}
+
+void enter(DevSanCudaCall *call) {
+  call->begin_ns = monotonicTime();
+}
+
+void leave(DevSanCudaCall *call) {
+  if (InsideRuntime::active())
+    return;
+  const std::uint64_t end_ns =
+      call->call_class == kDevSanCudaLaunch ? call->begin_ns : monotonicTime();
+  if (!has_seen_calls.load(std::memory_order_relaxed))
+    has_seen_calls.store(true, std::memory_order_relaxed);
+  if (CudaActivity *activity = CudaActivity::current())
+    activity->was_called = true;
+  InsideRuntime inside;
+  try {
+    recordCall(*call, end_ns);
+  } catch (...) {
+    // Out of memory: the program's call succeeded and must return.
+  }
+}
+
+constexpr DevSanCudaObserver kObserver = {enter, leave};
+
+void setObserver(const DevSanCudaObserver *observer) {
+  if (auto observe =
+          reinterpret_cast<DevSanObserveCuda>(dlsym(RTLD_DEFAULT, "devsan_preload_observe_cuda")))
+    observe(observer);
+}
+
+} // namespace
+} // namespace cuda
+
+CudaActivity *&CudaActivity::current() {
+  static thread_local CudaActivity *activity = nullptr;
+  return activity;
+}
+
+void observeCuda() {
+  cuda::noteEarlierContexts();
+  cuda::setObserver(&cuda::kObserver);
+}
+
+void stopObservingCuda() {
+  cuda::setObserver(nullptr);
+}
+
+void forgetCuda() {
+  cuda::endSpin();
+  cuda::forgetContexts();
+}
+
+bool cudaIsObserved() {
+  return cuda::has_seen_calls.load(std::memory_order_relaxed);
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,809 @@
+/* A stand-in for CUDA's driver, libcuda.so.1, on a machine that has none: devices, contexts, memory
+   in the host's, streams whose work takes time, events. Work is done when it is issued; when it
+   would be over is a point in time that waits wait for. Kernels do nothing but take their time. The
+   runtime's stand-in (runtime.c) is built on it, as CUDA's runtime is on the driver.
+     DEVSAN_STANDIN_DEVICES     how many devices there are, 2 unless said otherwise
+     DEVSAN_STANDIN_KERNEL_US   how long a kernel runs, 50 */
+#define _GNU_SOURCE
+#include "declarations.h"
+#include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/standin.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kInvalidDevice = 101,
+  kInvalidContext = 201,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600
+};
+
+enum { kMaxDevices = 16, kPageable = 0, kPinned = 1, kOnDevice = 2, kManaged = 3 };
+
+struct Stream {
+  struct Context *context;
+  uint64_t done; /* when what was issued so far is over */
+};
+
+struct Context {
+  int device;
+  struct Stream legacy;
+  struct Stream *streams[256];
+  int stream_count;
+};
+
+struct Event {
+  struct Context *context;
+  uint64_t done;
+  int is_recorded;
+};
+
+struct Memory {
+  char *begin;
+  size_t size;
+  int type;
+  int device;
+  int is_mapped; /* ours, to be unmapped */
+  struct Memory *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int device_count;
+static struct Context *primary[kMaxDevices];
+static int primary_uses[kMaxDevices];
+static struct Memory *memory;
+static int is_initialized;
+static __thread struct Context *current;
+static __thread struct Context *stack[16];
+static __thread int stack_size;
+
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t kernelTime(void) {
+  const char *text = getenv("DEVSAN_STANDIN_KERNEL_US");
+  return 1000u * (text && *text ? strtoull(text, NULL, 10) : 50);
+}
+
+static uint64_t copyTime(uint64_t bytes) {
+  return 2000 + bytes / 10;
+}
+
+static void waitUntil(uint64_t done) {
+  struct timespec time = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
+  if (done > now())
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {
+    }
+}
+
+/* A null stream and the handles 1 and 2 are the default streams. */
+static struct Stream *streamOf(void *handle) {
+  if ((uintptr_t)handle > 2)
+    return handle;
+  return current ? &current->legacy : NULL;
+}
+
+static void issue(struct Stream *stream, uint64_t duration) {
+  if (!stream)
+    return;
+  pthread_mutex_lock(&lock);
+  uint64_t begin = now();
+  if (stream->done > begin)
+    begin = stream->done;
+  stream->done = begin + duration;
+  pthread_mutex_unlock(&lock);
+}
+
+static uint64_t doneOf(struct Context *context) {
+  pthread_mutex_lock(&lock);
+  uint64_t done = context->legacy.done;
+  for (int i = 0; i < context->stream_count; ++i)
+    if (context->streams[i]->done > done)
+      done = context->streams[i]->done;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+static const struct Memory *find(const void *address) {
+  for (const struct Memory *one = memory; one; one = one->next)
+    if ((const char *)address >= one->begin && (const char *)address < one->begin + one->size)
+      return one;
+  return NULL;
+}
+
+static int typeOf(const void *address) {
+  pthread_mutex_lock(&lock);
+  const struct Memory *one = find(address);
+  const int type = one ? one->type : kPageable;
+  pthread_mutex_unlock(&lock);
+  return type;
+}
+
+static void add(char *begin, size_t size, int type, int is_mapped) {
+  struct Memory *one = malloc(sizeof *one);
+  pthread_mutex_lock(&lock);
+  *one = (struct Memory){begin, size, type, current ? current->device : 0, is_mapped, memory};
+  memory = one;
+  pthread_mutex_unlock(&lock);
+}
+
+static int allocate(void **out, size_t size, int type) {
+  if (!out || size == 0)
+    return kInvalidValue;
+  if (!current)
+    return kInvalidContext;
+  void *begin =
+      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED)
+    return kOutOfMemory;
+  add(begin, size, type, 1);
+  *out = begin;
+  return kSuccess;
+}
+
+static int release(const void *address) {
+  if (!address)
+    return kSuccess;
+  pthread_mutex_lock(&lock);
+  struct Memory **link = &memory;
+  while (*link && (*link)->begin != address)
+    link = &(*link)->next;
+  struct Memory *one = *link;
+  if (one)
+    *link = one->next;
+  pthread_mutex_unlock(&lock);
+  if (!one)
+    return kInvalidValue;
+  if (one->is_mapped)
+    munmap(one->begin, one->size);
+  free(one);
+  return kSuccess;
+}
+
+static int releaseWhenIdle(const void *address) {
+  if (address && current)
+    waitUntil(doneOf(current));
+  return release(address);
+}
+
+/* Lets the host wait as CUDA does: always for a copy that is not in a stream's order, else where
+   one side is pageable. */
+static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                    size_t rows, struct Stream *stream, int is_async) {
+  if (!current)
+    return kInvalidContext;
+  if ((!to || !from) && width * rows)
+    return kInvalidValue;
+  for (size_t i = 0; i < rows; ++i)
+    memmove((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+  const int to_type = typeOf(to), from_type = typeOf(from);
+  const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
+  issue(stream, copyTime(width * rows));
+  if (is_async ? to_type == kPageable || from_type == kPageable : !between_devices)
+    waitUntil(stream->done);
+  return kSuccess;
+}
+
+static int copy(void *to, const void *from, size_t bytes, void *stream, int is_async) {
+  return copyRows(to, 0, from, 0, bytes, 1, streamOf(stream), is_async);
+}
+
+static void *host(DevSanCudaAddress address) {
+  return (void *)(uintptr_t)address;
+}
+
+int cuInit(unsigned flags) {
+  if (flags)
+    return kInvalidValue;
+  const char *text = getenv("DEVSAN_STANDIN_DEVICES");
+  pthread_mutex_lock(&lock);
+  device_count = text && *text ? atoi(text) : 2;
+  if (device_count > kMaxDevices)
+    device_count = kMaxDevices;
+  is_initialized = 1;
+  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return kSuccess;
+}
+
+int cuDeviceGetCount(int *count) {
+  if (!is_initialized)
+    return kNotInitialized;
+  *count = device_count;
+  return kSuccess;
+}
+
+int cuDeviceGet(int *out, int device) {
+  if (!is_initialized)
+    return kNotInitialized;
+  if (device < 0 || device >= device_count)
+    return kInvalidDevice;
+  *out = device;
+  return kSuccess;
+}
+
+static int isDevice(int device) {
+  return device >= 0 && device < device_count;
+}
+
+int cuDevicePrimaryCtxRetain(void **out, int device) {
+  devsan_standin_count("cuDevicePrimaryCtxRetain");
+  if (!is_initialized)
+    return kNotInitialized;
+  if (!isDevice(device))
+    return kInvalidDevice;
+  pthread_mutex_lock(&lock);
+  if (!primary[device]) {
+    primary[device] = calloc(1, sizeof **primary);
+    primary[device]->device = device;
+    primary[device]->legacy.context = primary[device];
+  }
+  ++primary_uses[device];
+  *out = primary[device];
+  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  pthread_mutex_lock(&lock);
+  if (primary_uses[device])
+    --primary_uses[device];
+  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+int cuDevicePrimaryCtxReset_v2(int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  if (primary[device])
+    waitUntil(doneOf(primary[device]));
+  pthread_mutex_lock(&lock);
+  primary_uses[device] = 0;
+  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  *flags = 0;
+  *active = primary_uses[device] > 0;
+  return kSuccess;
+}
+
+static int createContext(void **out, int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  struct Context *context = calloc(1, sizeof *context);
+  context->device = device;
+  context->legacy.context = context;
+  current = *out = context;
+  return kSuccess;
+}
+
+int cuCtxCreate_v2(void **out, unsigned flags, int device) {
+  (void)flags;
+  devsan_standin_count("cuCtxCreate_v2");
+  return createContext(out, device);
+}
+
+int cuCtxCreate_v3(void **out, void *affinity, int count, unsigned flags, int device) {
+  (void)affinity, (void)count, (void)flags;
+  devsan_standin_count("cuCtxCreate_v3");
+  return createContext(out, device);
+}
+
+int cuCtxCreate_v4(void **out, void *parameters, unsigned flags, int device) {
+  (void)parameters, (void)flags;
+  devsan_standin_count("cuCtxCreate_v4");
+  return createContext(out, device);
+}
+
+int cuCtxDestroy_v2(void *context) {
+  if (current == context)
+    current = NULL;
+  return kSuccess;
+}
+
+int cuCtxSetCurrent(void *context) {
+  current = context;
+  return kSuccess;
+}
+
+int cuCtxGetCurrent(void **out) {
+  *out = current;
+  return kSuccess;
+}
+
+int cuCtxPushCurrent_v2(void *context) {
+  if (stack_size == sizeof stack / sizeof *stack)
+    return kInvalidValue;
+  stack[stack_size++] = current;
+  current = context;
+  return kSuccess;
+}
+
+int cuCtxPopCurrent_v2(void **out) {
+  if (out)
+    *out = current;
+  if (stack_size == 0)
+    return kInvalidContext;
+  current = stack[--stack_size];
+  return kSuccess;
+}
+
+int cuCtxGetDevice(int *out) {
+  if (!current)
+    return kInvalidContext;
+  *out = current->device;
+  return kSuccess;
+}
+
+int cuCtxSynchronize(void) {
+  devsan_standin_count("cuCtxSynchronize");
+  if (!current)
+    return kInvalidContext;
+  waitUntil(doneOf(current));
+  return kSuccess;
+}
+
+int cuCtxSynchronize_v2(void *context) {
+  devsan_standin_count("cuCtxSynchronize_v2");
+  waitUntil(doneOf(context));
+  return kSuccess;
+}
+
+int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
+  enum { kContext = 1, kMemoryType = 2, kIsManaged = 8, kOrdinal = 9 };
+  pthread_mutex_lock(&lock);
+  const struct Memory *one = find(host(address));
+  const int type = one ? one->type : 0, device = one ? one->device : -1;
+  pthread_mutex_unlock(&lock);
+  if (!type)
+    return kInvalidValue;
+  switch (attribute) {
+  case kMemoryType:
+    *(unsigned *)out = type == kPinned ? 1 : 2;
+    return kSuccess;
+  case kIsManaged:
+    *(unsigned *)out = type == kManaged;
+    return kSuccess;
+  case kOrdinal:
+    *(int *)out = device;
+    return kSuccess;
+  default:
+    return kInvalidValue;
+  }
+}
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  *total = (size_t)16 << 30;
+  *free_bytes = (size_t)15 << 30;
+  return current ? kSuccess : kInvalidContext;
+}
+
+int cuMemAlloc_v2(DevSanCudaAddress *out, size_t size) {
+  devsan_standin_count("cuMemAlloc_v2");
+  void *address = NULL;
+  const int result = allocate(&address, size, kOnDevice);
+  *out = (uintptr_t)address;
+  return result;
+}
+
+int cuMemAllocAsync(DevSanCudaAddress *out, size_t size, void *stream) {
+  (void)stream;
+  devsan_standin_count("cuMemAllocAsync");
+  void *address = NULL;
+  const int result = allocate(&address, size, kOnDevice);
+  *out = (uintptr_t)address;
+  return result;
+}
+
+int cuMemAllocManaged(DevSanCudaAddress *out, size_t size, unsigned flags) {
+  (void)flags;
+  devsan_standin_count("cuMemAllocManaged");
+  void *address = NULL;
+  const int result = allocate(&address, size, kManaged);
+  *out = (uintptr_t)address;
+  return result;
+}
+
+int cuMemAllocHost_v2(void **out, size_t size) {
+  devsan_standin_count("cuMemAllocHost_v2");
+  if (current)
+    waitUntil(doneOf(current));
+  return allocate(out, size, kPinned);
+}
+
+int cuMemHostAlloc(void **out, size_t size, unsigned flags) {
+  (void)flags;
+  devsan_standin_count("cuMemHostAlloc");
+  if (current)
+    waitUntil(doneOf(current));
+  return allocate(out, size, kPinned);
+}
+
+int cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
+  (void)flags;
+  devsan_standin_count("cuMemHostRegister_v2");
+  if (typeOf(address) != kPageable)
+    return 712; /* already registered */
+  add(address, size, kPinned, 0);
+  return kSuccess;
+}
+
+int cuMemHostUnregister(void *address) {
+  devsan_standin_count("cuMemHostUnregister");
+  return releaseWhenIdle(address);
+}
+
+int cuMemFree_v2(DevSanCudaAddress address) {
+  devsan_standin_count("cuMemFree_v2");
+  return releaseWhenIdle(host(address));
+}
+
+int cuMemFreeHost(void *address) {
+  devsan_standin_count("cuMemFreeHost");
+  return releaseWhenIdle(address);
+}
+
+int cuMemFreeAsync(DevSanCudaAddress address, void *stream) {
+  (void)stream;
+  return release(host(address));
+}
+
+int cuMemcpy(DevSanCudaAddress to, DevSanCudaAddress from, size_t bytes) {
+  devsan_standin_count("cuMemcpy");
+  return copy(host(to), host(from), bytes, NULL, 0);
+}
+
+int cuMemcpyHtoD_v2(DevSanCudaAddress to, const void *from, size_t bytes) {
+  devsan_standin_count("cuMemcpyHtoD_v2");
+  return copy(host(to), from, bytes, NULL, 0);
+}
+
+int cuMemcpyDtoH_v2(void *to, DevSanCudaAddress from, size_t bytes) {
+  devsan_standin_count("cuMemcpyDtoH_v2");
+  return copy(to, host(from), bytes, NULL, 0);
+}
+
+int cuMemcpyDtoD_v2(DevSanCudaAddress to, DevSanCudaAddress from, size_t bytes) {
+  devsan_standin_count("cuMemcpyDtoD_v2");
+  return copy(host(to), host(from), bytes, NULL, 0);
+}
+
+int cuMemcpyPeer(DevSanCudaAddress to, void *to_context, DevSanCudaAddress from, void *from_context,
+                 size_t bytes) {
+  (void)to_context, (void)from_context;
+  devsan_standin_count("cuMemcpyPeer");
+  return copy(host(to), host(from), bytes, NULL, 0);
+}
+
+int cuMemcpyAsync(DevSanCudaAddress to, DevSanCudaAddress from, size_t bytes, void *stream) {
+  devsan_standin_count("cuMemcpyAsync");
+  return copy(host(to), host(from), bytes, stream, 1);
+}
+
+int cuMemcpyHtoDAsync_v2(DevSanCudaAddress to, const void *from, size_t bytes, void *stream) {
+  devsan_standin_count("cuMemcpyHtoDAsync_v2");
+  return copy(host(to), from, bytes, stream, 1);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, DevSanCudaAddress from, size_t bytes, void *stream) {
+  devsan_standin_count("cuMemcpyDtoHAsync_v2");
+  return copy(to, host(from), bytes, stream, 1);
+}
+
+int cuMemcpyDtoDAsync_v2(DevSanCudaAddress to, DevSanCudaAddress from, size_t bytes, void *stream) {
+  devsan_standin_count("cuMemcpyDtoDAsync_v2");
+  return copy(host(to), host(from), bytes, stream, 1);
+}
+
+int cuMemcpyPeerAsync(DevSanCudaAddress to, void *to_context, DevSanCudaAddress from,
+                      void *from_context, size_t bytes, void *stream) {
+  (void)to_context, (void)from_context;
+  devsan_standin_count("cuMemcpyPeerAsync");
+  return copy(host(to), host(from), bytes, stream, 1);
+}
+
+static int copy2D(const DevSanDriverCopy2D *call, void *stream, int is_async) {
+  char *to = call->to_type == kDevSanDriverHost ? call->to_host : host(call->to_device);
+  const char *from =
+      call->from_type == kDevSanDriverHost ? call->from_host : host(call->from_device);
+  return copyRows(to + call->to_y * call->to_pitch + call->to_x, call->to_pitch,
+                  from + call->from_y * call->from_pitch + call->from_x, call->from_pitch,
+                  call->width, call->height, streamOf(stream), is_async);
+}
+
+int cuMemcpy2D_v2(const DevSanDriverCopy2D *call) {
+  devsan_standin_count("cuMemcpy2D_v2");
+  return copy2D(call, NULL, 0);
+}
+
+int cuMemcpy2DUnaligned_v2(const DevSanDriverCopy2D *call) {
+  devsan_standin_count("cuMemcpy2DUnaligned_v2");
+  return copy2D(call, NULL, 0);
+}
+
+int cuMemcpy2DAsync_v2(const DevSanDriverCopy2D *call, void *stream) {
+  devsan_standin_count("cuMemcpy2DAsync_v2");
+  return copy2D(call, stream, 1);
+}
+
+static int set(DevSanCudaAddress to, const void *value, size_t size, size_t pitch, size_t width,
+               size_t height, void *stream, int is_async) {
+  if (!current)
+    return kInvalidContext;
+  for (size_t y = 0; y < height; ++y)
+    for (size_t x = 0; x < width; ++x)
+      memcpy((char *)host(to) + y * pitch + x * size, value, size);
+  issue(streamOf(stream), copyTime(size * width * height));
+  if (!is_async && typeOf(host(to)) < kOnDevice)
+    waitUntil(streamOf(stream)->done);
+  return kSuccess;
+}
+
+#define DEVSAN_DEFINE_SET(bits, type)                                                              \
+  int cuMemsetD##bits##_v2(DevSanCudaAddress to, type value, size_t count) {                       \
+    devsan_standin_count("cuMemsetD" #bits "_v2");                                                 \
+    return set(to, &value, sizeof value, 0, count, 1, NULL, 0);                                    \
+  }                                                                                                \
+  int cuMemsetD##bits##Async(DevSanCudaAddress to, type value, size_t count, void *stream) {       \
+    devsan_standin_count("cuMemsetD" #bits "Async");                                               \
+    return set(to, &value, sizeof value, 0, count, 1, stream, 1);                                  \
+  }                                                                                                \
+  int cuMemsetD2D##bits##_v2(DevSanCudaAddress to, size_t pitch, type value, size_t width,         \
+                             size_t height) {                                                      \
+    devsan_standin_count("cuMemsetD2D" #bits "_v2");                                               \
+    return set(to, &value, sizeof value, pitch, width, height, NULL, 0);                           \
+  }                                                                                                \
+  int cuMemsetD2D##bits##Async(DevSanCudaAddress to, size_t pitch, type value, size_t width,       \
+                               size_t height, void *stream) {                                      \
+    devsan_standin_count("cuMemsetD2D" #bits "Async");                                             \
+    return set(to, &value, sizeof value, pitch, width, height, stream, 1);                         \
+  }
+DEVSAN_DEFINE_SET(8, unsigned char)
+DEVSAN_DEFINE_SET(16, unsigned short)
+DEVSAN_DEFINE_SET(32, unsigned)
+
+int cuStreamCreate(void **out, unsigned flags) {
+  return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
+  (void)flags, (void)priority;
+  if (!current)
+    return kInvalidContext;
+  struct Stream *stream = calloc(1, sizeof *stream);
+  stream->context = current;
+  pthread_mutex_lock(&lock);
+  const int has_room = current->stream_count < 256;
+  if (has_room)
+    current->streams[current->stream_count++] = stream;
+  pthread_mutex_unlock(&lock);
+  if (!has_room) {
+    free(stream);
+    return kOutOfMemory;
+  }
+  *out = stream;
+  return kSuccess;
+}
+
+int cuStreamDestroy_v2(void *handle) {
+  struct Stream *stream = handle;
+  if (!stream)
+    return kInvalidHandle;
+  pthread_mutex_lock(&lock);
+  struct Context *context = stream->context;
+  for (int i = 0; i < context->stream_count; ++i)
+    if (context->streams[i] == stream)
+      context->streams[i] = context->streams[--context->stream_count];
+  pthread_mutex_unlock(&lock);
+  free(stream);
+  return kSuccess;
+}
+
+int cuStreamSynchronize(void *handle) {
+  devsan_standin_count("cuStreamSynchronize");
+  struct Stream *stream = streamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  waitUntil(stream->done);
+  return kSuccess;
+}
+
+int cuStreamQuery(void *handle) {
+  devsan_standin_count("cuStreamQuery");
+  struct Stream *stream = streamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  return stream->done > now() ? kNotReady : kSuccess;
+}
+
+int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
+  (void)flags;
+  struct Stream *stream = streamOf(handle);
+  if (!stream || !event)
+    return kInvalidHandle;
+  pthread_mutex_lock(&lock);
+  if (((struct Event *)event)->done > stream->done)
+    stream->done = ((struct Event *)event)->done;
+  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+int cuEventCreate(void **out, unsigned flags) {
+  (void)flags;
+  if (!current)
+    return kInvalidContext;
+  struct Event *event = calloc(1, sizeof *event);
+  event->context = current;
+  *out = event;
+  return kSuccess;
+}
+
+int cuEventRecord(void *handle, void *stream_handle) {
+  struct Event *event = handle;
+  struct Stream *stream = streamOf(stream_handle);
+  if (!event || !stream)
+    return kInvalidHandle;
+  event->done = stream->done;
+  event->is_recorded = 1;
+  return kSuccess;
+}
+
+int cuEventSynchronize(void *handle) {
+  devsan_standin_count("cuEventSynchronize");
+  if (!handle)
+    return kInvalidHandle;
+  waitUntil(((struct Event *)handle)->done);
+  return kSuccess;
+}
+
+int cuEventQuery(void *handle) {
+  devsan_standin_count("cuEventQuery");
+  if (!handle)
+    return kInvalidHandle;
+  return ((struct Event *)handle)->done > now() ? kNotReady : kSuccess;
+}
+
+int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
+  const struct Event *from = first, *to = second;
+  if (!from || !to || !from->is_recorded || !to->is_recorded)
+    return kInvalidHandle;
+  *milliseconds = (float)((double)to->done - (double)from->done) / 1e6f;
+  return kSuccess;
+}
+
+int cuEventDestroy_v2(void *event) {
+  free(event);
+  return event ? kSuccess : kInvalidHandle;
+}
+
+static int launch(void *stream) {
+  if (!streamOf(stream))
+    return kInvalidContext;
+  issue(streamOf(stream), kernelTime());
+  return kSuccess;
+}
+
+int cuLaunchKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_memory,
+                   void *stream, void **arguments, void **packed) {
+  (void)kernel, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+  (void)block_z, (void)shared_memory, (void)arguments, (void)packed;
+  devsan_standin_count("cuLaunchKernel");
+  return launch(stream);
+}
+
+int cuLaunchKernelEx(const DevSanDriverLaunch *call, const void *kernel, void **arguments,
+                     void **packed) {
+  (void)kernel, (void)arguments, (void)packed;
+  devsan_standin_count("cuLaunchKernelEx");
+  return launch(call->stream);
+}
+
+int cuLaunchCooperativeKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z,
+                              unsigned shared_memory, void *stream, void **arguments) {
+  (void)kernel, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+  (void)block_z, (void)shared_memory, (void)arguments;
+  devsan_standin_count("cuLaunchCooperativeKernel");
+  return launch(stream);
+}
+
+int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                        int *status);
+
+static const struct {
+  const char *name;
+  void *function;
+} kNames[] = {
+#include "driver_names.inc"
+    {"cuGetProcAddress", (void *)cuGetProcAddress},
+    {"cuGetProcAddress_v2", (void *)cuGetProcAddress_v2},
+};
+
+static void *named(const char *base, const char *version, const char *stream) {
+  char name[96];
+  const size_t lengths[] = {strlen(base), strlen(version), strlen(stream)};
+  if (lengths[0] + lengths[1] + lengths[2] >= sizeof name)
+    return NULL;
+  memcpy(name, base, lengths[0]);
+  memcpy(name + lengths[0], version, lengths[1]);
+  memcpy(name + lengths[0] + lengths[1], stream, lengths[2] + 1);
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i)
+    if (strcmp(kNames[i].name, name) == 0)
+      return kNames[i].function;
+  return NULL;
+}
+
+/* Forms that came later than others of their suffix, or have to be asked for by their full name. */
+static int isSince(const char *symbol, const char *suffix, int since, int version) {
+  static const struct {
+    const char *symbol;
+    int since;
+  } kLate[] = {{"cuMemcpyBatchAsync", 13000},
+               {"cuMemcpy3DBatchAsync", 13000},
+               {"cuCtxSynchronize", 1 << 30}};
+  if (*suffix)
+    for (size_t i = 0; i < sizeof kLate / sizeof *kLate; ++i)
+      if (strcmp(kLate[i].symbol, symbol) == 0)
+        since = kLate[i].since;
+  return version >= since;
+}
+
+/* The newest form that the caller's CUDA version knows, on the thread's own default stream where it
+   asks for that. */
+static void *address(const char *symbol, int version, uint64_t flags) {
+  enum { kPerThread = 2 };
+  static const char *const kPerThreadSuffixes[] = {"_ptsz", "_ptds", ""};
+  static const struct {
+    const char *suffix;
+    int since;
+  } kVersions[] = {{"_v4", 12050}, {"_v3", 11040}, {"_v2", 3020}, {"", 0}};
+  for (size_t v = 0; v < sizeof kVersions / sizeof *kVersions; ++v) {
+    if (!isSince(symbol, kVersions[v].suffix, kVersions[v].since, version))
+      continue;
+    for (size_t s = flags & kPerThread ? 0 : 2; s < 3; ++s) {
+      void *function = named(symbol, kVersions[v].suffix, kPerThreadSuffixes[s]);
+      if (function)
+        return function;
+    }
+  }
+  return NULL;
+}
+
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                        int *status) {
+  if (!symbol || !function)
+    return kInvalidValue;
+  *function = address(symbol, version, flags);
+  if (status)
+    *status = *function ? 0 : 1;
+  return *function ? kSuccess : kNotFound;
+}
+
+int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags) {
+  return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}

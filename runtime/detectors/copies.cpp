@@ -1,0 +1,33 @@
+#include "runtime/detectors/copies.h"
+
+namespace devsan::runtime {
+namespace {
+
+std::tuple<std::string, unsigned, bool> leg(const ResolvedStack &stack, bool to_host) {
+  core::Location place = stack.location();
+  return {std::move(place.file), place.line, to_host};
+}
+
+} // namespace
+
+RoundTripLegs::RoundTripLegs(const Recording &recording) {
+  for (const ResolvedEvent &event : recording.events()) {
+    if (event.event.kind != EventKind::kRoundTrip || event.has(kTransferAllowed))
+      continue;
+    legs_.insert(leg(*event.stack, false));
+    if (event.related)
+      legs_.insert(leg(*event.related, true));
+  }
+}
+
+bool RoundTripLegs::contains(const ResolvedEvent &copy) const {
+  return legs_.contains(leg(*copy.stack, copy.event.to.isHost()));
+}
+
+bool isPageableAsync(const ResolvedEvent &event) {
+  return event.event.kind == EventKind::kCopy && event.has(kNonBlocking) && event.has(kBlocks) &&
+         !event.has(kPinned) && event.event.from.isHost() != event.event.to.isHost() &&
+         event.stack->spelled_out;
+}
+
+} // namespace devsan::runtime

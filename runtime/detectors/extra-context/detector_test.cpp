@@ -1,0 +1,85 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::runtime {
+std::vector<core::Finding> detectExtraContext(const Recording &recording);
+
+namespace {
+
+using namespace testing;
+
+// One process that uses devices.
+class Rank {
+public:
+  Rank &works(DeviceId device, int times, unsigned line = 3) {
+    return use(device, 0, times, log_.stack({op("zeros"), user("train", line)}), "");
+  }
+  Rank &touches(DeviceId device, unsigned line = 7) {
+    return use(device, kContextOnly, 1, log_.stack({user("train", line)}), "cudaDeviceSynchronize");
+  }
+  operator LogBuilder() const { return log_; }
+
+private:
+  Rank &use(DeviceId device, std::uint32_t flags, int times, StackId stack, const char *function) {
+    Event event;
+    event.kind = EventKind::kDeviceUse;
+    event.from = device;
+    event.flags = flags;
+    event.stack = stack;
+    event.op = log_.string(function);
+    log_.add(event, times);
+    return *this;
+  }
+
+  LogBuilder log_;
+};
+
+std::vector<core::Finding> findingsOf(std::initializer_list<LogBuilder> ranks) {
+  return detectExtraContext(replay(ranks));
+}
+
+TEST(ExtraContext, FlagsAnEmptyContext) {
+  const auto findings = findingsOf({Rank().works(cuda(1), 5).touches(cuda(0))});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
+  EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
+                                 "cudaDeviceSynchronize with nothing in it");
+  EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
+TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
+  const auto findings =
+      findingsOf({Rank().works(cuda(0), 40), Rank().works(cuda(1), 40).works(cuda(0), 1, 9),
+                  Rank().works(cuda(2), 40).works(cuda(0), 1, 9)});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].count, 2u);
+  EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
+                                 "aten::zeros, where another process works, "
+                                 "in 2 processes");
+  EXPECT_EQ(findings[0].locations[0].line, 9u);
+}
+
+TEST(ExtraContext, IsSilentForADividedModel) {
+  EXPECT_TRUE(findingsOf({Rank().works(cuda(0), 64).works(cuda(1), 40),
+                          Rank().works(cuda(1), 64).works(cuda(0), 40)})
+                  .empty());
+}
+
+TEST(ExtraContext, IsSilentForAnotherDeviceOfTheOnlyProcess) {
+  EXPECT_TRUE(findingsOf({Rank().works(cuda(0), 40).works(cuda(1), 1)}).empty());
+}
+
+TEST(ExtraContext, IsSilentWhereEveryRankHasItsDevice) {
+  EXPECT_TRUE(findingsOf({Rank().touches(cuda(0)).works(cuda(0), 40),
+                          Rank().touches(cuda(1)).works(cuda(1), 40)})
+                  .empty());
+}
+
+TEST(ExtraContext, IsSilentForAProcessThatWorksNowhere) {
+  EXPECT_TRUE(findingsOf({Rank().touches(cuda(0)).touches(cuda(1))}).empty());
+}
+
+} // namespace
+} // namespace devsan::runtime

@@ -1,0 +1,44 @@
+#include "runtime/detectors/detector.h"
+#include "runtime/detectors/copies.h"
+#include "runtime/detectors/groups.h"
+#include "runtime/offline/names.h"
+
+namespace devsan::runtime {
+namespace {
+
+std::string message(const EventGroup &group) {
+  const Event &event = group.first->event;
+  const bool from_host = event.from.isHost();
+  std::string text = std::string("non_blocking=true ") + (from_host ? "from" : "into") +
+                     " pageable memory: the host waited for " +
+                     deviceName(from_host ? event.to : event.from) + " to " +
+                     (from_host ? "take " : "give ") + sizeText(group) + inOperator(*group.first) +
+                     ", " + timesText(group.count) + " (" + bytesText(group.bytes);
+  if (group.blocked_ns)
+    text += ", " + durationText(group.blocked_ns);
+  return text + ")";
+}
+
+} // namespace
+
+std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
+  const RoundTripLegs round_trips(recording);
+  std::vector<core::Finding> findings;
+  for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
+         // Inside ExpectNoSync it is the wait that counts, and device-host-sync says so.
+         return isPageableAsync(event) && !event.has(kSyncAllowed) && !event.has(kSyncForbidden) &&
+                !round_trips.contains(event);
+       })) {
+    core::Finding finding = makeFinding("device-pageable-async-copy", group);
+    finding.from = deviceName(group.first->event.from);
+    finding.to = deviceName(group.first->event.to);
+    finding.message = message(group);
+    if (!group.first->event.from.isHost())
+      finding.remedy = "copy into pinned memory, and wait for the copy before reading it";
+    addRelated(finding, group.first->related, "in pageable memory since here");
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+} // namespace devsan::runtime
