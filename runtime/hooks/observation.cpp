@@ -1,10 +1,10 @@
 #include "runtime/hooks/observation.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/fork_gate.h"
 
 #include <algorithm>
 #include <atomic>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -25,7 +25,7 @@ thread_local bool has_ended = false;
 thread_local bool was_observed_before_fork = false;
 
 constexpr std::string_view kTetherName = "devsan observation";
-constexpr c10::DebugInfoKind kTetherKind(&kTetherName);
+constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 2);
 
 void putOn();
 
