@@ -14,6 +14,13 @@
 // is unpublished while nothing was lost, and its number grows in place. Modules are written when
 // the log starts, when a new stack is met after something was loaded, and at exit; a later record
 // for the same addresses replaces an earlier one.
+//
+// Events are counted, so that a log is bounded however long a process runs. Equal events (see
+// event_identity.h) have one kTally record, whose numbers grow in place and count all of them; the
+// first ones are also written one by one as kSample records, after their tally. Where there are too
+// many different events, later ones are counted in tallies without a thread (0), then in ones
+// without thread, stacks, operand and detail: sums stay exact. Where there are too many different
+// strings or stacks, later ones have id 0.
 #pragma once
 
 #include "runtime/event.h"
@@ -27,17 +34,19 @@ inline constexpr std::uint16_t kRecordMagic = 0xd5a1;
 
 enum class RecordKind : std::uint16_t {
   kUnfinished = 0,
-  kEvent = 1,   // Event
+  // 1 was an event of its own, until version 2
   kString = 2,  // StringRecord, then `length` bytes of UTF-8, not terminated
   kStack = 3,   // StackRecord, then `count` FrameRecords, innermost first
   kModule = 4,  // ModuleRecord, then `path_length` bytes of path
   kDropped = 5, // std::uint64_t: events that found no room (disk full)
   kEnd = 6,     // the process left through exit: no body
+  kTally = 7,   // TallyRecord
+  kSample = 8,  // SampleRecord
 };
 
 struct FileHeader {
   std::uint64_t magic = kLogMagic;
-  std::uint32_t version = 2; // of this file and of event.h
+  std::uint32_t version = 3; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::int32_t rank =
@@ -54,6 +63,32 @@ struct RecordHeader {
   std::uint16_t kind = 0; // RecordKind, stored last with release order
   std::uint32_t size = 0; // of header and body, a multiple of 8
 };
+
+// Written by any number of threads at once where the event has no thread, else by that thread
+// alone. A process that is killed leaves at most one event per thread that is in `count` and not
+// yet in the other numbers.
+struct TallyRecord {
+  Event first;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t largest = 0;      // bytes of one
+  std::uint64_t in_last_step = 0; // the last step in the upper 32 bits, below how often in it
+  std::uint64_t most_in_step = 0; // at most 2^32 - 1
+  std::uint64_t steps = 0;        // distinct ones
+};
+static_assert(sizeof(TallyRecord) == 128);
+
+struct SampleRecord {
+  std::uint64_t tally = 0; // the offset of the tally's record in the file
+  std::uint64_t time_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t group = 0;
+  std::uint32_t step = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(SampleRecord) == 48);
 
 struct StringRecord {
   StringId id = 0;

@@ -56,9 +56,7 @@ InternTable::Lookup InternTable::find(std::uint64_t hash) {
     if ((seen & ~kMaxId) == tag)
       return {std::uint32_t(seen & kMaxId), false};
   }
-  if (id == 0)
-    id = next_id_.fetch_add(1, std::memory_order_relaxed);
-  return id > kMaxId ? Lookup{} : Lookup{id, true};
+  return {};
 }
 
 void InternTable::clear() {

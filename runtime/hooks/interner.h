@@ -1,6 +1,6 @@
 // Gives strings and stacks of the log their ids, each content once. Any thread may ask at any time;
-// nothing is locked or allocated: the tables have a fixed size, and what finds no room in them is
-// written again under a new id. Contents are told apart by a hash of 60 bits. No LibTorch in here.
+// nothing is locked or allocated: the tables have a fixed size, and what finds no room in them has
+// id 0. Contents are told apart by a hash of 60 bits. No LibTorch in here.
 #pragma once
 
 #include "runtime/hooks/log_writer.h"

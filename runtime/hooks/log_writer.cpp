@@ -149,7 +149,7 @@ char *LogWriter::segment(std::size_t index) {
   return segments_[index].load(std::memory_order_relaxed);
 }
 
-char *LogWriter::reserve(std::size_t size) {
+char *LogWriter::reserve(std::size_t size, std::uint64_t *at) {
   if (!isOpen()) {
     if (!configured_.load(std::memory_order_acquire) || full_.load(std::memory_order_relaxed))
       return nullptr;
@@ -176,6 +176,8 @@ char *LogWriter::reserve(std::size_t size) {
     RecordHeader header;
     header.size = std::uint32_t(size);
     std::memcpy(record, &header, sizeof header);
+    if (at)
+      *at = offset;
     return record;
   }
 }
@@ -195,15 +197,18 @@ void LogWriter::countDropped() {
   publish(record, RecordKind::kDropped);
 }
 
-bool LogWriter::append(const Event &event) {
-  char *record = reserve(sizeof(RecordHeader) + sizeof event);
-  if (!record) {
-    countDropped();
-    return false;
-  }
-  std::memcpy(record + sizeof(RecordHeader), &event, sizeof event);
-  publish(record, RecordKind::kEvent);
-  return true;
+TallyRecord *LogWriter::appendTally(const TallyRecord &tally, std::uint64_t &offset) {
+  char *record = reserve(sizeof(RecordHeader) + sizeof tally, &offset);
+  if (!record)
+    return nullptr;
+  std::memcpy(record + sizeof(RecordHeader), &tally, sizeof tally);
+  publish(record, RecordKind::kTally);
+  return reinterpret_cast<TallyRecord *>(record + sizeof(RecordHeader));
+}
+
+TallyRecord *LogWriter::tallyAt(std::uint64_t offset) {
+  char *segment = segments_[offset / kSegmentSize].load(std::memory_order_acquire);
+  return reinterpret_cast<TallyRecord *>(segment + offset % kSegmentSize + sizeof(RecordHeader));
 }
 
 bool LogWriter::append(RecordKind kind, std::span<const std::string_view> parts) {

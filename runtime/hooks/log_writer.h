@@ -29,8 +29,13 @@ public:
   // Creates the log in `directory`. False, with the reason in `error`, where that is impossible.
   bool open(const char *directory, std::uint32_t simulated_devices, std::string &error);
 
-  // False, and counted in the log's kDropped record, where the disk is full.
-  bool append(const Event &event);
+  // Null, and no offset in the file, where the disk is full. The record stays where it is until
+  // the process ends or forks.
+  TallyRecord *appendTally(const TallyRecord &tally, std::uint64_t &offset);
+  TallyRecord *tallyAt(std::uint64_t offset);
+
+  // An event that could not be counted anywhere else.
+  void countDropped();
 
   // The parts make up the body one after the other.
   bool append(RecordKind kind, std::span<const std::string_view> parts);
@@ -52,12 +57,11 @@ public:
 
 private:
   // Room for a record, zeroed, its header's `size` already written; null where there is none.
-  char *reserve(std::size_t size);
+  char *reserve(std::size_t size, std::uint64_t *at = nullptr);
   static void publish(char *record, RecordKind kind);
   char *segment(std::size_t index);
   bool grow(std::size_t index);
   bool create(std::string &error);
-  void countDropped();
 
   char directory_[3072] = {};
   std::uint32_t simulated_devices_ = 0;

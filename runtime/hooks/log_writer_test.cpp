@@ -1,7 +1,9 @@
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/tallies.h"
 
+#include <barrier>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -24,12 +26,21 @@ namespace fs = std::filesystem;
 // What a log holds, read as log_format.h says.
 struct Log {
   FileHeader header;
-  std::vector<Event> events;
+  std::map<std::uint64_t, TallyRecord> tallies; // by offset
+  std::map<std::uint64_t, std::vector<SampleRecord>> samples;
   std::map<StringId, std::string> strings;
   std::map<StackId, std::vector<FrameRecord>> stacks;
   std::vector<std::string> modules;
   std::uint64_t dropped = 0;
   int ends = 0;
+  std::uint64_t size = 0; // of what was written
+
+  std::uint64_t count() const {
+    std::uint64_t sum = 0;
+    for (const auto &[offset, tally] : tallies)
+      sum += tally.count;
+    return sum;
+  }
 };
 
 template <typename T> T take(const std::string &bytes, std::size_t offset) {
@@ -57,9 +68,15 @@ Log readLog(const fs::path &path) {
     switch (RecordKind(header.kind)) {
     case RecordKind::kUnfinished:
       break;
-    case RecordKind::kEvent:
-      log.events.push_back(take<Event>(bytes, body));
+    case RecordKind::kTally:
+      log.tallies[offset] = take<TallyRecord>(bytes, body);
       break;
+    case RecordKind::kSample: {
+      auto sample = take<SampleRecord>(bytes, body);
+      EXPECT_TRUE(log.tallies.contains(sample.tally)); // it comes first
+      log.samples[sample.tally].push_back(sample);
+      break;
+    }
     case RecordKind::kString: {
       auto record = take<StringRecord>(bytes, body);
       log.strings[record.id] = bytes.substr(body + sizeof record, record.length);
@@ -85,6 +102,7 @@ Log readLog(const fs::path &path) {
       break;
     }
     offset += header.size;
+    log.size = offset;
   }
   return log;
 }
@@ -118,15 +136,46 @@ protected:
     EXPECT_TRUE(log->open(directory_.c_str(), 2, error)) << error;
     return log;
   }
+  // The table of tallies is one per process: empty for each test.
+  static std::unique_ptr<Tallies> talliesIn(LogWriter &log) {
+    auto tallies = std::make_unique<Tallies>(log);
+    tallies->resetInChild();
+    return tallies;
+  }
 
   fs::path directory_;
 };
 
+// Equal where thread and kind are; `bytes` is the number.
 Event numbered(std::uint32_t thread, std::uint64_t number) {
   Event event;
   event.thread = thread;
   event.bytes = number;
   return event;
+}
+
+// No two of them are equal.
+Event distinct(std::uint32_t number) {
+  Event event = numbered(1, 1);
+  event.stack = number;
+  return event;
+}
+
+template <typename Body> void inThreads(std::uint32_t count, Body body) {
+  std::vector<std::thread> threads;
+  for (std::uint32_t thread = 1; thread <= count; ++thread)
+    threads.emplace_back(body, thread);
+  for (auto &thread : threads)
+    thread.join();
+}
+
+long residentKiB() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line))
+    if (line.starts_with("VmRSS:"))
+      return std::stol(line.substr(6));
+  return 0;
 }
 
 // Runs `body` in a child, so that limits and deaths stay there; returns its wait status.
@@ -141,30 +190,149 @@ template <typename Body> int inChild(Body body) {
   return status;
 }
 
-TEST_F(LogWriterTest, KeepsEveryEventOfManyThreadsOnce) {
-  constexpr std::uint32_t kThreads = 100;
+TEST_F(LogWriterTest, CountsEveryEventOfAThousandThreadsOnce) {
+  constexpr std::uint32_t kThreads = 1000;
   constexpr std::uint64_t kEvents = 1000;
   auto log = openLog();
-  std::vector<std::thread> threads;
-  for (std::uint32_t thread = 0; thread < kThreads; ++thread)
-    threads.emplace_back([&, thread] {
-      for (std::uint64_t i = 0; i < kEvents; ++i)
-        EXPECT_TRUE(log->append(numbered(thread, i)));
-    });
-  for (auto &thread : threads)
-    thread.join();
+  auto tallies = talliesIn(*log);
+  inThreads(kThreads, [&](std::uint32_t thread) {
+    for (std::uint64_t i = 0; i < kEvents; ++i)
+      EXPECT_TRUE(tallies->count(numbered(thread, i)));
+  });
   log->end();
 
   Log read = onlyLog();
   EXPECT_EQ(read.header.simulated_devices, 2u);
   EXPECT_EQ(read.header.pid, std::uint32_t(getpid()));
-  EXPECT_EQ(read.events.size(), kThreads * kEvents);
-  std::set<std::pair<std::uint32_t, std::uint64_t>> seen;
-  for (const Event &event : read.events)
-    seen.insert({event.thread, event.bytes});
-  EXPECT_EQ(seen.size(), kThreads * kEvents);
+  ASSERT_EQ(read.tallies.size(), kThreads);
+  std::set<std::uint32_t> threads;
+  for (const auto &[offset, tally] : read.tallies) {
+    threads.insert(tally.first.thread);
+    EXPECT_EQ(tally.count, kEvents);
+    EXPECT_EQ(tally.bytes, kEvents * (kEvents - 1) / 2);
+    EXPECT_EQ(tally.largest, kEvents - 1);
+    EXPECT_EQ(tally.steps, 1u);
+    EXPECT_EQ(tally.most_in_step, kEvents);
+    const auto &samples = read.samples.at(offset);
+    ASSERT_EQ(samples.size(), Tallies::kSamples);
+    for (std::uint64_t i = 0; i < samples.size(); ++i)
+      EXPECT_EQ(samples[i].bytes, i);
+  }
+  EXPECT_EQ(threads.size(), kThreads);
   EXPECT_EQ(read.dropped, 0u);
   EXPECT_EQ(read.ends, 1);
+}
+
+// Threads that share their tallies, as all do once there are too many.
+TEST_F(LogWriterTest, CountsWhatManyThreadsShareOnce) {
+  constexpr std::uint32_t kThreads = 8, kSteps = 50, kInStep = 400;
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  std::barrier together(kThreads);
+  inThreads(kThreads, [&](std::uint32_t) {
+    for (std::uint32_t step = 0; step < kSteps; ++step) {
+      for (std::uint32_t i = 0; i < kInStep; ++i) {
+        Event event = numbered(0, 3);
+        event.step = 2 * step;
+        event.blocked_ns = 5;
+        tallies->count(event);
+      }
+      together.arrive_and_wait();
+    }
+  });
+  Log read = onlyLog();
+  ASSERT_EQ(read.count(), kThreads * kSteps * kInStep);
+  for (const auto &[offset, tally] : read.tallies) {
+    if (tally.count == 0)
+      continue; // of a thread that was too slow
+    EXPECT_EQ(tally.count, kThreads * kSteps * kInStep);
+    EXPECT_EQ(tally.bytes, 3 * tally.count);
+    EXPECT_EQ(tally.blocked_ns, 5 * tally.count);
+    EXPECT_EQ(tally.steps, kSteps);
+    EXPECT_EQ(tally.most_in_step, kThreads * kInStep);
+    EXPECT_EQ(tally.in_last_step >> 32, 2 * (kSteps - 1));
+    EXPECT_EQ(read.samples.at(offset).size(), Tallies::kSamples);
+  }
+}
+
+TEST_F(LogWriterTest, ManyThreadsThatMeetTheSameNewEventsShareThem) {
+  constexpr std::uint32_t kThreads = 8, kDifferent = 2000;
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  inThreads(kThreads, [&](std::uint32_t) {
+    for (std::uint32_t i = 0; i < kDifferent; ++i) {
+      Event event = distinct(i);
+      event.thread = 0;
+      tallies->count(event);
+    }
+  });
+  Log read = onlyLog();
+  std::map<StackId, std::uint64_t> counts;
+  for (const auto &[offset, tally] : read.tallies)
+    if (tally.count) {
+      EXPECT_TRUE(counts.emplace(tally.first.stack, tally.count).second);
+      EXPECT_EQ(tally.count, kThreads);
+    }
+  EXPECT_EQ(counts.size(), kDifferent);
+}
+
+// As many threads, one after the other, as there are tallies with a thread, and more.
+TEST_F(LogWriterTest, ThreadsThatComeAndGoDoNotMakeItGrow) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  constexpr std::uint32_t kThreads = 1'000'000;
+  for (std::uint32_t thread = 1; thread <= kThreads; ++thread)
+    EXPECT_TRUE(tallies->count(numbered(thread, 2)));
+  Log read = onlyLog();
+  EXPECT_EQ(read.count(), kThreads);
+  EXPECT_EQ(read.tallies.size(), Tallies::kMaxOfThreads + 1);
+  std::uint64_t shared = 0;
+  for (const auto &[offset, tally] : read.tallies)
+    if (tally.first.thread == 0)
+      shared += tally.count;
+  EXPECT_EQ(shared, kThreads - Tallies::kMaxOfThreads);
+  EXPECT_LT(read.size, 32u << 20);
+}
+
+TEST_F(LogWriterTest, DifferentEventsWithoutEndDoNotMakeItGrow) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  constexpr std::uint32_t kEvents = 500'000;
+  for (std::uint32_t i = 1; i <= kEvents; ++i)
+    EXPECT_TRUE(tallies->count(distinct(i)));
+  Log read = onlyLog();
+  EXPECT_EQ(read.count(), kEvents);
+  EXPECT_EQ(read.tallies.size(), Tallies::kMaxOfThreads + Tallies::kMaxShared + 1);
+  EXPECT_LT(read.size, 48u << 20);
+}
+
+class LogWriterFullTest : public LogWriterTest {};
+
+TEST_F(LogWriterFullTest, AHundredMillionEventsLeaveLogAndMemoryFlat) {
+  constexpr std::uint64_t kEvents = 100'000'000, kSame = 1000;
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  const auto some = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) {
+      Event event = distinct(std::uint32_t(i % kSame));
+      event.step = std::uint32_t(i / 100'000);
+      tallies->count(event);
+    }
+  };
+  some(0, 1'000'000);
+  const std::uint64_t size_before = onlyLog().size;
+  const long resident_before = residentKiB();
+  some(1'000'000, kEvents);
+  EXPECT_LT(residentKiB(), resident_before + 1024);
+  Log read = onlyLog();
+  EXPECT_EQ(read.size, size_before);
+  EXPECT_EQ(read.count(), kEvents);
+  for (const auto &[offset, tally] : read.tallies) {
+    EXPECT_EQ(tally.count, kEvents / kSame);
+    EXPECT_EQ(tally.bytes, kEvents / kSame);
+    EXPECT_EQ(tally.steps, 1000u);
+    EXPECT_EQ(tally.most_in_step, 100u);
+  }
 }
 
 TEST_F(LogWriterTest, InternsEachContentOnce) {
@@ -209,23 +377,43 @@ TEST_F(LogWriterTest, WritesTheMappedModules) {
   EXPECT_EQ(std::count(read.modules.begin(), read.modules.end(), self), 1);
 }
 
+TEST_F(LogWriterTest, WhatIsTooManyHasNoId) {
+  auto log = openLog();
+  Interner interner(*log);
+  interner.resetInChild();
+  std::uint32_t without = 0;
+  for (std::uint32_t i = 0; i < 100'000; ++i)
+    without += interner.string(std::to_string(i)) == 0;
+  EXPECT_GT(without, 30'000u);
+  EXPECT_LT(without, 45'000u);
+  EXPECT_NE(interner.string("0"), 0u);
+  const std::uint64_t size = onlyLog().size;
+  EXPECT_EQ(interner.string("99999"), 0u);
+  EXPECT_EQ(onlyLog().size, size);
+  interner.resetInChild();
+}
+
 TEST_F(LogWriterTest, AForkedChildWritesItsOwnLog) {
   auto log = openLog();
-  log->append(numbered(1, 1));
+  auto tallies = talliesIn(*log);
+  tallies->count(numbered(1, 1));
   int status = inChild([&] {
     log->resetInChild();
-    log->append(numbered(2, 2));
-    log->append(numbered(2, 3));
+    tallies->resetInChild();
+    tallies->count(numbered(1, 2));
+    tallies->count(numbered(1, 3));
   });
   EXPECT_EQ(status, 0);
-  log->append(numbered(1, 4));
+  tallies->count(numbered(1, 4));
 
   auto all = logs();
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all.at(getpid()).events.size(), 2u);
+  EXPECT_EQ(all.at(getpid()).count(), 2u);
+  EXPECT_EQ(all.at(getpid()).tallies.begin()->second.bytes, 5u);
   all.erase(getpid());
   const Log &child = all.begin()->second;
-  EXPECT_EQ(child.events.size(), 2u);
+  EXPECT_EQ(child.count(), 2u);
+  EXPECT_EQ(child.tallies.begin()->second.bytes, 5u);
   EXPECT_EQ(child.header.parent_pid, std::uint32_t(getpid()));
 }
 
@@ -238,30 +426,78 @@ TEST_F(LogWriterTest, ASilentChildWritesNoLog) {
 TEST_F(LogWriterTest, AKilledProcessLosesNothing) {
   int status = inChild([&] {
     auto log = openLog();
+    auto tallies = talliesIn(*log);
     for (std::uint64_t i = 0; i < 20'000; ++i)
-      log->append(numbered(0, i));
+      tallies->count(numbered(1, 2));
+    for (std::uint32_t i = 2; i < 1002; ++i)
+      tallies->count(distinct(i));
     kill(getpid(), SIGKILL);
   });
   EXPECT_TRUE(WIFSIGNALED(status));
   Log read = onlyLog();
-  EXPECT_EQ(read.events.size(), 20'000u);
+  EXPECT_EQ(read.count(), 21'000u);
+  EXPECT_EQ(read.tallies.begin()->second.count, 20'000u);
+  EXPECT_EQ(read.tallies.begin()->second.bytes, 40'000u);
   EXPECT_EQ(read.ends, 0);
 }
 
+// In the midst of writing, on several threads: at most one event of each is half counted.
+TEST_F(LogWriterTest, AWriterThatIsKilledLeavesAReadableLog) {
+  constexpr std::uint32_t kThreads = 4;
+  for (int round = 0; round < 10; ++round) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+      auto log = openLog();
+      auto tallies = talliesIn(*log);
+      inThreads(kThreads, [&](std::uint32_t thread) {
+        for (std::uint32_t i = 0;; ++i) {
+          Event event = distinct(i / 100);
+          event.thread = thread;
+          tallies->count(event);
+          if (i == 1000)
+            (void)!write(ready[1], "x", 1);
+        }
+      });
+    }
+    char byte;
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread)
+      EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    close(ready[0]);
+    close(ready[1]);
+    std::map<std::uint32_t, int> incomplete;
+    for (const auto &[offset, tally] : onlyLog().tallies) {
+      EXPECT_LE(tally.bytes, tally.count);
+      EXPECT_LE(tally.count, tally.bytes + 1);
+      incomplete[tally.first.thread] += tally.count != tally.bytes;
+    }
+    EXPECT_EQ(incomplete.size(), kThreads);
+    for (auto [thread, count] : incomplete)
+      EXPECT_LE(count, 1);
+    for (const auto &entry : fs::directory_iterator(directory_))
+      fs::remove(entry.path());
+  }
+}
+
 TEST_F(LogWriterTest, AFullDiskIsCountedAndEndsNothing) {
-  constexpr std::uint64_t kEvents = 40'000;
+  constexpr std::uint32_t kDifferent = 20'000;
   int status = inChild([&] {
     rlimit limit{2 * LogWriter::kSegmentSize, 2 * LogWriter::kSegmentSize};
     setrlimit(RLIMIT_FSIZE, &limit);
     auto log = openLog();
-    for (std::uint64_t i = 0; i < kEvents; ++i)
-      log->append(numbered(0, i));
+    auto tallies = talliesIn(*log);
+    for (int round = 0; round < 2; ++round)
+      for (std::uint32_t i = 0; i < kDifferent; ++i)
+        tallies->count(distinct(i));
   });
   EXPECT_EQ(status, 0);
   Log read = onlyLog();
-  EXPECT_GT(read.events.size(), 10'000u);
+  EXPECT_GT(read.tallies.size(), 5'000u);
   EXPECT_GT(read.dropped, 0u);
-  EXPECT_EQ(read.events.size() + read.dropped, kEvents);
+  EXPECT_EQ(read.count() + read.dropped, 2u * kDifferent);
 }
 
 TEST_F(LogWriterTest, NamesWhyItCannotOpen) {
@@ -269,7 +505,7 @@ TEST_F(LogWriterTest, NamesWhyItCannotOpen) {
   std::string error;
   EXPECT_FALSE(log.open((directory_ / "missing").c_str(), 0, error));
   EXPECT_EQ(error, "No such file or directory");
-  EXPECT_FALSE(log.append(numbered(0, 0)));
+  EXPECT_FALSE(talliesIn(log)->count(numbered(1, 0)));
 }
 
 } // namespace

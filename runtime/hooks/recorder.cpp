@@ -93,7 +93,6 @@ std::size_t Recorder::captureOwnStack(std::span<FrameRecord> frames) {
 void Recorder::record(Event event) {
   if (!recording_)
     return;
-  event.time_ns = monotonicTime();
   if (thread_id == 0)
     thread_id = std::uint32_t(syscall(SYS_gettid));
   event.thread = thread_id;
@@ -109,7 +108,7 @@ void Recorder::record(Event event) {
   }
   if (event.stack == 0)
     event.stack = currentStack();
-  log_.append(event);
+  tallies_.count(event);
 }
 
 std::uint32_t Recorder::step() const {
@@ -133,6 +132,7 @@ void Recorder::resetInChild() {
   thread_id = 0;
   log_.resetInChild();
   interner_.resetInChild();
+  tallies_.resetInChild();
   forgetWrittenModules();
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/event.h"
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
+#include "runtime/hooks/tallies.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +62,7 @@ private:
 
   LogWriter log_;
   Interner interner_{log_};
+  Tallies tallies_{log_};
   std::uint32_t simulated_devices_ = 0;
   bool recording_ = false;
 };

@@ -1,8 +1,12 @@
 #include "runtime/offline/log_reader.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace devsan::runtime {
 namespace {
@@ -59,7 +63,7 @@ private:
       return 0;
     }
     const auto body = rest.subspan(sizeof header, header.size - sizeof header);
-    if (!content(static_cast<RecordKind>(header.kind), body))
+    if (!content(static_cast<RecordKind>(header.kind), body, offset))
       damage(offset, "malformed record of kind " + std::to_string(header.kind));
     return header.size;
   }
@@ -75,13 +79,11 @@ private:
     return bytes_.size();
   }
 
-  bool content(RecordKind kind, std::span<const std::byte> body) {
+  bool content(RecordKind kind, std::span<const std::byte> body, std::size_t offset) {
     switch (kind) {
     case RecordKind::kUnfinished:
       ++log_.unfinished;
       return true;
-    case RecordKind::kEvent:
-      return event(body);
     case RecordKind::kString:
       return string(body);
     case RecordKind::kStack:
@@ -98,15 +100,16 @@ private:
     case RecordKind::kEnd:
       log_.ended = true;
       return true;
+    case RecordKind::kTally:
+      return tally(body, offset);
+    case RecordKind::kSample:
+      return sample(body);
     }
     return false;
   }
 
-  bool event(std::span<const std::byte> body) {
-    Event event;
-    if (!read(body, event))
-      return false;
-    switch (event.kind) {
+  static bool isKnown(EventKind kind) {
+    switch (kind) {
     case EventKind::kCopy:
     case EventKind::kBlock:
     case EventKind::kRoundTrip:
@@ -121,10 +124,48 @@ private:
     case EventKind::kContext:
     case EventKind::kAllocation:
     case EventKind::kDeviceUse:
-      log_.events.push_back(event);
       return true;
     }
     return false;
+  }
+
+  bool tally(std::span<const std::byte> body, std::size_t offset) {
+    TallyRecord record;
+    if (!read(body, record) || !isKnown(record.first.kind))
+      return false;
+    if (record.count == 0) // another thread's took its place, or its writer died
+      return true;
+    tallies_.emplace(offset, static_cast<std::uint32_t>(log_.tallies.size()));
+    Occurrences all;
+    all.count = record.count;
+    all.bytes = record.bytes;
+    all.blocked_ns = record.blocked_ns;
+    all.largest = record.largest;
+    all.first_step = record.first.step;
+    all.last_step = static_cast<std::uint32_t>(record.in_last_step >> 32);
+    all.steps =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(record.steps, 1, record.count));
+    all.most_in_step = all.steps == 1 ? record.count : std::min(record.most_in_step, record.count);
+    log_.tallies.push_back({record.first, all});
+    return true;
+  }
+
+  bool sample(std::span<const std::byte> body) {
+    SampleRecord record;
+    if (!read(body, record))
+      return false;
+    auto tally = tallies_.find(record.tally);
+    if (tally == tallies_.end())
+      return false;
+    Event event = log_.tallies[tally->second].first;
+    event.time_ns = record.time_ns;
+    event.blocked_ns = record.blocked_ns;
+    event.bytes = record.bytes;
+    event.group = record.group;
+    event.step = record.step;
+    log_.events.push_back(event);
+    log_.tally_of.push_back(tally->second);
+    return true;
   }
 
   bool string(std::span<const std::byte> body) {
@@ -160,6 +201,7 @@ private:
 
   std::span<const std::byte> bytes_;
   ProcessLog &log_;
+  std::unordered_map<std::uint64_t, std::uint32_t> tallies_; // by offset: indices
   std::size_t damaged_ = 0;
 };
 
@@ -189,24 +231,57 @@ core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string 
   if (log.header.version != FileHeader{}.version)
     return core::failure(log.source + " at offset 8: event log of version " +
                          std::to_string(log.header.version) + ", this devsan reads version " +
-                         std::to_string(FileHeader{}.version));
+                         std::to_string(FileHeader{}.version) +
+                         "; read it with the devsan that wrote it, or record it again");
   Parser(bytes, log).run();
   return log;
 }
 
+namespace {
+
+// A file in memory without a copy of it, so that a large one takes no memory of its own.
+class MappedFile {
+public:
+  explicit MappedFile(const std::filesystem::path &path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat opened = {};
+    if (file < 0 || fstat(file, &opened) != 0 ||
+        (opened.st_size > 0 && !map(file, static_cast<std::size_t>(opened.st_size))))
+      error_ = errno;
+    if (file >= 0)
+      ::close(file);
+  }
+  ~MappedFile() {
+    if (size_)
+      munmap(memory_, size_);
+  }
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+
+  int error() const { return error_; }
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte *>(memory_), size_};
+  }
+
+private:
+  bool map(int file, std::size_t size) {
+    memory_ = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+    size_ = memory_ == MAP_FAILED ? 0 : size;
+    return size_ != 0;
+  }
+
+  void *memory_ = nullptr;
+  std::size_t size_ = 0;
+  int error_ = 0;
+};
+
+} // namespace
+
 core::Result<ProcessLog> readLog(const std::filesystem::path &path) {
-  std::FILE *file = std::fopen(path.c_str(), "rb");
-  if (!file)
-    return core::failure("cannot read " + path.string() + ": " + std::strerror(errno));
-  std::vector<std::byte> bytes;
-  std::byte buffer[1 << 16];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file))
-    bytes.insert(bytes.end(), buffer, buffer + got);
-  const bool failed = std::ferror(file);
-  std::fclose(file);
-  if (failed)
-    return core::failure("cannot read " + path.string() + ": " + std::strerror(errno));
-  return parseLog(bytes, path.filename());
+  const MappedFile file(path);
+  if (file.error())
+    return core::failure("cannot read " + path.string() + ": " + std::strerror(file.error()));
+  return parseLog(file.bytes(), path.filename());
 }
 
 } // namespace devsan::runtime

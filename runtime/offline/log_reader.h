@@ -6,6 +6,7 @@
 
 #include "core/result.h"
 #include "runtime/log_format.h"
+#include "runtime/offline/occurrences.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -23,6 +24,12 @@ struct Module {
   std::string path;
 };
 
+// All events that differ only in when they happened and what they cost.
+struct Tally {
+  Event first;
+  Occurrences occurrences;
+};
+
 struct ProcessLog {
   std::string source; // the file, for messages
   FileHeader header;
@@ -30,7 +37,11 @@ struct ProcessLog {
   std::unordered_map<StackId, std::vector<FrameRecord>> stacks;
   std::vector<Module>
       modules; // in the order of loading: a later one may lie where an earlier one was unloaded
+  std::vector<Tally> tallies; // every event is counted in one
+  // The first events of each tally, one by one, all in the order of their writing; and of each its
+  // index in `tallies`.
   std::vector<Event> events;
+  std::vector<std::uint32_t> tally_of;
   std::uint64_t dropped = 0;       // events that found no room
   std::uint64_t unfinished = 0;    // records whose writer died
   bool ended = false;              // the process left through exit

@@ -38,7 +38,10 @@ ProcessLog parsed(const std::vector<std::byte> &bytes) {
 TEST(LogReader, ReadsWhatWasWritten) {
   const ProcessLog log = parsed(smallLog().bytes());
   EXPECT_EQ(log.header.pid, 42u);
+  ASSERT_EQ(log.tallies.size(), 1u);
+  EXPECT_EQ(log.tallies[0].occurrences.count, 2u);
   ASSERT_EQ(log.events.size(), 2u);
+  EXPECT_EQ(log.tally_of, (std::vector<std::uint32_t>{0, 0}));
   EXPECT_EQ(log.string(log.events[0].op), "aten::copy_");
   ASSERT_EQ(log.stack(log.events[0].stack).size(), 3u);
   EXPECT_EQ(log.string(log.stack(log.events[0].stack)[2].function), "f");
@@ -93,7 +96,7 @@ TEST(LogReader, SurvivesEveryByteOverwritten) {
 TEST(LogReader, SkipsARecordThatWasNeverFinished) {
   LogBuilder log;
   Event event;
-  log.record(RecordKind::kEvent, bytesOf(event), /*finished=*/false);
+  log.record(RecordKind::kSample, bytesOf(SampleRecord()), /*finished=*/false);
   log.add(event);
   const ProcessLog result = parsed(log.bytes());
   EXPECT_EQ(result.events.size(), 1u);
@@ -106,13 +109,34 @@ TEST(LogReader, FindsTheNextRecordAfterRoomThatWasNeverWritten) {
   std::vector<std::byte> bytes = log.bytes();
   bytes.resize(bytes.size() + 80);
   LogBuilder tail;
-  tail.add(Event());
+  tail.string("far");
   const std::vector<std::byte> rest = tail.bytes();
   bytes.insert(bytes.end(), rest.begin() + sizeof(FileHeader), rest.end());
   bytes.resize(bytes.size() + 4096); // the rest of the segment
   const ProcessLog result = parsed(bytes);
-  EXPECT_EQ(result.events.size(), 1u);
+  EXPECT_EQ(result.string(1), "far");
   EXPECT_TRUE(result.damage.empty());
+}
+
+TEST(LogReader, LeavesOutTalliesThatCountNothing) {
+  LogBuilder log;
+  log.tally(Event());
+  const ProcessLog result = parsed(log.bytes());
+  EXPECT_TRUE(result.tallies.empty());
+  EXPECT_TRUE(result.damage.empty());
+}
+
+// A process that is killed between two numbers of a tally leaves them so.
+TEST(LogReader, BelievesTheCountOfATally) {
+  LogBuilder log;
+  TallyRecord &tally = log.tally(Event());
+  tally.count = 1;
+  tally.steps = 2;
+  tally.most_in_step = 3;
+  const ProcessLog result = parsed(log.bytes());
+  ASSERT_EQ(result.tallies.size(), 1u);
+  EXPECT_EQ(result.tallies[0].occurrences.steps, 1u);
+  EXPECT_EQ(result.tallies[0].occurrences.most_in_step, 1u);
 }
 
 TEST(LogReader, NamesFileAndOffsetOfDamage) {
@@ -121,13 +145,14 @@ TEST(LogReader, NamesFileAndOffsetOfDamage) {
   log.record(RecordKind::kStack, bytesOf(StackRecord{1, 0xffffffff}));
   log.record(RecordKind::kModule, bytesOf(ModuleRecord{0, 0, 1, 0xffffffff, 0}));
   log.record(static_cast<RecordKind>(77), {});
-  log.record(RecordKind::kEvent, bytesOf(std::uint64_t{0}));
+  log.record(RecordKind::kTally, bytesOf(std::uint64_t{0}));
+  log.record(RecordKind::kSample, bytesOf(SampleRecord()));
   log.add(Event());
   const ProcessLog result = parsed(log.bytes());
   EXPECT_EQ(result.events.size(), 1u);
   ASSERT_EQ(result.damage.size(), 5u); // four, and how many more
   EXPECT_EQ(result.damage[0], "a.devsanlog at offset 40: malformed record of kind 2");
-  EXPECT_EQ(result.damage[4], "a.devsanlog: 1 more damaged places");
+  EXPECT_EQ(result.damage[4], "a.devsanlog: 2 more damaged places");
 }
 
 TEST(LogReader, RejectsHostileSizes) {
@@ -135,7 +160,7 @@ TEST(LogReader, RejectsHostileSizes) {
     LogBuilder log;
     std::vector<std::byte> bytes = log.bytes();
     RecordHeader header;
-    header.kind = static_cast<std::uint16_t>(RecordKind::kEvent);
+    header.kind = static_cast<std::uint16_t>(RecordKind::kTally);
     header.size = size;
     const std::vector<std::byte> record = bytesOf(header, 8);
     bytes.insert(bytes.end(), record.begin(), record.end());
@@ -158,9 +183,13 @@ TEST(LogReader, RejectsOtherFilesAndVersions) {
   log.header.magic = 1;
   EXPECT_EQ(parseLog(log.bytes(), "x").error().message, "x at offset 0: this is no event log");
   log.header = FileHeader();
-  log.header.version = 9;
-  EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
-            "x at offset 8: event log of version 9, this devsan reads version 2");
+  for (std::uint32_t version : {1u, 2u, 9u}) {
+    log.header.version = version;
+    EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
+              "x at offset 8: event log of version " + std::to_string(version) +
+                  ", this devsan reads version 3; read it with the devsan that wrote it, or record "
+                  "it again");
+  }
 }
 
 TEST(LogReader, NamesAFileThatIsNotThere) {

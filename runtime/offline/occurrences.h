@@ -51,33 +51,4 @@ inline Occurrences together(const Occurrences &a, const Occurrences &b) {
   return sum;
 }
 
-// Counts equal events one by one, exactly. Steps only grow, but threads record side by side: an
-// event of the step before may come late, and is then counted with the current one.
-class OccurrenceCounter {
-public:
-  void add(const Event &event) {
-    if (all_.count == 0) {
-      all_ = Occurrences::of(event);
-      in_step_ = 1;
-      return;
-    }
-    ++all_.count;
-    all_.bytes += event.bytes;
-    all_.blocked_ns += event.blocked_ns;
-    all_.largest = std::max(all_.largest, event.bytes);
-    if (event.step > all_.last_step) {
-      all_.last_step = event.step;
-      ++all_.steps;
-      in_step_ = 0;
-    }
-    all_.most_in_step = std::max(all_.most_in_step, ++in_step_);
-  }
-
-  const Occurrences &all() const { return all_; }
-
-private:
-  Occurrences all_;
-  std::uint64_t in_step_ = 0;
-};
-
 } // namespace devsan::runtime

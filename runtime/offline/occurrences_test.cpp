@@ -17,10 +17,10 @@ Event inStep(std::uint32_t step, std::uint64_t bytes = 0) {
 }
 
 Occurrences count(std::initializer_list<Event> events) {
-  OccurrenceCounter counter;
+  LogBuilder log;
   for (const Event &event : events)
-    counter.add(event);
-  return counter.all();
+    log.add(event);
+  return testing::replay(log).events().front().occurrences;
 }
 
 TEST(Occurrences, OneEventIsItself) {
@@ -36,10 +36,6 @@ TEST(Occurrences, CountsStepsAndTheBusiestOne) {
   EXPECT_TRUE(count({inStep(0, 4), inStep(1, 4)}).sameSize());
 }
 
-TEST(Occurrences, ALateEventOfTheStepBeforeIsNoNewStep) {
-  EXPECT_EQ(count({inStep(1), inStep(2), inStep(1)}).steps, 2u);
-}
-
 TEST(Occurrences, TogetherInDifferentStepsOrInOneIsExact) {
   const Occurrences apart = together(count({inStep(1), inStep(1)}), count({inStep(2), inStep(4)}));
   EXPECT_EQ(apart, (Occurrences{4, 0, 40, 0, 1, 4, 3, 2}));
@@ -47,6 +43,12 @@ TEST(Occurrences, TogetherInDifferentStepsOrInOneIsExact) {
   EXPECT_EQ(same, (Occurrences{3, 0, 30, 0, 1, 1, 1, 3}));
   EXPECT_EQ(together({}, same), same);
   EXPECT_EQ(together(same, {}), same);
+}
+
+TEST(Occurrences, OneStepHasAllOfThem) {
+  LogBuilder log;
+  log.add(inStep(3)).tally(inStep(3)).count = 6'000'000'000; // more than a tally counts in a step
+  EXPECT_EQ(testing::replay(log).events().front().occurrences.most_in_step, 6'000'000'000);
 }
 
 TEST(Occurrences, TogetherInMixedStepsIsBounded) {

@@ -1,5 +1,4 @@
 #include "runtime/offline/resolve.h"
-#include "runtime/event_identity.h"
 #include "runtime/offline/function_name.h"
 #include "runtime/offline/intent.h"
 
@@ -7,8 +6,6 @@
 #include <cstdio>
 #include <map>
 #include <span>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace devsan::runtime {
@@ -64,34 +61,6 @@ bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
   });
 }
 
-// Equal events, until all are counted.
-struct Counted {
-  Event first;
-  OccurrenceCounter counter;
-  std::vector<Sample> samples;
-};
-
-constexpr std::size_t kSamples = 64;
-
-std::vector<Counted> countEqualEvents(const ProcessLog &log) {
-  std::vector<Counted> all;
-  std::unordered_map<std::string, std::size_t> indices; // by the bytes of the identity
-  for (Event event : log.events) {
-    if (log.header.simulated_devices) // a simulated device takes the host's time
-      event.blocked_ns = 0;
-    const Event identity = identityOf(event);
-    auto [entry, added] = indices.try_emplace(
-        std::string(reinterpret_cast<const char *>(&identity), sizeof identity), all.size());
-    if (added)
-      all.emplace_back().first = event;
-    Counted &counted = all[entry->second];
-    counted.counter.add(event);
-    if (counted.samples.size() < kSamples)
-      counted.samples.push_back({event.time_ns, event.blocked_ns, event.bytes, event.step});
-  }
-  return all;
-}
-
 } // namespace
 
 core::Location ResolvedStack::location() const {
@@ -118,9 +87,9 @@ std::vector<core::Frame> ResolvedStack::shown() const {
 
 std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
   std::set<StackId> stacks;
-  for (const Event &event : log.events) {
-    stacks.insert(event.stack);
-    stacks.insert(event.related);
+  for (const Tally &tally : log.tallies) {
+    stacks.insert(tally.first.stack);
+    stacks.insert(tally.first.related);
   }
   std::set<CodeAddress> result;
   for (StackId stack : stacks)
@@ -212,12 +181,21 @@ void Recording::countSteps(std::size_t first_event) {
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   stacks_of_process_.clear();
   const std::size_t first_event = events_.size();
-  for (Counted &counted : countEqualEvents(log)) {
-    const Event &event = counted.first;
+  const bool has_time = log.header.simulated_devices == 0; // a simulated device takes the host's
+  std::vector<std::vector<Sample>> samples(log.tallies.size());
+  for (std::size_t i = 0; i < log.events.size(); ++i) {
+    const Event &event = log.events[i];
+    samples[log.tally_of[i]].push_back(
+        {event.time_ns, has_time ? event.blocked_ns : 0, event.bytes, event.step});
+  }
+  for (std::size_t i = 0; i < log.tallies.size(); ++i) {
+    const Event &event = log.tallies[i].first;
     ResolvedEvent resolved;
     resolved.event = event;
-    resolved.occurrences = counted.counter.all();
-    resolved.samples = std::move(counted.samples);
+    resolved.occurrences = log.tallies[i].occurrences;
+    if (!has_time)
+      resolved.event.blocked_ns = resolved.occurrences.blocked_ns = 0;
+    resolved.samples = std::move(samples[i]);
     resolved.op = log.string(event.op);
     resolved.operand = log.string(event.operand);
     resolved.detail = log.string(event.detail);

@@ -1,5 +1,8 @@
 #include "runtime/offline/testing/log_builder.h"
 
+#include "runtime/event_identity.h"
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -85,11 +88,48 @@ StackId LogBuilder::stack(std::initializer_list<TestFrame> innermost_first) {
   return stacks_;
 }
 
+std::size_t LogBuilder::addTally(const Event &event) {
+  const IdentityBytes identity(event);
+  auto [entry, added] =
+      tallies_.try_emplace(std::string(identity.bytes, sizeof identity.bytes), records_.size());
+  if (added) {
+    TallyRecord tally;
+    tally.first = event;
+    tally.in_last_step = std::uint64_t{event.step} << 32;
+    tally.steps = 1;
+    std::vector<std::byte> body;
+    append(body, tally);
+    record(RecordKind::kTally, body);
+  }
+  return entry->second;
+}
+
+TallyRecord &LogBuilder::tally(const Event &event) {
+  const std::size_t offset = addTally(event) + sizeof(RecordHeader); // first: it moves the records
+  return *reinterpret_cast<TallyRecord *>(records_.data() + offset);
+}
+
 LogBuilder &LogBuilder::add(const Event &event, int times) {
-  std::vector<std::byte> body;
-  append(body, event);
-  for (int i = 0; i < times; ++i)
-    record(RecordKind::kEvent, body);
+  constexpr std::uint64_t kSamples = 64;
+  const std::uint64_t offset = sizeof(FileHeader) + addTally(event);
+  for (int i = 0; i < times; ++i) {
+    TallyRecord &tally = this->tally(event);
+    tally.bytes += event.bytes;
+    tally.blocked_ns += event.blocked_ns;
+    tally.largest = std::max(tally.largest, event.bytes);
+    if (event.step > tally.in_last_step >> 32) {
+      tally.in_last_step = std::uint64_t{event.step} << 32;
+      ++tally.steps;
+    }
+    tally.most_in_step = std::max<std::uint64_t>(tally.most_in_step,
+                                                 static_cast<std::uint32_t>(++tally.in_last_step));
+    if (++tally.count > kSamples)
+      continue;
+    std::vector<std::byte> body;
+    append(body, SampleRecord{offset, event.time_ns, event.blocked_ns, event.bytes, event.group,
+                              event.step, 0});
+    record(RecordKind::kSample, body);
+  }
   return *this;
 }
 

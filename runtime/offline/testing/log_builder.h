@@ -40,6 +40,8 @@ public:
   StringId string(const std::string &text);
   StackId stack(std::initializer_list<TestFrame> innermost_first);
   LogBuilder &add(const Event &event, int times = 1);
+  // The numbers of an event's tally, which are there once it was added.
+  TallyRecord &tally(const Event &event);
   // Any record; `finished` false leaves it as a writer that died does.
   LogBuilder &record(RecordKind kind, const std::vector<std::byte> &body, bool finished = true);
 
@@ -49,8 +51,10 @@ public:
 
 private:
   std::uint64_t pcOf(const TestFrame &frame);
+  std::size_t addTally(const Event &event);
 
   std::vector<std::byte> records_;
+  std::map<std::string, std::size_t> tallies_; // by identity: where their records begin
   StringId strings_ = 0;
   StackId stacks_ = 0;
   std::map<std::string, std::uint64_t> modules_;

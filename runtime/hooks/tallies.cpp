@@ -1,0 +1,177 @@
+#include "runtime/hooks/tallies.h"
+
+#include "runtime/event_identity.h"
+#include "runtime/hooks/interner.h"
+
+#include <algorithm>
+#include <sys/mman.h>
+#include <time.h>
+
+namespace devsan::runtime {
+namespace {
+
+// Page-aligned, so that a child after fork drops its copy by pages. A slot holds a tally's offset
+// in the log, in units of 8 bytes, and above it a part of the hash.
+alignas(4096) std::atomic<std::uint64_t> tally_slots[1 << 18];
+constexpr unsigned kOffsetBits = 34;
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
+static_assert(LogWriter::kSegmentSize * LogWriter::kMaxSegments / 8 <= kOffsetMask);
+constexpr std::size_t kMaxProbes = 64;
+static_assert(Tallies::kMaxOfThreads + Tallies::kMaxShared + Tallies::kMaxWithoutPlace <
+              std::size(tally_slots) / 2);
+
+std::uint64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::uint64_t(time.tv_sec) * 1'000'000'000 + std::uint64_t(time.tv_nsec);
+}
+
+// A thread's own tallies have one writer, and need no locked instructions.
+class Writer {
+public:
+  explicit Writer(bool is_only) : is_only_(is_only) {}
+
+  std::uint64_t add(std::uint64_t &number, std::uint64_t amount) const {
+    std::atomic_ref<std::uint64_t> value(number);
+    if (!is_only_)
+      return value.fetch_add(amount, std::memory_order_relaxed);
+    const std::uint64_t before = value.load(std::memory_order_relaxed);
+    value.store(before + amount, std::memory_order_relaxed);
+    return before;
+  }
+
+  void raise(std::uint64_t &number, std::uint64_t to) const {
+    std::atomic_ref<std::uint64_t> value(number);
+    std::uint64_t before = value.load(std::memory_order_relaxed);
+    while (before < to && !exchange(value, before, to)) {
+    }
+  }
+
+  // How often the event has now been counted in `step`. Steps only grow; an event of an earlier
+  // one that comes late is counted with the last.
+  std::uint64_t countInStep(TallyRecord &tally, std::uint32_t step) const {
+    std::atomic_ref<std::uint64_t> value(tally.in_last_step);
+    std::uint64_t before = value.load(std::memory_order_relaxed), after;
+    bool is_new;
+    do {
+      is_new = step > before >> 32;
+      const bool is_saturated = std::uint32_t(before) == UINT32_MAX;
+      after = is_new ? std::uint64_t{step} << 32 | 1 : is_saturated ? before : before + 1;
+    } while (!exchange(value, before, after));
+    if (is_new)
+      add(tally.steps, 1);
+    return std::uint32_t(after);
+  }
+
+private:
+  bool exchange(std::atomic_ref<std::uint64_t> value, std::uint64_t &before,
+                std::uint64_t after) const {
+    if (!is_only_)
+      return value.compare_exchange_weak(before, after, std::memory_order_relaxed);
+    value.store(after, std::memory_order_relaxed);
+    return true;
+  }
+
+  bool is_only_;
+};
+
+} // namespace
+
+Tallies::Tallies(LogWriter &log) : log_(log), slots_(tally_slots) {}
+
+Tallies::Found Tallies::create(Event &event, Count &made, std::uint32_t most) {
+  if (made.load(std::memory_order_relaxed) >= most ||
+      made.fetch_add(1, std::memory_order_relaxed) >= most)
+    return {};
+  if (event.time_ns == 0)
+    event.time_ns = now();
+  TallyRecord tally;
+  tally.first = event;
+  tally.in_last_step = std::uint64_t{event.step} << 32;
+  tally.steps = 1;
+  Found result;
+  result.record = log_.appendTally(tally, result.offset);
+  return result;
+}
+
+Tallies::Found Tallies::find(Event &event, Count &made, std::uint32_t most) {
+  const IdentityBytes identity(event);
+  const std::uint64_t hash = hashBytes(identity.bytes, sizeof identity.bytes);
+  const std::uint64_t tag = hash & ~kOffsetMask;
+  Found created;
+  for (std::size_t probe = 0; probe < kMaxProbes; ++probe) {
+    auto &slot = slots_[(hash + probe) & (slots_.size() - 1)];
+    std::uint64_t seen = slot.load(std::memory_order_acquire);
+    if (seen == 0) {
+      if (!created.record)
+        created = create(event, made, most);
+      if (!created.record)
+        return {};
+      if (slot.compare_exchange_strong(seen, tag | created.offset / 8, std::memory_order_acq_rel))
+        return created;
+      // Another thread was faster. What was created stays in the log, and counts nothing, unless a
+      // later slot takes it.
+    }
+    if ((seen & ~kOffsetMask) != tag)
+      continue;
+    const std::uint64_t offset = (seen & kOffsetMask) * 8;
+    TallyRecord *tally = log_.tallyAt(offset);
+    if (areEqual(tally->first, event))
+      return {tally, offset};
+  }
+  return {};
+}
+
+Tallies::Found Tallies::findShared(Event &event) {
+  event.thread = 0;
+  if (Found found = find(event, shared_, kMaxShared); found.record)
+    return found;
+  event.stack = event.related = 0;
+  event.operand = event.detail = 0;
+  return find(event, without_place_, kMaxWithoutPlace);
+}
+
+void Tallies::sample(const Found &tally, Event &event) {
+  if (samples_.load(std::memory_order_relaxed) >= kMaxSamples ||
+      samples_.fetch_add(1, std::memory_order_relaxed) >= kMaxSamples)
+    return;
+  if (event.time_ns == 0)
+    event.time_ns = now();
+  const SampleRecord sample{
+      tally.offset, event.time_ns, event.blocked_ns, event.bytes, event.group, event.step, 0};
+  const std::string_view parts[] = {{reinterpret_cast<const char *>(&sample), sizeof sample}};
+  log_.append(RecordKind::kSample, parts);
+}
+
+bool Tallies::count(Event event) {
+  Found tally = find(event, of_threads_, kMaxOfThreads);
+  if (!tally.record)
+    tally = findShared(event);
+  if (!tally.record) {
+    log_.countDropped();
+    return false;
+  }
+  const Writer writer(event.thread != 0);
+  TallyRecord &record = *tally.record;
+  const std::uint64_t before = writer.add(record.count, 1);
+  if (event.bytes) {
+    writer.add(record.bytes, event.bytes);
+    writer.raise(record.largest, event.bytes);
+  }
+  if (event.blocked_ns)
+    writer.add(record.blocked_ns, event.blocked_ns);
+  writer.raise(record.most_in_step, writer.countInStep(record, event.step));
+  if (before < kSamples)
+    sample(tally, event);
+  return true;
+}
+
+void Tallies::resetInChild() {
+  // Private anonymous pages read as zero after this; it costs nothing for pages never touched.
+  if (madvise(slots_.data(), slots_.size_bytes(), MADV_DONTNEED) != 0)
+    std::fill_n(reinterpret_cast<std::uint64_t *>(slots_.data()), slots_.size(), 0);
+  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_})
+    count->store(0, std::memory_order_relaxed);
+}
+
+} // namespace devsan::runtime

@@ -1,0 +1,56 @@
+// Counts equal events in the log (see log_format.h), so that neither memory nor the log grows with
+// their number. Any thread may count at any time; nothing is locked or allocated. No LibTorch in
+// here.
+#pragma once
+
+#include "runtime/hooks/log_writer.h"
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace devsan::runtime {
+
+class Tallies {
+public:
+  // Equal events that are also written one by one.
+  static constexpr std::uint64_t kSamples = 64;
+  // Bounds of the log, for a process as a whole.
+  static constexpr std::uint32_t kMaxSamples = 1 << 20;
+  static constexpr std::uint32_t kMaxOfThreads = 1 << 16;
+  static constexpr std::uint32_t kMaxShared = 1 << 15;
+  static constexpr std::uint32_t kMaxWithoutPlace = 1 << 14;
+
+  // One at a time in a process: the table has a fixed place.
+  explicit Tallies(LogWriter &log);
+
+  // The time is filled in where it is needed. False, and counted in the log's kDropped record,
+  // where the disk is full.
+  bool count(Event event);
+
+  // For the child after fork, when no other thread exists.
+  void resetInChild();
+
+private:
+  struct Found {
+    TallyRecord *record = nullptr;
+    std::uint64_t offset = 0;
+  };
+  using Count = std::atomic<std::uint32_t>;
+
+  // The tally of events that equal `event`; a new one as long as `made` is below `most`.
+  Found find(Event &event, Count &made, std::uint32_t most);
+  Found create(Event &event, Count &made, std::uint32_t most);
+  // For an event whose own tally is not to be had: takes what tells it apart from it.
+  Found findShared(Event &event);
+  void sample(const Found &tally, Event &event);
+
+  LogWriter &log_;
+  std::span<std::atomic<std::uint64_t>> slots_;
+  Count of_threads_{0};
+  Count shared_{0};
+  Count without_place_{0};
+  Count samples_{0};
+};
+
+} // namespace devsan::runtime
