@@ -23,18 +23,26 @@ at::RecordFunctionCallback::EndCallback end = nullptr;
 thread_local bool is_observed = false;
 thread_local bool has_ended = false;
 thread_local bool was_observed_before_fork = false;
+thread_local bool has_lost_tether = false;
 
 constexpr std::string_view kTetherName = "devsan observation";
 constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 2);
 
 void putOn();
+std::optional<at::CallbackHandle> ownObserver();
 
 // Hangs on what LibTorch saves and puts back together with a thread's observers, so that it goes
 // when the observer that was put on with it goes.
 class Tether : public c10::DebugInfoBase {
 public:
   ~Tether() override {
-    if (owner_ == &is_observed && is_observed && !has_ended)
+    if (owner_ != &is_observed || !is_observed || has_ended)
+      return;
+    // A DebugInfoGuard that ends leaves the observer where it is. It lets go of the tether in the
+    // middle of an assignment, when nothing may be pushed.
+    if (ownObserver())
+      has_lost_tether = true;
+    else
       putOn();
   }
 
@@ -54,17 +62,24 @@ bool tetherIsOnTop() {
   return top && top == thread_state.tethered.lock();
 }
 
+std::unique_ptr<at::ObserverContext> startTethered(const at::RecordFunction &call) {
+  if (has_lost_tether)
+    putOn();
+  return start(call);
+}
+
 std::optional<at::CallbackHandle> ownObserver() {
   for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
-    if (entry.callback_.start() == start)
+    if (entry.callback_.start() == &startTethered)
       return entry.handle_;
   return std::nullopt;
 }
 
 void putOn() try {
   InsideForkGate gate;
+  has_lost_tether = false;
   if (!ownObserver())
-    at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)
+    at::addThreadLocalCallback(at::RecordFunctionCallback(startTethered, end)
                                    .needsInputs(true)
                                    .needsOutputs(true)
                                    .scopes({at::RecordScope::FUNCTION}));

@@ -25,8 +25,10 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
   const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
-         // Inside ExpectNoSync it is the wait that counts, and device-host-sync says so.
-         return isPageableAsync(event) && !event.has(kSyncAllowed) && !event.has(kSyncForbidden) &&
+         // Where every wait counts, device-host-sync says so.
+         const Level level = syncLevel(event.event.flags);
+         return isPageableAsync(event) && !event.has(kSyncAllowed) && !event.has(kWarmup) &&
+                level != Level::kLogExplicit && level != Level::kDisallowExplicit &&
                 !round_trips.contains(event);
        })) {
     core::Finding finding = makeFinding("device-pageable-async-copy", group);

@@ -51,7 +51,9 @@ TEST(PageableAsyncCopy, IsFlaggedOnTheWayToTheHost) {
 }
 
 TEST(PageableAsyncCopy, IsAnErrorOfHostSyncWhereNothingMayBlock) {
-  const auto findings = findingsOf(copyOf(4000, kPageableAsync | kSyncForbidden, kHost, cuda(1)));
+  const auto findings = findingsOf(
+      copyOf(4000, kPageableAsync | guardFlags(Level::kInherit, Level::kDisallowExplicit), kHost,
+             cuda(1)));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "device-host-sync");
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
