@@ -19,7 +19,7 @@ def run():
     device = torch.device("cuda:1")
     model = torch.nn.Linear(4, 2).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    batch = torch.ones(3, 4).to(device)
+    batch = torch.ones(3, 4, device=device)
     for step in range(10):
         loss = model(batch).sum()
         if step == 0:

@@ -12,7 +12,7 @@ import torch
 import devsan
 
 device = torch.device("cuda:1")
-batch = torch.ones(3, 4).to(device)
+batch = torch.ones(3, 4, device=device)
 
 
 def optimizer(kind=torch.optim.SGD):

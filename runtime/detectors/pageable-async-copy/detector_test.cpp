@@ -50,10 +50,10 @@ TEST(PageableAsyncCopy, IsFlaggedOnTheWayToTheHost) {
   EXPECT_NE(findings[0].remedy.find("into pinned memory"), std::string::npos);
 }
 
+constexpr std::uint32_t kNothingMayBlock = guardFlags(Level::kInherit, Level::kDisallowExplicit);
+
 TEST(PageableAsyncCopy, IsAnErrorOfHostSyncWhereNothingMayBlock) {
-  const auto findings = findingsOf(
-      copyOf(4000, kPageableAsync | guardFlags(Level::kInherit, Level::kDisallowExplicit), kHost,
-             cuda(1)));
+  const auto findings = findingsOf(copyOf(4000, kPageableAsync | kNothingMayBlock, kHost, cuda(1)));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "device-host-sync");
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
