@@ -15,6 +15,8 @@ core::Result<bool> isImplicitAt(const std::filesystem::path &path, StackId stack
   event.to = {1, 0}; // any device
   event.stack = stack;
   log->events = {event};
+  log->tallies = {{event, Occurrences::of(event)}};
+  log->tally_of = {0};
   core::Result<SymbolTable> symbols = symbolize(symbolizer, Recording::addresses(*log));
   if (!symbols)
     return tl::unexpected(symbols.error());
