@@ -104,6 +104,13 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
   if (good)
     good = fill(*file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
   if (good)
+    good = fill(*file, "transfer", !arguments.transfer.empty(), arguments.transfer,
+                parseTransferLevels);
+  if (good)
+    good = fill(*file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
+  if (good)
+    good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
+  if (good)
     good = fillBudgets(*file, arguments);
   if (good)
     good = fillReports(*file, arguments);

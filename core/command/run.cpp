@@ -139,6 +139,9 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
     if (!options.device_memory.empty())
       environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
   }
+  if (!options.runtime_options.empty())
+    environment.emplace_back("DEVSAN_OPTIONS",
+                             joined("DEVSAN_OPTIONS", options.runtime_options, true));
   return environment;
 }
 

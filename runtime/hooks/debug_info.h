@@ -1,5 +1,5 @@
-// Kinds of thread-local state of our own that LibTorch carries from a thread to the threads that work
-// for it: into a backward, into its pools. Each kind has a name and a number, both its own.
+// Kinds of thread-local state of our own that LibTorch carries from a thread to the threads that
+// work for it: into a backward, into its pools. Each kind has a name and a number, both its own.
 #pragma once
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -9,7 +9,7 @@
 
 namespace devsan::runtime {
 
-// Before kinds became named they were an enumeration: we take numbers far from LibTorch's.
+// Until LibTorch 2.12 a kind is a number, counted from 0; since then the address of a name.
 template <typename Kind = c10::DebugInfoKind>
 constexpr Kind debugInfoKind(const std::string_view *name, std::uint8_t number) {
   if constexpr (std::is_enum_v<Kind>)

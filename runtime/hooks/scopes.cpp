@@ -7,7 +7,6 @@
 
 #include <array>
 #include <atomic>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
 #include <vector>

@@ -91,14 +91,6 @@ void assignRoles(std::vector<Process> &processes) {
   });
 }
 
-std::uint64_t stepsIn(const Recording &recording) {
-  std::uint64_t steps = 0;
-  for (const ResolvedEvent &event : recording.events())
-    if (event.event.kind == EventKind::kStep)
-      steps = std::max<std::uint64_t>(steps, event.occurrences.count);
-  return steps;
-}
-
 // The log itself goes away before anything is made of it: the largest are some 100 MB.
 Recording recordingOf(const Process &process, std::vector<DeviceId> homes_of_others,
                       const SymbolTable &symbols, const AnalysisSettings &settings) {
@@ -113,7 +105,7 @@ std::vector<core::Finding> findingsOf(const Process &process, std::vector<Device
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
                                       std::uint64_t &steps) {
   const Recording recording = recordingOf(process, std::move(homes_of_others), symbols, settings);
-  steps = std::max(steps, stepsIn(recording));
+  steps = std::max<std::uint64_t>(steps, recording.steps());
   std::vector<core::Finding> findings = detectAll(recording);
   for (core::Finding &finding : findings) {
     finding.rank = process.role.rank;
