@@ -4,15 +4,15 @@
 
 static torch::Tensor onTheHost(const torch::Tensor &x) {
   const auto host = x.cpu();
-  // CHECK: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip]
-  // CHECK: flagged.test.cpp:[[#@LINE-2]]:{{[0-9]+}}: note: left cuda:1 here
+  // CHECK-DAG: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip]
+  // CHECK-DAG: flagged.test.cpp:[[#@LINE-2]]:{{[0-9]+}}: note: left cuda:1 here
   return host.cumsum(0).to(x.device());
 }
 
 int main() {
   auto x = torch::ones({4}, torch::Device("cuda:1"));
   for (int step = 0; step < 3; ++step)
-    // CHECK: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: note: called from main
+    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: note: called from main
     x = onTheHost(x);
 }
 // CHECK: 1 finding

@@ -53,7 +53,8 @@ def main():
             for images, labels in loader:
                 images, labels = images.to(DEVICE, non_blocking=True), labels.to(DEVICE, non_blocking=True)
                 correct += (model(images).argmax(1) == labels).sum()
-    print(total.item(), correct.item())
+    print(total.item())
+    print(correct.item())
     torch.save(model.state_dict(), "model.pt")
     model.load_state_dict(torch.load("model.pt", map_location=DEVICE))
 
