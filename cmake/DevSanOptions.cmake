@@ -16,6 +16,13 @@ if(CCACHE)
   add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
+# For the presets "asan" and "tsan" (cmake --workflow --preset asan), which run the tests of what has no LibTorch in it.
+set(DEVSAN_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the preloaded shim")
+if(DEVSAN_SANITIZE)
+  add_compile_options("-fsanitize=${DEVSAN_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options("-fsanitize=${DEVSAN_SANITIZE}")
+endif()
+
 # Warnings for our own code only; LLVM and LibTorch headers come in as system headers.
 add_library(devsan_warnings INTERFACE)
 target_compile_options(devsan_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter)

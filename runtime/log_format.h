@@ -55,8 +55,11 @@ struct FileHeader {
   std::uint32_t simulated_devices = 0;
   // 1 where the process left through exit and had used none of them.
   std::uint32_t no_device_used = 0;
+  // 0x030d where the process holds CPython 3.13 and the runtime cannot read its frames, else 0.
+  std::uint32_t unreadable_python = 0;
+  std::uint32_t reserved = 0;
 };
-static_assert(sizeof(FileHeader) == 40);
+static_assert(sizeof(FileHeader) == 48);
 
 struct RecordHeader {
   std::uint16_t magic = kRecordMagic;

@@ -42,6 +42,14 @@ core::Steps stepsOf(const EventGroup &group) {
           group.most_in_step};
 }
 
+// Two reads in a run, or a summary every now and then, are no loop, although they repeat.
+bool isLoop(const EventGroup &group, std::uint64_t repeats, std::uint64_t steps) {
+  constexpr std::uint64_t kLoop = 3;
+  constexpr std::uint64_t kStepsApart = 10;
+  const bool inside_a_step = group.most_in_step >= kLoop;
+  return repeats >= kLoop && (steps < kLoop || inside_a_step || group.steps * kStepsApart > steps);
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -53,6 +61,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
   std::vector<EventGroup> groups;
   std::map<Key, std::size_t> indices;
   std::vector<Calls> calls;
+  const std::uint64_t steps = recording.steps();
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
@@ -68,7 +77,8 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i)
-    groups[i].repeats = repeats(groups[i], calls[i]);
+    if (const std::uint64_t count = repeats(groups[i], calls[i]); isLoop(groups[i], count, steps))
+      groups[i].repeats = count;
   return groups;
 }
 

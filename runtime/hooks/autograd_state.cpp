@@ -3,7 +3,7 @@
 #include <c10/util/Exception.h>
 #include <cstring>
 #include <torch/csrc/autograd/anomaly_mode.h>
-#include <torch/csrc/autograd/function.h> // where every LibTorch has Node
+#include <torch/csrc/autograd/function.h> // node.h came later
 #include <torch/csrc/autograd/graph_task.h>
 #include <typeinfo>
 

@@ -1,11 +1,12 @@
 #include "runtime/hooks/backward.h"
 
 #include "runtime/hooks/debug_info.h"
+#include "runtime/hooks/hash.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/redirect.h"
-#include "runtime/hooks/stacks.h"
 
 #include <algorithm>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
 #include <torch/csrc/autograd/engine.h>
@@ -30,11 +31,12 @@ struct Backward : c10::DebugInfoBase {
   // Of the thread that started it; where that one works for another backward itself, then those of
   // that backward's start.
   std::vector<FrameRecord> frames;
-  std::size_t own = 0; // how many of them are the thread's
+  std::size_t own = 0;        // how many of them are the thread's
+  std::uint64_t identity = 0; // a hash of the frames
 };
 
 constexpr std::string_view kBackwardName = "devsan backward";
-constexpr c10::DebugInfoKind kBackwardKind = debugInfoKind(&kBackwardName, 1);
+constexpr c10::DebugInfoKind kBackwardKind = debugInfoKind(&kBackwardName, 2);
 
 // Differs between the threads that run.
 const void *thisThread() {
@@ -46,10 +48,15 @@ std::shared_ptr<Backward> backwardFromHere() try {
   InsideRuntime inside;
   auto backward = std::make_shared<Backward>();
   backward->thread = thisThread();
-  FrameRecord frames[kMaxStack];
-  backward->own = recorder().captureOwnStack(frames);
-  const std::size_t count = appendBackwardStart(frames, backward->own);
-  backward->frames.assign(frames, frames + count);
+  FrameRecord own[kMaxFrames];
+  backward->own = recorder().captureOwnStack(own);
+  backward->frames.assign(own, own + backward->own);
+  const StackTail outer = backwardStart();
+  const std::size_t added = std::min(outer.frames.size(), kMaxStack - backward->own);
+  backward->frames.insert(backward->frames.end(), outer.frames.begin(),
+                          outer.frames.begin() + std::ptrdiff_t(added));
+  backward->identity =
+      hashBytes(backward->frames.data(), backward->frames.size() * sizeof(FrameRecord));
   return backward;
 } catch (...) {
   return nullptr; // out of memory: the program goes on
@@ -76,17 +83,14 @@ void followBackwards() {
   redirectCalls({&redirection, 1});
 }
 
-std::size_t appendBackwardStart(std::span<FrameRecord> frames, std::size_t count) {
+StackTail backwardStart() {
   const auto *backward =
       static_cast<const Backward *>(c10::ThreadLocalDebugInfo::get(kBackwardKind));
   if (!backward)
-    return count;
+    return {};
   // The thread's own part is on its stack already.
   const std::size_t known = backward->thread == thisThread() ? backward->own : 0;
-  const std::size_t added = std::min(backward->frames.size() - known, frames.size() - count);
-  std::copy_n(backward->frames.begin() + std::ptrdiff_t(known), added,
-              frames.begin() + std::ptrdiff_t(count));
-  return count + added;
+  return {std::span(backward->frames).subspan(known), mix(backward->identity, known + 1)};
 }
 
 } // namespace devsan::runtime

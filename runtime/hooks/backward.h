@@ -4,19 +4,16 @@
 // cost nothing more; a backward costs one stack.
 #pragma once
 
-#include "runtime/log_format.h"
-
-#include <cstddef>
-#include <span>
+#include "runtime/hooks/stacks.h"
 
 namespace devsan::runtime {
 
 // Once at start, after LibTorch is loaded.
 void followBackwards();
 
-// Adds to `frames`, of which `count` are filled with the calling thread's stack, those of the call
-// that started the backward in which this thread works, as if that call had made it. Returns the
-// new count. Any thread.
-std::size_t appendBackwardStart(std::span<FrameRecord> frames, std::size_t count);
+// The frames of the call that started the backward in which the calling thread works, as they
+// continue its stack, as if that call had made it; none elsewhere. They live as long as the
+// operator that runs.
+StackTail backwardStart();
 
 } // namespace devsan::runtime

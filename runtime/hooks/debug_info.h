@@ -1,5 +1,5 @@
-// Kinds of our own for LibTorch's ThreadLocalDebugInfo: until LibTorch 2.12 a kind is a number,
-// since then the address of a name.
+// Kinds of thread-local state of our own that LibTorch carries from a thread to the threads that work
+// for it: into a backward, into its pools. Each kind has a name and a number, both its own.
 #pragma once
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -9,12 +9,11 @@
 
 namespace devsan::runtime {
 
-// `number` tells ours apart; LibTorch counts its own from 0.
+// Before kinds became named they were an enumeration: we take numbers far from LibTorch's.
 template <typename Kind = c10::DebugInfoKind>
 constexpr Kind debugInfoKind(const std::string_view *name, std::uint8_t number) {
-  constexpr std::uint8_t kFirst = 0xd0;
   if constexpr (std::is_enum_v<Kind>)
-    return static_cast<Kind>(kFirst + number);
+    return static_cast<Kind>(0xd0 + number);
   else
     return Kind(name);
 }

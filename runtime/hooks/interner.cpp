@@ -1,7 +1,8 @@
 #include "runtime/hooks/interner.h"
 
+#include "runtime/hooks/hash.h"
+
 #include <algorithm>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace devsan::runtime {
@@ -15,26 +16,7 @@ constexpr unsigned kIdBits = 24;
 constexpr std::uint64_t kMaxId = (std::uint64_t{1} << kIdBits) - 1;
 constexpr std::size_t kMaxProbes = 32;
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  auto product = static_cast<unsigned __int128>(a) * b;
-  return std::uint64_t(product) ^ std::uint64_t(product >> 64);
-}
-
 } // namespace
-
-std::uint64_t hashBytes(const void *data, std::size_t size, std::uint64_t seed) {
-  constexpr std::uint64_t kOdd1 = 0x9e3779b97f4a7c15, kOdd2 = 0xd1b54a32d192ed03;
-  const char *bytes = static_cast<const char *>(data);
-  std::uint64_t hash = seed ^ (size * kOdd1);
-  for (; size >= 8; size -= 8, bytes += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes, 8);
-    hash = mix(hash ^ word, kOdd1);
-  }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, bytes, size);
-  return mix(hash ^ rest ^ kOdd2, kOdd2);
-}
 
 // A slot holds the hash's upper 40 bits above the id. The lower bits of the hash choose the slot.
 InternTable::Lookup InternTable::find(std::uint64_t hash) {

@@ -12,8 +12,6 @@
 
 namespace devsan::runtime {
 
-std::uint64_t hashBytes(const void *data, std::size_t size, std::uint64_t seed = 0);
-
 // Ids from 1. Two threads that meet a new content at once may both draw an id, and only one of them
 // is used: ids have gaps.
 class InternTable {

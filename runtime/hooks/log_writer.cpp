@@ -235,6 +235,12 @@ void LogWriter::noteNoDeviceUsed() {
         1;
 }
 
+void LogWriter::noteUnreadablePython(std::uint32_t version) {
+  if (isOpen())
+    reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))
+        ->unreadable_python = version;
+}
+
 void LogWriter::noteRank(std::int32_t rank) {
   rank_.store(rank, std::memory_order_relaxed);
   if (isOpen())

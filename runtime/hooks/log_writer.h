@@ -43,6 +43,9 @@ public:
   // For a process that ends without having used a simulated device.
   void noteNoDeviceUsed();
 
+  // For a process whose Python frames cannot be read.
+  void noteUnreadablePython(std::uint32_t version);
+
   // Which rank the process is, where it turns up later than the environment.
   void noteRank(std::int32_t rank);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -23,27 +24,23 @@ at::RecordFunctionCallback::EndCallback end = nullptr;
 thread_local bool is_observed = false;
 thread_local bool has_ended = false;
 thread_local bool was_observed_before_fork = false;
-thread_local bool has_lost_tether = false;
+thread_local bool wants_tether = false;
 
 constexpr std::string_view kTetherName = "devsan observation";
-constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 2);
+constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 1);
 
-void putOn();
-std::optional<at::CallbackHandle> ownObserver();
+void addObserver();
 
 // Hangs on what LibTorch saves and puts back together with a thread's observers, so that it goes
-// when the observer that was put on with it goes.
+// when the observer that was put on with it goes. It goes in the middle of an assignment to the
+// thread's debug info, which must not be touched then: the next operator hangs up another.
 class Tether : public c10::DebugInfoBase {
 public:
   ~Tether() override {
     if (owner_ != &is_observed || !is_observed || has_ended)
       return;
-    // A DebugInfoGuard that ends leaves the observer where it is. It lets go of the tether in the
-    // middle of an assignment, when nothing may be pushed.
-    if (ownObserver())
-      has_lost_tether = true;
-    else
-      putOn();
+    addObserver();
+    wants_tether = true;
   }
 
 private:
@@ -62,34 +59,33 @@ bool tetherIsOnTop() {
   return top && top == thread_state.tethered.lock();
 }
 
-std::unique_ptr<at::ObserverContext> startTethered(const at::RecordFunction &call) {
-  if (has_lost_tether)
-    putOn();
-  return start(call);
-}
-
 std::optional<at::CallbackHandle> ownObserver() {
   for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
-    if (entry.callback_.start() == &startTethered)
+    if (entry.callback_.start() == start)
       return entry.handle_;
   return std::nullopt;
 }
 
-void putOn() try {
+void addObserver() try {
   InsideForkGate gate;
-  has_lost_tether = false;
   if (!ownObserver())
-    at::addThreadLocalCallback(at::RecordFunctionCallback(startTethered, end)
+    at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)
                                    .needsInputs(true)
                                    .needsOutputs(true)
                                    .scopes({at::RecordScope::FUNCTION}));
+} catch (...) {
+  // Out of memory: data of this thread is not followed.
+}
+
+void hangTether() try {
+  wants_tether = false;
   // The profiler takes its own off from the top, and would find ours there.
   if (tetherIsOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
     return;
   c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
   thread_state.tethered = c10::ThreadLocalDebugInfo::current();
 } catch (...) {
-  // Out of memory: data of this thread is not followed.
+  // Out of memory.
 }
 
 // LibTorch takes the lock too, for every node of a backward: what a thread of the parent held at
@@ -135,11 +131,17 @@ void observeThread() {
   if (has_ended || !mayTakeTheLock())
     return;
   is_observed = true;
-  putOn();
+  addObserver();
+  hangTether();
+}
+
+void operatorObserved() {
+  if (wants_tether)
+    hangTether();
 }
 
 void leaveThread() {
-  is_observed = false;
+  is_observed = wants_tether = false;
   if (has_ended || !start || !mayTakeTheLock())
     return;
   InsideForkGate gate;

@@ -1,9 +1,10 @@
 #include "runtime/hooks/origins.h"
 
 #include "runtime/hooks/device_keys.h"
-#include "runtime/operators/operator_wrapper.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/simulator.h"
+#include "runtime/operators/operator_wrapper.h"
 
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
@@ -62,9 +63,11 @@ private:
   bool held_;
 };
 
-// The first tensors are those of the program's set-up, which live longest.
-bool shouldSample() {
-  if (options().origins == Origins::kAll)
+// The first tensors are those of the program's set-up, which live longest. Host tensors without
+// dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly ever refused.
+bool shouldSample(const at::Tensor &tensor) {
+  const bool is_number = tensor.dim() == 0 && tensor.is_cpu();
+  if (options().origins == Origins::kAll && !is_number)
     return true;
   constexpr std::uint32_t kFirst = 1000, kOften = 1u << 16;
   thread_local std::uint32_t made = 0;
@@ -72,14 +75,20 @@ bool shouldSample() {
   return made <= kFirst || made % (made <= kOften ? 64 : 1024) == 0;
 }
 
-void noteFactory(const at::Tensor &tensor) {
-  if (InsideRuntime::active() || !recorder().recording() || !shouldSample())
+void noteFactory(const at::Tensor &tensor, bool without_index = false) {
+  if (InsideRuntime::active() || !recorder().recording() || !shouldSample(tensor))
     return;
   InsideRuntime inside;
   try {
-    noteOrigin(tensor, recorder().currentStack(), /*is_move=*/false);
+    noteOrigin(tensor, {recorder().currentStack(), /*is_move=*/false, without_index});
   } catch (...) {
   }
+}
+
+// The simulator says itself what it makes, at less than a boxed call costs.
+void noteSimulated(const at::Tensor &made, bool without_index) {
+  if (without_index || options().origins == Origins::kAll)
+    noteFactory(made, without_index);
 }
 
 at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
@@ -106,17 +115,26 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    const bool without_index = namesNoIndex(op, *stack);
     kernel_.callBoxed(op, keys, stack);
-    noteFactory(stack->back().toTensor());
+    noteFactory(stack->back().toTensor(), without_index);
   }
 
 private:
+  static bool namesNoIndex(const c10::OperatorHandle &op, const torch::jit::Stack &stack) {
+    const std::size_t first = stack.size() - op.schema().arguments().size();
+    for (std::size_t i = first; i < stack.size(); ++i)
+      if (stack[i].isDevice())
+        return !stack[i].toDevice().has_index();
+    return true;
+  }
+
   c10::SafeKernelFunction kernel_;
 };
 
 } // namespace
 
-void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
+void noteOrigin(const at::Tensor &tensor, TensorOrigin origin) {
   if (!tensor.has_storage())
     return;
   const c10::Storage &storage = tensor.storage();
@@ -145,7 +163,7 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
     chosen->storage = storage.getWeakStorageImpl();
     chosen->key = key;
   }
-  chosen->origin = {stack, is_move};
+  chosen->origin = origin;
   chosen->epoch = current_epoch;
 }
 
@@ -189,9 +207,12 @@ void installFactoryHooks() {
     host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
     host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
   }
+  setObservers("devsan_sim_set_factory_observer", noteSimulated);
   if (options().origins != Origins::kAll)
     return;
   for (c10::DispatchKey key : deviceKeys()) {
+    if (key == c10::DispatchKey::CUDA && recorder().simulated())
+      continue;
     auto *registrar = new KernelRegistrar("aten", key);
     for (auto [name, overload] :
          {std::pair{"aten::empty", "memory_format"}, std::pair{"aten::empty_strided", ""}})

@@ -1,6 +1,9 @@
 #include "runtime/hooks/python_frames.h"
 
+#include "runtime/hooks/hash.h"
+
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
@@ -8,30 +11,37 @@
 namespace devsan::runtime {
 namespace {
 
-// Where CPython 3.11 keeps what a walk needs, in bytes, on 64-bit machines; these did not change
-// within 3.11.
-namespace layout {
-constexpr std::size_t kThreadCFrame = 56;     // PyThreadState::cframe
-constexpr std::size_t kCFrameCurrent = 8;     // _PyCFrame::current_frame
-constexpr std::size_t kFrameCode = 32;        // _PyInterpreterFrame::f_code
-constexpr std::size_t kFramePrevious = 48;    // ::previous
-constexpr std::size_t kFrameInstruction = 56; // ::prev_instr, the instruction that runs
-constexpr std::size_t kFrameIsEntry =
-    68;                                 // ::is_entry, the outermost frame of its C evaluation frame
-constexpr std::size_t kFrameOwner = 69; // ::owner
-constexpr char kOwnedByGenerator = 1;
-constexpr std::size_t kCodeFileName = 112;       // PyCodeObject::co_filename
-constexpr std::size_t kCodeQualifiedName = 128;  // ::co_qualname
-constexpr std::size_t kCodeFirstTraceable = 168; // ::_co_firsttraceable
-constexpr std::size_t kCodeInstructions = 184;   // ::co_code_adaptive
+// Where a version of CPython keeps what a walk needs, in bytes, on 64-bit machines. These do not
+// change within a minor version.
+struct Layout {
+  int major, minor;
+  // PyThreadState::cframe, and _PyCFrame::current_frame
+  std::size_t thread_cframe, cframe_current;
+  // _PyInterpreterFrame: f_code, previous, prev_instr (the instruction that runs), is_entry (the
+  // outermost frame of its C evaluation frame), owner
+  std::size_t frame_code, frame_previous, frame_instruction, frame_is_entry, frame_owner;
+  char owned_by_generator;
+  // PyCodeObject: co_firstlineno, co_filename, co_qualname, co_linetable, _co_firsttraceable,
+  // co_code_adaptive
+  std::size_t code_first_line, code_file_name, code_qualified_name, code_lines,
+      code_first_traceable, code_instructions;
+};
+
+constexpr Layout kLayouts[] = {
+    {3, 11, 56, 8, 32, 48, 56, 68, 69, 1, 72, 112, 128, 136, 168, 184},
+};
+
+// What is the same in all of them.
 constexpr std::size_t kInstructionSize = 2;
+constexpr std::size_t kBytesSize = 16;  // PyBytesObject::ob_size
 constexpr std::size_t kTextLength = 16; // PyASCIIObject::length
+constexpr std::size_t kTextHash = 24;   // ::hash, -1 until somebody asked for it
 constexpr std::size_t kTextState = 32;  // ::state: interned:2 kind:3 compact:1 ascii:1
 constexpr std::size_t kAsciiData = 48;
 constexpr std::size_t kCompactData = 72;
-} // namespace layout
 
 struct Interpreter {
+  const Layout *layout = nullptr;
   void *(*this_thread_state)() = nullptr;
   int (*line_of)(const void *code, int byte_offset) = nullptr;
   std::uintptr_t eval_begin = 0;
@@ -42,6 +52,7 @@ struct Interpreter {
 
 Interpreter interpreter;
 std::atomic<bool> found{false};
+std::atomic<std::uint32_t> unreadable{0};
 
 // The mapped addresses of the interpreter, unless it is part of a program with another name, whose
 // frames matter.
@@ -99,15 +110,15 @@ void appendUtf8(PythonFrameWalker::TextBuffer &text, std::uint32_t c) {
 std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &text) {
   if (!object)
     return {};
-  auto length = read<std::int64_t>(object, layout::kTextLength);
-  auto state = read<std::uint32_t>(object, layout::kTextState);
+  auto length = read<std::int64_t>(object, kTextLength);
+  auto state = read<std::uint32_t>(object, kTextState);
   bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
   unsigned kind = state >> 2 & 7;
   if (!compact || length < 0)
     return {};
   if (ascii)
-    return {object + layout::kAsciiData, std::size_t(length)};
-  const char *data = object + layout::kCompactData;
+    return {object + kAsciiData, std::size_t(length)};
+  const char *data = object + kCompactData;
   std::size_t begin = text.used;
   for (std::int64_t i = 0; i < length && text.used + 4 <= sizeof text.data; ++i) {
     std::uint32_t c = kind == 1   ? read<std::uint8_t>(data, std::size_t(i))
@@ -118,15 +129,44 @@ std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &tex
   return {text.data + begin, text.used - begin};
 }
 
+// Equal for equal names, wherever they lie.
+std::uint64_t nameIdentity(const char *text) {
+  if (!text)
+    return 0;
+  const auto hash = read<std::int64_t>(text, kTextHash);
+  if (hash != -1)
+    return std::uint64_t(hash);
+  constexpr std::size_t kStart = 48; // data of ASCII, else partly its header: good enough
+  const auto length = read<std::int64_t>(text, kTextLength);
+  return hashBytes(text + kStart, std::size_t(length < 0 ? 0 : length));
+}
+
+const Layout *layoutOf(int major, int minor) {
+  for (const Layout &layout : kLayouts)
+    if (layout.major == major && layout.minor == minor)
+      return &layout;
+  return nullptr;
+}
+
 } // namespace
+
+std::uint32_t unreadablePython() {
+  return unreadable.load(std::memory_order_relaxed);
+}
 
 bool findPython() {
   if (found.load(std::memory_order_acquire))
     return true;
   auto version = reinterpret_cast<const char *(*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
-  if (!version || std::strncmp(version(), "3.11.", 5) != 0 || sizeof(void *) != 8)
+  int major = 0, minor = 0;
+  if (!version || std::sscanf(version(), "%d.%d", &major, &minor) != 2)
     return false;
   Interpreter candidate;
+  candidate.layout = sizeof(void *) == 8 ? layoutOf(major, minor) : nullptr;
+  if (!candidate.layout) {
+    unreadable.store(std::uint32_t(major << 8 | minor), std::memory_order_relaxed);
+    return false;
+  }
   candidate.this_thread_state =
       reinterpret_cast<void *(*)()>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
   candidate.line_of =
@@ -161,32 +201,57 @@ bool isInterpreterHelper(std::uintptr_t pc) {
 PythonFrameWalker::PythonFrameWalker() {
   if (!found.load(std::memory_order_acquire))
     return;
+  const Layout &layout = *interpreter.layout;
   auto *thread = static_cast<const char *>(interpreter.this_thread_state());
   if (!thread)
     return;
-  if (auto *cframe = read<const char *>(thread, layout::kThreadCFrame))
-    frame_ = read<const char *>(cframe, layout::kCFrameCurrent);
+  if (auto *cframe = read<const char *>(thread, layout.thread_cframe))
+    frame_ = read<const char *>(cframe, layout.cframe_current);
+}
+
+std::uint64_t PythonFrameWalker::identity(std::uint64_t seed) const {
+  if (!frame_)
+    return seed;
+  const Layout &layout = *interpreter.layout;
+  std::uint64_t hash = seed;
+  for (const char *frame = frame_; frame;
+       frame = read<const char *>(frame, layout.frame_previous)) {
+    const char *code = read<const char *>(frame, layout.frame_code);
+    const char *lines = read<const char *>(code, layout.code_lines);
+    // The instruction's address tells the code's.
+    const std::uint64_t words[] = {
+        read<std::uint64_t>(frame, layout.frame_instruction),
+        nameIdentity(read<const char *>(code, layout.code_file_name)),
+        nameIdentity(read<const char *>(code, layout.code_qualified_name)),
+        reinterpret_cast<std::uintptr_t>(lines) ^ read<std::uint64_t>(lines, kBytesSize) << 48,
+        std::uint64_t(read<std::uint32_t>(code, layout.code_first_line)) << 16 |
+            std::uint64_t(read<std::uint8_t>(frame, layout.frame_is_entry)) << 8 |
+            read<std::uint8_t>(frame, layout.frame_owner)};
+    hash = hashWords(words, hash);
+  }
+  return hash;
 }
 
 std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, TextBuffer &text) {
   std::size_t count = 0;
   bool at_entry = false;
   while (frame_ && !at_entry) {
+    const Layout &layout = *interpreter.layout;
     const char *frame = frame_;
-    at_entry = read<bool>(frame, layout::kFrameIsEntry);
-    frame_ = read<const char *>(frame, layout::kFramePrevious);
-    const char *code = read<const char *>(frame, layout::kFrameCode);
+    at_entry = read<bool>(frame, layout.frame_is_entry);
+    frame_ = read<const char *>(frame, layout.frame_previous);
+    const char *code = read<const char *>(frame, layout.frame_code);
     auto instruction =
-        read<const char *>(frame, layout::kFrameInstruction) - (code + layout::kCodeInstructions);
+        read<const char *>(frame, layout.frame_instruction) - (code + layout.code_instructions);
     // A frame that is still being set up has no line yet.
-    bool incomplete = read<char>(frame, layout::kFrameOwner) != layout::kOwnedByGenerator &&
-                      instruction < read<std::int32_t>(code, layout::kCodeFirstTraceable) *
-                                        std::ptrdiff_t(layout::kInstructionSize);
+    bool incomplete = read<char>(frame, layout.frame_owner) != layout.owned_by_generator &&
+                      instruction < read<std::int32_t>(code, layout.code_first_traceable) *
+                                        std::ptrdiff_t(kInstructionSize);
     if (incomplete || count == capacity)
       continue;
     int line = interpreter.line_of(code, int(instruction));
-    frames[count++] = {readText(read<const char *>(code, layout::kCodeFileName), text),
-                       readText(read<const char *>(code, layout::kCodeQualifiedName), text),
+    frames[count++] = {readText(read<const char *>(code, layout.code_file_name), text),
+                       readText(read<const char *>(code, layout.code_qualified_name), text),
                        std::uint32_t(line > 0 ? line : 0)};
   }
   return count;

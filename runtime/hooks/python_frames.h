@@ -15,9 +15,12 @@ struct PythonFrame {
   std::uint32_t line = 0;
 };
 
-// Looks for an interpreter in the process. True once one is found whose frames can be read:
-// CPython 3.11.
+// Looks for an interpreter in the process. True once one is found whose frames can be read: each
+// version of CPython that is known has a table in python_frames.cpp.
 bool findPython();
+
+// 0x030d where the process holds CPython 3.13 and its frames cannot be read, else 0.
+std::uint32_t unreadablePython();
 
 // The address range of the interpreter's evaluation function; a native frame inside it runs Python
 // frames.
@@ -32,6 +35,11 @@ class PythonFrameWalker {
 public:
   PythonFrameWalker();
   bool atEnd() const { return frame_ == nullptr; }
+
+  // A hash of all frames: which code, at which instruction, in the frames of which native ones.
+  // The address of a code object that was freed may come again with another one; names, first line
+  // and tables of lines tell those apart, without a reference to them.
+  std::uint64_t identity(std::uint64_t seed) const;
 
   // Writes the frames that one native evaluation frame runs, at most `capacity`, and returns how
   // many. `text` is room for names that are not plain ASCII; it must outlive the frames.

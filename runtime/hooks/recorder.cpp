@@ -67,27 +67,30 @@ void Recorder::start() {
                  directory, error.c_str());
     _exit(2);
   }
+  prepareStacks();
   writeNewModules(log_);
-  if (options().python_stacks)
-    findPython();
+  lookForPython();
   recording_ = true;
 }
 
 StackId Recorder::currentStack() {
   if (!recording_)
     return 0;
-  FrameRecord frames[kMaxStack];
-  const std::size_t count = appendBackwardStart(frames, captureOwnStack(frames));
   bool is_new = false;
-  StackId id = interner_.stack({frames, count}, &is_new);
+  StackId id = captureStack(interner_, backwardStart(), is_new);
   // An interpreter may have been loaded since.
-  if (is_new && writeNewModules(log_) && options().python_stacks)
-    findPython();
+  if (is_new && writeNewModules(log_))
+    lookForPython();
   return id;
 }
 
+void Recorder::lookForPython() {
+  if (options().python_stacks && !findPython() && unreadablePython())
+    log_.noteUnreadablePython(unreadablePython());
+}
+
 std::size_t Recorder::captureOwnStack(std::span<FrameRecord> frames) {
-  return captureStack(interner_, frames.first(std::min(frames.size(), kMaxFrames)));
+  return captureFrames(interner_, frames.first(std::min(frames.size(), kMaxFrames)));
 }
 
 void Recorder::record(Event event) {
@@ -133,6 +136,7 @@ void Recorder::resetInChild() {
   log_.resetInChild();
   interner_.resetInChild();
   tallies_.resetInChild();
+  forgetStacks();
   forgetWrittenModules();
 }
 

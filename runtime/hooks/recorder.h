@@ -59,6 +59,7 @@ public:
 
 private:
   bool usedSimulatedDevice() const;
+  void lookForPython();
 
   LogWriter log_;
   Interner interner_{log_};

@@ -1,117 +1,58 @@
 #include "runtime/hooks/stacks.h"
 
-#include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/hash.h"
 #include "runtime/hooks/interner.h"
+#include "runtime/hooks/native_stack.h"
 #include "runtime/hooks/python_frames.h"
 
 #include <algorithm>
 #include <atomic>
 #include <link.h>
-#include <torch/csrc/profiler/unwind/unwind.h>
-#include <unwind.h>
+#include <sys/mman.h>
 
 namespace devsan::runtime {
 namespace {
 
-// Frames beyond kMaxFrames that are looked at: Python frames are inserted, our own frames are
-// dropped, and deep C++ call chains between the user's frame and the operator are common.
-constexpr std::size_t kMaxNative = 128;
-
 struct Own {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
+  bool holds(std::uintptr_t pc) const { return pc >= begin && pc < end; }
 };
 
 // Our own code, whose frames nobody wants to see.
-const Own &ownCode() {
-  static const Own own = [] {
-    Own result;
-    dl_iterate_phdr(
-        [](dl_phdr_info *info, std::size_t, void *data) {
-          auto &out = *static_cast<Own *>(data);
-          auto here = reinterpret_cast<std::uintptr_t>(&ownCode);
-          for (int i = 0; i < info->dlpi_phnum; ++i) {
-            const auto &header = info->dlpi_phdr[i];
-            std::uintptr_t begin = info->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
-            if (header.p_type == PT_LOAD && here >= begin && here < end) {
-              out = {begin, end};
-              return 1;
-            }
-          }
-          return 0;
-        },
-        &result);
-    return result;
-  }();
-  return own;
-}
+Own own_code;
 
-struct Raw {
-  std::uintptr_t pcs[kMaxNative];
-  std::size_t count = 0;
-};
+// What of the native frames makes up the stack, in place of the raw ones: addresses inside the
+// calls, with kEvaluation where the interpreter ran Python frames. The interpreter reaches the same
+// Python frames on many ways of its own.
+constexpr std::uintptr_t kEvaluation = 1;
 
-void unwindSlowly(Raw &raw) {
-  raw.count = 0;
-  _Unwind_Backtrace(
-      [](_Unwind_Context *context, void *data) {
-        auto &out = *static_cast<Raw *>(data);
-        std::uintptr_t pc = _Unwind_GetIP(context);
-        if (pc == 0 || out.count == kMaxNative)
-          return _URC_END_OF_STACK;
-        out.pcs[out.count++] = pc;
-        return _URC_NO_REASON;
-      },
-      &raw);
-}
-
-// Outermost frames at which both unwinders agreed that the stack ends. torch's unwinder is ten
-// times as fast but stops early at code that it does not understand; a stack that ends anywhere
-// else is unwound again.
-std::atomic<std::uintptr_t> stack_ends[64];
-
-bool isKnownEnd(std::uintptr_t pc) {
-  return stack_ends[(pc >> 2) % 64].load(std::memory_order_relaxed) == pc;
-}
-
-// torch's unwinder keeps a lock that another thread may have held at a fork: not one of ours, which
-// the gate keeps out, but LibTorch captures stacks for itself too.
-bool is_forked_child = false;
-
-void unwindNative(Raw &raw) {
-  if (is_forked_child)
-    return unwindSlowly(raw);
-  try {
-    std::vector<void *> pcs = torch::unwind::unwind();
-    raw.count = std::min(pcs.size(), kMaxNative);
-    for (std::size_t i = 0; i < raw.count; ++i)
-      raw.pcs[i] = reinterpret_cast<std::uintptr_t>(pcs[i]);
-    if (pcs.size() > kMaxNative || (raw.count && isKnownEnd(raw.pcs[raw.count - 1])))
-      return;
-  } catch (...) {
-    // Not on this machine: torch's unwinder knows x86-64 only.
-    raw.count = 0;
+void keepWhatMatters(NativeStack &native) {
+  std::size_t kept = 0;
+  bool inside_unwinder = true; // the frames before our own
+  for (std::size_t i = 0; i < native.count; ++i) {
+    const std::uintptr_t pc = native.pcs[i] - 1;
+    if (own_code.holds(pc)) {
+      inside_unwinder = false;
+      continue;
+    }
+    if (inside_unwinder || isInterpreterHelper(pc))
+      continue;
+    native.pcs[kept++] = isEvaluationFrame(pc) ? kEvaluation : pc;
   }
-  std::uintptr_t fast_end = raw.count ? raw.pcs[raw.count - 1] : 0;
-  unwindSlowly(raw);
-  // The unwinders differ by the frames of the unwinding itself and, at the root, by a null frame.
-  for (std::size_t i = raw.count; fast_end && i > 0 && i + 2 > raw.count; --i)
-    if (raw.pcs[i - 1] == fast_end)
-      stack_ends[(fast_end >> 2) % 64].store(fast_end, std::memory_order_relaxed);
+  native.count = kept;
 }
 
-} // namespace
+// Stacks by what they look like before anything has a name: a slot holds the upper 40 bits of the
+// hash above the id. A newer stack takes the place of an older one. Page-aligned, so that a child
+// after fork drops its copy by pages.
+alignas(4096) std::atomic<std::uint64_t> known_stacks[1 << 16];
+constexpr std::uint64_t kIdMask = (1 << 24) - 1;
 
-void useForkSafeStacks() {
-  is_forked_child = true;
-}
-
-std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames) {
-  InsideForkGate gate;
-  Raw raw;
-  unwindNative(raw);
+__attribute__((noinline)) std::size_t nameFrames(Interner &interner, const NativeStack &native,
+                                                 PythonFrameWalker python,
+                                                 std::span<FrameRecord> frames) {
   std::size_t count = 0;
-  PythonFrameWalker python;
   PythonFrameWalker::TextBuffer text;
   auto appendRun = [&] {
     PythonFrame run[kMaxFrames];
@@ -120,25 +61,76 @@ std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames) {
       frames[count++] = {0, interner.string(run[k].file), interner.string(run[k].function),
                          run[k].line, 0};
   };
-  const Own &own = ownCode();
-  bool inside_unwinder = true;
-  for (std::size_t i = 0; i < raw.count && count < frames.size(); ++i) {
-    std::uintptr_t pc = raw.pcs[i] - 1;
-    bool is_own = pc >= own.begin && pc < own.end;
-    if (is_own)
-      inside_unwinder = false;
-    // Frames before our own are those of the unwinder.
-    if (is_own || inside_unwinder || isInterpreterHelper(pc))
-      continue;
-    if (isEvaluationFrame(pc))
+  for (std::size_t i = 0; i < native.count && count < frames.size(); ++i)
+    if (native.pcs[i] == kEvaluation)
       appendRun();
     else
-      frames[count++] = {pc, 0, 0, 0, 0};
-  }
+      frames[count++] = {native.pcs[i], 0, 0, 0, 0};
   // The native stack may be cut before the Python one.
   while (!python.atEnd() && count < frames.size())
     appendRun();
   return count;
+}
+
+__attribute__((noinline)) StackId internStack(Interner &interner, const NativeStack &native,
+                                              const PythonFrameWalker &python,
+                                              const StackTail &tail, bool &is_new) {
+  FrameRecord frames[kMaxStack];
+  std::size_t count = nameFrames(interner, native, python, std::span(frames).first(kMaxFrames));
+  const std::size_t added = std::min(tail.frames.size(), kMaxStack - count);
+  std::copy_n(tail.frames.begin(), added, frames + count);
+  return interner.stack({frames, count + added}, &is_new);
+}
+
+} // namespace
+
+void prepareStacks() {
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, std::size_t, void *) {
+        const auto here = reinterpret_cast<std::uintptr_t>(&prepareStacks);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto &header = info->dlpi_phdr[i];
+          const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+          const Own segment{begin, begin + header.p_memsz};
+          if (header.p_type == PT_LOAD && segment.holds(here)) {
+            own_code = segment;
+            return 1;
+          }
+        }
+        return 0;
+      },
+      nullptr);
+}
+
+StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new) {
+  is_new = false;
+  NativeStack native;
+  captureNative(native);
+  keepWhatMatters(native);
+  const PythonFrameWalker python;
+  static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
+  const std::uint64_t hash =
+      python.identity(hashWords({native.pcs, native.count}, native.count + 4 * tail.identity));
+  auto &slot = known_stacks[hash % std::size(known_stacks)];
+  const std::uint64_t seen = slot.load(std::memory_order_acquire);
+  if (seen != 0 && ((seen ^ hash) & ~kIdMask) == 0)
+    return StackId(seen & kIdMask);
+  const StackId id = internStack(interner, native, python, tail, is_new);
+  slot.store((hash & ~kIdMask) | id, std::memory_order_release);
+  return id;
+}
+
+std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames) {
+  NativeStack native;
+  captureNative(native);
+  keepWhatMatters(native);
+  return nameFrames(interner, native, PythonFrameWalker(), frames);
+}
+
+void forgetStacks() {
+  if (madvise(known_stacks, sizeof known_stacks, MADV_DONTNEED) != 0)
+    for (auto &slot : known_stacks)
+      slot.store(0, std::memory_order_relaxed);
 }
 
 } // namespace devsan::runtime

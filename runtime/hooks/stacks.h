@@ -1,5 +1,7 @@
 // Call stacks of the calling thread, native and Python frames in call order, as the log stores
 // them. May be called from any thread, inside operators; must not be called from a signal handler.
+// A stack that was taken before is recognised by its raw addresses and costs neither symbols nor
+// locks.
 #pragma once
 
 #include "runtime/log_format.h"
@@ -11,15 +13,28 @@ namespace devsan::runtime {
 
 class Interner;
 
+// The innermost frames of a stack are kept.
 inline constexpr std::size_t kMaxFrames = 64;
 // Of a stack together with that of the call for which its thread works.
 inline constexpr std::size_t kMaxStack = 2 * kMaxFrames;
 
-// Fills `frames` innermost first, without the runtime's own frames, and returns how many. Names of
-// Python frames are interned on the way.
-std::size_t captureStack(Interner &interner, std::span<FrameRecord> frames);
+// Once, before the other functions.
+void prepareStacks();
 
-// To be called in the child after a fork.
-void useForkSafeStacks();
+// What a stack goes on with, and a hash of it.
+struct StackTail {
+  std::span<const FrameRecord> frames;
+  std::uint64_t identity = 0;
+};
+
+// Without the runtime's own frames, and with those of `tail` after them. Sets `is_new` where the
+// stack was not in the log before.
+StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new);
+
+// The frames themselves, with their names in the log; how many.
+std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames);
+
+// For the child after fork, whose log knows no stack.
+void forgetStacks();
 
 } // namespace devsan::runtime

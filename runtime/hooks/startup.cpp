@@ -1,8 +1,8 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
 #include "runtime/cuda/observer.h"
-#include "runtime/hooks/device_uses.h"
 #include "runtime/hooks/backward.h"
+#include "runtime/hooks/device_uses.h"
 #include "runtime/hooks/dispatcher_hooks.h"
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
@@ -13,7 +13,6 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
-#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
@@ -40,7 +39,6 @@ void afterForkInParent() {
 
 void afterForkInChild() {
   bool locks_are_free = reopenForkGateInChild();
-  useForkSafeStacks();
   recorder().resetInChild();
   if (!locks_are_free)
     recorder().giveUp();

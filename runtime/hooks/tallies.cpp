@@ -1,7 +1,7 @@
 #include "runtime/hooks/tallies.h"
 
 #include "runtime/event_identity.h"
-#include "runtime/hooks/interner.h"
+#include "runtime/hooks/hash.h"
 
 #include <algorithm>
 #include <sys/mman.h>

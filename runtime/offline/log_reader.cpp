@@ -146,6 +146,8 @@ private:
     all.steps =
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(record.steps, 1, record.count));
     all.most_in_step = all.steps == 1 ? record.count : std::min(record.most_in_step, record.count);
+    if (record.first.thread == 0 && record.first.stack == 0)
+      log_.without_place += record.count;
     log_.tallies.push_back({record.first, all});
     return true;
   }

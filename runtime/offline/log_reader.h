@@ -43,6 +43,7 @@ struct ProcessLog {
   std::vector<Event> events;
   std::vector<std::uint32_t> tally_of;
   std::uint64_t dropped = 0;       // events that found no room
+  std::uint64_t without_place = 0; // events that were counted without a stack
   std::uint64_t unfinished = 0;    // records whose writer died
   bool ended = false;              // the process left through exit
   std::vector<std::string> damage; // one sentence each, at most a few

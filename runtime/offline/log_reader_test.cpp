@@ -151,7 +151,7 @@ TEST(LogReader, NamesFileAndOffsetOfDamage) {
   const ProcessLog result = parsed(log.bytes());
   EXPECT_EQ(result.events.size(), 1u);
   ASSERT_EQ(result.damage.size(), 5u); // four, and how many more
-  EXPECT_EQ(result.damage[0], "a.devsanlog at offset 40: malformed record of kind 2");
+  EXPECT_EQ(result.damage[0], "a.devsanlog at offset 48: malformed record of kind 2");
   EXPECT_EQ(result.damage[4], "a.devsanlog: 2 more damaged places");
 }
 
@@ -167,7 +167,7 @@ TEST(LogReader, RejectsHostileSizes) {
     const ProcessLog result = parsed(bytes);
     EXPECT_TRUE(result.events.empty());
     ASSERT_FALSE(result.damage.empty()) << size;
-    EXPECT_NE(result.damage[0].find("at offset 40"), std::string::npos);
+    EXPECT_NE(result.damage[0].find("at offset 48"), std::string::npos);
   }
 }
 

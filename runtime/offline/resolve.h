@@ -100,6 +100,10 @@ public:
   // In the order of the first of each.
   const std::vector<ResolvedEvent> &events() const { return events_; }
 
+  // The devices on which the run's other processes do their work (see homeDevice()).
+  void setHomesOfOthers(std::vector<DeviceId> homes) { homes_of_others_ = std::move(homes); }
+  const std::vector<DeviceId> &homesOfOthers() const { return homes_of_others_; }
+
 private:
   // LibTorch's workers have no frame of the user's, and which thread of a parallel loop touches
   // memory first is chance. A worker's access stands where another thread reached for the result of
@@ -110,6 +114,7 @@ private:
   const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols);
 
   SourcePaths paths_;
+  std::vector<DeviceId> homes_of_others_;
   std::uint32_t processes_ = 0;
   std::uint32_t steps_ = 0;
   std::vector<ResolvedEvent> events_;

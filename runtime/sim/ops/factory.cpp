@@ -10,9 +10,12 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/SymIntArrayRef.h>
 
+#include <atomic>
+
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {
@@ -40,9 +43,13 @@ bool fillsUninitialized() {
          context.deterministicFillUninitializedMemory();
 }
 
-at::Tensor fillIfAsked(at::Tensor made) {
+std::atomic<DevSanFactoryObserver> observer{nullptr};
+
+at::Tensor finish(at::Tensor made, std::optional<c10::Device> device) {
   if (fillsUninitialized())
     at::native::fill_empty_deterministic_(made);
+  if (DevSanFactoryObserver observe = observer.load(std::memory_order_acquire))
+    observe(made, (!device || !device->has_index()) && deviceCount() > 1);
   return made;
 }
 
@@ -51,8 +58,9 @@ at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return fillIfAsked(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(),
-                                               kDense, dtypeOrDefault(dtype), format));
+  return finish(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(), kDense,
+                                          dtypeOrDefault(dtype), format),
+                device);
 }
 
 at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -60,9 +68,10 @@ at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                         std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return fillIfAsked(at::detail::empty_strided_generic(
-      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(), kDense,
-      dtypeOrDefault(dtype)));
+  return finish(at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size),
+                                                  C10_AS_INTARRAYREF_SLOW(stride),
+                                                  deviceAllocator(), kDense, dtypeOrDefault(dtype)),
+                device);
 }
 
 at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -145,3 +154,7 @@ DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
 }
 
 } // namespace devsan::sim
+
+void devsan_sim_set_factory_observer(DevSanFactoryObserver observer) {
+  devsan::sim::observer.store(observer, std::memory_order_release);
+}

@@ -1,0 +1,249 @@
+"""What the runtime costs, side by side: every pair of figures comes from processes that take turns, so that both see the
+same machine. Times are the processor's time of the process, a ratio is that of the least ones of all rounds: what other
+programs disturb least. One thread each.
+
+Plain against `devsan run` on the CPU, where no device is used and the runtime should cost nothing: a training step of a
+small CNN and of a transformer block, and `add_` of 8 elements in C++, also in instructions (callgrind). The simulator
+without the runtime's hooks against `devsan run --sim=1`, where the work is on the simulated device: the same steps, and
+1,000 reads of a value in a second. Then what one event costs, and what others cost: a callback of RecordFunction,
+torch.profiler, TorchDispatchMode, torch.cuda.set_sync_debug_mode.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable
+
+from sim import Process
+
+
+class Worker:
+    """Runs in each Python process; answers a line on standard input with seconds, as JSON, on `answers`."""
+
+    def __init__(self, device: str) -> None:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no line for each start of the profiler
+        import torch
+
+        self.torch, self.device = torch, device
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        self.steps = {"cnn": self.make_step(*self.cnn()), "transformer": self.make_step(*self.transformer())}
+
+    def cnn(self):
+        nn = self.torch.nn
+        layers = [nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)]
+        layers += [nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.AdaptiveAvgPool2d(1)]
+        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32, 10)), (16, 3, 32, 32)
+
+    def transformer(self):
+        nn = self.torch.nn
+        block = nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
+        return nn.Sequential(block, nn.Flatten(), nn.Linear(32 * 128, 10)), (8, 32, 128)
+
+    def make_step(self, model, shape) -> Callable[[], None]:
+        torch = self.torch
+        model = model.to(self.device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+        inputs = torch.randn(*shape, device=self.device)
+        labels = torch.randint(10, shape[:1], device=self.device)
+        loss_of = torch.nn.CrossEntropyLoss()
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss_of(model(inputs), labels).backward()
+            optimizer.step()
+
+        for _ in range(5):
+            step()
+        return step
+
+    def peer(self, name: str):
+        torch = self.torch
+        if name == "profiler":
+            return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+        if name == "dispatch_mode":
+            from torch.utils._python_dispatch import TorchDispatchMode
+
+            class Passing(TorchDispatchMode):
+                def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                    return function(*args, **(kwargs or {}))
+
+            return Passing()
+        if name == "sync_debug_mode":
+            return self.sync_debug_mode()
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def sync_debug_mode(self):
+        self.torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield
+        finally:
+            self.torch.cuda.set_sync_debug_mode("default")
+
+    def event(self) -> float:
+        """An event with its stack, ten calls deep in Python; what ctypes itself costs is taken off."""
+        process = ctypes.PyDLL(None)
+
+        def least_of(function) -> float:
+            best = float("inf")
+            for _ in range(20):
+                begin = time.process_time()
+                for _ in range(5000):
+                    function()
+                best = min(best, time.process_time() - begin)
+            return best / 5000
+
+        def at_depth(depth: int, function) -> float:
+            return at_depth(depth - 1, function) if depth else least_of(function)
+
+        return at_depth(10, process.devsan_step) - at_depth(10, process.Py_IsInitialized)
+
+    def answer(self, what: str) -> dict[str, float]:
+        if what == "event":
+            return {what: self.event()}
+        model, _, peer = what.partition(":")
+        step = self.steps[model]
+        least = float("inf")
+        try:
+            with self.peer(peer):
+                for _ in range(6):
+                    begin = time.process_time()
+                    step()
+                    least = min(least, time.process_time() - begin)
+        except (AttributeError, RuntimeError, NotImplementedError) as error:
+            print(f"bench runtime: {what}: {error}", file=sys.stderr)
+            return {what: float("nan")}
+        return {what: least}
+
+
+def serve(device: str, answers) -> None:
+    worker = Worker(device)
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(line.strip())), file=answers, flush=True)
+
+
+def least(processes: dict[str, Process], questions: list[tuple[str, str]], rounds: int) -> dict[tuple[str, str], float]:
+    """The least answer of each (process, what), all asked in turn."""
+    answers = {question: float("inf") for question in questions}
+    for _ in range(rounds):
+        for name, what in questions:
+            answers[name, what] = min(answers[name, what], processes[name].ask(what)[what])
+    return answers
+
+
+def instructions(program: Path, calls: int, environment: dict[str, str], folder: Path) -> float:
+    """Of one `add_`, by callgrind, which counts within `countedAdds` only."""
+    out = folder / "callgrind.out"
+    subprocess.run(
+        ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=countedAdds",
+         f"--callgrind-out-file={out}", program, "--count", str(calls)],
+        env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    totals = [line for line in out.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
+    return int(totals[-1].split()[1]) / calls
+
+
+def report(name: str, without: float, with_it: float, limit: float | None = None, unit: str = "ms") -> None:
+    scale = {"ms": 1e3, "us": 1e6, "ns": 1.0}[unit]
+    verdict = "" if limit is None else f"   at most {limit:.2f}: {'yes' if with_it / without <= limit else 'NO'}"
+    print(f"{name:64} {without * scale:10.3f} {with_it * scale:10.3f} {unit} {with_it / without:8.3f}{verdict}", flush=True)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2], os.fdopen(int(sys.argv[3]), "w"))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--calls", type=int, default=2000, help="of add_, under callgrind")
+    parser.add_argument("--skip-callgrind", action="store_true")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    program = build / "bench/devsan_bench_runtime"
+    python = [sys.executable, __file__, "--serve"]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        run = [build / "bin/devsan", "run", "--fail-on=none", f"--report={folder}/report.txt"]
+
+        def preloaded(*libraries: str) -> dict[str, str]:
+            logs = folder / "-".join(("logs", *libraries))
+            logs.mkdir(exist_ok=True)
+            return {
+                "LD_PRELOAD": str(build / "lib/libdevsan_preload.so"),
+                "DEVSAN_LIBS": ":".join(str(build / f"lib/libdevsan_{library}.so") for library in libraries),
+                "DEVSAN_LOG_DIR": str(logs),
+            }
+
+        simulator = ["env", *(f"{key}={value}" for key, value in {
+            **preloaded("sim"), "DEVSAN_SIM_DEVICES": "1", "PYTHONPATH": str(build / "python"),
+        }.items())]  # fmt: skip
+        processes = {
+            "plain": Process([*python, "cpu"]),
+            "run": Process([*run, "--", *python, "cpu"]),
+            "simulator": Process([*simulator, *python, "cuda"]),
+            "run --sim": Process([*run, "--sim=1", "--", *python, "cuda"]),
+            "plain C++": Process([program]),
+            "run C++": Process([*run, "--", program]),
+            "simulator C++": Process([*simulator, program]),
+            "run --sim C++": Process([*run, "--sim=1", "--", program]),
+        }
+        print(f"{'least of all rounds':64} {'without':>10} {'with':>10}       ratio")
+        steps = ("cnn", "transformer")
+        pairs = [("plain", "run"), ("simulator", "run --sim")]
+        figures = least(processes, [(name, step) for step in steps for pair in pairs for name in pair], arguments.rounds)
+        for (without, with_it), work in zip(pairs, ("on the CPU, devsan run", "simulated, devsan run --sim=1 (the hooks)")):
+            for step in steps:
+                report(f"{step} step {work}", figures[without, step], figures[with_it, step], 1.01)
+
+        figures = least(processes, [("plain C++", "add"), ("run C++", "add")], max(5, arguments.rounds // 3))
+        report("add_ of 8 elements, C++, devsan run", *(figures[name, "add"] for name in ("plain C++", "run C++")), 1.03, "ns")
+        if not arguments.skip_callgrind and shutil.which("valgrind"):
+            plain = instructions(program, arguments.calls, dict(os.environ), folder)
+            loaded = instructions(program, arguments.calls, {**os.environ, **preloaded("runtime")}, folder)
+            print(f"{'add_ of 8 elements, instructions of one call':64} {plain:10.1f} {loaded:10.1f}    "
+                  f"{loaded - plain:+9.1f}   at most 0: {'yes' if loaded <= plain else 'NO'}")  # fmt: skip
+
+        names = ("simulator C++", "run --sim C++")
+        figures = least(processes, [(name, "findings") for name in names], max(3, arguments.rounds // 10))
+        per_read = figures["run --sim C++", "findings"]
+        print(f"one read of a value every {per_read / 1e6:.2f} ms:")
+        report("1,000 findings a second, with their stacks", *(figures[name, "findings"] for name in names), 1.05, "ns")
+
+        logs = folder / "events"
+        logs.mkdir()
+        counted = float(subprocess.run([build / "bench/devsan_bench_log", logs], check=True, text=True,
+                                       stdout=subprocess.PIPE).stdout)  # fmt: skip
+        stacked = least(processes, [("run --sim C++", "step")], 5)["run --sim C++", "step"]
+        interpreted = least(processes, [("run --sim", "event")], 5)["run --sim", "event"] * 1e9
+        for name, figure, limit in (
+            ("without its stack", counted, 150),
+            ("with its stack, C++", stacked, 1000),
+            ("with its stack, Python", interpreted, 1000),
+        ):
+            print(f"{'one event ' + name:64} {'':10} {figure:10.1f} ns            at most {limit}: "
+                  f"{'yes' if figure <= limit else 'NO'}")  # fmt: skip
+
+        print("others, by what they cost themselves:")
+        figures = least(processes, [("plain C++", "add"), ("plain C++", "observed_add")], 5)
+        report("add_ of 8 elements, C++, RecordFunction callback", *figures.values(), unit="ns")
+        peers = [("plain", "profiler"), ("plain", "dispatch_mode"), ("simulator", "sync_debug_mode")]
+        for process, peer in peers:
+            for step in steps:
+                figures = least(processes, [(process, step), (process, f"{step}:{peer}")], max(3, arguments.rounds // 6))
+                report(f"{step} step, {peer}" + (" (simulated)" if process != "plain" else ""), *figures.values())
+        for process in processes.values():
+            process.close()
+
+
+if __name__ == "__main__":
+    main()
