@@ -6,6 +6,7 @@
 #include "runtime/hooks/redirect.h"
 
 #include <algorithm>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
 #include <torch/csrc/autograd/engine.h>

@@ -327,5 +327,49 @@ TEST(Resolve, AddressesAreAskedOnceAndNotForTheInterpreter) {
   EXPECT_EQ(Recording::addresses(parsed).size(), 2u);
 }
 
+TEST(Backward, StartsAtTheUsersLineOutsideTheEngine) {
+  const Recording recording = recordingOf(
+      {op("nonzero"), torch("torch::autograd::generated::ProdBackward0::apply(at::Tensor)"),
+       torch("torch::autograd::Engine::evaluate_function(int)"),
+       torch("torch::autograd::Engine::thread_main(int)"), op("_backward"), user("train", 31)});
+  const ResolvedStack &stack = stackOf(recording);
+  EXPECT_EQ(stack.op, "aten::nonzero"); // not aten::_backward, which the line itself calls
+  EXPECT_EQ(stack.intent, Intent::kImplicit);
+  EXPECT_EQ(stack.location().line, 31u);
+  ASSERT_TRUE(stack.backward_start);
+  EXPECT_EQ(stack.backward_start, stack.innermost_user);
+}
+
+TEST(Backward, MoveWithinANodeIsNotTheStartsIntent) {
+  const Recording recording =
+      recordingOf({op("copy_"), torch("torch::autograd::generated::IndexBackward0::apply(int)"),
+                   torch("torch::autograd::Engine::thread_main(int)"), user("train", 31)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kImplicit);
+}
+
+TEST(Steps, AreNumberedAsTheProgramDoes) {
+  LogBuilder log;
+  Event optimizer, said, event;
+  optimizer.kind = said.kind = EventKind::kStep;
+  optimizer.flags = kRecognizedStep;
+  event.stack = log.stack({op("item"), user("main", 1)});
+  const auto at = [](Event what, std::uint32_t step) {
+    what.step = step;
+    return what;
+  };
+  log.add(at(event, 0)).add(at(optimizer, 0)); // the program has not said anything yet
+  log.add(at(event, 1)).add(at(said, 1)).add(at(event, 2)).add(at(said, 2)).add(at(event, 3));
+  const Recording recording = replay(log);
+  EXPECT_EQ(recording.steps(), 2u);
+  for (const ResolvedEvent &one : recording.events()) {
+    if (one.event.kind == EventKind::kStep)
+      continue;
+    EXPECT_EQ(one.total_steps, 2u);
+    EXPECT_EQ(one.occurrences.first_step, 0u);
+    EXPECT_EQ(one.occurrences.last_step, 2u);
+    EXPECT_EQ(one.occurrences.steps, 3u);
+  }
+}
+
 } // namespace
 } // namespace devsan::runtime

@@ -1,0 +1,21 @@
+#include "core/finding.h"
+
+#include <gtest/gtest.h>
+
+namespace devsan::core {
+namespace {
+
+TEST(Steps, AreToldInWords) {
+  EXPECT_EQ(stepsText({}), "");
+  EXPECT_EQ(stepsText({.total = 100, .seen = 100, .first = 0, .last = 99, .most = 1}),
+            "in every step");
+  EXPECT_EQ(stepsText({.total = 100, .seen = 1, .first = 0, .last = 0, .most = 7}),
+            "only in the first step");
+  EXPECT_EQ(stepsText({.total = 100, .seen = 1, .first = 9, .last = 9, .most = 1}),
+            "in 1 of 100 steps");
+  EXPECT_EQ(stepsText({.total = 100, .seen = 0, .first = 100, .last = 100, .most = 2}),
+            "after the last step");
+}
+
+} // namespace
+} // namespace devsan::core
