@@ -31,4 +31,16 @@ std::optional<Severity> parseSeverity(std::string_view text) {
   return std::nullopt;
 }
 
+std::string stepsText(const Steps &steps) {
+  if (steps.total == 0)
+    return {};
+  if (steps.seen == 0)
+    return "after the last step";
+  if (steps.seen >= steps.total)
+    return "in every step";
+  if (steps.last == 0)
+    return "only in the first step";
+  return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps";
+}
+
 } // namespace devsan::core

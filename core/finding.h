@@ -66,6 +66,21 @@ struct RankShare {
   bool operator==(const RankShare &) const = default;
 };
 
+// In which steps of the program's main loop something happened; they count from 0. Of several
+// processes, the most that one has.
+struct Steps {
+  std::uint64_t total = 0; // of the program; 0 where it has fewer than two to tell apart
+  std::uint64_t seen = 0;  // in which it happened
+  std::uint64_t first = 0;
+  std::uint64_t last = 0; // `total` for what comes after the last step
+  std::uint64_t most = 0; // how often it happened in one step, at most
+
+  bool operator==(const Steps &) const = default;
+};
+
+// "in every step", "in 1 of 100 steps", "only in the first step"; empty where there are none.
+std::string stepsText(const Steps &steps);
+
 struct Finding {
   std::string rule;
   Severity severity = Severity::kWarning;
@@ -79,6 +94,7 @@ struct Finding {
   std::string from;
   std::string to;
   std::string op;
+  Steps steps;
   std::uint64_t thread = 0;
   std::optional<int> rank; // whose message, devices, thread and stack these are
   std::vector<RankShare>

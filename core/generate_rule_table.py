@@ -2,8 +2,9 @@
 
 usage: generate_rule_table.py OUTPUT RULE.MD...
 
-A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy. The rest is the page that
-`devsan explain` prints. The folder is the id without its prefix, and an id may appear once only.
+A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy, and `simulated_only = true`
+where only simulated devices show the bug at run time. The rest is the page that `devsan explain` prints. The folder is the
+id without its prefix, and an id may appear once only.
 """
 
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 SEVERITIES = {"note": "kNote", "warning": "kWarning", "error": "kError"}
 ORIGINS = {"static", "runtime"}
 FIELDS = {"id", "severity", "origins", "summary", "remedy"}
+OPTIONAL = {"simulated_only"}
 
 
 def fail(path, text):
@@ -28,8 +30,10 @@ def read(path):
         rule = tomllib.loads(parts[1])
     except tomllib.TOMLDecodeError as error:
         fail(path, str(error))
-    if set(rule) != FIELDS:
-        fail(path, f"the fields must be exactly {', '.join(sorted(FIELDS))}")
+    if set(rule) - OPTIONAL != FIELDS:
+        fail(path, f"the fields must be exactly {', '.join(sorted(FIELDS))}, and at will {', '.join(sorted(OPTIONAL))}")
+    if not isinstance(rule.setdefault("simulated_only", False), bool):
+        fail(path, "simulated_only must be true or false")
     if rule["id"] != f"device-{path.parent.name}":
         fail(path, f"id {rule['id']!r} does not belong in folder {path.parent.name!r}")
     if rule["severity"] not in SEVERITIES:
@@ -54,12 +58,13 @@ def main():
             fail(page, f"{rule['id']} has a second page; exactly one side holds it")
         rules[rule["id"]] = rule
     rows = [
-        "{%s, Severity::%s, %s, %s, %s, %s,\n %s},\n"
+        "{%s, Severity::%s, %s, %s, %s, %s, %s,\n %s},\n"
         % (
             literal(rule["id"]),
             SEVERITIES[rule["severity"]],
             str("static" in rule["origins"]).lower(),
             str("runtime" in rule["origins"]).lower(),
+            str(rule["simulated_only"]).lower(),
             literal(rule["summary"]),
             literal(rule["remedy"]),
             literal(rule["page"]).replace("\\n", '\\n"\n "'),

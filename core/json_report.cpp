@@ -45,6 +45,14 @@ Json toJson(const RankShare &share) {
           {"count", share.count},       {"bytes", share.bytes},   {"blocked_ns", share.blocked_ns}};
 }
 
+Json toJson(const Steps &steps) {
+  return {{"total", steps.total},
+          {"seen", steps.seen},
+          {"first", steps.first},
+          {"last", steps.last},
+          {"most", steps.most}};
+}
+
 template <typename T> Json toJson(const std::vector<T> &values) {
   Json array = Json::array();
   for (const T &value : values)
@@ -83,6 +91,7 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"from", finding.from},
           {"to", finding.to},
           {"op", finding.op},
+          {"steps", toJson(finding.steps)},
           {"thread", finding.thread},
           {"rank", toJson(finding.rank)},
           {"ranks", toJson(finding.ranks)},
@@ -164,6 +173,14 @@ void read(JsonFields &fields, RankShare &out) {
   fields.get("blocked_ns", out.blocked_ns);
 }
 
+void read(JsonFields &fields, Steps &out) {
+  fields.get("total", out.total);
+  fields.get("seen", out.seen);
+  fields.get("first", out.first);
+  fields.get("last", out.last);
+  fields.get("most", out.most);
+}
+
 template <typename T> void readList(JsonFields &fields, const char *key, std::vector<T> &out) {
   fields.forEach(key, [&](JsonFields &element) { read(element, out.emplace_back()); });
 }
@@ -191,6 +208,7 @@ void read(JsonFields &fields, Finding &out) {
   fields.get("from", out.from);
   fields.get("to", out.to);
   fields.get("op", out.op);
+  fields.object("steps", [&](JsonFields &steps) { read(steps, out.steps); });
   fields.get("thread", out.thread);
   fields.get("rank", out.rank);
   readList(fields, "ranks", out.ranks);

@@ -56,11 +56,22 @@ void takeDescription(Finding &finding, Finding &&from) {
   finding.related = std::move(from.related);
 }
 
+void joinSteps(Steps &steps, const Steps &other) {
+  if (other.total == 0)
+    return;
+  steps.first = steps.total ? std::min(steps.first, other.first) : other.first;
+  steps.total = std::max(steps.total, other.total);
+  steps.seen = std::max(steps.seen, other.seen);
+  steps.last = std::max(steps.last, other.last);
+  steps.most = std::max(steps.most, other.most);
+}
+
 void join(Finding &finding, Finding &&other) {
   if (finding.origin == Origin::kRuntime) {
     finding.count += other.count;
     finding.bytes += other.bytes;
     finding.blocked_ns += other.blocked_ns;
+    joinSteps(finding.steps, other.steps);
     for (const RankShare &share : other.ranks)
       addShare(finding.ranks, share);
   }

@@ -22,8 +22,9 @@ struct Key {
 };
 
 constexpr Key kRunKeys[] = {
-    {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList}, {"report", Kind::kPaths},
-    {"sim", Kind::kCount},     {"sim-memory", Kind::kText},    {"sim-protect", Kind::kText},
+    {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList},  {"report", Kind::kPaths},
+    {"sim", Kind::kCount},     {"sim-memory", Kind::kText},     {"sim-protect", Kind::kText},
+    {"sync", Kind::kText},     {"transfer", Kind::kTextOrList}, {"warmup", Kind::kCount},
 };
 
 std::string_view form(Kind kind) {

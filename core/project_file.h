@@ -7,8 +7,11 @@
 //   sim = 2
 //   sim-memory = "2GiB"
 //   sim-protect = "off"
+//   transfer = ["host_to_device:disallow"]
+//   sync = "log"
+//   warmup = 10
 //   [budgets]
-//   device-host-sync = 10             as --max
+//   device-host-sync = 10             as --max; also "1/step"
 //   [suppressions]
 //   device-host-sync = "src/log.cpp"  see suppressions.h
 //

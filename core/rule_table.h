@@ -15,6 +15,7 @@ struct Rule {
   Severity severity;
   bool on_static;
   bool on_runtime;
+  bool simulated_only; // at run time
   std::string_view summary;
   std::string_view remedy;
   std::string_view page;

@@ -72,12 +72,9 @@ std::string costText(const Finding &finding, const CostBasis &basis) {
 
 // Python's and C++'s ways of calling, which explain nothing.
 bool isPlumbing(std::string_view function) {
-  for (std::string_view name :
-       {"Module._wrapped_call_impl", "Module._call_impl", "profile_hook_step", "wrapper",
-        "decorate_context", "_fn", "_use_grad", "_disable_dynamo", "_TensorBase"})
-    if (function == name || function.ends_with(fmt::format(".{}", name)))
-      return true;
-  return false;
+  if (function.find("<locals>") != function.npos) // a decorator's
+    return true;
+  return function.ends_with("._wrapped_call_impl") || function.ends_with("._call_impl");
 }
 
 bool isPython(const Frame &frame) {

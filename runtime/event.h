@@ -26,10 +26,10 @@ struct DeviceId {
 };
 
 enum class EventKind : std::uint8_t {
-  kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-              // kBlocks set. Where it was not to block, `related` is where the host's tensor was
-              // made.
-  kBlock,     // the host waited for device `from`, without a copy that is an event of its own
+  kCopy = 1, // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
+             // kBlocks set. Where it was not to block, or moved a parameter, `related` is where the
+             // host's tensor was made.
+  kBlock,    // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
   kMismatch, // ATen refused operands: the odd one lives on `from`, the others on `to`; `related` is
@@ -85,7 +85,8 @@ enum EventFlags : std::uint32_t {
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
   kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
-  kContextOnly = 1u << 25,       // kDeviceUse: a context was made and nothing was put into it
+  kOriginWithoutIndex = 1u << 26, // kMismatch: the call that made the operand named no index
+  kContextOnly = 1u << 25,        // kDeviceUse: a context was made and nothing was put into it
   // Bits 14 to 19: the levels that held for the copy and for the wait; see transferLevel() and
   // syncLevel(). The bits above about allowing and forbidding follow from them.
   kRecognizedStep = 1u << 20,    // kStep: an optimizer's step, not devsan::step()

@@ -41,6 +41,9 @@ struct RunArguments {
   std::vector<std::string> reports;
   std::vector<std::string> suppressions;
   std::vector<std::string> budgets;
+  std::string transfer;
+  std::string sync;
+  std::string warmup;
   std::string baseline;
   bool update_baseline = false;
   std::string keep_logs;

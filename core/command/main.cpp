@@ -142,10 +142,26 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   run_app
-      ->add_option("--max", run_arguments.budgets,
-                   "let RULE happen N times; more fails the run, fewer does not")
-      ->type_name("RULE=N")
+      ->add_option(
+          "--max", run_arguments.budgets,
+          "let RULE happen N times, in the run or in each step; more fails the run, fewer does "
+          "not")
+      ->type_name("RULE=N[/step]")
       ->allow_extra_args(false);
+  run_app
+      ->add_option("--transfer", run_arguments.transfer,
+                   "what copies between devices mean where no scope of the program says it: allow, "
+                   "log, disallow, log_explicit, disallow_explicit; in all directions or in one: "
+                   "host_to_device, device_to_host, device_to_device")
+      ->type_name("[DIRECTION:]LEVEL")
+      ->join(',')
+      ->allow_extra_args(false);
+  run_app->add_option("--sync", run_arguments.sync, "the same of the host's waiting for a device")
+      ->type_name("LEVEL");
+  run_app
+      ->add_option("--warmup", run_arguments.warmup,
+                   "copies and waits in the first N steps are exempt")
+      ->type_name("N");
   run_app
       ->add_option("--baseline", run_arguments.baseline,
                    "count the findings in FILE as known: only new ones fail the run and are shown")
@@ -179,7 +195,7 @@ int dispatch(std::vector<std::string> arguments) {
   report_app->add_option("--fail-on", report_arguments.fail_on, "as for devsan run; default: error")
       ->type_name("RULES|SEVERITY|none");
   report_app->add_option("--max", report_arguments.budgets, "as for devsan run")
-      ->type_name("RULE=N")
+      ->type_name("RULE=N[/step]")
       ->allow_extra_args(false);
   report_app->add_option("--suppressions", report_arguments.suppressions, "as for devsan run")
       ->type_name("FILE")

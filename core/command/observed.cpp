@@ -17,8 +17,10 @@ std::function<bool(const core::Finding &)> FindingFilter::function() {
   };
 }
 
-std::vector<std::string> FindingFilter::unused() const {
-  return suppressions_.unused([](const core::Rule &rule) { return rule.on_runtime; });
+std::vector<std::string> FindingFilter::unused(bool simulated) const {
+  return suppressions_.unused([&](const core::Rule &rule) {
+    return rule.on_runtime && (simulated || !rule.simulated_only);
+  });
 }
 
 void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts) {

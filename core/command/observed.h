@@ -25,8 +25,8 @@ public:
   std::function<bool(const core::Finding &)> function();
   // Places, not processes: a place that is suppressed on 64 ranks counts once.
   std::uint64_t suppressed() const { return places_.size(); }
-  // Of the rules that a run can find.
-  std::vector<std::string> unused() const;
+  // Of the rules that a run can find, on such devices.
+  std::vector<std::string> unused(bool simulated) const;
 
 private:
   core::Suppressions suppressions_;

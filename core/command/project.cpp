@@ -1,6 +1,6 @@
 #include "core/command/project.h"
 #include "core/command/run_options.h"
-#include "core/command/verdict.h"
+#include "core/whole_file.h"
 
 #include <iterator>
 
@@ -79,7 +79,7 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
   const fs::path path = projectFilePath();
   if (path.empty())
     return {};
-  core::Result<std::string> text = readFile(path);
+  core::Result<std::string> text = core::readFile(path);
   if (!text)
     return tl::unexpected(text.error());
   const core::Result<core::ProjectFile> file = core::parseProjectFile(*text, path);
@@ -104,6 +104,13 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
   if (good)
     good = fill(*file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
   if (good)
+    good = fill(*file, "transfer", !arguments.transfer.empty(), arguments.transfer,
+                parseTransferLevels);
+  if (good)
+    good = fill(*file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
+  if (good)
+    good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
+  if (good)
     good = fillBudgets(*file, arguments);
   if (good)
     good = fillReports(*file, arguments);
@@ -113,7 +120,7 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
 core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files) {
   core::Suppressions suppressions;
   auto add = [&](const fs::path &path, const std::string &table) -> core::Result<void> {
-    core::Result<std::string> text = readFile(path);
+    core::Result<std::string> text = core::readFile(path);
     if (!text)
       return tl::unexpected(text.error());
     return suppressions.add(*text, path, table);

@@ -4,10 +4,12 @@
 #include "core/command/verdict.h"
 #include "core/fingerprint.h"
 #include "core/merge.h"
+#include "core/whole_file.h"
 #include "runtime/log_format.h"
 #include "runtime/offline/source_paths.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -108,7 +110,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
 }
 
 core::Result<core::Report> readJson(const Input &input, FindingFilter &filter) {
-  core::Result<std::string> text = readFile(input.report);
+  core::Result<std::string> text = core::readFile(input.report);
   if (!text)
     return core::failure(text.error().message + "; " + kValidInputs);
   core::Result<core::Report> report = core::readReport(*text, input.name);
@@ -188,7 +190,7 @@ core::Result<void> writeOutput(const ReportArguments &arguments, const fs::path 
     }
   };
   if (!output.empty())
-    return writeFile(output, content);
+    return core::writeFile(output, content);
   content(std::cout);
   if (!std::cout.flush())
     return core::failure("cannot write the report to stdout");
@@ -205,16 +207,17 @@ core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arg
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
-  core::Result<BaselineFile> baseline = openBaseline(arguments.baseline, arguments.update_baseline);
+  core::Result<core::BaselineFile> baseline =
+      core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
   if (!baseline)
     return tl::unexpected(baseline.error());
   core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
   if (!inputs)
     return tl::unexpected(inputs.error());
   const bool single = inputs->size() == 1;
-  if (!single && !arguments.merge && (arguments.format == "json" || baseline->update))
+  if (!single && !arguments.merge && (arguments.format == "json" || baseline->updates()))
     return core::failure(std::to_string(inputs->size()) + " reports have no common " +
-                         (baseline->update ? "baseline" : "JSON report") +
+                         (baseline->updates() ? "baseline" : "JSON report") +
                          " unless they are merged: add --merge");
   std::error_code error;
   const fs::path output =
@@ -261,6 +264,8 @@ core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arg
 } // namespace
 
 int report(const InstallTree &tree, const ReportArguments &arguments) {
+  // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends others.
+  std::signal(SIGXFSZ, SIG_IGN);
   core::Result<int> status = makeReport(tree, arguments);
   return status ? *status : fail(status.error().message);
 }

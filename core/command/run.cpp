@@ -8,6 +8,7 @@
 #include "core/command/verdict.h"
 #include "core/fingerprint.h"
 #include "core/reports.h"
+#include "core/whole_file.h"
 #include "runtime/offline/analysis.h"
 #include "runtime/offline/source_paths.h"
 
@@ -138,6 +139,9 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
     if (!options.device_memory.empty())
       environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
   }
+  if (!options.runtime_options.empty())
+    environment.emplace_back("DEVSAN_OPTIONS",
+                             joined("DEVSAN_OPTIONS", options.runtime_options, true));
   return environment;
 }
 
@@ -193,7 +197,8 @@ int run(const InstallTree &tree, RunArguments arguments) {
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return fail(suppressions.error().message);
-  core::Result<BaselineFile> baseline = openBaseline(arguments.baseline, arguments.update_baseline);
+  core::Result<core::BaselineFile> baseline =
+      core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
   if (!baseline)
     return fail(baseline.error().message);
   ReportFiles report_files;
@@ -218,6 +223,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!end)
     return fail(end.error().message);
   report_files.keep();
+  core::outliveFailedWrites();
   facts.wall_ns = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   facts.ended_early = end->signal || end->status;
@@ -237,7 +243,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!analysis) {
     status = fail(analysis.error().message);
   } else if (analysis->torch_was_loaded) {
-    summary.unused_suppressions = filter.unused();
+    summary.unused_suppressions = filter.unused(analysis->simulated);
     takeAnalysis(report, std::move(*analysis), facts);
   } else {
     summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +

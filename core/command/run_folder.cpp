@@ -1,5 +1,5 @@
 #include "core/command/run_folder.h"
-#include "core/command/verdict.h"
+#include "core/whole_file.h"
 
 #include <cerrno>
 #include <chrono>
@@ -27,9 +27,13 @@ std::string hostName() {
 core::Result<std::string> makeTemporary() {
   std::error_code error;
   std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
-  if (error || !mkdtemp(pattern.data()))
-    return core::failure("cannot make a directory for the logs in the temporary directory: " +
-                         std::string(error ? error.message() : std::strerror(errno)));
+  if (error || !mkdtemp(pattern.data())) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    const char *chosen = std::getenv("TMPDIR");
+    return core::failure("cannot make a directory for the logs in " +
+                         std::string(chosen ? chosen : "/tmp") + ": " + reason +
+                         "; set TMPDIR to a directory that exists and can be written to");
+  }
   return pattern;
 }
 
@@ -78,7 +82,7 @@ core::Result<void> RunFolder::write(const RunFacts &facts) const {
       {"schema", kSchema},        {"host", hostName()},
       {"command", facts.command}, {"working_directory", facts.working_directory.string()},
       {"wall_ns", facts.wall_ns}, {"ended_early", facts.ended_early}};
-  return writeFile(path_ / kFile, [&](std::ostream &out) {
+  return core::writeFile(path_ / kFile, [&](std::ostream &out) {
     out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   });
 }
@@ -91,7 +95,7 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const fs::path path = folder / kFile;
   if (!fs::exists(path, error))
     return facts;
-  core::Result<std::string> text = readFile(path);
+  core::Result<std::string> text = core::readFile(path);
   if (!text)
     return tl::unexpected(text.error());
   const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);

@@ -1,9 +1,13 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
+#include "runtime/levels.h"
 #include "runtime/sim/memory/memory_size.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace devsan::command {
 namespace {
@@ -35,11 +39,38 @@ std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> 
   return counts;
 }
 
+struct StepLoad {
+  std::uint64_t count = 0; // in the step that has most
+  bool has_steps = false;
+};
+
+// How often a rule's findings come together in one step, at most: of each finding is known in which
+// range of steps it happened, and how often at most in one. A run without steps is one step.
+StepLoad worstStep(std::span<const core::Finding> findings, std::string_view rule) {
+  StepLoad load;
+  std::map<std::uint64_t, std::int64_t> changes; // by step
+  for (const core::Finding &finding : findings) {
+    if (finding.known || finding.rule != rule)
+      continue;
+    const bool has_steps = finding.steps.total > 0;
+    load.has_steps |= has_steps;
+    const auto most = static_cast<std::int64_t>(has_steps ? finding.steps.most : finding.count);
+    changes[finding.steps.first] += most;
+    changes[finding.steps.last + 1] -= most;
+  }
+  std::int64_t now = 0;
+  for (const auto &[step, change] : changes) {
+    now += change;
+    load.count = std::max(load.count, static_cast<std::uint64_t>(now));
+  }
+  return load;
+}
+
 } // namespace
 
 bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
   for (const core::Finding &finding : findings) {
-    if (finding.known || budgets.contains(finding.rule))
+    if (finding.known || budgets.contains(finding.rule) || step_budgets.contains(finding.rule))
       continue;
     // A rule's name does not mean its notes: a single read that the program spells out is no bug.
     if ((severity && finding.severity >= *severity) ||
@@ -57,6 +88,17 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
     if (budget != budgets.end() && count > budget->second)
       sentences.push_back("over budget: " + rule + " happened " + std::to_string(count) +
                           " times, --max allows " + std::to_string(budget->second));
+  }
+  for (const auto &[rule, allowed] : step_budgets) {
+    const StepLoad load = worstStep(findings, rule);
+    if (load.count <= allowed)
+      continue;
+    sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
+                        std::to_string(load.count) + " times " +
+                        (load.has_steps ? "in one step"
+                                        : "in a run without steps (see "
+                                          "devsan::step())") +
+                        ", --max allows " + std::to_string(allowed) + "/step");
   }
   return sentences;
 }
@@ -82,6 +124,60 @@ core::Result<bool> parseSwitch(const std::string &name, const std::string &text)
   return text == "on";
 }
 
+namespace {
+
+// Options spell words with hyphens, DEVSAN_OPTIONS with underscores; both are taken.
+std::string withUnderscores(std::string text) {
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+core::Error badLevel(const std::string &option, const std::string &text) {
+  std::string levels(runtime::kLevelList);
+  for (std::size_t at; (at = levels.find('|')) != std::string::npos;)
+    levels.replace(at, 1, ", ");
+  return {option + "=" + text + ": unknown level; valid: " + levels};
+}
+
+} // namespace
+
+core::Result<std::string> parseTransferLevels(const std::string &text) {
+  constexpr std::array kDirections = {runtime::Guarded::kHostToDevice,
+                                      runtime::Guarded::kDeviceToHost,
+                                      runtime::Guarded::kDeviceToDevice};
+  std::string options;
+  for (const std::string &item : splitAtCommas(text)) {
+    const std::size_t colon = item.find(':');
+    const std::string level = withUnderscores(item.substr(colon + 1));
+    if (!runtime::parseLevel(level))
+      return tl::unexpected(badLevel("--transfer", item));
+    const auto one = runtime::parseGuarded(withUnderscores(item.substr(0, colon)));
+    if (colon != std::string::npos && (!one || *one == runtime::Guarded::kHostWait))
+      return core::failure("--transfer=" + item +
+                           ": unknown direction; valid: host_to_device, device_to_host, "
+                           "device_to_device");
+    for (runtime::Guarded direction : kDirections)
+      if (colon == std::string::npos || direction == one)
+        options += (options.empty() ? "" : ":") +
+                   std::string(runtime::kGuardedNames[static_cast<std::size_t>(direction)]) + "=" +
+                   level;
+  }
+  return options;
+}
+
+core::Result<std::string> parseSyncLevel(const std::string &text) {
+  const std::string level = withUnderscores(text);
+  if (!runtime::parseLevel(level))
+    return tl::unexpected(badLevel("--sync", text));
+  return "host_wait=" + level;
+}
+
+core::Result<std::string> parseWarmup(const std::string &text) {
+  if (!parseNumber<std::uint32_t>(text))
+    return core::failure("--warmup=" + text + ": write a number of steps");
+  return "warmup=" + text;
+}
+
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets) {
   FailureCriteria criteria;
@@ -97,15 +193,20 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
   for (const std::string &budget : budgets) {
     const std::size_t equals = budget.find('=');
     const std::string rule = budget.substr(0, equals);
-    const auto count =
-        equals == std::string::npos
-            ? std::nullopt
-            : parseNumber<std::uint64_t>(std::string_view(budget).substr(equals + 1));
+    constexpr std::string_view kPerStep = "/step";
+    std::string_view number = equals == std::string::npos
+                                  ? std::string_view()
+                                  : std::string_view(budget).substr(equals + 1);
+    const bool per_step = number.ends_with(kPerStep);
+    if (per_step)
+      number.remove_suffix(kPerStep.size());
+    const auto count = parseNumber<std::uint64_t>(number);
     if (!count)
-      return core::failure("--max=" + budget + ": write RULE=N with N a number from 0");
+      return core::failure("--max=" + budget +
+                           ": write RULE=N or RULE=N/step with N a number from 0");
     if (!core::findRule(rule))
       return core::failure("--max: unknown rule '" + rule + "'; valid: " + core::ruleIds());
-    criteria.budgets[rule] = *count;
+    (per_step ? criteria.step_budgets : criteria.budgets)[rule] = *count;
   }
   return criteria;
 }
@@ -171,6 +272,16 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     if (!on)
       return tl::unexpected(on.error());
     options.protect_devices = *on;
+  }
+  for (const auto &[text, parse] :
+       {std::pair(&arguments.transfer, &parseTransferLevels),
+        std::pair(&arguments.sync, &parseSyncLevel), std::pair(&arguments.warmup, &parseWarmup)}) {
+    if (text->empty())
+      continue;
+    core::Result<std::string> item = parse(*text);
+    if (!item)
+      return tl::unexpected(item.error());
+    options.runtime_options += (options.runtime_options.empty() ? "" : ":") + *item;
   }
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);

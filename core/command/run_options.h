@@ -21,6 +21,7 @@ struct FailureCriteria {
   std::optional<core::Severity> severity;
   std::set<std::string, std::less<>> rules;
   std::map<std::string, std::uint64_t, std::less<>> budgets;
+  std::map<std::string, std::uint64_t, std::less<>> step_budgets; // for each step
 
   bool failed(std::span<const core::Finding> findings) const;
   // One sentence for each budget that the findings exceed.
@@ -38,6 +39,7 @@ struct RunOptions {
   int simulated_devices = 0; // 0: no simulation
   std::string device_memory; // as the simulator takes it; empty: its default
   bool protect_devices = true;
+  std::string runtime_options; // for DEVSAN_OPTIONS
   FailureCriteria failure;
   std::vector<ReportFile> reports;
 };
@@ -46,6 +48,11 @@ core::Result<int> parseSimulatedDevices(const std::string &text);
 // `name` is the option or variable that holds the text.
 core::Result<std::string> parseDeviceMemory(const std::string &name, const std::string &text);
 core::Result<bool> parseSwitch(const std::string &name, const std::string &text);
+// These give items of DEVSAN_OPTIONS: "disallow" or "host_to_device:disallow,device_to_host:log" in
+// all or single directions; a level for waits; a number of steps.
+core::Result<std::string> parseTransferLevels(const std::string &text);
+core::Result<std::string> parseSyncLevel(const std::string &text);
+core::Result<std::string> parseWarmup(const std::string &text);
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets);
 core::Result<ReportFile> parseReportFile(const std::string &path);

@@ -96,9 +96,48 @@ TEST(FailureCriteria, BudgetReplacesSeverity) {
   EXPECT_EQ(criteria.exceededBudgets({&beyond, 1}).size(), 1u);
 }
 
+core::Finding inSteps(std::uint64_t first, std::uint64_t last, std::uint64_t most) {
+  core::Finding result = finding("device-host-sync", core::Severity::kWarning, 100);
+  result.steps = {100, last - first + 1, first, last, most};
+  return result;
+}
+
+TEST(FailureCriteria, ABudgetForEachStepCountsWhatComesTogether) {
+  const FailureCriteria criteria =
+      parseFailureCriteria("warning", {"device-host-sync=2/step"}).value();
+  const std::vector<core::Finding> apart = {inSteps(0, 0, 2), inSteps(1, 99, 2)};
+  EXPECT_FALSE(criteria.failed(apart));
+  const std::vector<core::Finding> together = {inSteps(0, 99, 2), inSteps(7, 7, 1)};
+  EXPECT_TRUE(criteria.failed(together));
+  EXPECT_EQ(criteria.exceededBudgets(together),
+            std::vector<std::string>{"over budget: device-host-sync happened up to 3 times in one "
+                                     "step, --max allows 2/step"});
+  const std::vector<core::Finding> without = {
+      finding("device-host-sync", core::Severity::kNote, 3)};
+  EXPECT_EQ(criteria.exceededBudgets(without),
+            std::vector<std::string>{"over budget: device-host-sync happened 3 times in a run "
+                                     "without steps (see devsan::step()), --max allows 2/step"});
+}
+
+TEST(RuntimeOptions, LevelsAreHandedOn) {
+  EXPECT_EQ(parseTransferLevels("host-to-device:disallow,device_to_host:log-explicit").value(),
+            "host_to_device=disallow:device_to_host=log_explicit");
+  EXPECT_EQ(parseTransferLevels("allow").value(),
+            "host_to_device=allow:device_to_host=allow:device_to_device=allow");
+  EXPECT_EQ(parseSyncLevel("disallow").value(), "host_wait=disallow");
+  EXPECT_EQ(parseWarmup("10").value(), "warmup=10");
+  for (const char *text : {"", "never", "host_to_device", "host_wait:log", "to_device:log",
+                           "host_to_device:", ":log", "log,"})
+    EXPECT_FALSE(parseTransferLevels(text)) << text;
+  EXPECT_NE(parseSyncLevel("never").error().message.find("allow, log, disallow, "),
+            std::string::npos);
+  EXPECT_FALSE(parseWarmup("-1"));
+}
+
 TEST(FailureCriteria, RejectsMalformedBudgets) {
-  for (const char *text : {"device-host-sync", "device-host-sync=", "device-host-sync=-1",
-                           "device-host-sync=1/step", "=1", "nothing=1"})
+  for (const char *text :
+       {"device-host-sync", "device-host-sync=", "device-host-sync=-1", "device-host-sync=1/",
+        "device-host-sync=/step", "device-host-sync=1/steps", "=1", "nothing=1", "nothing=1/step"})
     EXPECT_FALSE(parseFailureCriteria("error", {text})) << text;
 }
 

@@ -8,7 +8,8 @@ function and the library imports it dynamically, because the preloaded definitio
 of their own import none; they reach the driver through dlsym, which the shim answers: for those it is said which of the
 driver's functions they name, and whether the shim replaces it.
 
-Status 1 where a call is not seen, or an imported function is neither in entry_points.txt nor in not_blocking.txt.
+Status 1 where a call is not seen, nothing calls CUDA, or an imported function is neither in entry_points.txt nor in
+not_blocking.txt.
 """
 
 import argparse
@@ -214,7 +215,7 @@ def read_library(path: Path, table: dict[str, EntryPoint]) -> Library:
         library.sites += [CallSite(n, a, "address") for a, n in loads(data, section.address, slots)]
     library.sites += [CallSite(n, a, "address") for a, n in pointers.items() if n in library.imports]
     for section in elf.sections:
-        if section.name == ".rodata":
+        if section.name in (".rodata", ".lrodata"):
             for match in re.finditer(rb"(?<=\0)cu[A-Z]\w{3,60}(?=\0)", bytes(elf.bytes_of(section))):
                 library.driver_names.add(match[0].decode())
     name_callers(path, library.sites)
@@ -253,6 +254,7 @@ def report(libraries: list[Library], table: dict[str, EntryPoint], seen: set[str
             if show_all:
                 print(line, "→", f"forwarder {site.function} of the shim" if site.function in seen else "nobody")
     total = sum(by_function.values())
+    replaced = 0
     print(f"{total} call sites in {len(functions_with_calls)} functions of {len(libraries)} libraries may block or copy; "
           f"{total - len(missed)} are seen, {len(missed)} are not")
     for call_class, what in BLOCKING.items():
@@ -264,6 +266,7 @@ def report(libraries: list[Library], table: dict[str, EntryPoint], seen: set[str
             continue
         named = sorted(n for n in library.driver_names if forwarded_driver_forms(n, table))
         if named and library.imports_dlsym:
+            replaced += 1
             print(f"{library.path.name} has a CUDA runtime of its own and gets {len(named)} functions that are replaced "
                   f"through dlsym or cuGetProcAddress")
         elif named:
@@ -273,7 +276,10 @@ def report(libraries: list[Library], table: dict[str, EntryPoint], seen: set[str
               f"not_blocking.txt")
     for line in missed:
         print("not seen:", line)
-    return 1 if missed or unknown or not total else 0
+    if not total and not replaced:
+        print("nothing calls CUDA here")
+        return 1
+    return 1 if missed or unknown else 0
 
 
 def libraries_in(paths: list[Path]) -> list[Path]:

@@ -1,6 +1,7 @@
 #include "runtime/cuda/launches.h"
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/kernels.h"
 #include "runtime/hooks/recorder.h"
 
 #include <array>
@@ -8,6 +9,8 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <cstdio>
+#include <dlfcn.h>
+#include <string_view>
 
 namespace devsan::runtime::cuda {
 namespace {
@@ -15,38 +18,49 @@ namespace {
 // Handles that CUDA gives a meaning.
 constexpr std::uintptr_t kLegacyStream = 1;
 
+// Set in a launch's slot where its arguments are read each time.
+constexpr std::uint64_t kReads = 1;
+
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 29);
 }
 
+// The lowest bit is kept for what is known of the launch.
 std::uint64_t identity(const DevSanCudaCall &call, int device, int other_device) {
   std::uint64_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(call.kernel));
   hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.caller));
   hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.stream));
   hash = mixed(hash, std::uint64_t(std::uint8_t(device)) << 8 | std::uint8_t(other_device));
-  return hash ? hash : 1;
+  return hash < kReads ? 2 * kReads : hash & ~kReads;
 }
+
+enum class Seen { kNew, kKnown, kKnownAndRead };
 
 // The launches seen so far. Full, it holds no more, and nothing new is recorded: a program that
 // launches from so many places has been seen enough of.
 class SeenLaunches {
 public:
-  // True for the first thread that asks.
-  bool isNew(std::uint64_t hash) {
+  // kNew for the first thread that asks; `reads` is asked then.
+  template <typename Reads> Seen look(std::uint64_t identity, Reads reads) {
     for (std::size_t probe = 0; probe < kProbes; ++probe) {
-      std::atomic<std::uint64_t> &slot = slots_[(hash + probe) % kSize];
+      std::atomic<std::uint64_t> &slot = slots_[((identity >> 1) + probe) % kSize];
       std::uint64_t held = slot.load(std::memory_order_relaxed);
-      if (held == hash)
-        return false;
+      if ((held & ~kReads) == identity)
+        return held & kReads ? Seen::kKnownAndRead : Seen::kKnown;
       if (held != 0)
         continue;
-      if (slot.compare_exchange_strong(held, hash, std::memory_order_relaxed))
-        return true;
-      if (held == hash)
-        return false;
+      if (slot.compare_exchange_strong(held, reads() ? identity | kReads : identity,
+                                       std::memory_order_relaxed))
+        return Seen::kNew;
+      if ((held & ~kReads) == identity)
+        return Seen::kKnown;
     }
-    return false;
+    return Seen::kKnown;
+  }
+
+  bool isKnown(std::uint64_t identity) const {
+    return slots_[(identity >> 1) % kSize].load(std::memory_order_relaxed) == identity;
   }
 
 private:
@@ -81,12 +95,7 @@ std::array<char, 64> streamsText(const DevSanCudaCall &call, int device) {
   return text;
 }
 
-} // namespace
-
-void noteLaunch(const DevSanCudaCall &call, int device) {
-  const int other_device = -1;
-  if (device < 0 || !seen.isNew(identity(call, device, other_device)))
-    return;
+void recordLaunch(const DevSanCudaCall &call, int device, int other_device) {
   constexpr auto kCuda = static_cast<std::int8_t>(c10::DeviceType::CUDA);
   Recorder &out = recorder();
   Event event;
@@ -95,9 +104,44 @@ void noteLaunch(const DevSanCudaCall &call, int device) {
   event.from = {kCuda, static_cast<std::int8_t>(device)};
   event.to = {kCuda, static_cast<std::int8_t>(other_device)};
   event.op = out.string(call.name);
+  event.operand = out.string(kernelName(call));
   event.detail = out.string(streamsText(call, device).data());
   event.current_device = static_cast<std::int8_t>(device);
   out.record(event);
+}
+
+// LibTorch guards its own launches. Of a library's it is known by its first frame alone.
+bool isOfLibTorch(const void *caller) {
+  Dl_info info;
+  if (!dladdr(caller, &info) || !info.dli_fname)
+    return false;
+  const std::string_view file(info.dli_fname);
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  return name.starts_with("libtorch_") || name.starts_with("libc10");
+}
+
+} // namespace
+
+bool isKnownLaunch(const DevSanCudaCall &call) {
+  const int device = currentDevice();
+  return device >= 0 && seen.isKnown(identity(call, device, -1));
+}
+
+void noteLaunch(const DevSanCudaCall &call, int device) {
+  if (device < 0)
+    return;
+  const Seen known = seen.look(identity(call, device, -1), [&] {
+    return call.arguments && !isOfLibTorch(call.caller) && hasLayout(call);
+  });
+  if (known == Seen::kKnown)
+    return;
+  const int other_device = deviceOfArguments(call, device);
+  if (known == Seen::kNew)
+    recordLaunch(call, device, other_device);
+  if (other_device >= 0 &&
+      seen.look(identity(call, device, other_device), [] { return false; }) == Seen::kNew &&
+      known != Seen::kNew)
+    recordLaunch(call, device, other_device);
 }
 
 } // namespace devsan::runtime::cuda

@@ -7,6 +7,10 @@
 
 namespace devsan::runtime::cuda {
 
+// A launch like it has been recorded, and its arguments need no look. The program's device has a
+// context that is known.
+bool isKnownLaunch(const DevSanCudaCall &call);
+
 void noteLaunch(const DevSanCudaCall &call, int device);
 
 } // namespace devsan::runtime::cuda

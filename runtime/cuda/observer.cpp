@@ -173,14 +173,15 @@ void enter(DevSanCudaCall *call) {
 }
 
 void leave(DevSanCudaCall *call) {
+  // Most calls of most programs; nothing more is done for them than has to be.
+  const bool is_launch = call->call_class == kDevSanCudaLaunch;
+  if (is_launch && !isSpinning() && isKnownLaunch(*call))
+    return;
   if (InsideRuntime::active())
     return;
-  const std::uint64_t end_ns =
-      call->call_class == kDevSanCudaLaunch ? call->begin_ns : monotonicTime();
+  const std::uint64_t end_ns = is_launch ? 0 : monotonicTime();
   if (!has_seen_calls.load(std::memory_order_relaxed))
     has_seen_calls.store(true, std::memory_order_relaxed);
-  if (CudaActivity *activity = CudaActivity::current())
-    activity->was_called = true;
   InsideRuntime inside;
   try {
     recordCall(*call, end_ns);

@@ -9,7 +9,6 @@ namespace devsan::runtime {
 
 // What CUDA's functions did on one thread while an operator ran.
 struct CudaActivity {
-  bool was_called = false;
   bool blocks = false;
   std::uint64_t blocked_ns = 0;
 

@@ -56,8 +56,12 @@ Spin noteQuery(const DevSanCudaCall &call, std::uint64_t end_ns, int device) {
   return {};
 }
 
+bool isSpinning() {
+  return state.count > 0;
+}
+
 Spin endSpin() {
-  return state.count > 0 ? finish() : Spin{};
+  return isSpinning() ? finish() : Spin{};
 }
 
 } // namespace devsan::runtime::cuda

@@ -19,6 +19,9 @@ struct Spin {
 // After a call of class query. Gives the wait that it ends.
 Spin noteQuery(const DevSanCudaCall &call, std::uint64_t end_ns, int device);
 
+// Whether the thread's last call asked and was told to wait.
+bool isSpinning();
+
 // Before any other call on this thread.
 Spin endSpin();
 

@@ -33,6 +33,23 @@ std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
              : std::ranges::max_element(calls, by_count)->second;
 }
 
+// Two reads in a run, or a summary every now and then, are no loop, although they repeat.
+bool isLoop(const EventGroup &group, std::uint64_t repeats, std::uint64_t steps) {
+  constexpr std::uint64_t kLoop = 3;
+  constexpr std::uint64_t kStepsApart = 10;
+  const bool inside_a_step = group.most_in_step >= kLoop;
+  return repeats >= kLoop && (steps < kLoop || inside_a_step || group.steps * kStepsApart > steps);
+}
+
+core::Steps stepsOf(const EventGroup &group) {
+  const std::uint32_t total = group.first->total_steps;
+  if (total < 2)
+    return {};
+  const bool after_last = group.last_step >= total;
+  return {total, group.steps - (after_last ? 1 : 0), group.first_step, group.last_step,
+          group.most_in_step};
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -59,7 +76,9 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i)
-    groups[i].repeats = repeats(groups[i], calls[i]);
+    if (const std::uint64_t count = repeats(groups[i], calls[i]);
+        isLoop(groups[i], count, recording.steps()))
+      groups[i].repeats = count;
   return groups;
 }
 
@@ -79,6 +98,7 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
     finding.rank = event.rank;
   finding.locations.push_back(event.stack->location());
   finding.stack = event.stack->shown();
+  finding.steps = stepsOf(group);
   const ResolvedStack &stack = *event.stack;
   if (stack.backward_start && stack.backward_start != stack.innermost_user)
     finding.related.push_back(

@@ -15,8 +15,9 @@ namespace devsan::runtime {
 // Events of the same place, operator and devices, with how often and in which steps they came.
 struct EventGroup : Occurrences {
   const ResolvedEvent *first = nullptr;
-  // How often one thread made the same call: reading a result once in every rank makes several
-  // events at one place and is no loop, nor is printing a tensor once.
+  // How often one thread made the same call in a loop, 0 where it is none: reading a result once in
+  // every rank makes several events at one place and is no loop, nor is printing a tensor once,
+  // reading a result twice, or a summary in fewer than every tenth step.
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0;
   bool same_rank = true;

@@ -14,15 +14,6 @@ namespace {
 
 using DeviceKey = std::tuple<std::uint32_t, std::int8_t, std::int8_t>;
 
-// The devices to which a module was moved, by process.
-std::set<DeviceKey> devicesOfModules(const Recording &recording) {
-  std::set<DeviceKey> devices;
-  for (const ResolvedEvent &event : recording.events())
-    if (event.event.kind == EventKind::kCopy && event.stack->intent == Intent::kBulkMove)
-      devices.insert({event.process, event.event.to.type, event.event.to.index});
-  return devices;
-}
-
 // Whether the scope of a function is a class and not a namespace, as far as names tell: it has a
 // constructor, or it is written as classes mostly are.
 bool isMethod(const ResolvedFrame &frame, const std::string &scope) {
@@ -44,6 +35,10 @@ std::set<std::string> scopesOf(const ResolvedStack &stack, bool classes_only) {
   return scopes;
 }
 
+bool haveCommon(const std::set<std::string> &a, const std::set<std::string> &b) {
+  return std::ranges::any_of(a, [&](const std::string &one) { return b.contains(one); });
+}
+
 // A state is made by one method of a class, mostly its constructor, and used by another after the
 // first has returned. A tensor that merely came from a helper, such as a batch, shares no class
 // with its use.
@@ -53,21 +48,62 @@ bool isStateOfAUser(const ResolvedEvent &event) {
     return false;
   const std::set<std::string> makers = scopesOf(*event.related, /*classes_only=*/true);
   const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/false);
-  return std::ranges::any_of(makers,
-                             [&](const std::string &maker) { return users.contains(maker); });
+  return haveCommon(makers, users);
 }
 
-MismatchCause causeOf(const ResolvedEvent &event, const std::set<DeviceKey> &devices_of_modules) {
-  if (event.has(kLeafParameter) && !event.event.to.isHost() &&
-      devices_of_modules.contains({event.process, event.event.to.type, event.event.to.index}))
-    return MismatchCause::kPartNotMoved;
+// A parameter that was moved with its module.
+struct Move {
+  StackId stack = 0;            // stacks are numbered as they are first seen
+  std::set<std::string> makers; // the classes that made it
+};
+using Moves = std::map<DeviceKey, std::vector<Move>>; // by process and destination
+
+Moves movesOfModules(const Recording &recording) {
+  Moves moves;
+  for (const ResolvedEvent &event : recording.events()) {
+    if (event.event.kind != EventKind::kCopy || event.stack->intent != Intent::kBulkMove)
+      continue;
+    Move &move = moves[{event.process, event.event.to.type, event.event.to.index}].emplace_back();
+    move.stack = event.event.stack;
+    if (event.related)
+      move.makers = scopesOf(*event.related, /*classes_only=*/true);
+  }
+  return moves;
+}
+
+// A parameter stayed behind although a module was moved to where it is used. One that was made
+// before others of its class were moved is not registered with its module. Where no class that had
+// parameters moved uses it, it belongs to a module that nobody moved. Else it came too late.
+MismatchCause causeOfParameter(const ResolvedEvent &event, const std::vector<Move> &moves) {
+  const std::set<std::string> makers =
+      event.related ? scopesOf(*event.related, /*classes_only=*/true) : std::set<std::string>();
+  if (std::ranges::any_of(moves, [&](const Move &move) {
+        return event.event.related < move.stack && haveCommon(makers, move.makers);
+      }))
+    return MismatchCause::kStateLeftBehind;
+  const std::set<std::string> users = scopesOf(*event.stack, /*classes_only=*/true);
+  const auto isKnown = [](const Move &move) { return !move.makers.empty(); };
+  const auto isUser = [&](const Move &move) { return haveCommon(users, move.makers); };
+  const bool is_apart = event.related && !users.empty() && std::ranges::any_of(moves, isKnown) &&
+                        std::ranges::none_of(moves, isUser);
+  return is_apart ? MismatchCause::kUnexplained : MismatchCause::kPartNotMoved;
+}
+
+MismatchCause causeOf(const ResolvedEvent &event, const Moves &moves) {
+  if (event.has(kOriginWithoutIndex) && !event.has(kOriginIsMove) && !event.event.from.isHost())
+    return MismatchCause::kIndexLost;
+  if (event.has(kLeafParameter) && !event.event.to.isHost()) {
+    const auto to_here = moves.find({event.process, event.event.to.type, event.event.to.index});
+    if (to_here != moves.end())
+      return causeOfParameter(event, to_here->second);
+  }
   return isStateOfAUser(event) ? MismatchCause::kStateLeftBehind : MismatchCause::kUnexplained;
 }
 
 } // namespace
 
 std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
-  const std::set<DeviceKey> devices_of_modules = devicesOfModules(recording);
+  const Moves moves = movesOfModules(recording);
   // Of a refusal's odd operands, the one that explains most.
   struct Choice {
     const ResolvedEvent *event;
@@ -79,7 +115,7 @@ std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
   for (const ResolvedEvent &event : recording.events()) {
     if (event.event.kind != EventKind::kMismatch)
       continue;
-    const Choice choice{&event, causeOf(event, devices_of_modules), event.operand};
+    const Choice choice{&event, causeOf(event, moves), event.operand};
     const std::uint64_t group = event.event.group ? event.event.group : ~ungrouped++;
     auto [entry, added] = refusals.try_emplace({event.process, group}, choice);
     if (added)

@@ -1,6 +1,6 @@
-// One refusal of ATen is one mistake, and three rules can explain it: a part of a module that was
-// not moved, a state that does not follow its module, or neither. They ask here, so that exactly
-// one of them answers.
+// One refusal of ATen is one mistake, and four rules can explain it: a part of a module that was
+// not moved, a state that does not follow its module, a device whose index got lost, or none of
+// them. They ask here, so that exactly one of them answers.
 #pragma once
 
 #include "runtime/detectors/groups.h"
@@ -9,7 +9,8 @@
 
 namespace devsan::runtime {
 
-enum class MismatchCause { kPartNotMoved, kStateLeftBehind, kUnexplained };
+// What explains more comes first.
+enum class MismatchCause { kPartNotMoved, kStateLeftBehind, kIndexLost, kUnexplained };
 
 struct ExplainedMismatch {
   EventGroup group; // `first` is the event of the operand that explains the refusal

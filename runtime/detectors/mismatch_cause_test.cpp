@@ -49,8 +49,10 @@ public:
     }
     return *this;
   }
-  Refusal &moduleMovedTo(DeviceId device) {
+  Refusal &moduleMovedTo(DeviceId device, std::initializer_list<TestFrame> made = {}) {
     Event event;
+    if (made.size() != 0)
+      event.related = log_.stack(made);
     event.kind = EventKind::kCopy;
     event.from = kHost;
     event.to = device;
@@ -113,6 +115,45 @@ TEST(Mismatch, OneRefusalIsOneFinding) {
 
 TEST(Mismatch, RefusalsAtOnePlaceAreCounted) {
   EXPECT_EQ(forward().refuse().group(2).refuse().group(3).refuse().finding().count, 3u);
+}
+
+// Net's parameters, some of which were moved; one was made in `maker` and stayed.
+Refusal partOf(const char *user_class, const char *maker) {
+  Refusal refusal;
+  refusal.made({op("empty"), user(maker, 6), user("main", 1)});
+  refusal.moduleMovedTo(cuda(0), {op("empty"), user("Net::Net()", 5), user("main", 1)});
+  refusal.used({op("addmm"), op("linear"),
+                user(std::string(user_class) + "::forward(at::Tensor)", 30), user("main", 9)});
+  refusal.flags(kLeafParameter);
+  return refusal;
+}
+
+TEST(Mismatch, IsAnUnregisteredPartWhereItsClassHadOthersMoved) {
+  const core::Finding finding = partOf("Net", "Net::Net()").refuse().finding();
+  EXPECT_EQ(finding.rule, "device-unregistered-state");
+  EXPECT_EQ(finding.message, "parameters that no module has registered (weight: float32 [10, 4]) "
+                             "stayed on cpu while its inputs are on cuda:0: aten::linear refused "
+                             "once");
+  EXPECT_NE(finding.remedy.find("ModuleList"), std::string::npos);
+}
+
+TEST(Mismatch, IsAReplacedPartWhereAMovedClassUsesIt) {
+  EXPECT_EQ(partOf("Net", "makeHead()").refuse().finding().rule, "device-module-replaced-after-to");
+}
+
+TEST(Mismatch, IsNeitherWhereNobodyMovedTheModule) {
+  EXPECT_EQ(partOf("Decoder", "Decoder::Decoder()").refuse().finding().rule, "device-mismatch");
+}
+
+TEST(Mismatch, IsALostIndexWhereTheCallNamedNone) {
+  Refusal refusal = forward();
+  refusal.made({op("zeros"), user("makeMask()", 5), user("main", 4)});
+  refusal.odd(cuda(0), cuda(1)).flags(kOriginWithoutIndex);
+  const core::Finding finding = refusal.refuse().finding();
+  EXPECT_EQ(finding.rule, "device-index-lost");
+  EXPECT_EQ(finding.message,
+            "a tensor (weight: float32 [10, 4]) was made on the current device, cuda:0, by a call "
+            "that names none, and the others are on cuda:1: aten::linear refused once");
 }
 
 Refusal update() {

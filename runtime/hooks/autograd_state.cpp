@@ -3,8 +3,8 @@
 #include <c10/util/Exception.h>
 #include <cstring>
 #include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/function.h> // node.h came later
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/node.h>
 #include <typeinfo>
 
 namespace devsan::runtime {

@@ -1,11 +1,11 @@
 #include "runtime/hooks/backward.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/hash.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/redirect.h"
 
 #include <algorithm>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
 #include <torch/csrc/autograd/engine.h>
@@ -35,7 +35,7 @@ struct Backward : c10::DebugInfoBase {
 };
 
 constexpr std::string_view kBackwardName = "devsan backward";
-constexpr c10::DebugInfoKind kBackwardKind(&kBackwardName);
+constexpr c10::DebugInfoKind kBackwardKind = debugInfoKind(&kBackwardName, 2);
 
 // Differs between the threads that run.
 const void *thisThread() {

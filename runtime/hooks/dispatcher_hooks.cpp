@@ -143,7 +143,7 @@ private:
       Event event = makeEvent(effect, op);
       event.stack = stack;
       event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
-      if (copied && effect.blocks && (effect.flags & kNonBlocking))
+      if (copied && ((effect.blocks && (effect.flags & kNonBlocking)) || isParameter(source)))
         event.related = originOf(source.is_cpu() ? source : *copied).stack;
       out.record(event);
     }
@@ -160,16 +160,20 @@ private:
       stack = recorder().currentStack();
     noteCopy(to, from, effect, stack);
     if (isFresh(to))
-      noteOrigin(to, stack, /*is_move=*/true);
+      noteOrigin(to, {stack, /*is_move=*/true});
   } catch (...) {
+  }
+
+  static bool isParameter(const at::Tensor &tensor) {
+    return tensor.is_leaf() && tensor.requires_grad();
   }
 
   // A tensor that `.to()` and its kind have just made: written for the first time and known to
   // nobody else. A parameter that is overwritten in place is not moved.
   static bool isFresh(const at::Tensor &tensor) {
     constexpr std::size_t kCallerAndStack = 2;
-    return tensor.use_count() <= kCallerAndStack && !tensor.is_inference() &&
-           tensor._version() == 0 &&
+    return tensor.use_count() <= kCallerAndStack &&
+           (tensor.is_inference() || tensor._version() == 0) &&
            tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj() == nullptr;
   }
 

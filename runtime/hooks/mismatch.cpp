@@ -14,20 +14,24 @@
 namespace devsan::runtime {
 namespace {
 
-// The device that the others count as odd against: the accelerator that most operands live on, the
-// first of them on a tie. Tensors left on the host are the odd ones however many they are.
+// The device that the others count as odd against: the accelerator that most operands live on; on a
+// tie one that somebody named, else the first of them. Tensors left on the host are the odd ones
+// however many they are.
 c10::Device expectedDevice(const std::vector<const at::Tensor *> &operands) {
   c10::Device best(c10::kCPU);
   std::ptrdiff_t best_count = 0;
+  bool best_is_named = false;
   for (const at::Tensor *operand : operands) {
     if (operand->device().is_cpu())
       continue;
     auto count = std::count_if(operands.begin(), operands.end(), [&](const at::Tensor *other) {
       return other->device() == operand->device();
     });
-    if (count > best_count) {
+    const bool is_named = !originOf(*operand).without_index;
+    if (count > best_count || (count == best_count && is_named && !best_is_named)) {
       best = operand->device();
       best_count = count;
+      best_is_named = is_named;
     }
   }
   return best;
@@ -84,7 +88,8 @@ void observe(const char *op, const at::Tensor *const *operands, const char *cons
       event.current_device = std::int8_t(std::min<std::size_t>(i, 127));
       event.operand = out.string(describe(names ? names[i] : nullptr, odd));
       event.related = origin.stack;
-      event.flags = (isParameter(odd) ? kLeafParameter : 0) | (origin.is_move ? kOriginIsMove : 0);
+      event.flags = (isParameter(odd) ? kLeafParameter : 0) | (origin.is_move ? kOriginIsMove : 0) |
+                    (origin.without_index ? kOriginWithoutIndex : 0);
       out.record(event);
     }
   });

@@ -1,5 +1,6 @@
 #include "runtime/hooks/observation.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/fork_gate.h"
 
 #include <algorithm>
@@ -23,19 +24,23 @@ at::RecordFunctionCallback::EndCallback end = nullptr;
 thread_local bool is_observed = false;
 thread_local bool has_ended = false;
 thread_local bool was_observed_before_fork = false;
+thread_local bool wants_tether = false;
 
 constexpr std::string_view kTetherName = "devsan observation";
-constexpr c10::DebugInfoKind kTetherKind(&kTetherName);
+constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 1);
 
-void putOn();
+void addObserver();
 
 // Hangs on what LibTorch saves and puts back together with a thread's observers, so that it goes
-// when the observer that was put on with it goes.
+// when the observer that was put on with it goes. It goes in the middle of an assignment to the
+// thread's debug info, which must not be touched then: the next operator hangs up another.
 class Tether : public c10::DebugInfoBase {
 public:
   ~Tether() override {
-    if (owner_ == &is_observed && is_observed && !has_ended)
-      putOn();
+    if (owner_ != &is_observed || !is_observed || has_ended)
+      return;
+    addObserver();
+    wants_tether = true;
   }
 
 private:
@@ -61,20 +66,26 @@ std::optional<at::CallbackHandle> ownObserver() {
   return std::nullopt;
 }
 
-void putOn() try {
+void addObserver() try {
   InsideForkGate gate;
   if (!ownObserver())
     at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)
                                    .needsInputs(true)
                                    .needsOutputs(true)
                                    .scopes({at::RecordScope::FUNCTION}));
+} catch (...) {
+  // Out of memory: data of this thread is not followed.
+}
+
+void hangTether() try {
+  wants_tether = false;
   // The profiler takes its own off from the top, and would find ours there.
   if (tetherIsOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
     return;
   c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
   thread_state.tethered = c10::ThreadLocalDebugInfo::current();
 } catch (...) {
-  // Out of memory: data of this thread is not followed.
+  // Out of memory.
 }
 
 // LibTorch takes the lock too, for every node of a backward: what a thread of the parent held at
@@ -120,11 +131,17 @@ void observeThread() {
   if (has_ended || !mayTakeTheLock())
     return;
   is_observed = true;
-  putOn();
+  addObserver();
+  hangTether();
+}
+
+void operatorObserved() {
+  if (wants_tether)
+    hangTether();
 }
 
 void leaveThread() {
-  is_observed = false;
+  is_observed = wants_tether = false;
   if (has_ended || !start || !mayTakeTheLock())
     return;
   InsideForkGate gate;

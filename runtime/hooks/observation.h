@@ -17,6 +17,9 @@ namespace devsan::runtime {
 void prepareObservation(at::RecordFunctionCallback::StartCallback start,
                         at::RecordFunctionCallback::EndCallback end);
 
+// To be called by the observer, on a thread that follows something.
+void operatorObserved();
+
 // Both do nothing where the thread is in that state already.
 void observeThread();
 void leaveThread();

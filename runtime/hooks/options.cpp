@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,7 +63,7 @@ bool applyCount(std::uint32_t &count, std::string_view value) {
   return error == std::errc() && end == value.data() + value.size();
 }
 
-bool apply(Options &options, std::string_view key, std::string_view value) {
+bool apply(Options &options, bool &help, std::string_view key, std::string_view value) {
   bool on = value == "on", off = value == "off";
   if (key == "origins") {
     if (value == "sampled")
@@ -88,8 +89,7 @@ bool apply(Options &options, std::string_view key, std::string_view value) {
   else if (key == "provenance")
     options.provenance = on;
   else if (key == "help") {
-    if (value == "1")
-      printKeys(stderr);
+    help = value == "1";
     return value == "0" || value == "1";
   }
   return on || off;
@@ -101,28 +101,35 @@ const Options &options() {
   return current;
 }
 
+std::optional<std::string> parseOptions(std::string_view text, Options &options, bool &help) {
+  Options parsed = options;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view item = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    if (item.empty())
+      continue;
+    const std::size_t equals = item.find('=');
+    const std::string_view name = item.substr(0, equals);
+    if (std::ranges::find(kKeys, name, &Key::name) == std::end(kKeys))
+      return "unknown key '" + std::string(name) + "'";
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    if (!apply(parsed, help, name, value))
+      return "invalid value '" + std::string(value) + "' of key '" + std::string(name) + "'";
+  }
+  options = parsed;
+  return std::nullopt;
+}
+
 void readOptions(bool simulated) {
   if (simulated)
     current.origins = Origins::kAll;
   const char *text = std::getenv("DEVSAN_OPTIONS");
-  std::string_view rest = text ? text : "";
-  while (!rest.empty()) {
-    std::string_view item = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
-    if (item.empty())
-      continue;
-    std::size_t equals = item.find('=');
-    std::string_view name = item.substr(0, equals);
-    bool known = false;
-    for (const Key &key : kKeys)
-      known |= key.name == name;
-    if (!known)
-      reject("unknown key '" + std::string(name) + "'");
-    std::string_view value =
-        equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
-    if (!apply(current, name, value))
-      reject("invalid value '" + std::string(value) + "' of key '" + std::string(name) + "'");
-  }
+  bool help = false;
+  if (const auto error = parseOptions(text ? text : "", current, help))
+    reject(*error);
+  if (help)
+    printKeys(stderr);
 }
 
 } // namespace devsan::runtime

@@ -5,6 +5,9 @@
 #include "runtime/levels.h"
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace devsan::runtime {
 
@@ -25,6 +28,10 @@ struct Options {
 // Moved tensors have their origin recorded in any case; under simulation all factories are recorded
 // unless the user says otherwise.
 const Options &options();
+
+// Changes `options` as the text says, or says what is wrong and changes nothing. `help`: the list
+// of keys is asked for.
+std::optional<std::string> parseOptions(std::string_view text, Options &options, bool &help);
 
 // Parses the environment. Ends the process where it is wrong.
 void readOptions(bool simulated);

@@ -75,14 +75,20 @@ bool shouldSample(const at::Tensor &tensor) {
   return made <= kFirst || made % (made <= kOften ? 64 : 1024) == 0;
 }
 
-void noteFactory(const at::Tensor &tensor) {
+void noteFactory(const at::Tensor &tensor, bool without_index = false) {
   if (InsideRuntime::active() || !recorder().recording() || !shouldSample(tensor))
     return;
   InsideRuntime inside;
   try {
-    noteOrigin(tensor, recorder().currentStack(), /*is_move=*/false);
+    noteOrigin(tensor, {recorder().currentStack(), /*is_move=*/false, without_index});
   } catch (...) {
   }
+}
+
+// The simulator says itself what it makes, at less than a boxed call costs.
+void noteSimulated(const at::Tensor &made, bool without_index) {
+  if (without_index || options().origins == Origins::kAll)
+    noteFactory(made, without_index);
 }
 
 at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
@@ -109,17 +115,26 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    const bool without_index = namesNoIndex(op, *stack);
     kernel_.callBoxed(op, keys, stack);
-    noteFactory(stack->back().toTensor());
+    noteFactory(stack->back().toTensor(), without_index);
   }
 
 private:
+  static bool namesNoIndex(const c10::OperatorHandle &op, const torch::jit::Stack &stack) {
+    const std::size_t first = stack.size() - op.schema().arguments().size();
+    for (std::size_t i = first; i < stack.size(); ++i)
+      if (stack[i].isDevice())
+        return !stack[i].toDevice().has_index();
+    return true;
+  }
+
   c10::SafeKernelFunction kernel_;
 };
 
 } // namespace
 
-void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
+void noteOrigin(const at::Tensor &tensor, TensorOrigin origin) {
   if (!tensor.has_storage())
     return;
   const c10::Storage &storage = tensor.storage();
@@ -148,7 +163,7 @@ void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move) {
     chosen->storage = storage.getWeakStorageImpl();
     chosen->key = key;
   }
-  chosen->origin = {stack, is_move};
+  chosen->origin = origin;
   chosen->epoch = current_epoch;
 }
 
@@ -192,10 +207,9 @@ void installFactoryHooks() {
     host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
     host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
   }
+  setObservers("devsan_sim_set_factory_observer", noteSimulated);
   if (options().origins != Origins::kAll)
     return;
-  // The simulator says itself what it makes, at less than a boxed call costs.
-  setObservers("devsan_sim_set_factory_observer", noteFactory);
   for (c10::DispatchKey key : deviceKeys()) {
     if (key == c10::DispatchKey::CUDA && recorder().simulated())
       continue;

@@ -12,9 +12,10 @@ namespace devsan::runtime {
 struct TensorOrigin {
   StackId stack = 0; // 0 where unknown
   bool is_move = false;
+  bool without_index = false; // made on a device of which the call named the kind alone
 };
 
-void noteOrigin(const at::Tensor &tensor, StackId stack, bool is_move);
+void noteOrigin(const at::Tensor &tensor, TensorOrigin origin);
 
 TensorOrigin originOf(const at::Tensor &tensor);
 

@@ -81,6 +81,7 @@ private:
   bool isSliceOfAll(const at::Tensor &tensor, const Followed &input) const;
   void forgetOverwritten(const at::RecordFunction &function);
   void forget(const at::Tensor &tensor, bool gathered);
+  void forgetAll(const Followed &of_gather);
 
   std::vector<Followed> followed_;
   std::vector<Gather> gathers_;
@@ -184,6 +185,7 @@ std::unique_ptr<at::ObserverContext> operatorStarts(const at::RecordFunction &fu
   if (InsideRuntime::active())
     return nullptr;
   InsideRuntime inside;
+  operatorObserved();
   try {
     return follower()->onStart(function);
   } catch (...) {
@@ -294,9 +296,14 @@ bool Follower::consume(const at::RecordFunction &function, const Followed &all,
   event.from = event.to = all.source;
   event.related = all.stack;
   recorder().record(event);
-  std::erase_if(gathers_, [&](const Gather &candidate) { return candidate.id == all.gather; });
-  std::erase_if(followed_, [&](const Followed &entry) { return entry.gather == all.gather; });
+  forgetAll(all);
   return true;
+}
+
+void Follower::forgetAll(const Followed &of_gather) {
+  const std::uint32_t id = of_gather.gather;
+  std::erase_if(gathers_, [&](const Gather &candidate) { return candidate.id == id; });
+  std::erase_if(followed_, [&](const Followed &entry) { return entry.gather == id; });
 }
 
 // A slice of a tensor that holds all ranks' parts holds some of them.
@@ -354,14 +361,20 @@ std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction 
   forgetOverwritten(function);
   const Followed *host = nullptr;
   std::optional<Followed> gathered; // of the first gather, all that the inputs hold
+  std::optional<Followed> touched;
   std::size_t gathered_inputs = 0;
   bool requires_grad = false;
   for (const c10::IValue &argument : function.inputs())
     forEachTensor(argument, [&](const at::Tensor &tensor) {
-      requires_grad |= tensor.requires_grad();
       if (const Followed *entry = find(tensor, false); entry && !host)
         host = entry;
       const Followed *part = find(tensor, true);
+      if (part)
+        touched = *part;
+      if (part && isSliceOfAll(tensor, *part))
+        part = nullptr;
+      // What a collective returns may require grad, of a node that only warns in the backward.
+      requires_grad |= !part && tensor.requires_grad();
       if (!part || !gather(part->gather) || (gathered && gathered->gather != part->gather))
         return;
       ++gathered_inputs;
@@ -373,6 +386,9 @@ std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction 
   auto context = std::make_unique<Context>();
   if (host)
     context->inputs.push_back(*host);
+  // The own slice is put into the tensor that holds all.
+  if (touched && requires_grad && std::string_view(function.name()).ends_with('_'))
+    forgetAll(*touched);
   // What takes a tensor that carries the graph, or is made where no graph is wanted, is no concern.
   if (gathered && !requires_grad && c10::GradMode::is_enabled() &&
       !consume(function, *gathered, gathered_inputs))
@@ -391,8 +407,7 @@ void Follower::onEnd(const at::RecordFunction &function, at::ObserverContext *co
           return;
         }
         // Integers have no gradient.
-        if (tensor.requires_grad() || !gather(input.gather) || isSliceOfAll(tensor, input) ||
-            !(tensor.is_floating_point() || tensor.is_complex()))
+        if (!gather(input.gather) || !(tensor.is_floating_point() || tensor.is_complex()))
           return;
         Followed made = input;
         if (const Followed *known = find(tensor, true); known && known->gather == input.gather)

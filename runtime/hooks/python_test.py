@@ -87,7 +87,16 @@ class PythonProgram(unittest.TestCase):
 
     def test_the_package_does_nothing_without_the_runtime(self):
         path = os.path.join(os.path.dirname(DEVSAN), "..", "python")
-        code = "import devsan\nwith devsan.allow_sync(), devsan.expect_no_sync(): devsan.step()\nprint('ok')"
+        code = textwrap.dedent("""\
+            import devsan
+            with devsan.allow_sync(), devsan.expect_no_sync(raises=True): devsan.step()
+            assert not devsan.is_active()
+            try:
+                with devsan.count_syncs(): raise SystemExit("counts nothing in silence")
+            except RuntimeError as error:
+                assert "devsan run -- CMD" in str(error)
+            print('ok')
+            """)
         result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path},
                                 capture_output=True, text=True, check=True)
         self.assertEqual(result.stdout, "ok\n")

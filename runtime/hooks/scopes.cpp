@@ -1,12 +1,12 @@
 #include "runtime/hooks/scopes.h"
 
+#include "runtime/hooks/debug_info.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/include/devsan/devsan.h"
 
 #include <array>
 #include <atomic>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -28,7 +28,7 @@ struct Scope : c10::DebugInfoBase {
 };
 
 constexpr std::string_view kScopeName = "devsan scope";
-constexpr c10::DebugInfoKind kScopeKind(&kScopeName);
+constexpr c10::DebugInfoKind kScopeKind = debugInfoKind(&kScopeName, 0);
 
 const Scope *currentScope() {
   return static_cast<const Scope *>(c10::ThreadLocalDebugInfo::get(kScopeKind));

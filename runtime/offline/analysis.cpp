@@ -1,10 +1,12 @@
 #include "runtime/offline/analysis.h"
 #include "core/merge.h"
 #include "runtime/detectors/detector.h"
+#include "runtime/offline/home_device.h"
 #include "runtime/offline/processes.h"
 #include "runtime/offline/resolve.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -19,7 +21,16 @@ struct Process {
   fs::path log;
   FileHeader header;
   ProcessRole role;
+  std::optional<DeviceId> home;
 };
+
+std::vector<DeviceId> homesOfOthers(const std::vector<Process> &processes, const Process &one) {
+  std::vector<DeviceId> homes;
+  for (const Process &process : processes)
+    if (&process != &one && process.home)
+      homes.push_back(*process.home);
+  return homes;
+}
 
 void describe(const ProcessLog &log, std::vector<std::string> &notes) {
   notes.insert(notes.end(), log.damage.begin(), log.damage.end());
@@ -80,22 +91,21 @@ void assignRoles(std::vector<Process> &processes) {
   });
 }
 
-std::uint64_t stepsIn(const Recording &recording) {
-  std::uint64_t steps = 0;
-  for (const ResolvedEvent &event : recording.events())
-    if (event.event.kind == EventKind::kStep)
-      steps = std::max<std::uint64_t>(steps, event.occurrences.count);
-  return steps;
+// The log itself goes away before anything is made of it: the largest are some 100 MB.
+Recording recordingOf(const Process &process, std::vector<DeviceId> homes_of_others,
+                      const SymbolTable &symbols, const AnalysisSettings &settings) {
+  Recording recording{SourcePaths(settings.working_directory)};
+  if (core::Result<ProcessLog> log = readLog(process.log))
+    recording.add(*log, symbols);
+  recording.setHomesOfOthers(std::move(homes_of_others));
+  return recording;
 }
 
-std::vector<core::Finding> findingsOf(const Process &process, const SymbolTable &symbols,
-                                      const AnalysisSettings &settings, std::uint64_t &steps) {
-  core::Result<ProcessLog> log = readLog(process.log);
-  if (!log)
-    return {};
-  Recording recording{SourcePaths(settings.working_directory)};
-  recording.add(*log, symbols);
-  steps = std::max(steps, stepsIn(recording));
+std::vector<core::Finding> findingsOf(const Process &process, std::vector<DeviceId> homes_of_others,
+                                      const SymbolTable &symbols, const AnalysisSettings &settings,
+                                      std::uint64_t &steps) {
+  const Recording recording = recordingOf(process, std::move(homes_of_others), symbols, settings);
+  steps = std::max<std::uint64_t>(steps, recording.steps());
   std::vector<core::Finding> findings = detectAll(recording);
   for (core::Finding &finding : findings) {
     finding.rank = process.role.rank;
@@ -137,7 +147,8 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
     }
     describe(*log, analysis.notes);
     addresses.merge(Recording::addresses(*log));
-    processes.push_back({path, log->header, {}});
+    processes.push_back(
+        {path, log->header, {}, homeDevice(log->events, log->header.simulated_devices > 0)});
     analysis.simulated |= log->header.simulated_devices > 0;
   }
   core::Result<SymbolTable> symbols = symbolize(settings.symbolizer, addresses);
@@ -150,7 +161,8 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
   std::vector<core::RankShare> present;
   for (const Process &process : processes) {
     present.push_back({process.role.rank, process.role.worker});
-    merger.add(findingsOf(process, table, settings, analysis.steps));
+    merger.add(
+        findingsOf(process, homesOfOthers(processes, process), table, settings, analysis.steps));
   }
   analysis.processes = processes.size();
   analysis.ranks = core::ranksIn(present);

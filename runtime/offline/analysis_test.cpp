@@ -101,5 +101,51 @@ TEST_F(AnalysisTest, DoesWithoutSymbols) {
             "/src/train has no line tables: compile it with -g1 to see which lines");
 }
 
+// Waits at `places` lines, with callers of some depth.
+LogBuilder logOf(unsigned places, int rank) {
+  LogBuilder log;
+  log.header.rank = rank;
+  log.header.pid = static_cast<std::uint32_t>(100 + rank);
+  log.header.start_time_ns = static_cast<std::uint64_t>(rank);
+  Event event;
+  event.kind = EventKind::kBlock;
+  event.flags = kBlocks;
+  event.from = cuda(rank);
+  event.op = log.string("aten::nonzero");
+  for (unsigned line = 1; line <= places; ++line) {
+    event.stack = log.stack({python("forward", line, "/src/model.py"), python("step", 30),
+                             python("train", 20), python("main", 10)});
+    log.add(event);
+  }
+  return log;
+}
+
+TEST_F(AnalysisTest, AThousandFindingsOfSixtyFourRanksAreAThousandFindings) {
+  for (int rank = 0; rank < 64; ++rank)
+    write(std::to_string(rank) + ".devsanlog", logOf(1000, rank).bytes());
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.ranks.size(), 64u);
+  EXPECT_EQ(analysis.processes, 64u);
+  ASSERT_EQ(analysis.findings.size(), 1000u);
+  for (const core::Finding &finding : analysis.findings) {
+    ASSERT_EQ(finding.ranks.size(), 64u);
+    ASSERT_EQ(finding.count, 64u);
+    ASSERT_EQ(finding.rank, 0);
+  }
+}
+
+TEST_F(AnalysisTest, FindingsThatAreTakenAwayAreAskedForOnceInEachProcess) {
+  write("1.devsanlog", logOf(10, 0).bytes());
+  write("2.devsanlog", logOf(10, 1).bytes());
+  unsigned asked = 0;
+  const Analysis analysis = analyse(logsIn(directory_).value(),
+                                    {DEVSAN_SYMBOLIZER, "/src", [&](const core::Finding &finding) {
+                                       ++asked;
+                                       return finding.locations[0].line == 3;
+                                     }});
+  EXPECT_EQ(asked, 20u);
+  EXPECT_EQ(analysis.findings.size(), 9u);
+}
+
 } // namespace
 } // namespace devsan::runtime

@@ -36,7 +36,7 @@
 # RUN: %status 2 %sim --suppressions=/no/such.toml -- true 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS
 # SUPPRESSIONS: devsan: error: cannot read /no/such.toml: No such file or directory
 # RUN: %status 2 %devsan no-such-command 2>&1 | FileCheck %s --check-prefix=COMMAND
-# COMMAND: devsan: error: unknown command 'no-such-command'; valid: check, run, rules, explain, doctor
+# COMMAND: devsan: error: unknown command 'no-such-command'; valid: check, run, report, rules, explain, doctor
 # RUN: %status 2 %devsan explain nothing 2>&1 | FileCheck %s --check-prefix=EXPLAIN
 # EXPLAIN: devsan: error: unknown rule 'nothing'; valid: {{.*}}device-bare-cuda
 import os

@@ -14,9 +14,9 @@ core::Result<bool> isImplicitAt(const std::filesystem::path &path, StackId stack
   event.kind = copies ? EventKind::kCopy : EventKind::kBlock;
   event.to = {1, 0}; // any device
   event.stack = stack;
+  log->events = {event};
   log->tallies = {{event, Occurrences::of(event)}};
-  log->events.clear();
-  log->tally_of.clear();
+  log->tally_of = {0};
   core::Result<SymbolTable> symbols = symbolize(symbolizer, Recording::addresses(*log));
   if (!symbols)
     return tl::unexpected(symbols.error());

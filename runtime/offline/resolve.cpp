@@ -153,6 +153,31 @@ void Recording::placeAccesses(std::size_t first_event) {
   }
 }
 
+void Recording::countSteps(std::size_t first_event) {
+  const std::span events = std::span(events_).subspan(first_event);
+  std::uint32_t said = 0, recognized = 0;
+  for (const ResolvedEvent &event : events)
+    if (event.event.kind == EventKind::kStep)
+      (event.has(kRecognizedStep) ? recognized : said) +=
+          static_cast<std::uint32_t>(event.occurrences.count);
+  // Where the program says what a step is, the optimizers' steps before it first did so lie in that
+  // first step.
+  const std::uint32_t early = said ? recognized : 0;
+  const auto number = [&](std::uint32_t step) { return step <= early ? 0 : step - early; };
+  const std::uint32_t total = said ? said : recognized;
+  for (ResolvedEvent &event : events) {
+    event.total_steps = total;
+    event.event.step = number(event.event.step);
+    Occurrences &all = event.occurrences;
+    all.first_step = number(all.first_step);
+    all.last_step = number(all.last_step);
+    all.steps = std::min(all.steps, all.last_step - all.first_step + 1);
+    for (Sample &sample : event.samples)
+      sample.step = number(sample.step);
+  }
+  steps_ = std::max(steps_, total);
+}
+
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
   stacks_of_process_.clear();
   const std::size_t first_event = events_.size();
@@ -187,6 +212,7 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
     events_.push_back(std::move(resolved));
   }
   placeAccesses(first_event);
+  countSteps(first_event);
   ++processes_;
 }
 

@@ -77,7 +77,8 @@ struct ResolvedEvent {
   const ResolvedStack *stack = nullptr;   // never null
   const ResolvedStack *related = nullptr; // null where there is none
   std::optional<int> rank;
-  std::uint32_t process = 0; // index of the log
+  std::uint32_t process = 0;     // index of the log
+  std::uint32_t total_steps = 0; // of the process
 
   bool has(EventFlags flag) const { return event.flags & flag; }
   // The user's operator where the stack tells it, else the dispatcher's.
@@ -93,18 +94,29 @@ public:
 
   void add(const ProcessLog &log, const SymbolTable &symbols);
 
+  // Of the process that made most.
+  std::uint32_t steps() const { return steps_; }
+
   // In the order of the first of each.
   const std::vector<ResolvedEvent> &events() const { return events_; }
+
+  // The devices on which the run's other processes do their work (see homeDevice()).
+  void setHomesOfOthers(std::vector<DeviceId> homes) { homes_of_others_ = std::move(homes); }
+  const std::vector<DeviceId> &homesOfOthers() const { return homes_of_others_; }
 
 private:
   // LibTorch's workers have no frame of the user's, and which thread of a parallel loop touches
   // memory first is chance. A worker's access stands where another thread reached for the result of
   // the same copy, else where the copy was issued or the tensor comes from.
   void placeAccesses(std::size_t first_event);
+  // Counts the steps of the process and numbers them as the program does.
+  void countSteps(std::size_t first_event);
   const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols);
 
   SourcePaths paths_;
+  std::vector<DeviceId> homes_of_others_;
   std::uint32_t processes_ = 0;
+  std::uint32_t steps_ = 0;
   std::vector<ResolvedEvent> events_;
   std::deque<ResolvedStack> stacks_; // addresses of elements stay
   std::unordered_map<StackId, const ResolvedStack *> stacks_of_process_;

@@ -3,7 +3,8 @@
 // dlopen and being linked to the program, and once libtorch_cpu.so is in the process it loads the
 // libraries named in DEVSAN_LIBS, in order and once. Where they were built for another LibTorch
 // (DEVSAN_TORCH_ID), DEVSAN_BUILDER is asked for such that fit. After that every call goes straight
-// through, but for one look at whether a second LibTorch has come.
+// through, but for one look at whether a second LibTorch has come. Calls of CUDA are forwarded by
+// the other half of the library, runtime/cuda/forward.c.
 #define _GNU_SOURCE
 #include "runtime/cuda/forward.h"
 

@@ -16,8 +16,9 @@ using DevSanMismatchObserver = void (*)(const char *op, const at::Tensor *const 
                                         const char *message);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_mismatch_observer(DevSanMismatchObserver observer);
 
-// A tensor with memory of its own was made on a device (ops/factory.cpp).
-using DevSanFactoryObserver = void (*)(const at::Tensor &made);
+// A tensor with memory of its own was made on a device (ops/factory.cpp); `on_current_device` where
+// the call named the kind of device alone and there are several.
+using DevSanFactoryObserver = void (*)(const at::Tensor &made, bool on_current_device);
 DEVSAN_SIM_OBSERVABLE void devsan_sim_set_factory_observer(DevSanFactoryObserver observer);
 
 // Host code touched device memory, which is protected (memory/protection.cpp). Called on the

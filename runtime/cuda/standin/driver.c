@@ -699,6 +699,40 @@ int cuEventDestroy_v2(void *event) {
   return event ? kSuccess : kInvalidHandle;
 }
 
+static const struct DevSanStandinKernel *described(const void *handle) {
+  const struct DevSanStandinKernel *kernel = handle;
+  return kernel && kernel->magic == kDevSanStandinKernel ? kernel : NULL;
+}
+
+int cuFuncGetName(const char **name, const void *handle) {
+  const struct DevSanStandinKernel *kernel = described(handle);
+  if (!kernel)
+    return kInvalidHandle;
+  *name = kernel->name;
+  return kSuccess;
+}
+
+int cuKernelGetName(const char **name, const void *handle) {
+  return cuFuncGetName(name, handle);
+}
+
+int cuFuncGetParamInfo(const void *handle, size_t index, size_t *offset, size_t *size) {
+  const struct DevSanStandinKernel *kernel = described(handle);
+  if (!kernel)
+    return kInvalidHandle;
+  if (index >= kDevSanStandinMaxParameters || kernel->sizes[index] == 0)
+    return kInvalidValue;
+  *offset = 0;
+  for (size_t i = 0; i < index; ++i)
+    *offset += (kernel->sizes[i] + 7) / 8 * 8;
+  *size = kernel->sizes[index];
+  return kSuccess;
+}
+
+int cuKernelGetParamInfo(const void *handle, size_t index, size_t *offset, size_t *size) {
+  return cuFuncGetParamInfo(handle, index, offset, size);
+}
+
 static int launch(void *stream) {
   if (!streamOf(stream))
     return kInvalidContext;

@@ -2,6 +2,18 @@
 #ifndef DEVSAN_RUNTIME_CUDA_STANDIN_H
 #define DEVSAN_RUNTIME_CUDA_STANDIN_H
 
+#include <stddef.h>
+
+enum { kDevSanStandinKernel = 0x6b65726e, kDevSanStandinMaxParameters = 8 };
+
+/* A program of the tests launches the address of one of these, of which the driver then knows name
+   and parameters; of any other address it knows nothing. */
+struct DevSanStandinKernel {
+  int magic; /* kDevSanStandinKernel */
+  const char *name;
+  size_t sizes[kDevSanStandinMaxParameters]; /* in bytes, 0 after the last */
+};
+
 /* Notes that the function of that name, without a suffix for the default stream, was entered.
    `devsan_standin_calls` of either library says how often; both are exported. */
 void devsan_standin_count(const char *name);

@@ -8,7 +8,7 @@ device = torch.device("cuda:1")
 x = torch.ones(4).to(device)
 with devsan.transfer_guard("disallow_explicit", host_to_device="allow"):
     y = torch.ones(4).to(device)
-    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: copied 16 B cuda:1 → cpu in aten::cpu where such copies are disallowed, once (16 B) [device-disallowed-transfer]
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: copied 16 B cuda:1 → cpu in aten::to where such copies are disallowed, once (16 B) [device-disallowed-transfer]
     x.cpu()
     # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: copied 16 B cuda:1 → cuda:0 in aten::to where such copies are disallowed, once (16 B) [device-disallowed-transfer]
     x.to("cuda:0")

@@ -1,4 +1,5 @@
 #include "runtime/detectors/detector.h"
+#include "runtime/offline/home_device.h"
 #include "runtime/offline/testing/log_builder.h"
 
 #include <gtest/gtest.h>
@@ -36,12 +37,15 @@ private:
   LogBuilder log_;
 };
 
-std::vector<core::Finding> findingsOf(std::initializer_list<LogBuilder> ranks) {
-  return detectExtraContext(replay(ranks));
+// Of the first process; the others work where it is said.
+std::vector<core::Finding> findingsOf(const LogBuilder &log, std::vector<DeviceId> others = {}) {
+  Recording recording = replay(log);
+  recording.setHomesOfOthers(std::move(others));
+  return detectExtraContext(recording);
 }
 
 TEST(ExtraContext, FlagsAnEmptyContext) {
-  const auto findings = findingsOf({Rank().works(cuda(1), 5).touches(cuda(0))});
+  const auto findings = findingsOf(Rank().works(cuda(1), 5).touches(cuda(0)));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
   EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
@@ -51,34 +55,55 @@ TEST(ExtraContext, FlagsAnEmptyContext) {
 
 TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
   const auto findings =
-      findingsOf({Rank().works(cuda(0), 40), Rank().works(cuda(1), 40).works(cuda(0), 1, 9),
-                  Rank().works(cuda(2), 40).works(cuda(0), 1, 9)});
+      findingsOf(Rank().works(cuda(1), 40).works(cuda(0), 1, 9), {cuda(0), cuda(2)});
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].count, 2u);
   EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
-                                 "aten::zeros, where another process works, "
-                                 "in 2 processes");
+                                 "aten::zeros, where another process works");
   EXPECT_EQ(findings[0].locations[0].line, 9u);
 }
 
+TEST(ExtraContext, ReadsCudasOwnCalls) {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kContext;
+  event.from = cuda(1);
+  event.stack = log.stack({user("train", 3)});
+  log.add(event);
+  event.kind = EventKind::kAllocation;
+  log.add(event, 5);
+  event.kind = EventKind::kContext;
+  event.from = cuda(0);
+  event.op = log.string("cudaDeviceSynchronize");
+  event.stack = log.stack({user("train", 7)});
+  log.add(event);
+  const auto findings = findingsOf(log);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].to, "cuda:0");
+  EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
 TEST(ExtraContext, IsSilentForADividedModel) {
-  EXPECT_TRUE(findingsOf({Rank().works(cuda(0), 64).works(cuda(1), 40),
-                          Rank().works(cuda(1), 64).works(cuda(0), 40)})
-                  .empty());
+  EXPECT_TRUE(findingsOf(Rank().works(cuda(0), 64).works(cuda(1), 40), {cuda(1)}).empty());
 }
 
 TEST(ExtraContext, IsSilentForAnotherDeviceOfTheOnlyProcess) {
-  EXPECT_TRUE(findingsOf({Rank().works(cuda(0), 40).works(cuda(1), 1)}).empty());
+  EXPECT_TRUE(findingsOf(Rank().works(cuda(0), 40).works(cuda(1), 1)).empty());
 }
 
 TEST(ExtraContext, IsSilentWhereEveryRankHasItsDevice) {
-  EXPECT_TRUE(findingsOf({Rank().touches(cuda(0)).works(cuda(0), 40),
-                          Rank().touches(cuda(1)).works(cuda(1), 40)})
-                  .empty());
+  EXPECT_TRUE(findingsOf(Rank().touches(cuda(1)).works(cuda(1), 40), {cuda(0)}).empty());
 }
 
 TEST(ExtraContext, IsSilentForAProcessThatWorksNowhere) {
-  EXPECT_TRUE(findingsOf({Rank().touches(cuda(0)).touches(cuda(1))}).empty());
+  EXPECT_TRUE(findingsOf(Rank().touches(cuda(0)).touches(cuda(1))).empty());
+}
+
+TEST(ExtraContext, AProcessIsAtHomeWhereItWorksMost) {
+  const LogBuilder log = Rank().touches(cuda(0)).works(cuda(1), 3).works(cuda(0), 1);
+  const auto parsed = parseLog(log.bytes(), "test.devsanlog");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/true), cuda(1));
+  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/false), std::nullopt);
 }
 
 } // namespace

@@ -75,7 +75,7 @@ TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kNote);
   EXPECT_EQ(findings[0].count, 9u);
-  log.add(once).add(often, 8); // in a loop
+  log.add(once).add(often, 8).add(once).add(often, 8); // in a loop
   findings = detectHostSync(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);

@@ -105,12 +105,12 @@ TEST(ImplicitTransfer, ATensorOfHostValuesIsANoteUntilItRepeats) {
   auto findings = detectImplicitTransfer(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kNote);
-  log.add(event);
+  log.add(event, 2);
   findings = detectImplicitTransfer(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
   EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:1 in aten::to for a tensor that is built "
-                                 "from host values, 2 times (8 B)");
+                                 "from host values, 3 times (12 B)");
   EXPECT_EQ(findings[0].remedy, "hoist it out of the loop, or move all the values at once");
 }
 

@@ -9,14 +9,14 @@ def makeBatch():
 class Trainer:
     def step(self, batch):
         try:
-            # CHECK: flagged.test.py:[[#@LINE+2]]: error: aten::add got other: float32 [4] on cpu, the others on cuda:1, and refused 3 times [device-mismatch]
-            # CHECK: flagged.test.py:[[#@LINE-7]]: note: made on cpu here
+            # CHECK-DAG: flagged.test.py:[[#@LINE+2]]: error: aten::add got other: float32 [4] on cpu, the others on cuda:1, and refused 3 times [device-mismatch]
+            # CHECK-DAG: flagged.test.py:[[#@LINE-7]]: note: made on cpu here
             return torch.ones(4, device="cuda:1") + batch
         except RuntimeError:
             pass
 
 
 for _ in range(3):
-    # CHECK: flagged.test.py:[[#@LINE+1]]: note: called from <module>
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: note: called from <module>
     Trainer().step(makeBatch())
 # CHECK: 1 finding (1 error, 0 warnings, 0 notes)

@@ -6,6 +6,23 @@
 namespace devsan::runtime {
 namespace {
 
+// Where explicit waits are judged too, it is the wait that counts, and device-host-sync says so.
+bool isWanted(const ResolvedEvent &event) {
+  if (event.has(kWarmup))
+    return false;
+  switch (syncLevel(event.event.flags)) {
+  case Level::kInherit:
+  case Level::kLog:
+  case Level::kDisallow:
+    return true;
+  case Level::kAllow:
+  case Level::kLogExplicit:
+  case Level::kDisallowExplicit:
+    return false;
+  }
+  return false;
+}
+
 std::string message(const EventGroup &group) {
   const Event &event = group.first->event;
   const bool from_host = event.from.isHost();
@@ -25,9 +42,7 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
   const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
   for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
-         // Inside ExpectNoSync it is the wait that counts, and device-host-sync says so.
-         return isPageableAsync(event) && !event.has(kSyncAllowed) && !event.has(kSyncForbidden) &&
-                !round_trips.contains(event);
+         return isPageableAsync(event) && isWanted(event) && !round_trips.contains(event);
        })) {
     core::Finding finding = makeFinding("device-pageable-async-copy", group);
     finding.from = deviceName(group.first->event.from);

@@ -67,7 +67,10 @@ TEST(PageableAsyncCopy, IsHostSyncWhereTheFlagIsNotSet) {
 
 TEST(PageableAsyncCopy, IsSilentFromPinnedMemoryAndWhereSyncIsAllowed) {
   EXPECT_TRUE(findingsOf(copyOf(4000, kNonBlocking | kPinned, kHost, cuda(1)), 3).empty());
-  EXPECT_TRUE(findingsOf(copyOf(4000, kPageableAsync | kSyncAllowed, kHost, cuda(1)), 3).empty());
+  EXPECT_TRUE(findingsOf(copyOf(4000, kPageableAsync | guardFlags(Level::kInherit, Level::kAllow),
+                                kHost, cuda(1)),
+                         3)
+                  .empty());
 }
 
 TEST(PageableAsyncCopy, IsSilentForModulesAndForTorchsOwnChoice) {

@@ -10,9 +10,15 @@ std::vector<core::Finding> detectUnregisteredState(const Recording &recording) {
     if (mismatch.cause != MismatchCause::kStateLeftBehind)
       continue;
     core::Finding finding = makeMismatchFinding("device-unregistered-state", mismatch.group);
-    finding.message = "a state made earlier (" + mismatch.operands + ") stayed on " + finding.from +
-                      " while its inputs are on " + finding.to + ": " + finding.op + " refused " +
-                      timesText(mismatch.group.count);
+    finding.message =
+        (mismatch.group.first->has(kLeafParameter) ? "parameters that no module has registered ("
+                                                   : "a state made earlier (") +
+        mismatch.operands + ") stayed on " + finding.from + " while its inputs are on " +
+        finding.to + ": " + finding.op + " refused " + timesText(mismatch.group.count);
+    if (mismatch.group.first->has(kLeafParameter))
+      finding.remedy =
+          "keep modules in torch::nn::ModuleList or nn.ModuleList, or register them: what "
+          "lies in a plain list or member does not follow .to()";
     findings.push_back(std::move(finding));
   }
   return findings;

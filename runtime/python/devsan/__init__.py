@@ -20,6 +20,7 @@ from devsan.guards import (
     transfer_guard,
 )
 from devsan.runtime import is_active, step
+from devsan.same_device import expect_same_device
 
 __all__ = [
     "SyncCounts",
@@ -27,6 +28,7 @@ __all__ = [
     "allow_transfer",
     "count_syncs",
     "expect_no_sync",
+    "expect_same_device",
     "is_active",
     "step",
     "sync_guard",

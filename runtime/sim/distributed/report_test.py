@@ -119,8 +119,11 @@ class Reports(unittest.TestCase):
     def test_training_waits_at_the_barrier_only(self):
         found = self.findings(TRAINING)
         self.assertEqual(self.rules(found), [])
-        self.assertEqual({finding["message"] for finding in found}, {
+        (barrier,) = found
+        self.assertIn(barrier["message"], {
             f"the host waited for cuda:{rank} in cudaStreamSynchronize, once" for rank in range(2)})
+        self.assertEqual([(share["rank"], share["worker"], share["count"]) for share in barrier["ranks"]],
+                         [(0, False, 1), (1, False, 1)])
 
     def test_data_parallel_has_no_finding(self):
         self.assertEqual(self.rules(self.findings(DATA_PARALLEL)), [])

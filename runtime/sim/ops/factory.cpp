@@ -10,12 +10,12 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/SymIntArrayRef.h>
 
+#include <atomic>
+
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/observers.h"
-
-#include <atomic>
 
 namespace devsan::sim {
 namespace {
@@ -45,11 +45,11 @@ bool fillsUninitialized() {
 
 std::atomic<DevSanFactoryObserver> observer{nullptr};
 
-at::Tensor finish(at::Tensor made) {
+at::Tensor finish(at::Tensor made, std::optional<c10::Device> device) {
   if (fillsUninitialized())
     at::native::fill_empty_deterministic_(made);
-  if (DevSanFactoryObserver observe = observer.load(std::memory_order_relaxed))
-    observe(made);
+  if (DevSanFactoryObserver observe = observer.load(std::memory_order_acquire))
+    observe(made, (!device || !device->has_index()) && deviceCount() > 1);
   return made;
 }
 
@@ -59,7 +59,8 @@ at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype,
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
   return finish(at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), deviceAllocator(), kDense,
-                                          dtypeOrDefault(dtype), format));
+                                          dtypeOrDefault(dtype), format),
+                device);
 }
 
 at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -67,9 +68,10 @@ at::Tensor emptyStrided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                         std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   checkOptions(layout, pin_memory);
   CurrentDeviceScope current(target(device));
-  return finish(at::detail::empty_strided_generic(
-      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), deviceAllocator(), kDense,
-      dtypeOrDefault(dtype)));
+  return finish(at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size),
+                                                  C10_AS_INTARRAYREF_SLOW(stride),
+                                                  deviceAllocator(), kDense, dtypeOrDefault(dtype)),
+                device);
 }
 
 at::Tensor asStrided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
@@ -154,5 +156,5 @@ DEVSAN_SIM_LIBRARY_IMPL(aten, CUDA, m) {
 } // namespace devsan::sim
 
 void devsan_sim_set_factory_observer(DevSanFactoryObserver observer) {
-  devsan::sim::observer.store(observer);
+  devsan::sim::observer.store(observer, std::memory_order_release);
 }

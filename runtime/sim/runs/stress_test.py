@@ -102,6 +102,29 @@ class Stress(unittest.TestCase):
                     assert status == 0, (i, status)
             """)
 
+    def test_fork_while_threads_follow_data(self):
+        # A thread of the child takes LibTorch's lock of observers at its first operator: no fork may find it held.
+        self.run_program("""
+            stop = False
+            def follow(device):
+                x = torch.ones(64, device=device)
+                while not stop:
+                    host = x.cpu() + 1
+                    del host
+                    for _ in range(300): torch.zeros(2)
+            threads = [threading.Thread(target=follow, args=(f"cuda:{i % 2}",)) for i in range(4)]
+            for thread in threads: thread.start()
+            def first_operator_of_a_thread():
+                thread = threading.Thread(target=lambda: torch.zeros(3).add(1))
+                thread.start()
+                thread.join()
+            for i in range(80 * TIMES):
+                status = child(first_operator_of_a_thread)
+                assert status == 0, (i, status)
+            stop = True
+            for thread in threads: thread.join()
+            """)
+
     def test_fork_in_a_hook_of_backward(self):
         self.run_program("""
             def hook(gradient):

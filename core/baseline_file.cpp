@@ -1,0 +1,52 @@
+#include "core/baseline_file.h"
+#include "core/whole_file.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace devsan::core {
+
+namespace fs = std::filesystem;
+
+Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
+  BaselineFile baseline;
+  if (path.empty()) {
+    if (update)
+      return failure("--update-baseline needs the file: add --baseline=FILE");
+    return baseline;
+  }
+  std::error_code error;
+  baseline.path_ = fs::absolute(path, error);
+  baseline.update_ = update;
+  if (update && !fs::exists(fs::symlink_status(baseline.path_, error)))
+    return baseline;
+  Result<std::string> text = readFile(path);
+  if (!text)
+    return failure(text.error().message + "; `--baseline=" + path + " --update-baseline` makes it");
+  Result<Baseline> content = Baseline::parse(*text, path);
+  if (!content)
+    return tl::unexpected(content.error());
+  baseline.content_ = std::move(*content);
+  return baseline;
+}
+
+Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Origin> &origins,
+                                 Summary &summary) {
+  if (path_.empty())
+    return {};
+  if (update_) {
+    for (const Origin origin : origins)
+      content_.update(findings, origin, summary.partial);
+    Result<void> written = writeFile(path_, [&](std::ostream &out) { out << content_.text(); });
+    if (!written)
+      return written;
+  }
+  content_.apply(findings);
+  summary.stale_baseline.clear();
+  for (const Origin origin : origins)
+    if (!summary.partial)
+      std::ranges::move(content_.stale(origin), std::back_inserter(summary.stale_baseline));
+  return {};
+}
+
+} // namespace devsan::core

@@ -1,0 +1,114 @@
+#include "runtime/cuda/kernels.h"
+
+#include "runtime/cuda/driver.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+namespace devsan::runtime::cuda {
+namespace {
+
+constexpr std::size_t kMaxParameters = 64;
+// Words of a struct that are looked at: operators of elements hold a handful of pointers first.
+constexpr std::size_t kMaxWords = 64;
+
+struct Layout {
+  std::size_t count = 0;
+  std::array<std::uint32_t, kMaxParameters> words{}; // whole words of each parameter
+};
+
+// A kernel is told by its symbol in the program, by a function or by a handle of a library's.
+enum class Handle { kSymbol, kFunction, kKernel };
+
+constinit DriverFunction<int(const void **, const void *)>
+    function_of_symbol("cudaGetFuncBySymbol");
+constinit DriverFunction<int(const char **, const void *)> function_name("cuFuncGetName");
+constinit DriverFunction<int(const char **, const void *)> name_of_kernel("cuKernelGetName");
+using ParameterInfo = int(const void *, std::size_t, std::size_t *, std::size_t *);
+constinit DriverFunction<ParameterInfo> function_parameter("cuFuncGetParamInfo");
+constinit DriverFunction<ParameterInfo> kernel_parameter("cuKernelGetParamInfo");
+
+Handle handleOf(const DevSanCudaCall &call) {
+  if (call.is_driver)
+    return Handle::kFunction;
+  return std::string_view(call.name).starts_with("__cuda") ? Handle::kKernel : Handle::kSymbol;
+}
+
+// Null where the driver has no function for it.
+const void *functionOf(const DevSanCudaCall &call) {
+  if (handleOf(call) != Handle::kSymbol)
+    return call.kernel;
+  auto *find = function_of_symbol.get();
+  const void *function = nullptr;
+  return find && find(&function, call.kernel) == 0 ? function : nullptr;
+}
+
+Layout readLayout(const DevSanCudaCall &call) {
+  Layout layout;
+  auto *parameter =
+      handleOf(call) == Handle::kKernel ? kernel_parameter.get() : function_parameter.get();
+  const void *function = parameter ? functionOf(call) : nullptr;
+  std::size_t offset = 0, size = 0;
+  while (function && layout.count < kMaxParameters &&
+         parameter(function, layout.count, &offset, &size) == 0)
+    layout.words[layout.count++] = static_cast<std::uint32_t>(size / sizeof(std::uint64_t));
+  return layout;
+}
+
+// Kernels are few, and live as long as their library.
+const Layout &layoutOf(const DevSanCudaCall &call) {
+  static auto *mutex = new std::mutex;
+  static auto *layouts = new std::unordered_map<const void *, Layout>;
+  {
+    std::lock_guard lock(*mutex);
+    if (auto known = layouts->find(call.kernel); known != layouts->end())
+      return known->second;
+  }
+  const Layout layout = readLayout(call);
+  std::lock_guard lock(*mutex);
+  return layouts->try_emplace(call.kernel, layout).first->second;
+}
+
+// The driver is asked about what can be an address of a program: above the first pages, below the
+// kernel's half, and no small number.
+bool canBeAddress(std::uint64_t word) {
+  return word >= (std::uint64_t{1} << 20) && word < (std::uint64_t{1} << 47);
+}
+
+} // namespace
+
+const char *kernelName(const DevSanCudaCall &call) {
+  auto *get = handleOf(call) == Handle::kKernel ? name_of_kernel.get() : function_name.get();
+  const void *function = get && call.arguments ? functionOf(call) : nullptr;
+  const char *name = nullptr;
+  return function && get(&name, function) == 0 && name ? name : "";
+}
+
+bool hasLayout(const DevSanCudaCall &call) {
+  return layoutOf(call).count > 0;
+}
+
+int deviceOfArguments(const DevSanCudaCall &call, int device) {
+  if (!call.arguments)
+    return -1;
+  const Layout &layout = layoutOf(call);
+  for (std::size_t i = 0; i < layout.count; ++i) {
+    const auto *bytes = static_cast<const char *>(call.arguments[i]);
+    for (std::size_t k = 0; k < layout.words[i] && k < kMaxWords; ++k) {
+      std::uint64_t word;
+      std::memcpy(&word, bytes + k * sizeof word, sizeof word);
+      if (!canBeAddress(word))
+        continue;
+      const Memory memory = memoryAt(reinterpret_cast<const void *>(word));
+      if (memory.kind == MemoryKind::kDevice && memory.device >= 0 && memory.device != device)
+        return memory.device;
+    }
+  }
+  return -1;
+}
+
+} // namespace devsan::runtime::cuda

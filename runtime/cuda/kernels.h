@@ -1,0 +1,19 @@
+// What CUDA's driver knows of a kernel that is launched: its name and where its parameters lie, so
+// that the memory that they point to can be told. From CUDA 12.4 on; before, nothing is known.
+// Called after the launch, on the program's threads; what is known of a kernel is kept.
+#pragma once
+
+#include "runtime/cuda/calls.h"
+
+namespace devsan::runtime::cuda {
+
+// "" where it is not known.
+const char *kernelName(const DevSanCudaCall &call);
+
+bool hasLayout(const DevSanCudaCall &call);
+
+// A device other than `device` that one of the arguments points to, directly or in a struct that is
+// passed by value; -1 where there is none.
+int deviceOfArguments(const DevSanCudaCall &call, int device);
+
+} // namespace devsan::runtime::cuda

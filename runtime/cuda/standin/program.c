@@ -1,0 +1,381 @@
+/* What compiled programs ask of CUDA's runtime beyond the entry points that are forwarded: devices'
+   properties, their own kernels and variables, pools, peers, captures. Enough for LibTorch's CUDA
+   library to start and to run its own host code. Stream captures and graphs are refused. */
+#include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/standin.h"
+#include "runtime/cuda/types.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kSuccess = 0, kInvalidDevice = 101 };
+
+int cudaGetDeviceCount(int *count);
+
+static int isDevice(int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  return device >= 0 && device < count;
+}
+
+/* An A100's, as far as they are asked for. The places are those of cudaDeviceProp, which differ
+   between CUDA 12 and 13. */
+enum {
+  kMajor = 8,
+  kMinor = 0,
+  kProcessors = 108,
+  kWarp = 32,
+  kThreadsPerBlock = 1024,
+  kThreadsPerProcessor = 2048,
+  kSharedPerBlock = 48 << 10,
+  kSharedPerBlockOptIn = 163 << 10,
+  kSharedPerProcessor = 164 << 10,
+  kRegisters = 65536
+};
+
+#if DEVSAN_STANDIN_VERSION >= 13
+enum {
+  kPropertiesSize = 1008,
+  kAtProcessors = 384,
+  kAtUnified = 588,
+  kAtL2 = 596,
+  kAtThreadsPerProcessor = 604,
+  kAtSharedPerProcessor = 624,
+  kAtRegistersPerProcessor = 632,
+  kAtOptIn = 672
+};
+#else
+enum {
+  kPropertiesSize = 1032,
+  kAtProcessors = 388,
+  kAtUnified = 604,
+  kAtL2 = 616,
+  kAtThreadsPerProcessor = 624,
+  kAtSharedPerProcessor = 640,
+  kAtRegistersPerProcessor = 648,
+  kAtOptIn = 696
+};
+#endif
+enum {
+  kAtUuid = 256,
+  kAtMemory = 288,
+  kAtSharedPerBlock = 296,
+  kAtRegistersPerBlock = 304,
+  kAtWarp = 308,
+  kAtThreadsPerBlock = 320,
+  kAtBlock = 324,
+  kAtGrid = 336,
+  kAtMajor = 360,
+  kAtMinor = 364
+};
+
+static const int kLargestBlock[] = {1024, 1024, 64};
+static const int kLargestGrid[] = {2147483647, 65535, 65535};
+
+static void putInt(char *properties, int at, int value) {
+  memcpy(properties + at, &value, sizeof value);
+}
+
+static void putSize(char *properties, int at, size_t value) {
+  memcpy(properties + at, &value, sizeof value);
+}
+
+int cudaGetDeviceProperties(void *out, int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  char *properties = out;
+  memset(properties, 0, kPropertiesSize);
+  strcpy(properties, "DevSan stand-in");
+  properties[kAtUuid] = (char)(device + 1);
+  putSize(properties, kAtMemory, (size_t)16 << 30);
+  putSize(properties, kAtSharedPerBlock, kSharedPerBlock);
+  putInt(properties, kAtRegistersPerBlock, kRegisters);
+  putInt(properties, kAtWarp, kWarp);
+  putInt(properties, kAtThreadsPerBlock, kThreadsPerBlock);
+  memcpy(properties + kAtBlock, kLargestBlock, sizeof kLargestBlock);
+  memcpy(properties + kAtGrid, kLargestGrid, sizeof kLargestGrid);
+  putInt(properties, kAtMajor, kMajor);
+  putInt(properties, kAtMinor, kMinor);
+  putInt(properties, kAtProcessors, kProcessors);
+  putInt(properties, kAtUnified, 1);
+  putInt(properties, kAtL2, 40 << 20);
+  putInt(properties, kAtThreadsPerProcessor, kThreadsPerProcessor);
+  putSize(properties, kAtSharedPerProcessor, kSharedPerProcessor);
+  putInt(properties, kAtRegistersPerProcessor, kRegisters);
+  putSize(properties, kAtOptIn, kSharedPerBlockOptIn);
+  return kSuccess;
+}
+
+int cudaGetDeviceProperties_v2(void *out, int device) {
+  return cudaGetDeviceProperties(out, device);
+}
+
+int cudaDeviceGetAttribute(int *value, int attribute, int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  switch (attribute) {
+  case 1:
+    *value = kThreadsPerBlock;
+    return kSuccess;
+  case 2:
+  case 3:
+  case 4:
+    *value = kLargestBlock[attribute - 2];
+    return kSuccess;
+  case 5:
+  case 6:
+  case 7:
+    *value = kLargestGrid[attribute - 5];
+    return kSuccess;
+  case 8:
+    *value = kSharedPerBlock;
+    return kSuccess;
+  case 10:
+    *value = kWarp;
+    return kSuccess;
+  case 16:
+    *value = kProcessors;
+    return kSuccess;
+  case 39:
+    *value = kThreadsPerProcessor;
+    return kSuccess;
+  case 75:
+    *value = kMajor;
+    return kSuccess;
+  case 76:
+    *value = kMinor;
+    return kSuccess;
+  case 81:
+    *value = kSharedPerProcessor;
+    return kSuccess;
+  case 97:
+    *value = kSharedPerBlockOptIn;
+    return kSuccess;
+  default:
+    *value = 0;
+    return kSuccess;
+  }
+}
+
+int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return kSuccess;
+}
+
+int cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  *can = device != peer;
+  return kSuccess;
+}
+
+int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  (void)flags;
+  return isDevice(peer) ? kSuccess : kInvalidDevice;
+}
+
+int cudaDeviceGetPCIBusId(char *text, int size, int device) {
+  if (!isDevice(device))
+    return kInvalidDevice;
+  snprintf(text, (size_t)size, "0000:%02x:00.0", device + 1);
+  return kSuccess;
+}
+
+int cudaDeviceGetDefaultMemPool(void **pool, int device) {
+  static char pools[16];
+  *pool = &pools[device & 15];
+  return kSuccess;
+}
+
+int cudaMemPoolGetAttribute(void *pool, int attribute, void *value) {
+  (void)pool, (void)attribute;
+  *(unsigned long long *)value = 0;
+  return kSuccess;
+}
+
+int cudaMemPoolSetAttribute(void *pool, int attribute, void *value) {
+  (void)pool, (void)attribute, (void)value;
+  return kSuccess;
+}
+
+int cudaMemPoolSetAccess(void *pool, const void *access, size_t count) {
+  (void)pool, (void)access, (void)count;
+  return kSuccess;
+}
+
+int cudaMemPoolTrimTo(void *pool, size_t kept) {
+  (void)pool, (void)kept;
+  return kSuccess;
+}
+
+/* Of a kernel: places of cudaFuncAttributes. */
+int cudaFuncGetAttributes(void *out, const void *kernel) {
+  enum { kSize = 144, kAtThreads = 24, kAtRegisters = 28, kAtPtx = 32, kAtBinary = 36 };
+  (void)kernel;
+  char *attributes = out;
+  memset(attributes, 0, kSize);
+  putInt(attributes, kAtThreads, kThreadsPerBlock);
+  putInt(attributes, kAtRegisters, 32);
+  putInt(attributes, kAtPtx, 10 * kMajor);
+  putInt(attributes, kAtBinary, 10 * kMajor);
+  return kSuccess;
+}
+
+int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
+  (void)kernel, (void)attribute, (void)value;
+  return kSuccess;
+}
+
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int size,
+                                                  size_t shared_memory) {
+  (void)kernel, (void)size, (void)shared_memory;
+  *blocks = 2;
+  return kSuccess;
+}
+
+int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
+                                                           int size, size_t shared_memory,
+                                                           unsigned flags) {
+  (void)flags;
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, size, shared_memory);
+}
+
+int cudaStreamIsCapturing(void *stream, int *status) {
+  (void)stream;
+  *status = 0;
+  return kSuccess;
+}
+
+int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph,
+                             const void **dependencies, const void **edges, size_t *count) {
+  (void)stream, (void)id, (void)graph, (void)dependencies, (void)edges;
+  *status = 0;
+  if (count)
+    *count = 0;
+  return kSuccess;
+}
+
+int cudaThreadExchangeStreamCaptureMode(int *mode) {
+  (void)mode;
+  return kSuccess;
+}
+
+int cudaStreamGetPriority(void *stream, int *priority) {
+  (void)stream;
+  *priority = 0;
+  return kSuccess;
+}
+
+int cudaEventRecord(void *event, void *stream);
+
+int cudaEventRecordWithFlags(void *event, void *stream, unsigned flags) {
+  (void)flags;
+  return cudaEventRecord(event, stream);
+}
+
+int cudaGetSymbolAddress(void **out, const void *symbol) {
+  *out = (void *)symbol;
+  return kSuccess;
+}
+
+int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+  (void)stream;
+  function(data);
+  return kSuccess;
+}
+
+int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data,
+                          unsigned flags) {
+  (void)flags;
+  function(stream, kSuccess, data);
+  return kSuccess;
+}
+
+int cudaProfilerStart(void) {
+  return kSuccess;
+}
+
+int cudaProfilerStop(void) {
+  return kSuccess;
+}
+
+#define DEVSAN_REFUSE(name)                                                                        \
+  int name(void);                                                                                  \
+  int name(void) {                                                                                 \
+    return kDevSanCudaNotSupported;                                                                \
+  }
+DEVSAN_REFUSE(cudaGraphDebugDotPrint)
+DEVSAN_REFUSE(cudaGraphDestroy)
+DEVSAN_REFUSE(cudaGraphExecDestroy)
+DEVSAN_REFUSE(cudaGraphGetNodes)
+DEVSAN_REFUSE(cudaGraphInstantiateWithFlags)
+DEVSAN_REFUSE(cudaGraphNodeGetDependencies)
+DEVSAN_REFUSE(cudaIpcCloseMemHandle)
+DEVSAN_REFUSE(cudaIpcGetEventHandle)
+DEVSAN_REFUSE(cudaIpcGetMemHandle)
+DEVSAN_REFUSE(cudaIpcOpenEventHandle)
+DEVSAN_REFUSE(cudaIpcOpenMemHandle)
+DEVSAN_REFUSE(cudaStreamBeginCapture)
+DEVSAN_REFUSE(cudaStreamEndCapture)
+
+/* A program's kernels and variables. A kernel's handle is the address of its host function. */
+void **__cudaRegisterFatBinary(void *binary) {
+  static void *handle;
+  (void)binary;
+  return &handle;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle) {
+  (void)handle;
+}
+
+void __cudaUnregisterFatBinary(void **handle) {
+  (void)handle;
+}
+
+char __cudaInitModule(void **handle) {
+  (void)handle;
+  return 0;
+}
+
+void __cudaRegisterFunction(void **handle, const char *function, char *device_function,
+                            const char *name, int thread_limit, void *tid, void *bid, void *block,
+                            void *grid, int *warp) {
+  (void)handle, (void)function, (void)device_function, (void)name, (void)thread_limit;
+  (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
+}
+
+void __cudaRegisterVar(void **handle, char *variable, char *device_address, const char *name,
+                       int external, size_t size, int constant, int global) {
+  (void)handle, (void)variable, (void)device_address, (void)name;
+  (void)external, (void)size, (void)constant, (void)global;
+}
+
+int __cudaGetKernel(const void **kernel, const void *function) {
+  *kernel = function;
+  return kSuccess;
+}
+
+static __thread struct {
+  DevSanCudaDim grid, block;
+  size_t shared_memory;
+  void *stream;
+} configuration;
+
+unsigned __cudaPushCallConfiguration(DevSanCudaDim grid, DevSanCudaDim block, size_t shared_memory,
+                                     void *stream) {
+  configuration.grid = grid;
+  configuration.block = block;
+  configuration.shared_memory = shared_memory;
+  configuration.stream = stream;
+  return 0;
+}
+
+int __cudaPopCallConfiguration(DevSanCudaDim *grid, DevSanCudaDim *block, size_t *shared_memory,
+                               void *stream) {
+  *grid = configuration.grid;
+  *block = configuration.block;
+  *shared_memory = configuration.shared_memory;
+  *(void **)stream = configuration.stream;
+  return kSuccess;
+}

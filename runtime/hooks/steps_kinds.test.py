@@ -1,0 +1,74 @@
+# What ends a step: one of several optimizers, an update that the scaler leaves out, and what the program says.
+# RUN: %status 0 %sim -- %python %s gan 2>&1 | FileCheck %s
+# RUN: %status 0 %sim -- %python %s critic 2>&1 | FileCheck %s
+# RUN: %status 0 %sim -- %python %s scaler 2>&1 | FileCheck %s
+# RUN: %status 0 %sim -- %python %s said 2>&1 | FileCheck %s
+# RUN: %status 0 %sim -- %python %s replaced 2>&1 | FileCheck %s
+# CHECK: in aten::nonzero, 6 times; in every step [device-host-sync]
+import sys
+
+import torch
+
+import devsan
+
+device = torch.device("cuda:1")
+batch = torch.ones(3, 4, device=device)
+
+
+def optimizer(kind=torch.optim.SGD):
+    model = torch.nn.Linear(4, 2).to(device)
+    model(batch).sum().backward()
+    return kind(model.parameters(), lr=0.1)
+
+
+def gan():
+    generator, discriminator = optimizer(), optimizer(torch.optim.Adam)
+    for _ in range(6):
+        batch.nonzero()
+        discriminator.step()
+        generator.step()
+
+
+def critic():
+    """The generator steps first and less often."""
+    generator, discriminator = optimizer(), optimizer()
+    for step in range(6):
+        batch.nonzero()
+        if step % 3 == 0:
+            generator.step()
+        discriminator.step()
+
+
+def scaler():
+    scales, one = torch.amp.GradScaler("cuda"), optimizer()
+    for step in range(6):
+        batch.nonzero()
+        with devsan.allow_sync(), devsan.allow_transfer():
+            loss = scales.scale((next(iter(one.param_groups[0]["params"])) * (float("inf") if step == 2 else 1)).sum())
+            loss.backward()
+            scales.step(one)
+            scales.update()
+            one.zero_grad()
+
+
+def said():
+    """Two batches in a step, and an optimizer for each."""
+    first, second = optimizer(), optimizer()
+    for _ in range(6):
+        batch.nonzero()
+        first.step()
+        first.step()
+        second.step()
+        devsan.step()
+
+
+def replaced():
+    one = optimizer()
+    for step in range(6):
+        if step == 3:
+            one = optimizer()
+        batch.nonzero()
+        one.step()
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,140 @@
+// Writes the seeds of the fuzzers, a folder for each below the one that is named: well-formed
+// examples of every form, from which the search starts.
+#include "core/baseline.h"
+#include "core/reports.h"
+#include "runtime/offline/testing/log_builder.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace devsan;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path corpus;
+
+void write(const std::string &fuzzer, const std::string &name, std::string_view text) {
+  fs::create_directories(corpus / fuzzer);
+  std::ofstream(corpus / fuzzer / name, std::ios::binary)
+      .write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+void write(const std::string &name, const std::vector<std::byte> &log) {
+  write("log_reader", name, {reinterpret_cast<const char *>(log.data()), log.size()});
+}
+
+// An event of every kind, twice, with stacks of both languages.
+runtime::testing::LogBuilder wholeLog() {
+  using namespace runtime;
+  using namespace runtime::testing;
+  LogBuilder log;
+  for (int kind = 1; kind < 48; ++kind) {
+    Event event;
+    event.kind = static_cast<EventKind>(kind);
+    event.op = log.string("aten::copy_");
+    event.operand = log.string("weight: float32 [10, 4]");
+    event.detail = log.string("0 35");
+    event.stack = log.stack({op("copy_"), torch("torch::optim::Adam::step"), user("main", 7)});
+    event.related = log.stack({python("train", 9), python("<module>", 20)});
+    event.from = kHost;
+    event.to = cuda(kind % 3);
+    event.origin = cuda(1);
+    event.bytes = 4;
+    event.step = static_cast<std::uint32_t>(kind % 4);
+    event.flags = (1u << (kind % 24)) | kBlocks;
+    log.add(event, 2);
+  }
+  return log;
+}
+
+void writeLogs() {
+  const std::vector<std::byte> bytes = wholeLog().bytes();
+  write("whole", bytes);
+  write("killed",
+        {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2 + 3)});
+  write("header", runtime::testing::LogBuilder().bytes());
+  runtime::testing::LogBuilder odd;
+  odd.record(runtime::RecordKind::kDropped, std::vector<std::byte>(8, std::byte{1}));
+  odd.record(runtime::RecordKind::kEnd, {});
+  odd.record(runtime::RecordKind::kModule, std::vector<std::byte>(40));
+  odd.record(runtime::RecordKind::kStack, std::vector<std::byte>(64), false);
+  write("odd", odd.bytes());
+}
+
+core::Finding finding() {
+  core::Finding result;
+  result.rule = "device-host-sync";
+  result.origin = core::Origin::kRuntime;
+  result.message = "the host waited";
+  result.fingerprint = "0123456789abcdef";
+  result.count = 3;
+  result.bytes = 12;
+  result.blocked_ns = 4000;
+  result.from = "cuda:1";
+  result.to = "cpu";
+  result.op = "aten::item";
+  result.rank = 1;
+  result.ranks = {{1, false, 1, 2, 8, 3000}, {std::nullopt, true, 2, 1, 4, 1000}};
+  result.locations = {{"train.cpp", 7, 3, "step"}};
+  result.stack = {{{"", 0, 0, "at::_ops::item::call"}, "libtorch_cpu.so", false},
+                  {{"train.cpp", 7, 3, "step"}, "train", true}};
+  result.related = {{{"model.cpp", 2, 1, "build"}, "made here"}};
+  result.fix = {{"train.cpp", 100, 5, ".cpu()"}};
+  return result;
+}
+
+void writeReports() {
+  core::Summary summary{.tool = "devsan run", .subject = "./train"};
+  summary.notes = {"a note"};
+  summary.ranks = {0, 1};
+  write("json_report", "empty", core::jsonReport({}, {}));
+  write("json_report", "one", core::jsonReport(std::vector{finding()}, summary));
+  core::Finding other = finding();
+  other.severity = core::Severity::kError;
+  other.origin = core::Origin::kStatic;
+  write("json_report", "two", core::jsonReport(std::vector{finding(), other}, summary));
+  core::Baseline baseline;
+  write("baseline", "empty", baseline.text());
+  baseline.update(std::vector{finding()}, core::Origin::kRuntime, false);
+  baseline.update(std::vector{other}, core::Origin::kStatic, false);
+  write("baseline", "two", baseline.text());
+}
+
+void writeSettings() {
+  const char *suppressions = "device-host-sync = [\"src/log.cpp\", \"function:*::log\"]\n"
+                             "device-mismatch = 'lib/*'\n";
+  write("suppressions", "top", suppressions);
+  write("suppressions", "table", std::string("[suppressions]\n") + suppressions);
+  const std::string project = "[run]\nfail-on = [\"warning\", \"device-mismatch\"]\n"
+                              "baseline = \"b.json\"\nreport = [\"a.json\", \"b.txt\"]\nsim = 2\n"
+                              "sim-memory = \"2GiB\"\nsim-protect = \"off\"\n"
+                              "[budgets]\ndevice-host-sync = 3\ndevice-mismatch = \"1/step\"\n";
+  write("project_file", "whole", project + "[suppressions]\n" + suppressions);
+  write("suppressions", "project", project + "[suppressions]\n" + suppressions);
+  write("run_options", "whole",
+        "s2\nm2GiB\npoff\nfwarning,device-mismatch\nra.json\nbdevice-host-sync=3\n"
+        "eorigins=all:python_stacks=off:provenance=on:help=0\n");
+  write("run_options", "environment", "eraise=1:warmup=3:host_wait=log:device_to_host=disallow\n");
+  write("run_options", "wrong", "s65\nfnone,error\nbdevice-host-sync=1/step\n");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    return 2;
+  }
+  corpus = argv[1];
+  writeLogs();
+  writeReports();
+  writeSettings();
+  std::error_code error;
+  return fs::exists(corpus / "run_options" / "wrong", error) ? 0 : 1;
+}
