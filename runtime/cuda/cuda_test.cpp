@@ -136,6 +136,7 @@ struct Cuda : testing::Test {
     cudaMalloc(&memory, kBytes);
     cudaMallocHost(&pinned, kBytes);
     cudaStreamCreate(&stream);
+    cudaGetLastError(); // of the test before
   }
 
   void launch(void *on, const void *kernel = &kKernel) {
@@ -368,6 +369,31 @@ TEST_F(Cuda, ALaunchTellsOfMemoryInAStruct) {
       record([&] { cudaLaunchKernel(&kernel, {1, 1, 1}, {32, 1, 1}, arguments, 0, stream); });
   EXPECT_ONE(launched, kLaunch, "cudaLaunchKernel", false);
   EXPECT_EQ(launched.events[0].to, cuda(1));
+}
+
+TEST_F(Cuda, ALaunchLeavesTheLastErrorAlone) {
+  static const DevSanStandinKernel kernels[] = {
+      {kDevSanStandinForeignKernel, "first", {kPointer}},
+      {kDevSanStandinForeignKernel, "second", {kPointer}},
+  };
+  launch(stream, &kernels[0]);
+  EXPECT_EQ(cudaGetLastError(), 0);
+  const int error = cudaEventSynchronize(nullptr);
+  launch(stream, &kernels[1]);
+  EXPECT_NE(error, 0);
+  EXPECT_EQ(cudaGetLastError(), error);
+}
+
+TEST_F(Cuda, AHandleThatComesAgainMeansAnotherKernel) {
+  DevSanStandinKernel kernel = {kDevSanStandinKernel, "two", {kPointer, kPointer}};
+  auto launchFromOnePlace = [&](void **arguments) __attribute__((noinline)) {
+    cuLaunchKernel(&kernel, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
+  };
+  void *const invalid = reinterpret_cast<void *>(8);
+  void *two[] = {&memory, &memory}, *one[] = {&memory, invalid};
+  launchFromOnePlace(two);
+  kernel = {kDevSanStandinKernel, "one", {kPointer}};
+  launchFromOnePlace(one);
 }
 
 TEST_F(Cuda, CallsWithinAnOperatorAreTheOperators) {

@@ -26,6 +26,8 @@ enum class Handle { kSymbol, kFunction, kKernel };
 
 constinit DriverFunction<int(const void **, const void *)>
     function_of_symbol("cudaGetFuncBySymbol");
+constinit DriverFunction<int()> peek_at_last_error("cudaPeekAtLastError");
+constinit DriverFunction<int()> take_last_error("cudaGetLastError");
 constinit DriverFunction<int(const char **, const void *)> function_name("cuFuncGetName");
 constinit DriverFunction<int(const char **, const void *)> name_of_kernel("cuKernelGetName");
 using ParameterInfo = int(const void *, std::size_t, std::size_t *, std::size_t *);
@@ -38,13 +40,25 @@ Handle handleOf(const DevSanCudaCall &call) {
   return std::string_view(call.name).starts_with("__cuda") ? Handle::kKernel : Handle::kSymbol;
 }
 
+// A symbol of another CUDA runtime than the one that is asked is unknown there, and the answer is
+// that runtime's last error, which the program checks: it is taken away, and where the program has
+// not read an error of its own yet, nothing is asked.
+const void *functionOfSymbol(const void *symbol) {
+  auto *find = function_of_symbol.get();
+  auto *peek = peek_at_last_error.get();
+  auto *take = take_last_error.get();
+  if (!find || !peek || !take || peek() != 0)
+    return nullptr;
+  const void *function = nullptr;
+  if (find(&function, symbol) == 0)
+    return function;
+  take();
+  return nullptr;
+}
+
 // Null where the driver has no function for it.
 const void *functionOf(const DevSanCudaCall &call) {
-  if (handleOf(call) != Handle::kSymbol)
-    return call.kernel;
-  auto *find = function_of_symbol.get();
-  const void *function = nullptr;
-  return find && find(&function, call.kernel) == 0 ? function : nullptr;
+  return handleOf(call) == Handle::kSymbol ? functionOfSymbol(call.kernel) : call.kernel;
 }
 
 Layout readLayout(const DevSanCudaCall &call) {
@@ -59,8 +73,12 @@ Layout readLayout(const DevSanCudaCall &call) {
   return layout;
 }
 
-// Kernels are few, and live as long as their library.
-const Layout &layoutOf(const DevSanCudaCall &call) {
+// Kernels of a program are few, and live as long as their library. A driver's function goes with
+// its module, which just-in-time compilers unload, and its handle comes again with another kernel,
+// of which too many arguments would be read.
+Layout layoutOf(const DevSanCudaCall &call) {
+  if (handleOf(call) == Handle::kFunction)
+    return readLayout(call);
   static auto *mutex = new std::mutex;
   static auto *layouts = new std::unordered_map<const void *, Layout>;
   {
@@ -95,7 +113,7 @@ bool hasLayout(const DevSanCudaCall &call) {
 int deviceOfArguments(const DevSanCudaCall &call, int device) {
   if (!call.arguments)
     return -1;
-  const Layout &layout = layoutOf(call);
+  const Layout layout = layoutOf(call);
   for (std::size_t i = 0; i < layout.count; ++i) {
     const auto *bytes = static_cast<const char *>(call.arguments[i]);
     for (std::size_t k = 0; k < layout.words[i] && k < kMaxWords; ++k) {

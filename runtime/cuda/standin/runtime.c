@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { kSuccess = 0, kInvalidValue = 1, kNoDriver = 35, kNoDevice = 100, kInvalidDevice = 101 };
+enum { kSuccess = 0, kInvalidValue = 1, kNoDriver = 35, kInvalidDeviceFunction = 98 };
+enum { kNoDevice = 100, kInvalidDevice = 101 };
 enum { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3 };
 
 static __thread int current_device;
@@ -103,6 +104,8 @@ static DevSanCudaAddress address(const void *memory) {
 
 int cudaGetFuncBySymbol(void **function, const void *kernel) {
   ENTER();
+  if (kernel && *(const int *)kernel == kDevSanStandinForeignKernel)
+    return done(kInvalidDeviceFunction);
   *function = (void *)(uintptr_t)kernel;
   return kSuccess;
 }

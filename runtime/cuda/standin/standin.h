@@ -4,12 +4,17 @@
 
 #include <stddef.h>
 
-enum { kDevSanStandinKernel = 0x6b65726e, kDevSanStandinMaxParameters = 8 };
+enum {
+  kDevSanStandinKernel = 0x6b65726e,
+  /* One that belongs to another CUDA runtime: it can be launched, and this one does not know it. */
+  kDevSanStandinForeignKernel = 0x666f7265,
+  kDevSanStandinMaxParameters = 8
+};
 
 /* A program of the tests launches the address of one of these, of which the driver then knows name
    and parameters; of any other address it knows nothing. */
 struct DevSanStandinKernel {
-  int magic; /* kDevSanStandinKernel */
+  int magic; /* one of the above */
   const char *name;
   size_t sizes[kDevSanStandinMaxParameters]; /* in bytes, 0 after the last */
 };
