@@ -1,5 +1,7 @@
 #include "runtime/hooks/redirect.h"
 
+#include "runtime/hooks/fork_gate.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -29,6 +31,15 @@ bool isAddressRelocation(const ElfW(Rela) & entry) {
 #endif
 }
 
+std::uintptr_t pageSize() {
+  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+std::uintptr_t pageOf(std::uintptr_t address) {
+  return address & ~(pageSize() - 1);
+}
+
 struct Table {
   const ElfW(Rela) *begin = nullptr;
   std::size_t count = 0;
@@ -48,8 +59,9 @@ struct Image {
       if (header.p_type == PT_DYNAMIC)
         dynamic = reinterpret_cast<const ElfW(Dyn) *>(base + header.p_vaddr);
       if (header.p_type == PT_GNU_RELRO) {
-        read_only_begin = base + header.p_vaddr;
-        read_only_end = read_only_begin + header.p_memsz;
+        // As the loader protects it: of the last page only what is whole.
+        read_only_begin = pageOf(base + header.p_vaddr);
+        read_only_end = pageOf(base + header.p_vaddr + header.p_memsz);
       }
     }
     for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic)
@@ -86,13 +98,12 @@ struct Image {
 
   void write(std::uintptr_t slot, void *value) const {
     const bool read_only = slot >= read_only_begin && slot < read_only_end;
-    const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    auto *page = reinterpret_cast<void *>(slot & ~(page_size - 1));
-    if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0)
+    auto *page = reinterpret_cast<void *>(pageOf(slot));
+    if (read_only && mprotect(page, pageSize(), PROT_READ | PROT_WRITE) != 0)
       return;
     std::atomic_ref(*reinterpret_cast<void **>(slot)).store(value, std::memory_order_release);
     if (read_only)
-      mprotect(page, page_size, PROT_READ);
+      mprotect(page, pageSize(), PROT_READ);
   }
 
   void redirect(std::span<const Redirection> redirections) const {
@@ -148,6 +159,7 @@ void *torchFunction(const char *symbol) {
 }
 
 void redirectCalls(std::span<const Redirection> redirections) {
+  InsideForkGate gate;
   dl_iterate_phdr(
       [](dl_phdr_info *info, std::size_t, void *data) {
         const auto &added = *static_cast<std::span<const Redirection> *>(data);
@@ -167,6 +179,7 @@ using namespace devsan::runtime;
 // The preload shim calls this after each dlopen. Modules keep their load addresses until something
 // is unloaded: then all are looked at again.
 extern "C" __attribute__((visibility("default"))) void devsan_modules_changed() {
+  InsideForkGate gate; // a fork meanwhile would leave the child the loader's lock
   dl_iterate_phdr(
       [](dl_phdr_info *info, std::size_t, void *) {
         State &all = state();
