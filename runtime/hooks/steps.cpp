@@ -10,6 +10,7 @@
 #include <atomic>
 #include <functional>
 #include <sched.h>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,29 +33,37 @@ public:
 
 private:
   bool steppedTwice(const void *optimizer) {
-    for (const void *one : stepped_)
-      if (one == optimizer)
-        return true;
-    stepped_.push_back(optimizer);
-    return false;
+    return stepped_.size() >= kMaxOthers || !stepped_.insert(optimizer).second;
   }
 
+  // A program with one optimizer for each parameter has thousands; one that makes a new one for
+  // each of its steps has no end of them.
+  static constexpr std::size_t kMaxOthers = 1 << 16;
+
   const void *leader_ = nullptr;
-  std::vector<const void *> stepped_; // others, since the leader's last step
+  std::unordered_set<const void *> stepped_; // others, since the leader's last step
 };
 
 std::atomic<bool> program_says{false};
 // A spin lock within the fork gate: a forked child finds it free.
-std::atomic_flag busy = ATOMIC_FLAG_INIT;
+std::atomic_flag is_busy = ATOMIC_FLAG_INIT;
+
+class Busy {
+public:
+  Busy() {
+    while (is_busy.test_and_set(std::memory_order_acquire))
+      sched_yield();
+  }
+  ~Busy() { is_busy.clear(std::memory_order_release); }
+  Busy(const Busy &) = delete;
+  Busy &operator=(const Busy &) = delete;
+};
 
 bool endsStep(const void *optimizer) {
   static Leader *leader = new Leader; // never destroyed
   InsideForkGate gate;
-  while (busy.test_and_set(std::memory_order_acquire))
-    sched_yield();
-  const bool result = leader->endsStep(optimizer);
-  busy.clear(std::memory_order_release);
-  return result;
+  Busy alone;
+  return leader->endsStep(optimizer);
 }
 
 void optimizerStepped(const void *optimizer) try {
