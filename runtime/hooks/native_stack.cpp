@@ -199,6 +199,8 @@ void captureNative(NativeStack &stack) {
   if (fast_end && endSlot(fast_end).load(std::memory_order_relaxed) == fast_end)
     return;
   unwindSlowly(stack);
+  if (stack.count == NativeStack::kMaxFrames)
+    return; // cut, not ended
   // The two differ by the frames of the unwinding itself and, at the root, by a null frame.
   for (std::size_t i = stack.count; fast_end && i > 0 && i + 2 > stack.count; --i)
     if (stack.pcs[i - 1] == fast_end)
