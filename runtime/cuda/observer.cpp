@@ -19,6 +19,9 @@ std::atomic<bool> has_seen_calls{false};
 
 enum { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
+// LibTorch's allocators call CUDA while they hold their locks.
+constexpr auto kCaller = Recorder::Caller::kMayHoldLocks;
+
 DeviceId cudaDevice(int index) {
   return {static_cast<std::int8_t>(c10::DeviceType::CUDA), static_cast<std::int8_t>(index)};
 }
@@ -78,7 +81,7 @@ void recordWait(const char *function, int device, std::uint64_t blocked_ns, Stac
   event.blocked_ns = blocked_ns;
   event.op = out.string(function);
   event.stack = stack;
-  out.record(event);
+  out.record(event, kCaller);
 }
 
 void recordCopy(const DevSanCudaCall &call, int device, std::uint64_t duration) {
@@ -108,7 +111,7 @@ void recordCopy(const DevSanCudaCall &call, int device, std::uint64_t duration) 
   event.blocked_ns = blocks ? duration : 0;
   event.op = out.string(call.name);
   event.current_device = static_cast<std::int8_t>(device);
-  out.record(event);
+  out.record(event, kCaller);
 }
 
 void recordAllocation(const DevSanCudaCall &call, int device) {

@@ -93,7 +93,7 @@ std::size_t Recorder::captureOwnStack(std::span<FrameRecord> frames) {
   return captureFrames(interner_, frames.first(std::min(frames.size(), kMaxFrames)));
 }
 
-void Recorder::record(Event event) {
+void Recorder::record(Event event, Caller caller) {
   if (!recording_)
     return;
   if (thread_id == 0)
@@ -106,7 +106,8 @@ void Recorder::record(Event event) {
     event.flags |= kInBackward;
     if (event.detail == 0)
       event.detail = string(currentNodeName());
-    if (event.related == 0 && (event.kind == EventKind::kCopy || event.kind == EventKind::kBlock))
+    if (caller == Caller::kHoldsNoLock && event.related == 0 &&
+        (event.kind == EventKind::kCopy || event.kind == EventKind::kBlock))
       event.related = stackOfTraceback(interner_, forwardTraceback());
   }
   if (event.stack == 0)

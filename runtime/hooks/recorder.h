@@ -41,8 +41,10 @@ public:
   // The frames of this thread alone, not written yet; how many.
   std::size_t captureOwnStack(std::span<FrameRecord> frames);
 
-  // Takes the current stack where the event has none.
-  void record(Event event);
+  // Takes the current stack where the event has none. A caller that holds no lock of the program
+  // may wait for the interpreter's, which a thread that has that one may hold.
+  enum class Caller { kHoldsNoLock, kMayHoldLocks };
+  void record(Event event, Caller caller = Caller::kHoldsNoLock);
 
   std::uint32_t step() const;
   // Ends a step; `flags` of its event.
