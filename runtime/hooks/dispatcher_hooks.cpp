@@ -102,7 +102,8 @@ public:
         followCopy(stack->back().toTensor(), source, effect, 0);
       return;
     }
-    refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
+    if (mayRefuse())
+      refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
     OuterCall call;
     std::uint64_t begin, end;
     {

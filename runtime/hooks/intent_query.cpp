@@ -1,5 +1,6 @@
 #include "runtime/hooks/intent_query.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -24,11 +25,13 @@ std::optional<std::string> ownLog() {
   const char *directory = std::getenv("DEVSAN_LOG_DIR");
   const std::string start = std::to_string(getpid()) + "-";
   std::error_code error;
+  // The last one: a process that went on as another program has several, told by when they began.
+  std::optional<std::string> last;
   for (fs::directory_iterator entry(directory ? directory : "", error), end; !error && entry != end;
        entry.increment(error))
     if (entry->path().filename().string().starts_with(start))
-      return entry->path().string();
-  return std::nullopt;
+      last = std::max(last, std::optional(entry->path().string()));
+  return last;
 }
 
 // The environment of a process that is not observed.

@@ -37,9 +37,11 @@ bool isDisallowed(const Event &event) {
 
 } // namespace
 
+bool mayRefuse() {
+  return currentGuards().raises() && recorder().recording();
+}
+
 void refuseWhereDisallowed(const Event &event, std::string_view op) {
-  if (!currentGuards().raises() || !recorder().recording())
-    return;
   std::string message;
   {
     InsideRuntime inside;

@@ -11,6 +11,9 @@
 
 namespace devsan::runtime {
 
+// Whether anything is refused on this thread at all.
+bool mayRefuse();
+
 // Throws c10::Error. `event` is complete but for its stack and the scopes' flags; `op` is its
 // operator's name.
 void refuseWhereDisallowed(const Event &event, std::string_view op);
