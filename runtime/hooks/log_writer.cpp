@@ -1,12 +1,13 @@
 #include "runtime/hooks/log_writer.h"
 
+#include "runtime/hooks/spin_lock.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -30,20 +31,6 @@ std::uint64_t realTime() {
   clock_gettime(CLOCK_REALTIME, &now);
   return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
 }
-
-// A spin lock, because a mutex that another thread holds at fork could never be released in the
-// child; `resetInChild` clears this one.
-class GrowthLock {
-public:
-  explicit GrowthLock(std::atomic_flag &flag) : flag_(flag) {
-    while (flag_.test_and_set(std::memory_order_acquire))
-      sched_yield();
-  }
-  ~GrowthLock() { flag_.clear(std::memory_order_release); }
-
-private:
-  std::atomic_flag &flag_;
-};
 
 // Reserves disk space for [offset, offset + size). Writing to a mapped page without it raises
 // SIGBUS on a full disk, and growing beyond RLIMIT_FSIZE raises SIGXFSZ.
@@ -69,7 +56,7 @@ bool LogWriter::open(const char *directory, std::uint32_t simulated_devices, std
   std::strcpy(directory_, directory);
   simulated_devices_ = simulated_devices;
   configured_.store(true, std::memory_order_release);
-  GrowthLock lock(growing_);
+  SpinLock lock(growing_);
   return create(error);
 }
 
@@ -138,7 +125,7 @@ char *LogWriter::segment(std::size_t index) {
     return memory;
   if (full_.load(std::memory_order_relaxed))
     return nullptr;
-  GrowthLock lock(growing_);
+  SpinLock lock(growing_);
   if (char *memory = segments_[index].load(std::memory_order_acquire))
     return memory;
   // Once full, always full: later records would name strings and stacks that are not there.
@@ -153,7 +140,7 @@ char *LogWriter::reserve(std::size_t size, std::uint64_t *at) {
   if (!isOpen()) {
     if (!configured_.load(std::memory_order_acquire) || full_.load(std::memory_order_relaxed))
       return nullptr;
-    GrowthLock lock(growing_);
+    SpinLock lock(growing_);
     std::string error;
     if (!isOpen() && !create(error)) {
       full_.store(true, std::memory_order_relaxed);

@@ -1,13 +1,13 @@
 #include "runtime/hooks/modules.h"
 
 #include "runtime/hooks/fork_gate.h"
+#include "runtime/hooks/spin_lock.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <limits.h>
 #include <link.h>
-#include <sched.h>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -27,8 +27,8 @@ struct Written {
   bool operator==(const Written &) const = default;
 };
 
-// A spin lock that a forked child can simply clear.
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
+
 std::atomic<unsigned long long> seen_loads{0};
 std::atomic<unsigned long long> seen_unloads{0};
 
@@ -87,8 +87,7 @@ bool writeNewModules(LogWriter &log) {
   if (counts.loads == seen_loads.load(std::memory_order_acquire) &&
       counts.unloads == seen_unloads.load(std::memory_order_acquire))
     return false;
-  while (busy.test_and_set(std::memory_order_acquire))
-    sched_yield();
+  SpinLock alone(busy);
   if (!written)
     written = new std::vector<Written>;
   std::vector<Module> modules;
@@ -108,7 +107,6 @@ bool writeNewModules(LogWriter &log) {
   }
   seen_loads.store(counts.loads, std::memory_order_release);
   seen_unloads.store(counts.unloads, std::memory_order_release);
-  busy.clear(std::memory_order_release);
   return true;
 }
 

@@ -209,13 +209,13 @@ PythonFrameWalker::PythonFrameWalker() {
     frame_ = read<const char *>(cframe, layout.cframe_current);
 }
 
-std::uint64_t PythonFrameWalker::identity(std::uint64_t seed) const {
+std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) const {
   if (!frame_)
     return seed;
   const Layout &layout = *interpreter.layout;
   std::uint64_t hash = seed;
-  for (const char *frame = frame_; frame;
-       frame = read<const char *>(frame, layout.frame_previous)) {
+  for (const char *frame = frame_; frame && most > 0;
+       --most, frame = read<const char *>(frame, layout.frame_previous)) {
     const char *code = read<const char *>(frame, layout.frame_code);
     const char *lines = read<const char *>(code, layout.code_lines);
     // The instruction's address tells the code's.

@@ -36,10 +36,11 @@ public:
   PythonFrameWalker();
   bool atEnd() const { return frame_ == nullptr; }
 
-  // A hash of all frames: which code, at which instruction, in the frames of which native ones.
+  // A hash of the frames, of the innermost `most` in a deep recursion: which code, at which
+  // instruction, in the frames of which native ones.
   // The address of a code object that was freed may come again with another one; names, first line
   // and tables of lines tell those apart, without a reference to them.
-  std::uint64_t identity(std::uint64_t seed) const;
+  std::uint64_t identity(std::uint64_t seed, std::size_t most) const;
 
   // Writes the frames that one native evaluation frame runs, at most `capacity`, and returns how
   // many. `text` is room for names that are not plain ASCII; it must outlive the frames.

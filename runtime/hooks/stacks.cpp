@@ -49,6 +49,9 @@ void keepWhatMatters(NativeStack &native) {
 alignas(4096) std::atomic<std::uint64_t> known_stacks[1 << 16];
 constexpr std::uint64_t kIdMask = (1 << 24) - 1;
 
+// Frames that may be among those that are kept: some have no line yet and are left out.
+constexpr std::size_t kMaxPythonFrames = 2 * kMaxFrames;
+
 __attribute__((noinline)) std::size_t nameFrames(Interner &interner, const NativeStack &native,
                                                  PythonFrameWalker python,
                                                  std::span<FrameRecord> frames) {
@@ -109,8 +112,8 @@ StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new) {
   keepWhatMatters(native);
   const PythonFrameWalker python;
   static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
-  const std::uint64_t hash =
-      python.identity(hashWords({native.pcs, native.count}, native.count + 4 * tail.identity));
+  const std::uint64_t hash = python.identity(
+      hashWords({native.pcs, native.count}, native.count + 4 * tail.identity), kMaxPythonFrames);
   auto &slot = known_stacks[hash % std::size(known_stacks)];
   const std::uint64_t seen = slot.load(std::memory_order_acquire);
   if (seen != 0 && ((seen ^ hash) & ~kIdMask) == 0)

@@ -4,12 +4,12 @@
 #include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/recorder.h"
 #include "runtime/hooks/redirect.h"
+#include "runtime/hooks/spin_lock.h"
 
 #include <ATen/core/Tensor.h>
 #include <array>
 #include <atomic>
 #include <functional>
-#include <sched.h>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -45,24 +45,13 @@ private:
 };
 
 std::atomic<bool> program_says{false};
-// A spin lock within the fork gate: a forked child finds it free.
-std::atomic_flag is_busy = ATOMIC_FLAG_INIT;
-
-class Busy {
-public:
-  Busy() {
-    while (is_busy.test_and_set(std::memory_order_acquire))
-      sched_yield();
-  }
-  ~Busy() { is_busy.clear(std::memory_order_release); }
-  Busy(const Busy &) = delete;
-  Busy &operator=(const Busy &) = delete;
-};
+// Taken within the fork gate: a forked child finds it free.
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
 bool endsStep(const void *optimizer) {
   static Leader *leader = new Leader; // never destroyed
   InsideForkGate gate;
-  Busy alone;
+  SpinLock alone(busy);
   return leader->endsStep(optimizer);
 }
 
