@@ -2,15 +2,18 @@
 
 #include "runtime/hooks/fork_gate.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
+#include <functional>
 #include <link.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <torch/csrc/autograd/engine.h>
 #include <unistd.h>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace devsan::runtime {
@@ -43,6 +46,12 @@ std::uintptr_t pageOf(std::uintptr_t address) {
 struct Table {
   const ElfW(Rela) *begin = nullptr;
   std::size_t count = 0;
+};
+
+// A word that was changed, and to what; none where a module has none.
+struct Change {
+  void **slot = nullptr;
+  void *value = nullptr;
 };
 
 struct Image {
@@ -96,19 +105,22 @@ struct Image {
     }
   }
 
-  void write(std::uintptr_t slot, void *value) const {
+  bool write(std::uintptr_t slot, void *value) const {
     const bool read_only = slot >= read_only_begin && slot < read_only_end;
     auto *page = reinterpret_cast<void *>(pageOf(slot));
     if (read_only && mprotect(page, pageSize(), PROT_READ | PROT_WRITE) != 0)
-      return;
+      return false;
     std::atomic_ref(*reinterpret_cast<void **>(slot)).store(value, std::memory_order_release);
     if (read_only)
       mprotect(page, pageSize(), PROT_READ);
+    return true;
   }
 
-  void redirect(std::span<const Redirection> redirections) const {
+  // One of the changes.
+  Change redirect(std::span<const Redirection> redirections) const {
+    Change change;
     if (!symbols || !names)
-      return;
+      return change;
     for (const Table &table : tables)
       for (std::size_t i = 0; table.begin && i < table.count; ++i) {
         const ElfW(Rela) &entry = table.begin[i];
@@ -116,9 +128,24 @@ struct Image {
           continue;
         const char *name = names + symbols[ELF64_R_SYM(entry.r_info)].st_name;
         for (const Redirection &one : redirections)
-          if (std::strcmp(name, one.symbol) == 0)
-            write(base + entry.r_offset, one.replacement);
+          if (std::strcmp(name, one.symbol) == 0 && write(base + entry.r_offset, one.replacement))
+            change = {reinterpret_cast<void **>(base + entry.r_offset), one.replacement};
       }
+    return change;
+  }
+};
+
+// A module that was looked at. The same file at the same address is the same module, or the same
+// one loaded anew: then its words are no longer what they were changed to.
+struct Done {
+  std::size_t name = 0; // a hash
+  Change change;
+  std::uint64_t pass = 0; // the last in which it was met
+
+  bool isStill(std::size_t other_name) const {
+    return name == other_name &&
+           (!change.slot ||
+            std::atomic_ref(*change.slot).load(std::memory_order_relaxed) == change.value);
   }
 };
 
@@ -126,8 +153,14 @@ struct Image {
 // dl_iterate_phdr holds; never destroyed.
 struct State {
   std::vector<Redirection> redirections;
-  std::vector<std::uintptr_t> done; // load addresses
-  unsigned long long unloads = 0;
+  std::unordered_map<std::uintptr_t, Done> done; // by load address
+  std::uint64_t passes = 0;
+
+  // Forgets what was not met in the last pass.
+  void beginPass() {
+    std::erase_if(done, [this](const auto &entry) { return entry.second.pass != passes; });
+    ++passes;
+  }
 };
 
 State &state() {
@@ -176,23 +209,26 @@ void redirectCalls(std::span<const Redirection> redirections) {
 
 using namespace devsan::runtime;
 
-// The preload shim calls this after each dlopen. Modules keep their load addresses until something
-// is unloaded: then all are looked at again.
+// The preload shim calls this after each dlopen. To look into all modules takes as long as to load
+// them, so those that were there before are left out.
 extern "C" __attribute__((visibility("default"))) void devsan_modules_changed() {
   InsideForkGate gate; // a fork meanwhile would leave the child the loader's lock
+  bool is_first = true;
   dl_iterate_phdr(
-      [](dl_phdr_info *info, std::size_t, void *) {
+      [](dl_phdr_info *info, std::size_t, void *data) {
         State &all = state();
-        if (all.unloads != info->dlpi_subs)
-          all.done.clear();
-        all.unloads = info->dlpi_subs;
-        if (all.redirections.empty() ||
-            std::ranges::find(all.done, info->dlpi_addr) != all.done.end())
-          return 0;
-        all.done.push_back(info->dlpi_addr);
-        if (!holds(*info, reinterpret_cast<std::uintptr_t>(&state)))
-          Image(*info).redirect(all.redirections);
+        if (all.redirections.empty())
+          return 1;
+        if (std::exchange(*static_cast<bool *>(data), false))
+          all.beginPass();
+        Done &done = all.done[info->dlpi_addr];
+        const std::size_t name = std::hash<std::string_view>()(info->dlpi_name);
+        const bool is_new = done.pass == 0 || !done.isStill(name);
+        done.name = name;
+        done.pass = all.passes;
+        if (is_new && !holds(*info, reinterpret_cast<std::uintptr_t>(&state)))
+          done.change = Image(*info).redirect(all.redirections);
         return 0;
       },
-      nullptr);
+      &is_first);
 }

@@ -47,6 +47,7 @@ config.substitutions += [
     ("%sim", f"{devsan} run --sim=2"),
     ("%python", lit_config.params["python"]),
     ("%cxx_torch", compile_command),
+    ("%cxx", lit_config.params["cxx"]),  # after the one that begins like it
     ("%status", f"{sys.executable} {os.path.join(tools, 'status.py')}"),
     ("%file_check", "FileCheck %s --implicit-check-not='[device-'"),
 ]
