@@ -115,8 +115,8 @@ class Faults(unittest.TestCase):
     def test_interrupt_of_the_group(self):
         program = self.write("""
             import time, torch
-            print("ready", flush=True)
             try:
+                print("ready", flush=True)
                 time.sleep(200)
             except KeyboardInterrupt:
                 print("interrupted", flush=True)
