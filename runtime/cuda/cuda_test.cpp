@@ -271,6 +271,7 @@ TEST_F(Cuda, CallsThatFailAreSilent) {
   EXPECT_TRUE(record([] {
                 cudaEventSynchronize(nullptr);
                 cudaMemcpy(nullptr, nullptr, 64, kHostToDevice);
+                cudaMemcpy3D(nullptr);
               }).events.empty());
 }
 

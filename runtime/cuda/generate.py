@@ -7,6 +7,7 @@
     generate.py recall OUT          a program's part that calls every forwarded entry point once
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -39,8 +40,15 @@ VALUES = {
 }
 
 
+def _where_given(expression: str) -> str:
+    """A null pointer to a struct is for CUDA itself to refuse."""
+    struct = re.search(r"(\w+)->", expression)
+    return f"if ({struct[1]})\n    " if struct else ""
+
+
 def forwarder(entry: EntryPoint, name: str, index: int) -> str:
-    fields = "".join(f"  call.{key} = {expression};\n" for key, expression in entry.fields.items())
+    fields = "".join(f"  {_where_given(expression)}call.{key} = {expression};\n"
+                     for key, expression in entry.fields.items())
     is_launch = entry.call_class == "launch"
     arguments = entry.arguments
     return f"""
