@@ -1,5 +1,6 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
+#include "runtime/hooks/options.h"
 #include "runtime/levels.h"
 #include "runtime/sim/memory/memory_size.h"
 
@@ -243,6 +244,16 @@ core::Result<Setting> simulatorSetting(const char *option, const std::string &gi
   return Setting{variable, value ? value : ""};
 }
 
+// The runtime reads it, but only once the program has begun and loads LibTorch.
+core::Result<void> judgeEnvironment() {
+  const char *text = std::getenv("DEVSAN_OPTIONS");
+  runtime::Options options;
+  bool help = false;
+  if (const auto error = runtime::parseOptions(text ? text : "", options, help))
+    return core::failure(*error + " in DEVSAN_OPTIONS\n" + runtime::listOfKeys());
+  return {};
+}
+
 } // namespace
 
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
@@ -283,6 +294,8 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
       return tl::unexpected(item.error());
     options.runtime_options += (options.runtime_options.empty() ? "" : ":") + *item;
   }
+  if (core::Result<void> good = judgeEnvironment(); !good)
+    return tl::unexpected(good.error());
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)

@@ -1,6 +1,7 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace devsan::command {
@@ -132,6 +133,18 @@ TEST(RuntimeOptions, LevelsAreHandedOn) {
   EXPECT_NE(parseSyncLevel("never").error().message.find("allow, log, disallow, "),
             std::string::npos);
   EXPECT_FALSE(parseWarmup("-1"));
+}
+
+TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {
+  setenv("DEVSAN_OPTIONS", "warmup=3:origin=all", 1);
+  const core::Result<RunOptions> wrong = parseRunOptions({});
+  setenv("DEVSAN_OPTIONS", "warmup=3:origins=all", 1);
+  const core::Result<RunOptions> good = parseRunOptions({});
+  unsetenv("DEVSAN_OPTIONS");
+  EXPECT_TRUE(good);
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().message.starts_with("unknown key 'origin' in DEVSAN_OPTIONS\n"));
+  EXPECT_NE(wrong.error().message.find("\n  origins "), std::string::npos);
 }
 
 TEST(FailureCriteria, RejectsMalformedBudgets) {
