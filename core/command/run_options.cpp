@@ -40,6 +40,10 @@ std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> 
   return counts;
 }
 
+std::string timesText(std::uint64_t count) {
+  return count == 1 ? "once" : std::to_string(count) + " times";
+}
+
 struct StepLoad {
   std::uint64_t count = 0; // in the step that has most
   bool has_steps = false;
@@ -81,21 +85,25 @@ bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
   return !exceededBudgets(findings).empty();
 }
 
+bool FailureCriteria::countsNotes(std::span<const core::Finding> findings) const {
+  return severity == core::Severity::kNote || !exceededBudgets(findings).empty();
+}
+
 std::vector<std::string>
 FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const {
   std::vector<std::string> sentences;
   for (const auto &[rule, count] : occurrences(findings)) {
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
-      sentences.push_back("over budget: " + rule + " happened " + std::to_string(count) +
-                          " times, --max allows " + std::to_string(budget->second));
+      sentences.push_back("over budget: " + rule + " happened " + timesText(count) +
+                          ", --max allows " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
     const StepLoad load = worstStep(findings, rule);
     if (load.count <= allowed)
       continue;
     sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
-                        std::to_string(load.count) + " times " +
+                        timesText(load.count) + " " +
                         (load.has_steps ? "in one step"
                                         : "in a run without steps (see "
                                           "devsan::step())") +
