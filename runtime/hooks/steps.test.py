@@ -26,7 +26,7 @@ def run():
             # CHECK-DAG: steps.test.py:[[#@LINE+1]]: warning: {{.*}} in aten::nonzero, once{{.*}}; only in the first step [device-host-sync]
             batch.nonzero()
         if step % 5 == 2:
-            # CHECK-DAG: steps.test.py:[[#@LINE+1]]: warning: {{.*}} in aten::item, 2 times{{.*}}; in 2 of 10 steps [device-host-sync]
+            # CHECK-DAG: steps.test.py:[[#@LINE+1]]: note: {{.*}} in aten::item, 2 times{{.*}}; in 2 of 10 steps [device-host-sync]
             loss.item()
         for _ in range(2):
             # CHECK-DAG: steps.test.py:[[#@LINE+1]]: warning: {{.*}} in aten::nonzero, 20 times{{.*}}; in every step [device-host-sync]

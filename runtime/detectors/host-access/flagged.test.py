@@ -10,10 +10,10 @@ def first(tensor):
     return values[0]
 
 
-# CHECK: flagged.test.py:[[#@LINE+1]]: note: moved to cuda:1 here
+# CHECK-DAG: flagged.test.py:[[#@LINE+1]]: note: moved to cuda:1 here
 x = torch.ones(4).to("cuda:1")
 for _ in range(3):
-    # CHECK: flagged.test.py:[[#@LINE+1]]: note: called from <module>
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: note: called from <module>
     assert first(x) == 1
     x.mul_(1)
 # CHECK: 1 finding (1 error, 0 warnings, 0 notes)

@@ -121,7 +121,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(self.rules(found), [])
         (barrier,) = found
         self.assertIn(barrier["message"], {
-            f"the host waited for cuda:{rank} in cudaStreamSynchronize, once" for rank in range(2)})
+            f"the host waited for cuda:{rank} in cudaStreamSynchronize, once; after the last step" for rank in range(2)})
         self.assertEqual([(share["rank"], share["worker"], share["count"]) for share in barrier["ranks"]],
                          [(0, False, 1), (1, False, 1)])
 
