@@ -20,6 +20,12 @@ public:
   Rank &touches(DeviceId device, unsigned line = 7) {
     return use(device, kContextOnly, 1, log_.stack({user("train", line)}), "cudaDeviceSynchronize");
   }
+  Rank &steps(int count) {
+    Event event;
+    event.kind = EventKind::kStep;
+    log_.add(event, count);
+    return *this;
+  }
   operator LogBuilder() const { return log_; }
 
 private:
@@ -51,6 +57,14 @@ TEST(ExtraContext, FlagsAnEmptyContext) {
   EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
                                  "cudaDeviceSynchronize with nothing in it");
   EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
+TEST(ExtraContext, IsMadeOnceHoweverOftenItIsUsed) {
+  const auto findings =
+      findingsOf(Rank().works(cuda(1), 40).works(cuda(0), 4, 9).steps(4), {cuda(0)});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].count, 1u);
+  EXPECT_EQ(findings[0].steps, core::Steps{});
 }
 
 TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
