@@ -43,7 +43,8 @@ std::string stepsText(const Steps &steps) {
   // What a loop does once the optimizer has stepped lies in the step that begins there.
   if (steps.first == 1 && steps.last >= steps.total && steps.seen + 1 == steps.total)
     return "after every step";
-  return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps";
+  return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps" +
+         (steps.last >= steps.total ? " and after the last" : "");
 }
 
 } // namespace devsan::core

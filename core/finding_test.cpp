@@ -24,9 +24,9 @@ TEST(Steps, WhatComesAfterEachStepIsToldSo) {
   EXPECT_EQ(stepsText({.total = 40, .seen = 39, .first = 1, .last = 39, .most = 1}),
             "in 39 of 40 steps");
   EXPECT_EQ(stepsText({.total = 40, .seen = 39, .first = 0, .last = 40, .most = 1}),
-            "in 39 of 40 steps");
+            "in 39 of 40 steps and after the last");
   EXPECT_EQ(stepsText({.total = 40, .seen = 38, .first = 1, .last = 40, .most = 1}),
-            "in 38 of 40 steps");
+            "in 38 of 40 steps and after the last");
 }
 
 } // namespace
