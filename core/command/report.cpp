@@ -267,7 +267,8 @@ core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arg
 } // namespace
 
 int report(const InstallTree &tree, const ReportArguments &arguments) {
-  // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends others.
+  // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends
+  // others.
   std::signal(SIGXFSZ, SIG_IGN);
   core::Result<int> status = makeReport(tree, arguments);
   return status ? *status : fail(status.error().message);

@@ -2,6 +2,7 @@
 #include "core/rule_table.h"
 #include "runtime/hooks/options.h"
 #include "runtime/levels.h"
+#include "runtime/offline/names.h"
 #include "runtime/sim/memory/memory_size.h"
 
 #include <algorithm>
@@ -38,10 +39,6 @@ std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> 
     if (!finding.known)
       counts[finding.rule] += finding.count;
   return counts;
-}
-
-std::string timesText(std::uint64_t count) {
-  return count == 1 ? "once" : std::to_string(count) + " times";
 }
 
 struct StepLoad {
@@ -95,7 +92,7 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
   for (const auto &[rule, count] : occurrences(findings)) {
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
-      sentences.push_back("over budget: " + rule + " happened " + timesText(count) +
+      sentences.push_back("over budget: " + rule + " happened " + runtime::timesText(count) +
                           ", --max allows " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
@@ -103,7 +100,7 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
     if (load.count <= allowed)
       continue;
     sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
-                        timesText(load.count) + " " +
+                        runtime::timesText(load.count) + " " +
                         (load.has_steps ? "in one step"
                                         : "in a run without steps (see "
                                           "devsan::step())") +

@@ -149,8 +149,9 @@ TEST(FailureCriteria, KnowsWhenNotesCount) {
   EXPECT_FALSE(counts("error", {"device-host-sync=1"}));
   EXPECT_TRUE(counts("error", {"device-host-sync=0"}));
   EXPECT_TRUE(counts("error", {"device-host-sync=0/step"}));
-  EXPECT_EQ(parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
-            std::vector<std::string>{"over budget: device-host-sync happened once, --max allows 0"});
+  EXPECT_EQ(
+      parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
+      std::vector<std::string>{"over budget: device-host-sync happened once, --max allows 0"});
 }
 
 TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {
