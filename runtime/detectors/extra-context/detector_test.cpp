@@ -116,8 +116,18 @@ TEST(ExtraContext, AProcessIsAtHomeWhereItWorksMost) {
   const LogBuilder log = Rank().touches(cuda(0)).works(cuda(1), 3).works(cuda(0), 1);
   const auto parsed = parseLog(log.bytes(), "test.devsanlog");
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/true), cuda(1));
-  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/false), std::nullopt);
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/true), cuda(1));
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/false), std::nullopt);
+}
+
+// Of what happens often at one place the log keeps samples, but it counts all.
+TEST(ExtraContext, AProcessIsAtHomeWhereItWorksMostThoughFewSamplesAreKept) {
+  const LogBuilder log =
+      Rank().works(cuda(1), 1000).works(cuda(0), 50, 4).works(cuda(0), 50, 5).works(cuda(0), 50, 6);
+  const auto parsed = parseLog(log.bytes(), "test.devsanlog");
+  ASSERT_TRUE(parsed);
+  ASSERT_LT(parsed->events.size(), 1000u);
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/true), cuda(1));
 }
 
 } // namespace
