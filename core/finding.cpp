@@ -40,7 +40,11 @@ std::string stepsText(const Steps &steps) {
     return "in every step";
   if (steps.last == 0)
     return "only in the first step";
-  return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps";
+  // What a loop does once the optimizer has stepped lies in the step that begins there.
+  if (steps.first == 1 && steps.last >= steps.total && steps.seen + 1 == steps.total)
+    return "after every step";
+  return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps" +
+         (steps.last >= steps.total ? " and after the last" : "");
 }
 
 } // namespace devsan::core

@@ -78,7 +78,8 @@ struct Steps {
   bool operator==(const Steps &) const = default;
 };
 
-// "in every step", "in 1 of 100 steps", "only in the first step"; empty where there are none.
+// "in every step", "in 1 of 100 steps", "only in the first step", "after every step"; empty where
+// there are none.
 std::string stepsText(const Steps &steps);
 
 struct Finding {

@@ -17,5 +17,17 @@ TEST(Steps, AreToldInWords) {
             "after the last step");
 }
 
+// A loop that reads its loss after `optimizer.step()`: nothing before the first, once after each.
+TEST(Steps, WhatComesAfterEachStepIsToldSo) {
+  EXPECT_EQ(stepsText({.total = 40, .seen = 39, .first = 1, .last = 40, .most = 1}),
+            "after every step");
+  EXPECT_EQ(stepsText({.total = 40, .seen = 39, .first = 1, .last = 39, .most = 1}),
+            "in 39 of 40 steps");
+  EXPECT_EQ(stepsText({.total = 40, .seen = 39, .first = 0, .last = 40, .most = 1}),
+            "in 39 of 40 steps and after the last");
+  EXPECT_EQ(stepsText({.total = 40, .seen = 38, .first = 1, .last = 40, .most = 1}),
+            "in 38 of 40 steps and after the last");
+}
+
 } // namespace
 } // namespace devsan::core

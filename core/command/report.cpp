@@ -248,13 +248,16 @@ core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arg
   if (arguments.merge)
     reports.push_back(merged.take());
 
-  bool failed = false;
+  bool failed = false, partial = false;
   for (core::Report &report : reports) {
-    core::Result<bool> judged =
-        judge(report, *failure, *baseline, arguments.merge ? origins : originsOf(report));
+    core::Result<bool> judged = judge(report, *failure, *baseline, origins);
     if (!judged)
       return tl::unexpected(judged.error());
     failed |= *judged;
+    // What one report does not hold, another may: only the last knows what none of them does.
+    partial |= report.summary.partial;
+    if (!arguments.baseline.empty() && (partial || &report != &reports.back()))
+      report.summary.stale_baseline.clear();
   }
   if (core::Result<void> written = writeOutput(arguments, output, reports); !written)
     return tl::unexpected(written.error());
@@ -264,7 +267,8 @@ core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arg
 } // namespace
 
 int report(const InstallTree &tree, const ReportArguments &arguments) {
-  // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends others.
+  // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends
+  // others.
   std::signal(SIGXFSZ, SIG_IGN);
   core::Result<int> status = makeReport(tree, arguments);
   return status ? *status : fail(status.error().message);

@@ -160,11 +160,12 @@ std::string shown(const std::vector<std::string> &command) {
 }
 
 // What the terminal gets. Single host syncs that the program spells out are only notes: most
-// programs have some, and they would bury the rest.
-std::string terminalReport(const core::Report &report) {
+// programs have some, and they would bury the rest. Where they may fail the run, they are shown.
+std::string terminalReport(const core::Report &report, const FailureCriteria &failure) {
+  const bool notes = failure.countsNotes(report.findings);
   return core::textReport(report.findings, report.summary,
                           {.color = isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"),
-                           .least = core::Severity::kWarning,
+                           .least = notes ? core::Severity::kNote : core::Severity::kWarning,
                            .limit = kShownOnTerminal});
 }
 
@@ -258,7 +259,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
       judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(terminalReport(report).c_str(), stderr);
+  std::fputs(terminalReport(report, options->failure).c_str(), stderr);
   if (!failed)
     status = fail(failed.error().message);
   else if (*failed && status == kSuccess)

@@ -1,6 +1,8 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
+#include "runtime/hooks/options.h"
 #include "runtime/levels.h"
+#include "runtime/offline/names.h"
 #include "runtime/sim/memory/memory_size.h"
 
 #include <algorithm>
@@ -80,21 +82,25 @@ bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
   return !exceededBudgets(findings).empty();
 }
 
+bool FailureCriteria::countsNotes(std::span<const core::Finding> findings) const {
+  return severity == core::Severity::kNote || !exceededBudgets(findings).empty();
+}
+
 std::vector<std::string>
 FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const {
   std::vector<std::string> sentences;
   for (const auto &[rule, count] : occurrences(findings)) {
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
-      sentences.push_back("over budget: " + rule + " happened " + std::to_string(count) +
-                          " times, --max allows " + std::to_string(budget->second));
+      sentences.push_back("over budget: " + rule + " happened " + runtime::timesText(count) +
+                          ", --max allows " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
     const StepLoad load = worstStep(findings, rule);
     if (load.count <= allowed)
       continue;
     sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
-                        std::to_string(load.count) + " times " +
+                        runtime::timesText(load.count) + " " +
                         (load.has_steps ? "in one step"
                                         : "in a run without steps (see "
                                           "devsan::step())") +
@@ -243,6 +249,16 @@ core::Result<Setting> simulatorSetting(const char *option, const std::string &gi
   return Setting{variable, value ? value : ""};
 }
 
+// The runtime reads it, but only once the program has begun and loads LibTorch.
+core::Result<void> judgeEnvironment() {
+  const char *text = std::getenv("DEVSAN_OPTIONS");
+  runtime::Options options;
+  bool help = false;
+  if (const auto error = runtime::parseOptions(text ? text : "", options, help))
+    return core::failure(*error + " in DEVSAN_OPTIONS\n" + runtime::listOfKeys());
+  return {};
+}
+
 } // namespace
 
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
@@ -283,6 +299,8 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
       return tl::unexpected(item.error());
     options.runtime_options += (options.runtime_options.empty() ? "" : ":") + *item;
   }
+  if (core::Result<void> good = judgeEnvironment(); !good)
+    return tl::unexpected(good.error());
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)

@@ -26,6 +26,8 @@ struct FailureCriteria {
   bool failed(std::span<const core::Finding> findings) const;
   // One sentence for each budget that the findings exceed.
   std::vector<std::string> exceededBudgets(std::span<const core::Finding> findings) const;
+  // Whether notes may be what fails the run, so that its report has to show them.
+  bool countsNotes(std::span<const core::Finding> findings) const;
 };
 
 enum class ReportFormat { kText, kJson };

@@ -1,6 +1,7 @@
 #include "core/command/run_options.h"
 #include "core/rule_table.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace devsan::command {
@@ -132,6 +133,37 @@ TEST(RuntimeOptions, LevelsAreHandedOn) {
   EXPECT_NE(parseSyncLevel("never").error().message.find("allow, log, disallow, "),
             std::string::npos);
   EXPECT_FALSE(parseWarmup("-1"));
+}
+
+TEST(FailureCriteria, KnowsWhenNotesCount) {
+  core::Finding note;
+  note.rule = "device-host-sync";
+  note.severity = core::Severity::kNote;
+  note.count = 1;
+  const std::vector findings{note};
+  const auto counts = [&](const char *fail_on, const std::vector<std::string> &budgets) {
+    return parseFailureCriteria(fail_on, budgets).value().countsNotes(findings);
+  };
+  EXPECT_TRUE(counts("note", {}));
+  EXPECT_FALSE(counts("warning", {}));
+  EXPECT_FALSE(counts("error", {"device-host-sync=1"}));
+  EXPECT_TRUE(counts("error", {"device-host-sync=0"}));
+  EXPECT_TRUE(counts("error", {"device-host-sync=0/step"}));
+  EXPECT_EQ(
+      parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
+      std::vector<std::string>{"over budget: device-host-sync happened once, --max allows 0"});
+}
+
+TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {
+  setenv("DEVSAN_OPTIONS", "warmup=3:origin=all", 1);
+  const core::Result<RunOptions> wrong = parseRunOptions({});
+  setenv("DEVSAN_OPTIONS", "warmup=3:origins=all", 1);
+  const core::Result<RunOptions> good = parseRunOptions({});
+  unsetenv("DEVSAN_OPTIONS");
+  EXPECT_TRUE(good);
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().message.starts_with("unknown key 'origin' in DEVSAN_OPTIONS\n"));
+  EXPECT_NE(wrong.error().message.find("\n  origins "), std::string::npos);
 }
 
 TEST(FailureCriteria, RejectsMalformedBudgets) {

@@ -37,16 +37,8 @@ constexpr Key kKeys[] = {
     {"help", "0|1", "print this list"},
 };
 
-void printKeys(std::FILE *out) {
-  std::fprintf(out, "devsan: keys of DEVSAN_OPTIONS (key=value:key=value), the default first:\n");
-  for (const Key &key : kKeys)
-    std::fprintf(out, "  %-16s %-16s %s\n", std::string(key.name).c_str(),
-                 std::string(key.values).c_str(), std::string(key.meaning).c_str());
-}
-
 [[noreturn]] void reject(const std::string &what) {
-  std::fprintf(stderr, "devsan: %s in DEVSAN_OPTIONS\n", what.c_str());
-  printKeys(stderr);
+  std::fprintf(stderr, "devsan: %s in DEVSAN_OPTIONS\n%s\n", what.c_str(), listOfKeys().c_str());
   std::fflush(stderr);
   _exit(2);
 }
@@ -101,6 +93,18 @@ const Options &options() {
   return current;
 }
 
+std::string listOfKeys() {
+  std::string text = "devsan: keys of DEVSAN_OPTIONS (key=value:key=value), the default first:";
+  for (const Key &key : kKeys) {
+    char line[256];
+    std::snprintf(line, sizeof line, "\n  %-16.*s %-16.*s %.*s", static_cast<int>(key.name.size()),
+                  key.name.data(), static_cast<int>(key.values.size()), key.values.data(),
+                  static_cast<int>(key.meaning.size()), key.meaning.data());
+    text += line;
+  }
+  return text;
+}
+
 std::optional<std::string> parseOptions(std::string_view text, Options &options, bool &help) {
   Options parsed = options;
   for (std::string_view rest = text; !rest.empty();) {
@@ -129,7 +133,7 @@ void readOptions(bool simulated) {
   if (const auto error = parseOptions(text ? text : "", current, help))
     reject(*error);
   if (help)
-    printKeys(stderr);
+    std::fprintf(stderr, "%s\n", listOfKeys().c_str());
 }
 
 } // namespace devsan::runtime

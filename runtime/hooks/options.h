@@ -1,5 +1,5 @@
 // DEVSAN_OPTIONS, read once when the runtime starts. An unknown key or value ends the process and
-// lists the valid ones.
+// lists the valid ones; `devsan run` finds it before it starts the program.
 #pragma once
 
 #include "runtime/levels.h"
@@ -32,6 +32,9 @@ const Options &options();
 // Changes `options` as the text says, or says what is wrong and changes nothing. `help`: the list
 // of keys is asked for.
 std::optional<std::string> parseOptions(std::string_view text, Options &options, bool &help);
+
+// The keys with their values, one a line.
+std::string listOfKeys();
 
 // Parses the environment. Ends the process where it is wrong.
 void readOptions(bool simulated);

@@ -127,13 +127,14 @@ class PythonProgram(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             script = os.path.join(directory, "program.py")
             with open(script, "w", encoding="utf-8") as file:
-                file.write("import torch\n")
+                file.write("print('begun')\nimport torch\n")
             for options, message in (("stcks=1", "unknown key 'stcks'"), ("origins=1", "invalid value '1'")):
                 result = subprocess.run([DEVSAN, "run", "--", sys.executable, script], timeout=300,
                                         env={**os.environ, "DEVSAN_OPTIONS": options}, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn(message, result.stderr)
                 self.assertIn("python_stacks", result.stderr)
+                self.assertEqual(result.stdout, "", "nothing runs")
 
 
 if __name__ == "__main__":

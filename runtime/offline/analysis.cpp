@@ -148,7 +148,7 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
     describe(*log, analysis.notes);
     addresses.merge(Recording::addresses(*log));
     processes.push_back(
-        {path, log->header, {}, homeDevice(log->events, log->header.simulated_devices > 0)});
+        {path, log->header, {}, homeDevice(log->tallies, log->header.simulated_devices > 0)});
     analysis.simulated |= log->header.simulated_devices > 0;
   }
   core::Result<SymbolTable> symbols = symbolize(settings.symbolizer, addresses);

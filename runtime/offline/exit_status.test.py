@@ -8,6 +8,13 @@
 # SEEN: exit_status.test.py:{{[0-9]+}}: warning: the host waited for cuda:1 in aten::item, 3 times [device-host-sync]
 # SEEN: devsan run: {{.*}}: 1 finding
 #
+# Notes are shown where they fail the run.
+# RUN: %status 0 %sim -- %python %s once 2>&1 | FileCheck %s --check-prefix=QUIET --implicit-check-not=waited
+# QUIET: devsan run: note: 1 finding of severity note not shown
+# RUN: %status 3 %sim --fail-on=note -- %python %s once 2>&1 | FileCheck %s --check-prefix=NOTE
+# RUN: %status 3 %sim --max=device-host-sync=0 -- %python %s once 2>&1 | FileCheck %s --check-prefix=NOTE
+# NOTE: exit_status.test.py:{{[0-9]+}}: note: the host waited for cuda:1 in aten::item, once [device-host-sync]
+#
 # A program without LibTorch.
 # RUN: %status 0 %sim -- true 2>&1 | FileCheck %s --check-prefix=NOTHING
 # RUN: %status 5 %sim -- sh -c 'exit 5' 2>&1 | FileCheck %s --check-prefix=NOTHING
@@ -46,7 +53,7 @@ import sys
 import torch
 
 x = torch.ones(4, device="cuda:1")
-for _ in range(3):
+for _ in range(1 if sys.argv[1] == "once" else 3):
     x.sum().item()
 match sys.argv[1]:
     case "exit":

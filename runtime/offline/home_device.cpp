@@ -25,16 +25,19 @@ std::vector<DeviceId> workedOn(const Event &event, bool is_simulated) {
   return devices;
 }
 
-std::optional<DeviceId> homeDevice(std::span<const Event> events, bool is_simulated) {
+std::optional<DeviceId> homeDevice(std::span<const Tally> tallies, bool is_simulated) {
   std::map<std::pair<std::int8_t, std::int8_t>, std::uint64_t> works;
   std::optional<DeviceId> home;
   std::uint64_t most = 0;
-  for (const Event &event : events)
-    for (DeviceId device : workedOn(event, is_simulated))
-      if (const std::uint64_t count = ++works[{device.type, device.index}]; count > most) {
+  for (const Tally &tally : tallies)
+    for (DeviceId device : workedOn(tally.first, is_simulated)) {
+      std::uint64_t &count = works[{device.type, device.index}];
+      count += tally.occurrences.count;
+      if (count > most) {
         most = count;
         home = device;
       }
+    }
   return home;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/event.h"
+#include "runtime/offline/log_reader.h"
 
 #include <optional>
 #include <span>
@@ -14,6 +15,6 @@ namespace devsan::runtime {
 std::vector<DeviceId> workedOn(const Event &event, bool is_simulated);
 
 // None for a process that put nothing on any device.
-std::optional<DeviceId> homeDevice(std::span<const Event> events, bool is_simulated);
+std::optional<DeviceId> homeDevice(std::span<const Tally> tallies, bool is_simulated);
 
 } // namespace devsan::runtime

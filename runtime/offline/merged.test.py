@@ -4,8 +4,8 @@
 # RUN: %status 0 env RANK=1 %sim --keep-logs=%t/logs --report=%t/1.json -- %python %s
 # RUN: %status 0 %devsan report --merge %t/logs | %file_check
 # RUN: %status 0 %devsan report --merge %t/0.json %t/1.json | %file_check
-# CHECK: merged.test.py:[[#@LINE+42]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
-# CHECK: merged.test.py:[[#@LINE+45]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+50]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+53]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
 # CHECK: devsan report: 2 reports of {{.*}}: 2 findings (0 errors, 2 warnings, 0 notes)
 # RUN: %status 3 %devsan report --fail-on=warning %t/0.json | FileCheck %s --check-prefix=SINGLE
 # SINGLE: warning: the host waited for cuda:0 in aten::item, 3 times [device-host-sync]
@@ -16,6 +16,14 @@
 # RUN: %status 0 %devsan report --baseline=%t/b.json --update-baseline %t/all.json
 # RUN: %status 0 %devsan report --fail-on=note --baseline=%t/b.json --merge %t/all.json %t/logs | FileCheck %s --check-prefix=KNOWN
 # KNOWN: no new findings, 2 known from the baseline
+# Reports that are shown one by one have one baseline: what one of them holds is not gone.
+# RUN: %status 0 %devsan report --baseline=%t/b.json %t/0.json %t/1.json | FileCheck %s --check-prefix=APART --implicit-check-not="any more"
+# APART: no new findings, 1 known from the baseline
+# APART: no new findings, 2 known from the baseline
+# RUN: %status 0 %devsan report --baseline=%t/b.json %t/0.json %t/0.json | FileCheck %s --check-prefix=GONE
+# GONE: known from the baseline
+# GONE-NEXT: known from the baseline
+# GONE-NEXT: not found any more, take it out of the baseline: device-host-sync in
 #
 # RUN: %status 2 %devsan report --format=json %t/0.json %t/1.json 2>&1 | FileCheck %s --check-prefix=SEVERAL
 # SEVERAL: devsan: error: 2 reports have no common JSON report unless they are merged: add --merge

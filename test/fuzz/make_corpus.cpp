@@ -84,6 +84,7 @@ core::Finding finding() {
   result.locations = {{"train.cpp", 7, 3, "step"}};
   result.stack = {{{"", 0, 0, "at::_ops::item::call"}, "libtorch_cpu.so", false},
                   {{"train.cpp", 7, 3, "step"}, "train", true}};
+  result.steps = {.total = 9, .seen = 2, .first = 1, .last = 5, .most = 2};
   result.related = {{{"model.cpp", 2, 1, "build"}, "made here"}};
   result.fix = {{"train.cpp", 100, 5, ".cpu()"}};
   return result;
@@ -114,11 +115,13 @@ void writeSettings() {
   const std::string project = "[run]\nfail-on = [\"warning\", \"device-mismatch\"]\n"
                               "baseline = \"b.json\"\nreport = [\"a.json\", \"b.txt\"]\nsim = 2\n"
                               "sim-memory = \"2GiB\"\nsim-protect = \"off\"\n"
+                              "sync = \"log\"\ntransfer = [\"allow\"]\nwarmup = 3\n"
                               "[budgets]\ndevice-host-sync = 3\ndevice-mismatch = \"1/step\"\n";
   write("project_file", "whole", project + "[suppressions]\n" + suppressions);
   write("suppressions", "project", project + "[suppressions]\n" + suppressions);
   write("run_options", "whole",
         "s2\nm2GiB\npoff\nfwarning,device-mismatch\nra.json\nbdevice-host-sync=3\n"
+        "thost-to-device:log,disallow\nylog-explicit\nw3\n"
         "eorigins=all:python_stacks=off:provenance=on:help=0\n");
   write("run_options", "environment", "eraise=1:warmup=3:host_wait=log:device_to_host=disallow\n");
   write("run_options", "wrong", "s65\nfnone,error\nbdevice-host-sync=1/step\n");

@@ -35,6 +35,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     case 'b':
       arguments.budgets.push_back(value);
       break;
+    case 't':
+      arguments.transfer = value;
+      break;
+    case 'y':
+      arguments.sync = value;
+      break;
+    case 'w':
+      arguments.warmup = value;
+      break;
     case 'e': {
       runtime::Options options;
       bool help = false;
@@ -52,6 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     return 0;
   }
   CHECK(options->simulated_devices >= 0 && options->simulated_devices <= 64);
+  // What the options become is taken by what reads it.
+  runtime::Options handed_on;
+  bool help = false;
+  CHECK(!runtime::parseOptions(options->runtime_options, handed_on, help) && !help);
   core::Finding finding;
   finding.rule = "device-host-sync";
   options->failure.failed({&finding, 1});

@@ -86,6 +86,9 @@ std::vector<core::Finding> detectExtraContext(const Recording &recording) {
       finding.from = deviceName({home->first.first, home->first.second});
       finding.to = deviceName(use.first->event.from);
       finding.message = message(*use.first, use.works, finding);
+      // However often the device was used like this, its context was made once.
+      finding.count = 1;
+      finding.steps = {};
       findings.push_back(std::move(finding));
     }
   }

@@ -20,6 +20,12 @@ public:
   Rank &touches(DeviceId device, unsigned line = 7) {
     return use(device, kContextOnly, 1, log_.stack({user("train", line)}), "cudaDeviceSynchronize");
   }
+  Rank &steps(int count) {
+    Event event;
+    event.kind = EventKind::kStep;
+    log_.add(event, count);
+    return *this;
+  }
   operator LogBuilder() const { return log_; }
 
 private:
@@ -51,6 +57,14 @@ TEST(ExtraContext, FlagsAnEmptyContext) {
   EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
                                  "cudaDeviceSynchronize with nothing in it");
   EXPECT_EQ(findings[0].locations[0].line, 7u);
+}
+
+TEST(ExtraContext, IsMadeOnceHoweverOftenItIsUsed) {
+  const auto findings =
+      findingsOf(Rank().works(cuda(1), 40).works(cuda(0), 4, 9).steps(4), {cuda(0)});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].count, 1u);
+  EXPECT_EQ(findings[0].steps, core::Steps{});
 }
 
 TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
@@ -102,8 +116,18 @@ TEST(ExtraContext, AProcessIsAtHomeWhereItWorksMost) {
   const LogBuilder log = Rank().touches(cuda(0)).works(cuda(1), 3).works(cuda(0), 1);
   const auto parsed = parseLog(log.bytes(), "test.devsanlog");
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/true), cuda(1));
-  EXPECT_EQ(homeDevice(parsed->events, /*is_simulated=*/false), std::nullopt);
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/true), cuda(1));
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/false), std::nullopt);
+}
+
+// Of what happens often at one place the log keeps samples, but it counts all.
+TEST(ExtraContext, AProcessIsAtHomeWhereItWorksMostThoughFewSamplesAreKept) {
+  const LogBuilder log =
+      Rank().works(cuda(1), 1000).works(cuda(0), 50, 4).works(cuda(0), 50, 5).works(cuda(0), 50, 6);
+  const auto parsed = parseLog(log.bytes(), "test.devsanlog");
+  ASSERT_TRUE(parsed);
+  ASSERT_LT(parsed->events.size(), 1000u);
+  EXPECT_EQ(homeDevice(parsed->tallies, /*is_simulated=*/true), cuda(1));
 }
 
 } // namespace

@@ -61,7 +61,7 @@ print(losses, seen)
 """
 
 # Of time, and of the system's numbers for threads. What a finding of several threads was first seen on is chance.
-_TIMES = ("blocked_ns", "thread", "time_ns")
+_TIMES = ("blocked_ns", "thread", "time_ns", "wall_ns")
 
 
 def normalised(value):
