@@ -53,7 +53,8 @@ struct FileHeader {
       -1; // RANK of the environment, else that of the largest process group; -1: none
   std::uint64_t start_time_ns = 0; // CLOCK_REALTIME
   std::uint32_t simulated_devices = 0;
-  // 1 where the process left through exit and had used none of them.
+  // 1 where the process left through exit and had used none of them, or where nothing is simulated
+  // and its LibTorch is for the CPU alone.
   std::uint32_t no_device_used = 0;
   // 0x030d where the process holds CPython 3.13 and the runtime cannot read its frames, else 0.
   std::uint32_t unreadable_python = 0;

@@ -2,6 +2,7 @@
 
 #include "runtime/hooks/autograd_state.h"
 #include "runtime/hooks/backward.h"
+#include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/python_frames.h"
@@ -159,7 +160,7 @@ bool Recorder::usedSimulatedDevice() const {
 
 void Recorder::finish() {
   writeModules();
-  if (simulated() && !usedSimulatedDevice())
+  if (simulated() ? !usedSimulatedDevice() : deviceKeys().empty())
     log_.noteNoDeviceUsed();
   log_.end();
 }

@@ -70,10 +70,16 @@ void describeMissingLines(Analysis &analysis) {
 void describeUnusedDevices(const std::vector<Process> &processes, std::vector<std::string> &notes) {
   const bool unused =
       !processes.empty() && std::ranges::all_of(processes, [](const Process &process) {
-        return process.header.simulated_devices > 0 && process.header.no_device_used;
+        return process.header.no_device_used != 0;
       });
-  if (unused)
-    notes.push_back("the program used none of the simulated devices: does it ask for \"cuda\"?");
+  if (!unused)
+    return;
+  const bool simulated = std::ranges::any_of(
+      processes, [](const Process &process) { return process.header.simulated_devices > 0; });
+  notes.push_back(
+      simulated ? "the program used none of the simulated devices: does it ask for \"cuda\"?"
+                : "the program's LibTorch is for the CPU alone: with --sim=N it sees N simulated "
+                  "CUDA devices");
 }
 
 // Which process comes first decides whose words a merged finding has, so the order must not be that

@@ -60,7 +60,9 @@ except RuntimeError as error:
         note = "used none of the simulated devices"
         self.assertIn(note, run(["--sim=2"], "import torch; torch.ones(3).sum()").stderr)
         self.assertNotIn(note, run(["--sim=2"], "import torch; torch.ones(3, device='cuda')").stderr)
-        self.assertNotIn(note, run([], "import torch; torch.ones(3).sum()").stderr)
+        plain = run([], "import torch; torch.ones(3).sum()").stderr
+        self.assertNotIn(note, plain)
+        self.assertIn("LibTorch is for the CPU alone: with --sim=N", plain)
 
 
 class RunInsideARun(unittest.TestCase):
