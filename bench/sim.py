@@ -2,7 +2,8 @@
 without protected memory. Each of the three is one process that works when it is told to, in turn with the others, so
 that all see the same machine; a figure is the median of what the rounds gave. All use one thread.
 
-Operators: microseconds more than on the CPU, for tensors of 8 elements. Training step: ratio, a ResNet-18 on 32 x 32
+Operators: microseconds more than on the CPU, for tensors of 8 elements, from C++ (one process on both devices, least of
+many rounds) and from Python. Training step: ratio, a ResNet-18 on 32 x 32
 images. Memory: ratio of the peak resident sizes after the training steps.
 """
 
@@ -162,6 +163,14 @@ def median_ratio(figures, name):
     return statistics.median(a / b for a, b in zip(figures[name], figures["cpu"]))
 
 
+def compiled_operators(program, run, rounds):
+    """What operators cost where no Python is around them, in one process on both devices."""
+    answer = subprocess.run([*run, "--", program, str(rounds)], check=True, capture_output=True, text=True)
+    print("8 elements, from C++, microseconds  cpu   protected more")
+    for name, least in json.loads(answer.stdout).items():
+        print(f"{name:30} {least['cpu'] / 1e3:7.2f} {(least['cuda'] - least['cpu']) / 1e3:16.2f}", flush=True)
+
+
 def main():
     if sys.argv[1:2] == ["--serve"]:
         return serve(sys.argv[2], os.fdopen(int(sys.argv[3]), "w"))
@@ -180,8 +189,10 @@ def main():
             "sim": Process([*simulated, "--sim-protect=off", "--", *serve_on, "cuda"]),
             "protected": Process([*simulated, "--sim-protect=on", "--", *serve_on, "cuda"]),
         }
+        compiled_operators(arguments.build.resolve() / "bench/devsan_bench_sim",
+                           [*simulated, "--sim-protect=on"], arguments.rounds * 20)
         rounds(processes, "operators", 1)
-        print("8 elements, microseconds           cpu   sim more   protected more")
+        print("8 elements, from Python, microseconds cpu   sim more   protected more")
         for name, figures in rounds(processes, "operators", arguments.rounds).items():
             print(
                 f"{name:30} {statistics.median(figures['cpu']):7.2f} {median_difference(figures, 'sim'):10.2f} "
