@@ -149,7 +149,14 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
 
 std::vector<std::string> clangArguments(const CompileCommand &command) {
   std::vector<std::string> arguments = {"clang++"};
-  arguments.insert(arguments.end(), command.local.begin(), command.local.end());
+  for (const std::string &argument : command.local) {
+    // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch, .gch)
+    // and takes it, though it may be another compiler's or of other options. The front end does not.
+    if (argument == "-include")
+      arguments.insert(arguments.end(), {"-Xclang", argument, "-Xclang"});
+    else
+      arguments.push_back(argument);
+  }
   arguments.insert(arguments.end(), command.common.begin(), command.common.end());
   arguments.push_back("-fsyntax-only");
   return arguments;

@@ -9,6 +9,7 @@
 // RUN: %devsan_check --torch=none --checks=device-raw-set-device %t/src -- -isystem %mock
 // CMake's own precompiled header is another compiler's; the header that it was made from counts.
 // RUN: rm -rf %t/pch && mkdir %t/pch && cp %s %t/pch/z.cpp && echo '#define CHOOSES' > %t/pch/cmake_pch.hxx
+// RUN: clang++ -std=c++20 -O3 -x c++-header %t/pch/cmake_pch.hxx -o %t/pch/cmake_pch.hxx.pch
 // RUN: echo '[{"directory": "%t/pch", "file": "z.cpp", "command": "clang++ -isystem %mock -isystem %cuda_stubs -std=c++20 -Winvalid-pch -Xclang -include-pch -Xclang %t/pch/cmake_pch.hxx.pch -Xclang -include -Xclang %t/pch/cmake_pch.hxx -c z.cpp"}]' > %t/pch/compile_commands.json
 // RUN: not %devsan_check --torch=none --checks=device-raw-set-device --strict %t/pch/z.cpp | FileCheck %s --check-prefix=PCH
 // PCH: z.cpp:{{.*}} warning: {{.*}}[device-raw-set-device]

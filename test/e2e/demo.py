@@ -53,11 +53,16 @@ class Demo:
             except subprocess.TimeoutExpired:
                 status = f"no end within {TIMEOUT_S} s"
         if not report.exists():
-            self.failures.append(f"{name}: status {status}, no report; see {self.shown(log)}")
+            self.failures.append(f"{name}: status {status}, no report; {self.end_of(log)}")
             return []
         if ends_well and status != 0:
-            self.failures.append(f"{name}: status {status}; see {self.shown(log)}")
+            self.failures.append(f"{name}: status {status}; {self.end_of(log)}")
         return json.loads(report.read_text())["findings"]
+
+    def end_of(self, log):
+        """What the command printed last: where a machine is gone with its logs, this line is all there is."""
+        lines = log.read_text(errors="replace").strip().splitlines()[-3:]
+        return f"see {self.shown(log)}, which ends: {' | '.join(lines)}"
 
     def shorten(self, word):
         text = str(word)
