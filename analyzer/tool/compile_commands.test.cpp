@@ -12,6 +12,7 @@
 // RUN: clang++ -std=c++20 -O3 -x c++-header %t/pch/cmake_pch.hxx -o %t/pch/cmake_pch.hxx.pch
 // RUN: echo '[{"directory": "%t/pch", "file": "z.cpp", "command": "clang++ -isystem %mock -isystem %cuda_stubs -std=c++20 -Winvalid-pch -Xclang -include-pch -Xclang %t/pch/cmake_pch.hxx.pch -Xclang -include -Xclang %t/pch/cmake_pch.hxx -c z.cpp"}]' > %t/pch/compile_commands.json
 // RUN: not %devsan_check --torch=none --checks=device-raw-set-device --strict %t/pch/z.cpp | FileCheck %s --check-prefix=PCH
+// RUN: not env XDG_CACHE_HOME=/dev/null %devsan_check --torch=none --checks=device-raw-set-device --strict %t/pch/z.cpp | FileCheck %s --check-prefix=PCH
 // PCH: z.cpp:{{.*}} warning: {{.*}}[device-raw-set-device]
 // PCH-NOT: parsed in part
 // CHECK: x.cpp:[[#@LINE+7]]:3: warning: {{.*}}[device-raw-set-device]
