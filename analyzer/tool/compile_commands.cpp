@@ -154,7 +154,11 @@ void CompileCommands::derive(CompileCommand &command) {
   const Project &project = projects_.of(command.file);
   for (const std::string &folder : project.include_folders)
     command.local.insert(command.local.end(), {"-I", folder});
-  // Behind the system's folders: a project's math.h must not hide libc's.
+  // Behind the system's folders: a project's math.h must not hide libc's. Those from which the file's
+  // includes resolve as they are spelled come first.
+  if (project.includes)
+    for (const std::string &folder : project.includes->of(command.file, project.include_folders))
+      command.local.insert(command.local.end(), {"-idirafter", folder});
   for (const std::string &folder : project.header_folders)
     command.local.insert(command.local.end(), {"-idirafter", folder});
   if (!has(command.common, "TORCH_EXTENSION_NAME"))
