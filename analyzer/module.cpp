@@ -1,6 +1,9 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/clang_compat.h"
 
-#include <clang-tidy/ClangTidyModule.h>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 namespace devsan::analyzer {
 
@@ -13,6 +16,26 @@ namespace factories {
 } // namespace factories
 
 namespace {
+
+// The program that loads the plugin brings clang. Another release of it would take the plugin,
+// list its checks, and crash when it runs one: objects of clang's have another layout there.
+// Defined before the registration, so that it comes first.
+class ReleaseOfTheProgram {
+public:
+  ReleaseOfTheProgram() {
+    const std::string version = clang::getClangFullVersion(); // "... clang version 22.1.8 (...)"
+    llvm::StringRef rest = llvm::StringRef(version).split("clang version ").second;
+    int major = 0;
+    if (rest.consumeInteger(10, major) || major == kClangMajor)
+      return;
+    std::fprintf(stderr,
+                 "error: this plugin of DevSan is for clang-tidy %d, and the program that loads it "
+                 "is of release %d\n",
+                 kClangMajor, major);
+    std::exit(1);
+  }
+};
+const ReleaseOfTheProgram release_of_the_program;
 
 constexpr CheckEntry kChecks[] = {
 #define DEVSAN_CHECK(rule, folder) {rule, factories::folder},

@@ -36,15 +36,21 @@ bool isStreamHandle(QualType type) {
 // work.
 std::optional<unsigned> streamParameter(llvm::StringRef name) {
   const int index = llvm::StringSwitch<int>(name)
-                        .Cases({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}, 5)
+                        .Case("cudaLaunchKernel", 5)
+                        .Case("cudaLaunchCooperativeKernel", 5)
                         .Case("cuLaunchKernel", 8)
                         .Case("cudaMemcpyAsync", 4)
-                        .Cases({"cudaMemsetAsync", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}, 3)
+                        .Case("cudaMemsetAsync", 3)
+                        .Case("cuMemcpyHtoDAsync", 3)
+                        .Case("cuMemcpyDtoHAsync", 3)
                         .Case("cudaMemcpy2DAsync", 7)
                         .Case("cudaMemcpyPeerAsync", 5)
-                        .Cases({"cublasSetStream_v2", "cusparseSetStream", "cusolverDnSetStream",
-                                "curandSetStream", "cudnnSetStream", "cufftSetStream"},
-                               1)
+                        .Case("cublasSetStream_v2", 1)
+                        .Case("cusparseSetStream", 1)
+                        .Case("cusolverDnSetStream", 1)
+                        .Case("curandSetStream", 1)
+                        .Case("cudnnSetStream", 1)
+                        .Case("cufftSetStream", 1)
                         .Default(-1);
   return index < 0 ? std::nullopt : std::optional<unsigned>(index);
 }

@@ -1,5 +1,6 @@
 #include "analyzer/support/flow_transfer.h"
 
+#include "analyzer/support/clang_compat.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ASTContext.h>
@@ -18,8 +19,7 @@ llvm::StringRef deviceTypeName(QualType type, const llvm::APSInt &value) {
   const auto *enumeration = type->getAs<EnumType>();
   if (!enumeration)
     return {};
-  for (const EnumConstantDecl *constant :
-       enumeration->getDecl()->getDefinitionOrSelf()->enumerators())
+  for (const EnumConstantDecl *constant : definitionOf(enumeration->getDecl())->enumerators())
     if (llvm::APSInt::isSameValue(constant->getInitVal(), value))
       return constant->getName();
   return {};
