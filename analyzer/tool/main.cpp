@@ -5,6 +5,7 @@
 #include "analyzer/tool/analyze_file.h"
 #include "analyzer/tool/apply_fixes.h"
 #include "analyzer/tool/options.h"
+#include "analyzer/tool/print_commands.h"
 #include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/torch_header.h"
 #include "analyzer/tool/worker_pool.h"
@@ -171,6 +172,10 @@ core::Result<int> check(const Options &options) {
     if (!command)
       return tl::unexpected(command.error());
     commands.push_back(std::move(*command));
+  }
+  if (options.print_commands) {
+    llvm::outs() << printedCommands(commands);
+    return kClean;
   }
 
   const Headers headers = prepareTorchHeaders(commands, torch_version, options.jobs);

@@ -34,6 +34,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
       ->allow_extra_args(false) // one value each: the next argument may be a source file
       ->type_name("FILE");
   app.add_flag("--strict", options.strict, "Exit with 2 where a file could only be parsed in part");
+  app.add_flag("--print-commands", options.print_commands,
+               "Print how each file is read, as a compile_commands.json, and stop");
   app.add_option("--torch", options.torch,
                  "Folder of the torch package, or none (default: asked from the project's Python)")
       ->type_name("DIR");

@@ -21,6 +21,7 @@ struct Options {
   unsigned jobs = 0;
   bool fix = false;
   bool strict = false;
+  bool print_commands = false;
   bool has_flags = false;
 };
 

@@ -4,8 +4,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
+#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -47,8 +50,7 @@ private:
   int status_ = 0;
 };
 
-#ifdef DEVSAN_WITH_RUNTIME
-// First line of what a program prints, empty where it fails. Without a shell.
+// What a program prints, empty where it fails. Without a shell.
 std::string outputOf(const std::vector<std::string> &command) {
   std::vector<char *> argv;
   for (const std::string &argument : command)
@@ -73,16 +75,69 @@ std::string outputOf(const std::vector<std::string> &command) {
   int status = -1;
   while (started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return status == 0 ? text.substr(0, text.find('\n')) : "";
+  return status == 0 ? text : "";
 }
 
+std::string firstLine(const std::string &text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::size_t countOf(const std::string &text, std::string_view word) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++count;
+  return count;
+}
+
+// 0 for what is no clang-tidy.
+int releaseOf(const std::string &clang_tidy) {
+  const std::string text = outputOf({clang_tidy, "--version"});
+  const std::size_t at = text.find("version ");
+  return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + std::strlen("version "));
+}
+
+// clang-tidy exits with 0 although it could not load a plugin, so that nobody would miss the
+// checks: each clang-tidy that is found is asked for them.
+void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
+  bool found = false;
+  for (const char *name : {"clang-tidy", "clang-tidy-22", "clang-tidy-19"}) {
+    const std::string program = findProgram(name);
+    if (program.empty())
+      continue;
+    found = true;
+    const int release = releaseOf(program);
+    const std::string what = std::string(name) + " of release " + std::to_string(release);
+    const std::filesystem::path plugin = tree.tidyPlugin(release);
+    std::error_code error;
+    if (!std::filesystem::exists(plugin, error)) {
+      checkup.note("clang-tidy", what + ": no plugin for it here",
+                   "plugins are built for clang-tidy 22 and, where its headers are installed, 19");
+      continue;
+    }
+    const std::size_t checks = countOf(
+        outputOf({program, "--load=" + plugin.string(), "--checks=-*,device-*", "--list-checks"}),
+        "    device-");
+    if (checks > 0)
+      checkup.ok("clang-tidy", what + " lists " + std::to_string(checks) + " checks of " +
+                                   plugin.filename().string());
+    else
+      checkup.missing("clang-tidy", what + " does not load " + plugin.string(),
+                      "see what it says: " + program + " --load=" + plugin.string() +
+                          " --checks='-*,device-*' --list-checks");
+  }
+  if (!found)
+    checkup.note("clang-tidy", "no clang-tidy on PATH",
+                 "optional: `devsan check` works without it; apt install clang-tidy-22");
+}
+
+#ifdef DEVSAN_WITH_RUNTIME
 void checkPython(Checkup &checkup) {
   const runtime::BuildInfo build = runtime::buildInfo();
   checkup.ok("LibTorch", "built against " + std::string(build.torch_version));
   const std::string python(build.python);
   // Isolated: a torch.py in the working directory must not be run.
-  const std::string found = outputOf(
-      {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"});
+  const std::string found = firstLine(outputOf(
+      {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"}));
   const std::size_t space = found.find(' ');
   const std::string remedy = "run script/bootstrap";
   if (space == std::string::npos)
@@ -139,11 +194,7 @@ int doctor(const InstallTree &tree) {
   checkup.file("symbolizer", tree.symbolizer(), runtime);
   checkup.file("devsan check", tree.check(), analyzer);
   checkup.file("clang-tidy plugin", tree.tidyPlugin(), analyzer);
-  if (!findProgram("clang-tidy-22").empty())
-    checkup.ok("clang-tidy", "clang-tidy-22, which the plugin is built for");
-  else
-    checkup.note("clang-tidy", "no clang-tidy-22 on PATH, which the plugin is built for",
-                 "optional: `devsan check` works without it; apt install clang-tidy-22");
+  checkClangTidy(checkup, tree);
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
   checkRuntimes(checkup, tree);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace devsan::command {
 
@@ -15,7 +16,10 @@ struct InstallTree {
   std::filesystem::path runtime() const { return root / "lib/libdevsan_runtime.so"; }
   std::filesystem::path simulator() const { return root / "lib/libdevsan_sim.so"; }
   std::filesystem::path notSimulated() const { return root / "lib/devsan_not_simulated.json"; }
-  std::filesystem::path tidyPlugin() const { return root / "lib/libDevSanTidy.so"; }
+  // For a release of clang-tidy: 22's has no number in its name.
+  std::filesystem::path tidyPlugin(int release = 22) const {
+    return root / ("lib/libDevSanTidy" + (release == 22 ? "" : std::to_string(release)) + ".so");
+  }
   std::filesystem::path runtimeSources() const { return root / "lib/runtime-sources.txt"; }
   std::filesystem::path program() const { return root / "bin/devsan"; }
   std::filesystem::path check() const { return root / "libexec/devsan-check"; }
