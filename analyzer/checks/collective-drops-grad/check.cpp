@@ -93,6 +93,8 @@ private:
       case Operation::Kind::kMove:
       case Operation::Kind::kFactory:
       case Operation::Kind::kGather:
+      case Operation::Kind::kCall:
+      case Operation::Kind::kWait:
         return false;
       }
       return false;
