@@ -43,7 +43,7 @@ bool isLoop(const EventGroup &group, std::uint64_t repeats, std::uint64_t steps)
 
 core::Steps stepsOf(const EventGroup &group) {
   const std::uint32_t total = group.first->total_steps;
-  if (total < 2)
+  if (total == 0)
     return {};
   const bool after_last = group.last_step >= total;
   return {total, group.steps - (after_last ? 1 : 0), group.first_step, group.last_step,
