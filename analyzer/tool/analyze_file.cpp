@@ -1,6 +1,7 @@
 #include "analyzer/tool/analyze_file.h"
 
 #include "analyzer/tool/function_names.h"
+#include "analyzer/tool/launch_spelling.h"
 #include "core/rule_table.h"
 
 #include <clang-tidy/ClangTidy.h>
@@ -150,8 +151,9 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
 std::vector<std::string> clangArguments(const CompileCommand &command) {
   std::vector<std::string> arguments = {"clang++"};
   for (const std::string &argument : command.local) {
-    // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch, .gch)
-    // and takes it, though it may be another compiler's or of other options. The front end does not.
+    // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch,
+    // .gch) and takes it, though it may be another compiler's or of other options. The front end
+    // does not.
     if (argument == "-include")
       arguments.insert(arguments.end(), {"-Xclang", argument, "-Xclang"});
     else
@@ -172,8 +174,8 @@ bool run(const CompileCommand &command, const std::vector<std::string> &argument
          const PrecompiledHeader *header, std::unique_ptr<clang::FrontendAction> action,
          clang::DiagnosticConsumer &consumer) {
   llvm::sys::fs::set_current_path(command.folder);
-  auto overlay =
-      llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
+      joiningChevrons(llvm::vfs::getRealFileSystem()));
   if (header) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     memory->addFile(headerTextFile(command), 0, llvm::MemoryBuffer::getMemBuffer(header->text));
