@@ -197,9 +197,11 @@ core::Result<void> writeOutput(const ReportArguments &arguments, const fs::path 
   return {};
 }
 
-core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arguments) {
+core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   if (arguments.format != "text" && arguments.format != "json")
     return core::failure("--format=" + arguments.format + " is unknown; valid: text, json");
+  if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
+    return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)
