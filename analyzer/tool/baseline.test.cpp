@@ -13,7 +13,7 @@
 // KNOWN: devsan check: 1 file: no {{.*}}findings{{.*}}1 known
 
 // Lines may move; a new one is new.
-// RUN: %python -c "import sys; p = sys.argv[1]; t = open(p).read(); open(p, 'w').write('// moved\n' + t + t[t.index('void choose'):].replace('choose', 'other'))" %t/x.cpp
+// RUN: %python -c "import sys; p = sys.argv[1]; t = open(p).read(); open(p, 'w').write('// moved\n' + t + t[t.rindex('void choose'):].replace('choose', 'other'))" %t/x.cpp
 // RUN: not %{check} %t/x.cpp -- %{flags} | FileCheck %s --check-prefix=NEW
 // NEW: x.cpp:{{[0-9]+}}:3: warning:
 // NEW: devsan check: 1 file: 1 {{.*}}finding{{.*}}1 known

@@ -1,5 +1,5 @@
 // LibTorch's headers are kept precompiled: with them, without them and with damaged ones the findings are the same.
-// DEFINE: %{check} = env XDG_CACHE_HOME=%t/cache %devsan_check --checks=device-bare-cuda --strict --torch=%torch
+// DEFINE: %{check} = env XDG_CACHE_HOME=%t/cache %devsan_check --checks=device-bare-cuda --strict --torch=%torch_dir
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/x.cpp && cp %s %t/y.cpp
 // RUN: not %{check} -j2 %t/x.cpp %t/y.cpp -- > %t/cold
 // RUN: FileCheck %s --input-file=%t/cold
@@ -21,11 +21,11 @@
 #include <torch/types.h>
 
 at::Tensor moved(at::Tensor x) {
-  return x.cuda();
+  return x.cpu().cuda();
 }
 
-// CHECK: x.cpp:[[#@LINE-3]]:12: warning: {{.*}}[device-bare-cuda]
-// CHECK: y.cpp:[[#@LINE-4]]:12: warning: {{.*}}[device-bare-cuda]
+// CHECK: x.cpp:[[#@LINE-3]]:18: warning: {{.*}}[device-bare-cuda]
+// CHECK: y.cpp:[[#@LINE-4]]:18: warning: {{.*}}[device-bare-cuda]
 // CHECK: devsan check: 2 files: 2 findings
-// ONE: x.cpp:[[#@LINE-6]]:12: warning: {{.*}}[device-bare-cuda]
+// ONE: x.cpp:[[#@LINE-6]]:18: warning: {{.*}}[device-bare-cuda]
 // ONE: devsan check: 1 file: 1 finding

@@ -193,10 +193,12 @@ core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output
   return {};
 }
 
-core::Result<int> makeReport(const InstallTree &tree, const ReportArguments &arguments) {
+core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
     return tl::unexpected(format.error());
+  if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
+    return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)

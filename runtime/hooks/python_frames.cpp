@@ -252,7 +252,8 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
     int line = interpreter.line_of(code, int(instruction));
     frames[count++] = {readText(read<const char *>(code, layout.code_file_name), text),
                        readText(read<const char *>(code, layout.code_qualified_name), text),
-                       std::uint32_t(line > 0 ? line : 0)};
+                       std::uint32_t(line > 0 ? line : 0),
+                       std::uint32_t(instruction > 0 ? instruction : 0)};
   }
   return count;
 }

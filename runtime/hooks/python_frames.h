@@ -13,6 +13,7 @@ struct PythonFrame {
   std::string_view file;
   std::string_view function;
   std::uint32_t line = 0;
+  std::uint32_t instruction = 0; // bytes from the beginning of the function's code
 };
 
 // Looks for an interpreter in the process. True once one is found whose frames can be read: each

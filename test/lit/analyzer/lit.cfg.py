@@ -4,7 +4,7 @@
 %check_torch   the same on the real LibTorch headers
 %tidy          clang-tidy with the plugin: same rule, mock headers
 %devsan_check  devsan-check itself
-%torch         the folder of the torch package
+%torch_dir     the folder of the torch package
 %python        the Python that the build uses
 %file_check    FileCheck on the test's own comments; every printed finding has to be expected
 
@@ -42,7 +42,7 @@ config.substitutions += [
     ("%devsan_check", os.path.join(build_dir, "libexec", "devsan-check")),
     ("%file_check", "FileCheck %s --implicit-check-not='[device-'"),
     ("%python", lit_config.params.get("python", sys.executable)),
-    ("%torch", lit_config.params.get("torch_dir", "")),
+    ("%torch_dir", lit_config.params.get("torch_dir", "")),
     ("%mock", os.path.join(source_dir, "analyzer", "testing", "mock")),
     ("%cuda_stubs", os.path.join(source_dir, "analyzer", "cuda_stubs")),
 ]
