@@ -152,9 +152,16 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
 
 void CompileCommands::derive(CompileCommand &command) {
   const Project &project = projects_.of(command.file);
+  // Only what is called "include" is meant to come before the system's folders: a semaphore.h or
+  // string.h of the project must not hide libc's.
   for (const std::string &folder : project.include_folders)
-    command.local.insert(command.local.end(), {"-I", folder});
-  // Behind the system's folders: a project's math.h must not hide libc's.
+    command.local.insert(
+        command.local.end(),
+        {llvm::sys::path::filename(folder) == "include" ? "-I" : "-idirafter", folder});
+  // Those from which the file's includes resolve as they are spelled come first.
+  if (project.includes)
+    for (const std::string &folder : project.includes->of(command.file, project.include_folders))
+      command.local.insert(command.local.end(), {"-idirafter", folder});
   for (const std::string &folder : project.header_folders)
     command.local.insert(command.local.end(), {"-idirafter", folder});
   if (!has(command.common, "TORCH_EXTENSION_NAME"))

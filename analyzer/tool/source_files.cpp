@@ -23,25 +23,27 @@ bool isHeader(const fs::path &path) {
   return extension == ".h" || extension == ".hpp" || extension == ".cuh" || extension == ".hh";
 }
 
-bool isForeignFolder(const fs::path &folder) {
-  static const std::set<std::string> kNames = {
-      "build",       "_build",     "dist",     "node_modules", "third_party", "3rdparty",
-      "third-party", "thirdparty", "external", "venv",         "__pycache__", "site-packages"};
+bool isForeignFolder(const fs::path &folder, bool third_party) {
+  static const std::set<std::string> kBuilt = {
+      "build", "_build", "dist", "node_modules", "venv", "__pycache__", "site-packages"};
+  static const std::set<std::string> kThirdParty = {"third_party", "3rdparty", "third-party",
+                                                    "thirdparty", "external"};
   const std::string name = folder.filename().string();
   std::error_code ignored;
-  return name.starts_with(".") || name.starts_with("cmake-build") || kNames.contains(name) ||
+  return name.starts_with(".") || name.starts_with("cmake-build") || kBuilt.contains(name) ||
+         (!third_party && kThirdParty.contains(name)) ||
          fs::exists(folder / "CMakeCache.txt", ignored) ||
          fs::exists(folder / "pyvenv.cfg", ignored);
 }
 
-template <typename Visit> void walk(const fs::path &root, Visit visit) {
+template <typename Visit> void walk(const fs::path &root, Visit visit, bool third_party = false) {
   std::error_code error;
   fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
-      if (isForeignFolder(entry->path()))
+      if (isForeignFolder(entry->path(), third_party))
         entry.disable_recursion_pending();
     } else if (!visit(entry->path())) {
       return;
@@ -83,6 +85,11 @@ Project readProject(const fs::path &root) {
 
 bool isCudaFile(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cuh");
+}
+
+void walkProject(const std::string &root, bool third_party,
+                 const std::function<bool(const std::string &file)> &visit) {
+  walk(root, [&](const fs::path &file) { return visit(file.string()); }, third_party);
 }
 
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs) {
@@ -141,8 +148,16 @@ const Project &Projects::of(const std::string &file) {
     return kNone;
   }
   auto [entry, is_new] = by_root_.try_emplace(root);
-  if (is_new)
+  if (is_new) {
     entry->second = readProject(root);
+    // The package of a repository includes what lies beside it.
+    if (std::string repository = nearestFolderWith(file, {".git"}); !repository.empty())
+      root = std::move(repository);
+    std::shared_ptr<const IncludeFolders> &includes = includes_by_root_[root];
+    if (!includes)
+      includes = std::make_shared<IncludeFolders>(root);
+    entry->second.includes = includes;
+  }
   return entry->second;
 }
 

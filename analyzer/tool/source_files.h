@@ -1,9 +1,12 @@
 // Which files to analyse, and what their project looks like around them.
 #pragma once
 
+#include "analyzer/tool/include_folders.h"
 #include "core/result.h"
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,12 +24,18 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
 // there is none.
 std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names);
 
+// Every file below `root` until `visit` returns false, without hidden and build folders, and
+// without third-party folders unless asked for.
+void walkProject(const std::string &root, bool third_party,
+                 const std::function<bool(const std::string &file)> &visit);
+
 // What derived compiler flags need to know about a project.
 struct Project {
   std::vector<std::string>
       include_folders; // named include or csrc, and the root: meant to be searched
   std::vector<std::string> header_folders; // merely hold headers
   bool has_cuda = false;
+  std::shared_ptr<const IncludeFolders> includes; // null for a lone file
 };
 
 // Projects by their root, each walked once.
@@ -36,6 +45,7 @@ public:
 
 private:
   std::map<std::string, Project> by_root_;
+  std::map<std::string, std::shared_ptr<const IncludeFolders>> includes_by_root_;
 };
 
 } // namespace devsan::analyzer

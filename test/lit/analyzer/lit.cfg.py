@@ -39,6 +39,7 @@ config.substitutions += [
     ("%tidy", f"{run_check} tidy %s"),
     ("%devsan_check", os.path.join(build_dir, "libexec", "devsan-check")),
     ("%file_check", "FileCheck %s --implicit-check-not='[device-'"),
+    ("%torch_dir", lit_config.params.get("torch_dir", "")),
     ("%mock", os.path.join(source_dir, "analyzer", "testing", "mock")),
     ("%cuda_stubs", os.path.join(source_dir, "analyzer", "cuda_stubs")),
 ]

@@ -1,0 +1,28 @@
+// Where a project without a compile_commands.json keeps the headers that a file includes: told from
+// the spelling of its includes and the paths of the project's headers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::analyzer {
+
+class IncludeFolders {
+public:
+  // Walks the project once; third-party folders too, hidden and build folders not.
+  explicit IncludeFolders(const std::string &root);
+
+  // The folders, beyond `known`, from which the includes of `file` resolve, and those of the
+  // project's headers that it reaches. Where several headers fit a spelling, the nearest to the
+  // including file is meant.
+  std::vector<std::string> of(const std::string &file, const std::vector<std::string> &known) const;
+
+private:
+  const std::string *nearest(std::string_view spelling, std::string_view from) const;
+
+  std::multimap<std::string, std::string, std::less<>> headers_; // by name without folder
+};
+
+} // namespace devsan::analyzer
