@@ -32,7 +32,7 @@ std::optional<Severity> parseSeverity(std::string_view text) {
 }
 
 std::string stepsText(const Steps &steps) {
-  if (steps.total == 0)
+  if (steps.total < 2)
     return {};
   if (steps.seen == 0)
     return "after the last step";

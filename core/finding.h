@@ -69,7 +69,7 @@ struct RankShare {
 // In which steps of the program's main loop something happened; they count from 0. Of several
 // processes, the most that one has.
 struct Steps {
-  std::uint64_t total = 0; // of the program; 0 where it has fewer than two to tell apart
+  std::uint64_t total = 0; // of the program; 0 where it has none
   std::uint64_t seen = 0;  // in which it happened
   std::uint64_t first = 0;
   std::uint64_t last = 0; // `total` for what comes after the last step
@@ -79,8 +79,19 @@ struct Steps {
 };
 
 // "in every step", "in 1 of 100 steps", "only in the first step", "after every step"; empty where
-// there are none.
+// there are fewer than two to tell apart.
 std::string stepsText(const Steps &steps);
+
+// What one process saw of a finding in one step at most, and from which step to which: steps of
+// several processes come to no sum. Without steps, all of it in step 0.
+struct StepLoad {
+  std::uint64_t process = 0; // tells the processes of a run apart
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t most = 0;
+
+  bool operator==(const StepLoad &) const = default;
+};
 
 struct Finding {
   std::string rule;
@@ -96,6 +107,7 @@ struct Finding {
   std::string to;
   std::string op;
   Steps steps;
+  std::vector<StepLoad> loads; // of each process; none from the analyzer
   std::uint64_t thread = 0;
   std::optional<int> rank; // whose message, devices, thread and stack these are
   std::vector<RankShare>

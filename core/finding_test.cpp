@@ -7,6 +7,7 @@ namespace {
 
 TEST(Steps, AreToldInWords) {
   EXPECT_EQ(stepsText({}), "");
+  EXPECT_EQ(stepsText({.total = 1, .seen = 1, .first = 0, .last = 0, .most = 7}), "");
   EXPECT_EQ(stepsText({.total = 100, .seen = 100, .first = 0, .last = 99, .most = 1}),
             "in every step");
   EXPECT_EQ(stepsText({.total = 100, .seen = 1, .first = 0, .last = 0, .most = 7}),

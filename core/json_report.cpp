@@ -53,6 +53,11 @@ Json toJson(const Steps &steps) {
           {"most", steps.most}};
 }
 
+Json toJson(const StepLoad &load) {
+  return {
+      {"process", load.process}, {"first", load.first}, {"last", load.last}, {"most", load.most}};
+}
+
 template <typename T> Json toJson(const std::vector<T> &values) {
   Json array = Json::array();
   for (const T &value : values)
@@ -92,6 +97,7 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"to", finding.to},
           {"op", finding.op},
           {"steps", toJson(finding.steps)},
+          {"loads", toJson(finding.loads)},
           {"thread", finding.thread},
           {"rank", toJson(finding.rank)},
           {"ranks", toJson(finding.ranks)},
@@ -181,6 +187,13 @@ void read(JsonFields &fields, Steps &out) {
   fields.get("most", out.most);
 }
 
+void read(JsonFields &fields, StepLoad &out) {
+  fields.get("process", out.process);
+  fields.get("first", out.first);
+  fields.get("last", out.last);
+  fields.get("most", out.most);
+}
+
 template <typename T> void readList(JsonFields &fields, const char *key, std::vector<T> &out) {
   fields.forEach(key, [&](JsonFields &element) { read(element, out.emplace_back()); });
 }
@@ -209,6 +222,7 @@ void read(JsonFields &fields, Finding &out) {
   fields.get("to", out.to);
   fields.get("op", out.op);
   fields.object("steps", [&](JsonFields &steps) { read(steps, out.steps); });
+  readList(fields, "loads", out.loads);
   fields.get("thread", out.thread);
   fields.get("rank", out.rank);
   readList(fields, "ranks", out.ranks);

@@ -21,6 +21,8 @@ Finding example() {
   finding.from = "cuda:1";
   finding.to = "cpu";
   finding.op = "aten::_local_scalar_dense";
+  finding.steps = {9, 2, 1, 4, 2};
+  finding.loads = {{(std::uint64_t{1} << 53) - 1, 1, 4, 2}};
   finding.thread = 77;
   finding.rank = 1;
   finding.locations = {{"train.cpp", 7, 3, "step"}};
@@ -52,6 +54,7 @@ TEST(JsonReport, ReadsBackWhatItWrote) {
   const auto read = readJsonReport(text, "report.json");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(jsonReport(*read, {}), text);
+  EXPECT_EQ(read->at(0).loads, example().loads);
 }
 
 TEST(JsonReport, ReplacesBytesThatAreNoUtf8) {

@@ -43,6 +43,17 @@ void addShare(std::vector<RankShare> &shares, const RankShare &added) {
   place->blocked_ns += added.blocked_ns;
 }
 
+void addLoad(std::vector<StepLoad> &loads, const StepLoad &added) {
+  const auto place = std::ranges::lower_bound(loads, added.process, {}, &StepLoad::process);
+  if (place == loads.end() || place->process != added.process) {
+    loads.insert(place, added);
+    return;
+  }
+  place->first = std::min(place->first, added.first);
+  place->last = std::max(place->last, added.last);
+  place->most += added.most;
+}
+
 void takeDescription(Finding &finding, Finding &&from) {
   finding.severity = from.severity;
   finding.message = std::move(from.message);
@@ -74,6 +85,8 @@ void join(Finding &finding, Finding &&other) {
     joinSteps(finding.steps, other.steps);
     for (const RankShare &share : other.ranks)
       addShare(finding.ranks, share);
+    for (const StepLoad &load : other.loads)
+      addLoad(finding.loads, load);
   }
   finding.known &= other.known;
   if (finding.fingerprint.empty())

@@ -40,6 +40,14 @@ TEST(Merge, OneFindingOfSeveralRanks) {
               ElementsAre(RankShare{0, false, 1, 3, 0, 0}, RankShare{1, false, 1, 4, 0, 0}));
 }
 
+TEST(Merge, KeepsTheStepsOfEachProcess) {
+  Finding a = seenBy(0, "cuda:0", 3), b = seenBy(1, "cuda:1", 4), again = a;
+  a.loads = {{7, 0, 4, 1}};
+  b.loads = {{5, 2, 9, 2}};
+  again.loads = {{7, 3, 8, 1}};
+  EXPECT_THAT(merged({a, b, again}).loads, ElementsAre(StepLoad{5, 2, 9, 2}, StepLoad{7, 0, 8, 2}));
+}
+
 TEST(Merge, TheWorseOneDescribesBoth) {
   Finding worse = seenBy(1, "cuda:1", 4);
   worse.severity = Severity::kError;

@@ -105,7 +105,8 @@ struct StackRecord {
 };
 
 // A native frame has `file` 0 and `pc` the return address minus 1; an interpreted one has `file`,
-// `function`, `line` and `pc` 0. Python frames stand in call order where the interpreter's own
+// `function`, `line` and `pc` 0, and the offset of its instruction in the function's code, which
+// tells two calls on one line apart. Python frames stand in call order where the interpreter's own
 // evaluation frames were: each native frame of _PyEval_EvalFrameDefault is replaced by the Python
 // frames that it ran, innermost first. The interpreter's other native frames are left out where it
 // is a binary of its own (python3, libpython3.so).
@@ -114,7 +115,7 @@ struct FrameRecord {
   StringId file = 0;
   StringId function = 0;
   std::uint32_t line = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t instruction = 0;
 };
 static_assert(sizeof(FrameRecord) == 24);
 

@@ -14,3 +14,15 @@ struct __nv_fp8_e5m2 {
   __host__ __device__ explicit __nv_fp8_e5m2(float value);
   __host__ __device__ explicit operator float() const;
 };
+struct __nv_fp8x2_e4m3 {
+  unsigned short __x;
+};
+struct __nv_fp8x2_e5m2 {
+  unsigned short __x;
+};
+struct __nv_fp8x4_e4m3 {
+  unsigned int __x;
+};
+struct __nv_fp8x4_e5m2 {
+  unsigned int __x;
+};

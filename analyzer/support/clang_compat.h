@@ -1,6 +1,7 @@
 // What differs between the releases of clang that the checks are compiled for: 22, for devsan-check
 // and libDevSanTidy.so, and those of DEVSAN_OLDER_CLANG_TIDY (analyzer/CMakeLists.txt), for their
-// plugins. No other file of the checks asks for a version; newer spellings are left alone.
+// plugins. What can be told by a header in front of clang's own is in analyzer/older_llvm/; no other
+// file of the checks asks for a version.
 #pragma once
 
 #include <clang-tidy/ClangTidyModule.h>

@@ -7,11 +7,14 @@
 // because dispatch macros put launches there.
 #pragma once
 
+#include "analyzer/support/cuda_api.h"
+
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Decl.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/Stmt.h>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <memory>
@@ -29,13 +32,15 @@ struct BlockStep {
 using BlockPath = llvm::SmallVector<BlockStep, 6>;
 
 struct Launch {
-  enum class Kind { kKernel, kCopy, kStreamArgument };
+  // kAlgorithm is one of a library that launches kernels of its own: CUB, Thrust.
+  enum class Kind { kKernel, kCopy, kStreamArgument, kAlgorithm };
   Kind kind;
-  const clang::CallExpr *expr;
+  const clang::Expr *expr; // a call; a RecoveryExpr where its parts could not be resolved
   const clang::Expr *stream = nullptr; // null where none is given
   bool stream_known = true;            // false where it hides in a structure
   bool guarded = false;                // the current device has been set here
   bool own_guard = false;              // by a guard of this function
+  bool in_new_thread = false;          // which starts on a device of its own
   BlockPath path;
 };
 
@@ -43,6 +48,15 @@ struct WorkCall {
   const clang::CallExpr *expr;
   const clang::FunctionDecl *callee;
   bool guarded = false;
+  BlockPath path;
+};
+
+// A stream goes to a function that this file does not know and that is told no device and given no
+// tensor: it can only put its work on the stream.
+struct HandedStream {
+  const clang::Expr *expr;
+  bool guarded = false;
+  bool in_new_thread = false;
   BlockPath path;
 };
 
@@ -56,8 +70,16 @@ struct SetDevice {
 
 struct CurrentStream {
   const clang::CallExpr *expr;
-  const clang::VarDecl *variable = nullptr; // that it initialises
+  const clang::VarDecl *variable = nullptr; // that it initialises, where no device is named
   bool guarded = false;
+  BlockPath path;
+};
+
+// Something that only the current device decides: its properties, its library handles.
+struct DeviceQuery {
+  const clang::CallExpr *expr;
+  bool guarded = false;
+  const clang::Expr *guard_device = nullptr; // of the guard that comes too late for it
   BlockPath path;
 };
 
@@ -66,12 +88,21 @@ struct CudaWork {
   bool touches_tensors = false;
   std::vector<Launch> launches;
   std::vector<WorkCall> calls;
+  std::vector<HandedStream> handed_streams;
+  std::vector<DeviceQuery> queries;
   std::vector<SetDevice> sets;
   std::vector<CurrentStream> current_streams;
   llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>
       initialisers;                              // of variables never written again
   std::vector<const clang::ValueDecl *> tensors; // parameters first
 };
+
+// What a call of each of these sets: the current device, and it stays so.
+using DeviceSetters = llvm::SmallPtrSetImpl<const clang::FunctionDecl *>;
+
+// The function as it is written, of which it may be an instantiation.
+const clang::FunctionDecl *writtenFunction(const clang::FunctionDecl *function);
+CudaWork collectWork(const clang::FunctionDecl *function, const DeviceSetters &setters);
 
 // The work of all functions of a translation unit.
 class CudaProgram {
@@ -84,7 +115,8 @@ public:
   const std::vector<CudaWork> &functions() const { return functions_; }
   const CudaWork *work(const clang::FunctionDecl *function) const;
 
-  // Some caller in this file, or the function itself, has a tensor.
+  // Some caller in this file, or the function itself, has a tensor; or its callers are elsewhere,
+  // in a program that uses LibTorch.
   bool servesTensors(const CudaWork &work) const;
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
@@ -96,7 +128,7 @@ public:
   static bool isDefaultStream(const clang::Expr *stream, const CudaWork &work);
   // The tensor whose memory a launch or call works on, as far as its arguments say; else any of the
   // function's.
-  static const clang::ValueDecl *tensorOf(const clang::CallExpr *call, const CudaWork &work);
+  static const clang::ValueDecl *tensorOf(const clang::Expr *call, const CudaWork &work);
 
 private:
   bool servesTensors(const CudaWork &work, unsigned depth) const;
@@ -110,12 +142,7 @@ private:
   std::vector<CudaWork> functions_;
   llvm::DenseMap<const clang::FunctionDecl *, unsigned> index_;
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
+  bool sees_torch_ = false;
 };
-
-// Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
-bool setsDevice(const clang::CallExpr *call);
-// The called function, also where the call is still a template's; null where it is not one
-// function.
-const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 
 } // namespace devsan::analyzer

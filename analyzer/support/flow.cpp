@@ -18,6 +18,14 @@ namespace {
 // it has.
 constexpr unsigned kMaxVisits = 10;
 
+// Steps of work for one function, a step being an expression evaluated or a variable carried from
+// one block to the next: about a second. Generated code is longer now and then, and nobody reads
+// findings in it.
+constexpr std::size_t kBudget = 4'000'000;
+
+// What the blocks of one function may remember of variables, some 200 bytes each.
+constexpr std::size_t kMaxRemembered = 500'000;
+
 Value defaultOf(const Path &path) {
   const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
   if (!decl)
@@ -80,14 +88,19 @@ Value FunctionFacts::value(const Expr *expr) const {
 }
 
 Flow::Flow(FunctionFacts &facts, ASTContext &context, const FlowOptions &options)
-    : facts_(facts), context_(context), options_(options) {}
+    : facts_(facts), context_(context), options_(options), budget_(kBudget) {}
 
-void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
+bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
   std::unique_ptr<CFG> graph = buildGraph(function, body, context_);
   if (!graph)
-    return;
+    return in_lambda_;
+  auto spend = [&](std::size_t steps) {
+    budget_ -= std::min(budget_, steps);
+    return budget_ > 0;
+  };
   llvm::DenseMap<unsigned, State> entries;
   llvm::DenseMap<unsigned, unsigned> visits;
+  std::size_t remembered = 0;
   // Blocks are numbered against the flow: high numbers first visits a block after its predecessors,
   // loops aside.
   std::priority_queue<unsigned> pending;
@@ -105,6 +118,8 @@ void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
     if (++visits[id] > kMaxVisits)
       continue;
     state_ = entries[id];
+    if (!spend(blocks[id]->size() + state_.values.size() * (1 + blocks[id]->succ_size())))
+      return false;
     transferBlock(*blocks[id]);
     unsigned way = 0;
     for (const CFGBlock::AdjacentBlock &edge : blocks[id]->succs()) {
@@ -117,7 +132,13 @@ void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
       if (const Stmt *condition = blocks[id]->getTerminatorCondition(false);
           condition && blocks[id]->succ_size() == 2 && isa<Expr>(condition))
         refine(out, cast<Expr>(condition), taken == 0);
-      if (joinInto(entries[next->getBlockID()], out) && queued.insert(next->getBlockID()).second)
+      State &met = entries[next->getBlockID()];
+      std::size_t before = met.values.size();
+      bool changed = joinInto(met, out);
+      remembered += met.values.size() - before;
+      if (remembered > kMaxRemembered)
+        return false;
+      if (changed && queued.insert(next->getBlockID()).second)
         pending.push(next->getBlockID());
     }
   }
@@ -126,6 +147,8 @@ void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
     if (!blocks[id] || !entries.count(id) || !entries[id].reached)
       continue;
     state_ = entries[id];
+    if (!spend(blocks[id]->size() + state_.values.size()))
+      return false;
     transferBlock(*blocks[id]);
   }
   if (!in_lambda_)
@@ -134,8 +157,12 @@ void Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
   for (auto &[lambda, state] : std::exchange(lambdas_, {})) {
     Flow nested(facts_, context_, options_);
     nested.in_lambda_ = true;
-    nested.run(lambda->getCallOperator(), lambda->getBody(), std::move(state));
+    nested.budget_ = budget_;
+    if (!nested.run(lambda->getCallOperator(), lambda->getBody(), std::move(state)))
+      return false;
+    budget_ = nested.budget_;
   }
+  return true;
 }
 
 void Flow::transferBlock(const CFGBlock &block) {
@@ -187,7 +214,11 @@ void Flow::assign(const Path &path, const Expr *value, const Expr *at) {
   for (auto it = state_.values.upper_bound(path);
        it != state_.values.end() && it->first.startsWith(path);)
     it = state_.values.erase(it);
-  state_.values[path] = assigned;
+  // Most variables are numbers, of which there is nothing to remember.
+  if (assigned == defaultOf(path))
+    state_.values.erase(path);
+  else
+    state_.values[path] = assigned;
   replaceByAssignment(path, value);
   if (recording_)
     facts_.operations.push_back({Operation::Kind::kAssign,
@@ -341,7 +372,12 @@ std::unique_ptr<FunctionFacts> analyseFunction(const FunctionDecl *function, AST
   State entry;
   if (options.assume_moved)
     entry.moved[*options.assume_moved] = nullptr;
-  Flow(*facts, context, options).run(function, function->getBody(), std::move(entry));
+  if (options.host_parameters)
+    for (const ParmVarDecl *parameter : function->parameters())
+      if (holdsTensor(parameter->getType()))
+        entry.values[Path{parameter, {}}].place = Place::host();
+  if (!Flow(*facts, context, options).run(function, function->getBody(), std::move(entry)))
+    return nullptr;
   return facts;
 }
 

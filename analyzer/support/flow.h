@@ -31,7 +31,9 @@ struct Operation {
     kModule,   // a module called with tensors
     kReturn,   // operands: what is returned, element by element
     kGather,   // a collective filling operands[0] from operands[1]
+    kCall,     // a function of the program, or one that is not declared, called with tensors
     kAssign,   // a variable or member set; operands[0] is the new value
+    kWait,     // cudaDeviceSynchronize() and kin: the host waits, whatever the data
   };
   Kind kind;
   const clang::Expr *expr; // kReturn: the returned expression
@@ -41,6 +43,7 @@ struct Operation {
   std::vector<Operand> operands;
   Value result;
   std::optional<Path> path; // kAssign: what was set; others: the receiver, where it is a variable
+  bool in_lambda = false;   // kReturn: of a lambda in the function
 };
 
 // A part put into a module after the module had been moved to a device.
@@ -92,12 +95,19 @@ private:
 using ReplacedByCallee = std::function<const clang::Expr *(const clang::FunctionDecl *callee,
                                                            std::optional<unsigned> argument)>;
 
+// What a function in the same file returns, in terms of its own parameters; null where that is not
+// known.
+using ReturnedByCallee = std::function<const Value *(const clang::FunctionDecl *callee)>;
+
 struct FlowOptions {
   std::optional<Path> assume_moved; // a module that the caller has moved
   ReplacedByCallee replaced_by_callee;
+  ReturnedByCallee returned_by_callee;
+  bool host_parameters = false; // all tensors come from the host
 };
 
-// Null where the function has no body or no control-flow graph.
+// Null where the function has no body or no control-flow graph, or is too large to be followed in
+// the time that a user waits for an answer.
 std::unique_ptr<FunctionFacts> analyseFunction(const clang::FunctionDecl *function,
                                                clang::ASTContext &context,
                                                const FlowOptions &options);

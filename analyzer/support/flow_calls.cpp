@@ -148,13 +148,19 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
     }
     return self;
   }
-  if (callee && callee->isInStdNamespace())
-    return together(arguments);
+  if (callee && callee->isInStdNamespace()) {
+    bool makes = name == "make_shared" || name == "make_unique";
+    return makes && isModule(call->getType()) ? newModule(call, arguments) : together(arguments);
+  }
   // A function of the program's own: its result may live anywhere, what it takes by reference may
   // change, and modules, which are handles, may come back moved.
   for (const Expr *argument : arguments)
-    if (isModule(argument->getType()))
+    if (isModule(argument->getType())) {
       forgetLoaded(argument);
+      if (std::optional<Path> module = path(argument))
+        if (auto known = state_.values.find(*module); known != state_.values.end())
+          known->second.place = Place::unknown();
+    }
   if (callee)
     for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
       QualType parameter = callee->getParamDecl(i)->getType();
@@ -171,10 +177,78 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
         state_.values[*target] = changed;
       }
     }
+  record({Kind::kCall, call, name, nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
   Value result;
-  if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType()))
+  if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType())) {
+    if (std::optional<Value> returned = returnedBy(call, receiver))
+      return *returned;
     result.place = Place::unknown();
+  }
   return result;
+}
+
+// What the callee says of its result, seen from here: its parameters are the arguments, and what
+// was done to the data on the way was done by the call.
+std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver) const {
+  const FunctionDecl *callee = call->getDirectCallee();
+  const Value *returned =
+      callee && options_.returned_by_callee ? options_.returned_by_callee(callee) : nullptr;
+  if (!returned)
+    return std::nullopt;
+  Value value = *returned;
+  value.origins.clear();
+  for (const Origin &origin : returned->origins)
+    switch (origin.kind) {
+    case Origin::Kind::kHostCopy:
+    case Origin::Kind::kFactory:
+    case Origin::Kind::kHostScalar:
+    case Origin::Kind::kDtypeOf:
+    case Origin::Kind::kNewModule:
+      value.add(origin.kind, call);
+      break;
+    case Origin::Kind::kDeviceName:
+    case Origin::Kind::kGather:
+    case Origin::Kind::kLoaded:
+    case Origin::Kind::kRegistered:
+      break;
+    }
+  if (!value.place.is(Place::Kind::kOf))
+    return value;
+  const Path &of = value.place.of;
+  if (!of.root) {
+    // A member of the object that the method was called on.
+    std::optional<Path> object = receiver ? path(receiver) : std::nullopt;
+    if (!object)
+      return std::nullopt;
+    object->fields.insert(object->fields.end(), of.fields.begin(), of.fields.end());
+    value.place = load(*object).place;
+    return value;
+  }
+  const auto *parameter = dyn_cast<ParmVarDecl>(of.root);
+  if (!parameter || parameter->getDeclContext() != callee->getDefinition() ||
+      isa<CXXOperatorCallExpr>(call) || parameter->getFunctionScopeIndex() >= call->getNumArgs())
+    return std::nullopt;
+  const Expr *argument = call->getArg(parameter->getFunctionScopeIndex());
+  if (of.fields.empty()) {
+    Value given = facts_.value(argument);
+    value.place = given.place;
+    value.addAll(given);
+  } else if (std::optional<Path> inner = path(argument)) {
+    inner->fields.insert(inner->fields.end(), of.fields.begin(), of.fields.end());
+    value.place = load(*inner).place;
+  } else {
+    return std::nullopt;
+  }
+  return value;
+}
+
+void Flow::recordUnknownCall(const RecoveryExpr *call) {
+  llvm::SmallVector<const Expr *, 4> arguments;
+  for (const Expr *part : call->subExpressions())
+    if (!part->getType().isNull() && !part->containsErrors() && !part->isTypeDependent())
+      arguments.push_back(part);
+  if (arguments.size() > 1)
+    record({Kind::kCall, call, "", nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
 }
 
 void Flow::recordReturn(const Expr *result) {
@@ -206,6 +280,7 @@ void Flow::recordReturn(const Expr *result) {
   for (const Expr *element : elements)
     operation.operands.push_back({element, facts_.value(element)});
   operation.result = facts_.value(inner);
+  operation.in_lambda = in_lambda_;
   facts_.operations.push_back(std::move(operation));
 }
 

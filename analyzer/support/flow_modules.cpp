@@ -27,6 +27,19 @@ const CallExpr *registerCall(const Expr *value) {
 
 } // namespace
 
+// A module that `expr` makes, on the host unless it is told where.
+Value Flow::newModule(const Expr *expr, llvm::ArrayRef<const Expr *> arguments) {
+  Value value;
+  value.place = Place::defaultHost();
+  if (std::optional<Value> device = deviceAmong(arguments))
+    value.place = device->place;
+  value.add(Origin::Kind::kNewModule, expr);
+  for (const Expr *argument : arguments)
+    if (isModule(argument->getType()))
+      forgetLoaded(argument);
+  return value;
+}
+
 // Calls on modules. True where the call is one and `result` is its value.
 bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *receiver,
                       Value &result) {
@@ -101,7 +114,12 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
   if (holdsTensor(call->getType())) {
     result = calls ? combine(valuesOf(operands)) : Value();
     result.origins.clear();
-    if (result.place.is(Place::Kind::kNone) || result.place.onHost())
+    // A module that was made here and never moved computes on the host.
+    bool stays = calls && facts_.value(receiver).has(Origin::Kind::kNewModule) &&
+                 facts_.value(receiver).place.onHost() && !result.place.maybeOffHost();
+    if (stays)
+      result.place = Place::host();
+    else if (result.place.is(Place::Kind::kNone) || result.place.onHost())
       result.place = Place::unknown();
   }
   if (calls)

@@ -144,6 +144,11 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver,
 }
 
 Value Flow::evaluate(const Expr *expr) {
+  if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
+    // A call of something that a missing header declares.
+    recordUnknownCall(unknown);
+    return {};
+  }
   // Code with errors keeps expressions without a type; nothing is known of them, nor of templates'
   // open ends.
   if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
@@ -190,6 +195,8 @@ Value Flow::evaluate(const Expr *expr) {
                : Value();
   if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
     return facts_.value(subscript->getBase());
+  if (const auto *created = dyn_cast<CXXNewExpr>(expr); created && created->getConstructExpr())
+    return facts_.value(created->getConstructExpr());
   if (const auto *binary = dyn_cast<BinaryOperator>(expr);
       binary && binary->getOpcode() == BO_Comma)
     return facts_.value(binary->getRHS());
@@ -224,17 +231,12 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
     // Linear(shared_ptr) and the like pass a module on; anything else makes one, on the host.
     if (arguments.size() == 1 && isModule(arguments[0]->getType()) && !isModuleContainer(module))
       return facts_.value(arguments[0]);
-    Value value;
     if (arguments.size() == 1 && arguments[0]->getType()->isNullPtrType())
-      return value;
-    value.place = Place::defaultHost();
-    if (std::optional<Value> device = deviceAmong(arguments))
-      value.place = device->place;
-    value.add(Origin::Kind::kNewModule, construct);
-    for (const Expr *argument : arguments)
-      if (isModule(argument->getType()))
-        forgetLoaded(argument);
-    return value;
+      return {};
+    // A smart pointer is empty, or has what it is given.
+    if (!isTorchDecl(construct->getConstructor()) && isLibraryDecl(construct->getConstructor()))
+      return arguments.empty() ? Value() : facts_.value(arguments[0]);
+    return newModule(construct, arguments);
   }
   Value value = together(arguments);
   // A class of the program's own may move the modules that it is given.
@@ -261,6 +263,10 @@ Value Flow::evaluateCall(const CallExpr *call) {
                .try_emplace(getOperatorSpelling(op->getOperator()),
                             std::string("operator") + getOperatorSpelling(op->getOperator()))
                .first->second;
+  }
+  if (callee && waitsForDevice(callee, call)) {
+    record({Kind::kWait, call, name, receiver, {}, {}, {}, {}});
+    return {};
   }
   Value result;
   if (receiver && moduleCall(call, name, receiver, result))

@@ -13,7 +13,8 @@ namespace devsan::analyzer {
 class Flow {
 public:
   Flow(FunctionFacts &facts, clang::ASTContext &context, const FlowOptions &options);
-  void run(const clang::FunctionDecl *function, clang::Stmt *body, State entry);
+  // False where it gave up: the facts are not whole then.
+  bool run(const clang::FunctionDecl *function, clang::Stmt *body, State entry);
 
 private:
   // flow.cpp
@@ -41,6 +42,7 @@ private:
   Value evaluateTorchFunction(const clang::CallExpr *call, llvm::StringRef name);
   Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name,
                              const clang::Expr *receiver);
+  std::optional<Value> returnedBy(const clang::CallExpr *call, const clang::Expr *receiver) const;
   Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name,
                       const clang::Expr *receiver);
   Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name,
@@ -52,12 +54,14 @@ private:
   std::vector<Path> sameTensors(const Path &container) const;
   void insert(const Path &container, const Value &element);
   void write(const clang::Expr *target, const Value &value);
+  void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordReturn(const clang::Expr *result);
   void record(Operation operation);
   std::vector<Operand> tensorOperands(const clang::Expr *receiver,
                                       llvm::ArrayRef<const clang::Expr *> arguments) const;
 
   // flow_modules.cpp
+  Value newModule(const clang::Expr *expr, llvm::ArrayRef<const clang::Expr *> arguments);
   bool moduleCall(const clang::CallExpr *call, llvm::StringRef name, const clang::Expr *receiver,
                   Value &result);
   void moveModule(const Path &module, const Place &place, const clang::Expr *at);
@@ -76,6 +80,7 @@ private:
   std::vector<std::pair<const clang::LambdaExpr *, State>> lambdas_;
   bool recording_ = false; // the last pass, with all states settled
   bool in_lambda_ = false;
+  std::size_t budget_; // of work left, shared with the lambdas inside
 };
 
 } // namespace devsan::analyzer

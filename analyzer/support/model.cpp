@@ -3,7 +3,6 @@
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ParentMapContext.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 
 namespace devsan::analyzer {
 
@@ -135,55 +134,6 @@ bool isTest(const FunctionDecl *function) {
   return false;
 }
 
-// Every function body of the program, with the calls in it.
-class CallCollector : public RecursiveASTVisitor<CallCollector> {
-public:
-  using Sink =
-      std::function<void(const FunctionDecl *caller, const FunctionDecl *callee, const Stmt *call)>;
-  explicit CallCollector(Sink sink) : sink_(std::move(sink)) {}
-
-  bool shouldVisitTemplateInstantiations() const { return true; }
-
-  bool TraverseDecl(Decl *decl) {
-    if (!decl || isa<TranslationUnitDecl>(decl))
-      return RecursiveASTVisitor::TraverseDecl(decl);
-    if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && isProgram(decl) == false)
-      return true;
-    auto *function = dyn_cast<FunctionDecl>(decl);
-    if (!function)
-      return RecursiveASTVisitor::TraverseDecl(decl);
-    if (isLibraryDecl(function))
-      return true;
-    const auto *method = dyn_cast<CXXMethodDecl>(function);
-    if (method && method->getParent()->isLambda())
-      return RecursiveASTVisitor::TraverseDecl(decl);
-    const FunctionDecl *outer = std::exchange(function_, function);
-    bool going = RecursiveASTVisitor::TraverseDecl(decl);
-    function_ = outer;
-    return going;
-  }
-
-  bool VisitCallExpr(CallExpr *call) {
-    if (const FunctionDecl *callee = call->getDirectCallee();
-        function_ && callee && !isLibraryDecl(callee))
-      sink_(function_, callee->getCanonicalDecl(), call);
-    return true;
-  }
-
-private:
-  static bool isProgram(const Decl *decl) {
-    const auto *space = cast<NamespaceDecl>(decl);
-    static const llvm::StringRef kLibraries[] = {"std",  "at",     "c10",       "torch",
-                                                 "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
-    return space->getParent()->getRedeclContext()->isTranslationUnit()
-               ? !llvm::is_contained(kLibraries, space->getName())
-               : true;
-  }
-
-  Sink sink_;
-  const FunctionDecl *function_ = nullptr;
-};
-
 } // namespace
 
 DeviceModel::DeviceModel(ASTContext &context) : context_(context) {}
@@ -211,7 +161,13 @@ const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
                                       std::optional<unsigned> argument) {
     return replacedByCallee(callee, argument);
   };
+  options.returned_by_callee = [this](const FunctionDecl *callee) {
+    return returnedByCallee(callee);
+  };
+  options.host_parameters = runsOnHost(function);
+  computing_.insert(function);
   std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
+  computing_.erase(function);
   return (facts_[function] = std::move(made)).get();
 }
 
@@ -247,15 +203,62 @@ bool DeviceModel::isStateful(const CXXRecordDecl *record) {
   return derivesFromModule(record) || isMetric(record);
 }
 
-void DeviceModel::collectCallers() {
-  if (std::exchange(callers_known_, true))
-    return;
-  CallCollector collector([this](const FunctionDecl *caller, const FunctionDecl *callee,
-                                 const Stmt *call) { callers_[callee].push_back({caller, call}); });
-  // The scope leaves out what lies in a precompiled header, which would be read from disk for
-  // nothing.
-  for (Decl *decl : context_.getTraversalScope())
-    collector.TraverseDecl(decl);
+const FileScan &DeviceModel::scan() {
+  if (!scan_)
+    scan_ = scanFile(context_);
+  return *scan_;
+}
+
+bool DeviceModel::knowsDevices() {
+  return scan().names_device;
+}
+
+bool DeviceModel::hostOnly() {
+  return scan().reads_host_memory && !scan().names_device;
+}
+
+bool DeviceModel::isOperator(const FunctionDecl *function) {
+  if (scan().operators.contains(function->getCanonicalDecl()))
+    return true;
+  if (function->isMain() || !takesTensor(function))
+    return false;
+  if (!cuda_)
+    cuda_ = CudaProgram::of(context_);
+  const CudaWork *work = cuda_->work(function);
+  return work && llvm::any_of(work->launches, [](const Launch &launch) {
+           return launch.kind == Launch::Kind::kKernel;
+         });
+}
+
+bool DeviceModel::runsOnHost(const FunctionDecl *function) {
+  const FunctionDecl *canonical = function->getCanonicalDecl();
+  return scan().host_operators.contains(canonical) && !scan().operators.contains(canonical);
+}
+
+// Joined over the callee's returns, in terms of its own parameters.
+const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
+  // How deep a chain of calls is followed; beyond, a result is unknown.
+  constexpr std::size_t kMaxDepth = 8;
+  const FunctionDecl *definition = nullptr;
+  if (!callee->hasBody(definition) || isLibraryDecl(definition))
+    return nullptr;
+  if (const auto *method = dyn_cast<CXXMethodDecl>(definition); method && method->isVirtual())
+    return nullptr;
+  auto known = returned_.find(definition);
+  if (known == returned_.end()) {
+    if (computing_.size() >= kMaxDepth || computing_.contains(definition))
+      return nullptr;
+    std::optional<Value> returned;
+    if (const FunctionFacts *facts = this->facts(definition)) {
+      for (const Operation &operation : facts->operations)
+        if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda)
+          returned = returned ? join(*returned, operation.result) : operation.result;
+    }
+    if (returned && returned->place.is(Place::Kind::kNone))
+      returned.reset();
+    known = returned_.emplace(definition, std::move(returned)).first;
+  }
+  return known->second ? &*known->second : nullptr;
 }
 
 std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
@@ -267,10 +270,11 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
                      (isStateful(owner) || isAutogradFunction(owner));
   if (step_method || (isStepName(name) && !function->isMain()))
     return "in '" + function->getNameAsString() + "'";
+  if (isOperator(function))
+    return "in the operator '" + function->getNameAsString() + "'";
   if (depth == 0)
     return {};
-  collectCallers();
-  for (const Caller &caller : callers_.lookup(function->getCanonicalDecl())) {
+  for (const FileScan::Caller &caller : scan().callers.lookup(function->getCanonicalDecl())) {
     if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() ||
         isTest(caller.function))
       continue;
@@ -282,6 +286,10 @@ std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
              caller.function->getNameAsString() + "' calls";
   }
   return {};
+}
+
+std::string DeviceModel::stepOf(const FunctionDecl *function) {
+  return isTest(function) ? std::string() : functionStep(function, kMaxCallDepth);
 }
 
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
@@ -318,9 +326,7 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
       reason = "in a loop";
     }
   }
-  if (!reason.empty() || !function)
-    return reason;
-  return functionStep(function, kMaxCallDepth);
+  return !reason.empty() || !function ? reason : stepOf(function);
 }
 
 namespace {
@@ -333,44 +339,69 @@ bool declares(const Stmt *statement, llvm::function_ref<bool(QualType)> test) {
          });
 }
 
-bool setsDevice(const Stmt *statement) {
+bool setsDeviceIn(const Stmt *statement) {
   return contains(statement, [](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
-    llvm::StringRef name = nameOf(calleeOf(call));
-    return name == "cudaSetDevice" ||
-           (name == "set_device" && isTorchDecl(call->getDirectCallee()));
+    return call && setsDevice(call);
   });
 }
 
 } // namespace
 
-// Whether a statement that was run before `statement`, in a block around it, passes `test`: what
-// RAII objects set up.
-bool DeviceModel::setUpBefore(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
+// The first statement of the block that does it: what RAII objects set up lasts until its end.
+const Stmt *DeviceModel::firstSetUp(const CompoundStmt *block, SetUp what) {
+  auto [known, added] = set_up_.try_emplace({block, static_cast<int>(what)}, nullptr);
+  if (!added)
+    return known->second;
+  for (const Stmt *statement : block->body()) {
+    bool found = false;
+    switch (what) {
+    case SetUp::kDeviceGuard:
+      found = declares(statement, isDeviceGuard) || setsDeviceIn(statement);
+      break;
+    case SetUp::kGradOff:
+      found = declares(statement, isNoGradGuard);
+      break;
+    case SetUp::kSyncAllowed:
+      found = declares(statement, isAllowSync);
+      break;
+    }
+    if (found)
+      return known->second = statement;
+  }
+  return nullptr;
+}
+
+// Whether a statement that was run before `statement`, in a block around it, does it.
+bool DeviceModel::setUpBefore(const Stmt *statement, SetUp what) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
        child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent))
-      for (const Stmt *sibling : block->body()) {
-        if (sibling == child)
-          break;
-        if (test(sibling))
-          return true;
-      }
+      if (const Stmt *first = firstSetUp(block, what))
+        for (const Stmt *sibling : block->body()) {
+          if (sibling == child)
+            break;
+          if (sibling == first)
+            return true;
+        }
   return false;
 }
 
-bool DeviceModel::guarded(const Stmt *statement) {
-  return setUpBefore(statement, [](const Stmt *before) {
-    return declares(before, isDeviceGuard) || setsDevice(before);
-  });
+bool DeviceModel::guarded(const Stmt *statement, const FunctionDecl *function) {
+  if (setUpBefore(statement, SetUp::kDeviceGuard))
+    return true;
+  if (!cuda_)
+    cuda_ = CudaProgram::of(context_);
+  const CudaWork *work = function ? cuda_->work(function) : nullptr;
+  return work && cuda_->callersGuard(*work);
 }
 
 bool DeviceModel::gradOff(const Stmt *statement) {
-  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isNoGradGuard); });
+  return setUpBefore(statement, SetUp::kGradOff);
 }
 
 bool DeviceModel::syncAllowed(const Stmt *statement) {
-  return setUpBefore(statement, [](const Stmt *before) { return declares(before, isAllowSync); });
+  return setUpBefore(statement, SetUp::kSyncAllowed);
 }
 
 } // namespace devsan::analyzer

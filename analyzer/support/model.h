@@ -3,6 +3,8 @@
 // code runs on every step. One thread at a time.
 #pragma once
 
+#include "analyzer/support/cuda_work.h"
+#include "analyzer/support/file_scan.h"
 #include "analyzer/support/flow.h"
 
 #include <memory>
@@ -25,15 +27,23 @@ public:
   // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
   // 'safeDivide', which 'update' calls". Empty where it does not, or only every so many steps.
   std::string everyStep(const clang::Stmt *statement, const clang::FunctionDecl *function);
+  // The same for a function as a whole: "in 'forward'".
+  std::string stepOf(const clang::FunctionDecl *function);
   // The innermost loop around `statement` in its function.
   const clang::Stmt *loopAround(const clang::Stmt *statement);
 
-  // A guard that sets the current device is live at `statement`.
-  bool guarded(const clang::Stmt *statement);
+  // A guard that sets the current device is live at `statement`, or wherever this file calls
+  // `function`.
+  bool guarded(const clang::Stmt *statement, const clang::FunctionDecl *function);
   // Autograd is off at `statement`.
   bool gradOff(const clang::Stmt *statement);
   // The user said that waiting is meant: a devsan::AllowSync lives there.
   bool syncAllowed(const clang::Stmt *statement);
+
+  // Something in the file deals with devices: names one, keeps one, calls their runtime.
+  bool knowsDevices();
+  // Nothing does, and the file reads tensors' memory on the host: a CPU implementation.
+  bool hostOnly();
 
   // Classes whose state lives across steps: torch::nn::Module's, and metrics, with update() on
   // tensors.
@@ -43,21 +53,28 @@ public:
   const clang::Expr *replacedByCallee(const clang::FunctionDecl *callee,
                                       std::optional<unsigned> argument);
 
+  // Code that a program runs whenever it uses the library: operators registered with TORCH_LIBRARY
+  // or pybind11, functions that apply an autograd::Function, and host code that launches kernels on
+  // tensors.
+  bool isOperator(const clang::FunctionDecl *function);
+  // Registered for host tensors only: TORCH_LIBRARY_IMPL(…, CPU, …).
+  bool runsOnHost(const clang::FunctionDecl *function);
+
 private:
-  struct Caller {
-    const clang::FunctionDecl *function;
-    const clang::Stmt *call;
-  };
+  enum class SetUp { kDeviceGuard, kGradOff, kSyncAllowed };
   std::string functionStep(const clang::FunctionDecl *function, int depth);
-  void collectCallers();
-  bool setUpBefore(const clang::Stmt *statement,
-                   llvm::function_ref<bool(const clang::Stmt *)> test);
+  const FileScan &scan();
+  const Value *returnedByCallee(const clang::FunctionDecl *callee);
+  bool setUpBefore(const clang::Stmt *statement, SetUp what);
+  const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);
 
   clang::ASTContext &context_;
+  std::shared_ptr<CudaProgram> cuda_;
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> facts_;
-  llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
-  std::set<const clang::FunctionDecl *> asking_;
-  bool callers_known_ = false;
+  std::optional<FileScan> scan_;
+  std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
+  llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;
+  std::set<const clang::FunctionDecl *> asking_, computing_;
 };
 
 } // namespace devsan::analyzer

@@ -375,6 +375,37 @@ bool acceptsHostOperand(llvm::StringRef name) {
   return kNames.contains(name);
 }
 
+bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
+  static const llvm::StringSet<> kRuntime{"cudaDeviceSynchronize",
+                                          "cudaThreadSynchronize",
+                                          "cudaStreamSynchronize",
+                                          "cuCtxSynchronize",
+                                          "cuStreamSynchronize",
+                                          "hipDeviceSynchronize",
+                                          "hipStreamSynchronize",
+                                          "cudaMemcpy",
+                                          "hipMemcpy"};
+  static const llvm::StringSet<> kLibrary{"synchronize", "device_synchronize",
+                                          "stream_synchronize"};
+  llvm::StringRef name = nameOf(callee);
+  if (kRuntime.contains(name)) {
+    if (ownerOf(callee) || !namespaceOf(callee).empty())
+      return false;
+    if (!name.ends_with("Memcpy"))
+      return true;
+    // Only to the host: what goes the other way may well be there once and for all.
+    Expr::EvalResult direction;
+    const Expr *kind = call->getNumArgs() == 4 ? call->getArg(3) : nullptr;
+    return kind && !kind->isValueDependent() &&
+           kind->EvaluateAsInt(direction, callee->getASTContext()) && direction.Val.getInt() == 2;
+  }
+  if (!kLibrary.contains(name) || !isTorchDecl(callee))
+    return false;
+  llvm::StringRef owner = simpleName(ownerOf(callee));
+  // What a collective calls so makes streams wait for each other.
+  return owner.empty() || owner.ends_with("Stream") || owner.ends_with("Event");
+}
+
 bool isStepName(llvm::StringRef name) {
   std::string lower = name.lower();
   llvm::StringRef text = lower;

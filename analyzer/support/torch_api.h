@@ -58,5 +58,8 @@ bool dropsGrad(llvm::StringRef name);          // the result carries no autograd
 bool givesBool(llvm::StringRef name);          // the result is a mask
 bool acceptsHostOperand(llvm::StringRef name); // may be given a host tensor beside a device tensor
 bool isStepName(llvm::StringRef name);         // a function that names itself a training step
+// The call makes the host wait for the device, whatever the data: cudaDeviceSynchronize(),
+// stream.synchronize(), a cudaMemcpy to the host.
+bool waitsForDevice(const clang::FunctionDecl *callee, const clang::CallExpr *call);
 
 } // namespace devsan::analyzer

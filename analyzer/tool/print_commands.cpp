@@ -1,7 +1,11 @@
 #include "analyzer/tool/print_commands.h"
 
+#include "core/whole_file.h"
+
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
+
+#include <ostream>
 
 namespace devsan::analyzer {
 namespace {
@@ -20,7 +24,8 @@ std::vector<std::string> withoutOurs(const std::vector<std::string> &arguments) 
 
 } // namespace
 
-std::string printedCommands(const std::vector<CompileCommand> &commands) {
+core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
+                                 const std::string &output) {
   std::string text;
   llvm::raw_string_ostream out(text);
   llvm::json::OStream json(out, /*IndentSize=*/2);
@@ -40,7 +45,15 @@ std::string printedCommands(const std::vector<CompileCommand> &commands) {
         });
       });
   });
-  return text + "\n";
+  out << "\n";
+  if (!output.empty()) {
+    const auto write = [&](std::ostream &file) { file << text; };
+    if (core::Result<void> written = core::writeFile(output, write); !written)
+      return core::failure("-o " + output + ": " + written.error().message);
+    return {};
+  }
+  llvm::outs() << text;
+  return {};
 }
 
 } // namespace devsan::analyzer

@@ -10,6 +10,8 @@
 
 namespace devsan::analyzer {
 
-std::string printedCommands(const std::vector<CompileCommand> &commands);
+// Into a file, or to stdout where it is empty.
+core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
+                                 const std::string &output);
 
 } // namespace devsan::analyzer

@@ -109,7 +109,8 @@ int dispatch(std::vector<std::string> arguments) {
       "\n"
       "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "
       "from the working directory upwards;\n"
-      "options go before settings, suppressions of --suppressions come beside the "
+      "options go before settings (--max before the budgets of the same rule), suppressions of "
+      "--suppressions come beside the "
       "project's.\n"
       "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; "
       "DEVSAN_OPTIONS=help=1 lists the keys.\n"
@@ -176,19 +177,21 @@ int dispatch(std::vector<std::string> arguments) {
   ReportArguments report_arguments;
   CLI::App *report_app = app.add_subcommand(
       "report", "show reports and event logs, or merge them: devsan report [OPTIONS] FILE...");
-  report_app->footer("FILE: a JSON report of devsan run or devsan check, an event log "
-                     "(.devsanlog), or a folder of "
-                     "logs that devsan run --keep-logs wrote.\n"
-                     "Exit status: 3 with findings that --fail-on or --max names, else 0; 2 where "
-                     "a file cannot be "
-                     "read or written: then nothing is shown.\n"
-                     "Suppressions come from the nearest .devsan.toml and from --suppressions.");
+  report_app->footer(
+      "FILE: a JSON report of devsan run or devsan check, an event log "
+      "(.devsanlog), or a folder of "
+      "logs that devsan run --keep-logs wrote.\n"
+      "Exit status: 3 with findings that --fail-on or --max names, else 0; 2 where "
+      "a file cannot be "
+      "read or written: then nothing is shown.\n"
+      "Suppressions come from the nearest .devsan.toml and from --suppressions, budgets from "
+      "its [budgets] and from --max,\nwhich goes before it for the same rule.");
   report_app->add_option("FILE", report_arguments.inputs, "reports, event logs, folders of logs")
       ->type_name("")
       ->required();
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
-  report_app->add_option("--format", report_arguments.format, "text or json")
+  report_app->add_option("--format", report_arguments.format, "text, json, sarif or github")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");

@@ -2,7 +2,7 @@
 #include "core/command/run_options.h"
 #include "core/whole_file.h"
 
-#include <iterator>
+#include <set>
 
 namespace devsan::command {
 
@@ -10,50 +10,53 @@ namespace fs = std::filesystem;
 
 namespace {
 
-core::Error at(const core::ProjectSetting &setting, const core::Error &error) {
-  return {setting.where + ": " + error.message};
-}
-
 template <typename T>
 core::Result<void> judged(const core::ProjectSetting &setting, const core::Result<T> &result) {
   if (!result)
-    return tl::unexpected(at(setting, result.error()));
+    return core::failure(setting.where + ": " + result.error().message);
   return {};
 }
 
 // Fills `argument` from the setting, if there is one, after `judge` has taken it.
 template <typename Argument, typename Judge>
-core::Result<void> fill(const core::ProjectFile &file, std::string_view key, bool given,
+core::Result<void> fill(const core::ProjectFile &file, const std::string &key, bool given,
                         Argument &argument, const Judge &judge) {
   const core::ProjectSetting *setting = file.find(key);
   if (!setting)
     return {};
   // Judged even where the command line goes before it: a mistake should not wait for its day.
-  core::Result<void> good = judged(*setting, judge(setting->text));
+  core::Result<void> good = judged(*setting, judge(key, setting->text));
   if (good && !given)
     argument = setting->text;
   return good;
 }
 
-core::Result<void> fillBudgets(const core::ProjectFile &file, RunArguments &arguments) {
-  std::vector<std::string> budgets;
+std::string ruleOf(const std::string &budget) {
+  return budget.substr(0, budget.find('='));
+}
+
+// A rule that the command line limits, in the run or in each step, has only the command line's
+// limits.
+core::Result<void> fillBudgets(const core::ProjectFile &file, std::vector<std::string> &budgets) {
+  std::set<std::string> given;
+  for (const std::string &budget : budgets)
+    given.insert(ruleOf(budget));
   for (const core::ProjectSetting &budget : file.budgets) {
-    if (core::Result<void> good =
-            judged(budget, parseFailureCriteria(kDefaultFailOn, {budget.text}));
-        !good)
-      return good;
-    budgets.push_back(budget.text);
+    // Rules are judged by whoever reads the file.
+    if (!parseFailureCriteria(kDefaultFailOn, {budget.text}))
+      return core::failure(budget.where + ": '" + ruleOf(budget.text) +
+                           "' must be a number from 0, or a string such as \"1/step\", but is " +
+                           budget.text.substr(budget.text.find('=') + 1));
+    if (!given.contains(ruleOf(budget.text)))
+      budgets.push_back(budget.text);
   }
-  // The later one counts: that of the command line.
-  arguments.budgets.insert(arguments.budgets.begin(), std::make_move_iterator(budgets.begin()),
-                           std::make_move_iterator(budgets.end()));
   return {};
 }
 
 core::Result<void> fillReports(const core::ProjectFile &file, RunArguments &arguments) {
   const bool given = !arguments.reports.empty();
   for (const core::ProjectSetting &report : file.reports) {
-    if (core::Result<void> good = judged(report, parseReportFile(report.text)); !good)
+    if (core::Result<void> good = judged(report, parseReportFile("report", report.text)); !good)
       return good;
     if (!given)
       arguments.reports.push_back(report.text);
@@ -75,32 +78,47 @@ fs::path projectFilePath() {
   return {};
 }
 
-core::Result<void> applyProjectFile(RunArguments &arguments) {
+namespace {
+
+// Empty where there is none.
+core::Result<core::ProjectFile> readProjectFile() {
   const fs::path path = projectFilePath();
   if (path.empty())
-    return {};
+    return core::ProjectFile();
   core::Result<std::string> text = core::readFile(path);
   if (!text)
     return tl::unexpected(text.error());
-  const core::Result<core::ProjectFile> file = core::parseProjectFile(*text, path);
+  return core::parseProjectFile(*text, path);
+}
+
+} // namespace
+
+core::Result<void> applyProjectBudgets(std::vector<std::string> &budgets) {
+  const core::Result<core::ProjectFile> file = readProjectFile();
   if (!file)
     return tl::unexpected(file.error());
-  const auto any = [](const std::string &value) { return core::Result<std::string>(value); };
+  return fillBudgets(*file, budgets);
+}
+
+core::Result<void> applyProjectFile(RunArguments &arguments) {
+  const core::Result<core::ProjectFile> file = readProjectFile();
+  if (!file)
+    return tl::unexpected(file.error());
+  const auto any = [](const std::string &, const std::string &value) {
+    return core::Result<std::string>(value);
+  };
   core::Result<void> good =
       fill(*file, "sim", !arguments.sim.empty(), arguments.sim, parseSimulatedDevices);
   // These two are nothing without simulated devices, which the command line may have left out.
   const bool simulates = !arguments.sim.empty();
   if (good)
-    good =
-        fill(*file, "sim-memory", !arguments.sim_memory.empty() || !simulates, arguments.sim_memory,
-             [](const std::string &value) { return parseDeviceMemory("sim-memory", value); });
+    good = fill(*file, "sim-memory", !arguments.sim_memory.empty() || !simulates,
+                arguments.sim_memory, parseDeviceMemory);
   if (good)
     good = fill(*file, "sim-protect", !arguments.sim_protect.empty() || !simulates,
-                arguments.sim_protect,
-                [](const std::string &value) { return parseSwitch("sim-protect", value); });
+                arguments.sim_protect, parseSwitch);
   if (good)
-    good = fill(*file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on,
-                [](const std::string &value) { return parseFailureCriteria(value, {}); });
+    good = fill(*file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on, parseFailOn);
   if (good)
     good = fill(*file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
   if (good)
@@ -111,7 +129,7 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
   if (good)
     good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
   if (good)
-    good = fillBudgets(*file, arguments);
+    good = fillBudgets(*file, arguments.budgets);
   if (good)
     good = fillReports(*file, arguments);
   return good;

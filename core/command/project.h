@@ -16,6 +16,9 @@ std::filesystem::path projectFilePath();
 // take is an error with file and line.
 core::Result<void> applyProjectFile(RunArguments &arguments);
 
+// Adds the budgets of the project file for rules that `budgets` does not limit. As above.
+core::Result<void> applyProjectBudgets(std::vector<std::string> &budgets);
+
 // Those of the project file and of the files.
 core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files);
 

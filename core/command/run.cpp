@@ -87,7 +87,7 @@ int devicesOfOuterRun(const RunOptions &options) {
   if (!outer || !*outer)
     return 0;
   const char *text = std::getenv("DEVSAN_SIM_DEVICES");
-  core::Result<int> devices = parseSimulatedDevices(text ? text : "");
+  core::Result<int> devices = parseSimulatedDevices("DEVSAN_SIM_DEVICES", text ? text : "");
   const int count = devices ? *devices : 0;
   std::string sentence =
       "this `devsan run` runs inside another one; the program is reported here only";

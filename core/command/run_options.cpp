@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 namespace devsan::command {
@@ -41,31 +42,45 @@ std::map<std::string, std::uint64_t> occurrences(std::span<const core::Finding> 
   return counts;
 }
 
-struct StepLoad {
-  std::uint64_t count = 0; // in the step that has most
+// How often a process has a rule's findings together in one step, at most, from what it has of
+// each: how often at most in one step, and in which range of steps.
+std::uint64_t worstStepOf(std::span<const core::StepLoad> loads) {
+  std::map<std::uint64_t, std::int64_t> changes; // by step
+  for (const core::StepLoad &load : loads) {
+    changes[load.first] += static_cast<std::int64_t>(load.most);
+    changes[load.last + 1] -= static_cast<std::int64_t>(load.most);
+  }
+  std::int64_t now = 0, most = 0;
+  for (const auto &[step, change] : changes) {
+    now += change;
+    most = std::max(most, now);
+  }
+  return static_cast<std::uint64_t>(most);
+}
+
+struct WorstStep {
+  std::uint64_t count = 0; // in the process and the step that have most
   bool has_steps = false;
 };
 
-// How often a rule's findings come together in one step, at most: of each finding is known in which
-// range of steps it happened, and how often at most in one. A run without steps is one step.
-StepLoad worstStep(std::span<const core::Finding> findings, std::string_view rule) {
-  StepLoad load;
-  std::map<std::uint64_t, std::int64_t> changes; // by step
+// A run without steps is one step.
+WorstStep worstStep(std::span<const core::Finding> findings, std::string_view rule) {
+  WorstStep worst;
+  std::map<std::uint64_t, std::vector<core::StepLoad>> loads; // by process
   for (const core::Finding &finding : findings) {
     if (finding.known || finding.rule != rule)
       continue;
-    const bool has_steps = finding.steps.total > 0;
-    load.has_steps |= has_steps;
-    const auto most = static_cast<std::int64_t>(has_steps ? finding.steps.most : finding.count);
-    changes[finding.steps.first] += most;
-    changes[finding.steps.last + 1] -= most;
+    const core::Steps &steps = finding.steps;
+    worst.has_steps |= steps.total > 0;
+    // A report that does not tell processes apart is taken for one.
+    if (finding.loads.empty())
+      loads[0].push_back({0, steps.first, steps.last, steps.total ? steps.most : finding.count});
+    for (const core::StepLoad &load : finding.loads)
+      loads[load.process].push_back(load);
   }
-  std::int64_t now = 0;
-  for (const auto &[step, change] : changes) {
-    now += change;
-    load.count = std::max(load.count, static_cast<std::uint64_t>(now));
-  }
-  return load;
+  for (const auto &[process, own] : loads)
+    worst.count = std::max(worst.count, worstStepOf(own));
+  return worst;
 }
 
 } // namespace
@@ -93,10 +108,10 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
       sentences.push_back("over budget: " + rule + " happened " + runtime::timesText(count) +
-                          ", --max allows " + std::to_string(budget->second));
+                          ", the budget is " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
-    const StepLoad load = worstStep(findings, rule);
+    const WorstStep load = worstStep(findings, rule);
     if (load.count <= allowed)
       continue;
     sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
@@ -104,15 +119,15 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
                         (load.has_steps ? "in one step"
                                         : "in a run without steps (see "
                                           "devsan::step())") +
-                        ", --max allows " + std::to_string(allowed) + "/step");
+                        ", the budget is " + std::to_string(allowed) + "/step");
   }
   return sentences;
 }
 
-core::Result<int> parseSimulatedDevices(const std::string &text) {
+core::Result<int> parseSimulatedDevices(const std::string &name, const std::string &text) {
   std::optional<int> count = parseNumber<int>(text);
   if (!count || *count < 1 || *count > 64)
-    return core::failure("--sim=" + text +
+    return core::failure(name + "=" + text +
                          ": the number of simulated devices must be from 1 to 64");
   return *count;
 }
@@ -138,16 +153,16 @@ std::string withUnderscores(std::string text) {
   return text;
 }
 
-core::Error badLevel(const std::string &option, const std::string &text) {
+core::Error badLevel(const std::string &name, const std::string &text) {
   std::string levels(runtime::kLevelList);
   for (std::size_t at; (at = levels.find('|')) != std::string::npos;)
     levels.replace(at, 1, ", ");
-  return {option + "=" + text + ": unknown level; valid: " + levels};
+  return {name + "=" + text + ": unknown level; valid: " + levels};
 }
 
 } // namespace
 
-core::Result<std::string> parseTransferLevels(const std::string &text) {
+core::Result<std::string> parseTransferLevels(const std::string &name, const std::string &text) {
   constexpr std::array kDirections = {runtime::Guarded::kHostToDevice,
                                       runtime::Guarded::kDeviceToHost,
                                       runtime::Guarded::kDeviceToDevice};
@@ -156,10 +171,10 @@ core::Result<std::string> parseTransferLevels(const std::string &text) {
     const std::size_t colon = item.find(':');
     const std::string level = withUnderscores(item.substr(colon + 1));
     if (!runtime::parseLevel(level))
-      return tl::unexpected(badLevel("--transfer", item));
+      return tl::unexpected(badLevel(name, item));
     const auto one = runtime::parseGuarded(withUnderscores(item.substr(0, colon)));
     if (colon != std::string::npos && (!one || *one == runtime::Guarded::kHostWait))
-      return core::failure("--transfer=" + item +
+      return core::failure(name + "=" + item +
                            ": unknown direction; valid: host_to_device, device_to_host, "
                            "device_to_device");
     for (runtime::Guarded direction : kDirections)
@@ -171,31 +186,38 @@ core::Result<std::string> parseTransferLevels(const std::string &text) {
   return options;
 }
 
-core::Result<std::string> parseSyncLevel(const std::string &text) {
+core::Result<std::string> parseSyncLevel(const std::string &name, const std::string &text) {
   const std::string level = withUnderscores(text);
   if (!runtime::parseLevel(level))
-    return tl::unexpected(badLevel("--sync", text));
+    return tl::unexpected(badLevel(name, text));
   return "host_wait=" + level;
 }
 
-core::Result<std::string> parseWarmup(const std::string &text) {
+core::Result<std::string> parseWarmup(const std::string &name, const std::string &text) {
   if (!parseNumber<std::uint32_t>(text))
-    return core::failure("--warmup=" + text + ": write a number of steps");
+    return core::failure(name + "=" + text + ": write a number of steps");
   return "warmup=" + text;
 }
 
-core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
-                                                   const std::vector<std::string> &budgets) {
+core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::string &text) {
   FailureCriteria criteria;
-  for (const std::string &item : splitAtCommas(fail_on)) {
+  for (const std::string &item : splitAtCommas(text)) {
     if (std::optional<core::Severity> severity = core::parseSeverity(item))
       criteria.severity = std::min(criteria.severity.value_or(*severity), *severity);
     else if (core::findRule(item))
       criteria.rules.insert(item);
-    else if (item != "none" || fail_on != "none")
-      return core::failure("--fail-on: unknown rule or severity '" + item +
+    else if (item != "none" || text != "none")
+      return core::failure(name + ": unknown rule or severity '" + item +
                            "'; valid: note, warning, error, none, " + core::ruleIds());
   }
+  return criteria;
+}
+
+core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
+                                                   const std::vector<std::string> &budgets) {
+  core::Result<FailureCriteria> criteria = parseFailOn("--fail-on", fail_on);
+  if (!criteria)
+    return criteria;
   for (const std::string &budget : budgets) {
     const std::size_t equals = budget.find('=');
     const std::string rule = budget.substr(0, equals);
@@ -212,12 +234,12 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                            ": write RULE=N or RULE=N/step with N a number from 0");
     if (!core::findRule(rule))
       return core::failure("--max: unknown rule '" + rule + "'; valid: " + core::ruleIds());
-    (per_step ? criteria.step_budgets : criteria.budgets)[rule] = *count;
+    (per_step ? criteria->step_budgets : criteria->budgets)[rule] = *count;
   }
   return criteria;
 }
 
-core::Result<ReportFile> parseReportFile(const std::string &path) {
+core::Result<ReportFile> parseReportFile(const std::string &name, const std::string &path) {
   const std::string extension = std::filesystem::path(path).extension();
   std::error_code error;
   if (extension == ".txt")
@@ -225,9 +247,9 @@ core::Result<ReportFile> parseReportFile(const std::string &path) {
   if (extension == ".json" && !path.ends_with(".perfetto.json"))
     return ReportFile{std::filesystem::absolute(path, error), ReportFormat::kJson};
   if (extension == ".sarif" || extension == ".html" || extension == ".json")
-    return core::failure("--report=" + path +
+    return core::failure(name + "=" + path +
                          ": this format is not supported yet; supported: .txt, .json");
-  return core::failure("--report=" + path + ": the file's name must end in .txt or .json");
+  return core::failure(name + "=" + path + ": the file's name must end in .txt or .json");
 }
 
 namespace {
@@ -264,7 +286,7 @@ core::Result<void> judgeEnvironment() {
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
   RunOptions options;
   if (!arguments.sim.empty()) {
-    core::Result<int> count = parseSimulatedDevices(arguments.sim);
+    core::Result<int> count = parseSimulatedDevices("--sim", arguments.sim);
     if (!count)
       return tl::unexpected(count.error());
     options.simulated_devices = *count;
@@ -289,12 +311,13 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
       return tl::unexpected(on.error());
     options.protect_devices = *on;
   }
-  for (const auto &[text, parse] :
-       {std::pair(&arguments.transfer, &parseTransferLevels),
-        std::pair(&arguments.sync, &parseSyncLevel), std::pair(&arguments.warmup, &parseWarmup)}) {
+  for (const auto &[name, text, parse] :
+       {std::tuple("--transfer", &arguments.transfer, &parseTransferLevels),
+        std::tuple("--sync", &arguments.sync, &parseSyncLevel),
+        std::tuple("--warmup", &arguments.warmup, &parseWarmup)}) {
     if (text->empty())
       continue;
-    core::Result<std::string> item = parse(*text);
+    core::Result<std::string> item = parse(name, *text);
     if (!item)
       return tl::unexpected(item.error());
     options.runtime_options += (options.runtime_options.empty() ? "" : ":") + *item;
@@ -307,7 +330,7 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     return tl::unexpected(failure.error());
   options.failure = std::move(*failure);
   for (const std::string &path : arguments.reports) {
-    core::Result<ReportFile> report = parseReportFile(path);
+    core::Result<ReportFile> report = parseReportFile("--report", path);
     if (!report)
       return tl::unexpected(report.error());
     options.reports.push_back(std::move(*report));

@@ -46,18 +46,20 @@ struct RunOptions {
   std::vector<ReportFile> reports;
 };
 
-core::Result<int> parseSimulatedDevices(const std::string &text);
-// `name` is the option or variable that holds the text.
+// `name` is what holds the text: an option, a variable or a key of the project file.
+core::Result<int> parseSimulatedDevices(const std::string &name, const std::string &text);
 core::Result<std::string> parseDeviceMemory(const std::string &name, const std::string &text);
 core::Result<bool> parseSwitch(const std::string &name, const std::string &text);
 // These give items of DEVSAN_OPTIONS: "disallow" or "host_to_device:disallow,device_to_host:log" in
 // all or single directions; a level for waits; a number of steps.
-core::Result<std::string> parseTransferLevels(const std::string &text);
-core::Result<std::string> parseSyncLevel(const std::string &text);
-core::Result<std::string> parseWarmup(const std::string &text);
+core::Result<std::string> parseTransferLevels(const std::string &name, const std::string &text);
+core::Result<std::string> parseSyncLevel(const std::string &name, const std::string &text);
+core::Result<std::string> parseWarmup(const std::string &name, const std::string &text);
+// Severities and rules alone, without budgets.
+core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::string &text);
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets);
-core::Result<ReportFile> parseReportFile(const std::string &path);
+core::Result<ReportFile> parseReportFile(const std::string &name, const std::string &path);
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments);
 
 } // namespace devsan::command

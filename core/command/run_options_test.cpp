@@ -16,13 +16,13 @@ core::Finding finding(const char *rule, core::Severity severity, std::uint64_t c
 }
 
 TEST(SimulatedDevices, AcceptsOneToSixtyFour) {
-  EXPECT_EQ(parseSimulatedDevices("1").value(), 1);
-  EXPECT_EQ(parseSimulatedDevices("64").value(), 64);
+  EXPECT_EQ(parseSimulatedDevices("--sim", "1").value(), 1);
+  EXPECT_EQ(parseSimulatedDevices("--sim", "64").value(), 64);
 }
 
 TEST(SimulatedDevices, RejectsEverythingElse) {
   for (const char *text : {"0", "-1", "65", "two", "2x", " 2", "99999999999", "1.5"})
-    EXPECT_FALSE(parseSimulatedDevices(text)) << text;
+    EXPECT_FALSE(parseSimulatedDevices("--sim", text)) << text;
 }
 
 TEST(DeviceMemory, AcceptsSizesWithAndWithoutUnit) {
@@ -112,27 +112,57 @@ TEST(FailureCriteria, ABudgetForEachStepCountsWhatComesTogether) {
   EXPECT_TRUE(criteria.failed(together));
   EXPECT_EQ(criteria.exceededBudgets(together),
             std::vector<std::string>{"over budget: device-host-sync happened up to 3 times in one "
-                                     "step, --max allows 2/step"});
+                                     "step, the budget is 2/step"});
   const std::vector<core::Finding> without = {
       finding("device-host-sync", core::Severity::kNote, 3)};
   EXPECT_EQ(criteria.exceededBudgets(without),
             std::vector<std::string>{"over budget: device-host-sync happened 3 times in a run "
-                                     "without steps (see devsan::step()), --max allows 2/step"});
+                                     "without steps (see devsan::step()), the budget is 2/step"});
+}
+
+TEST(FailureCriteria, StepsOfSeveralProcessesComeToNoSum) {
+  const FailureCriteria criteria =
+      parseFailureCriteria("error", {"device-host-sync=2/step"}).value();
+  const auto seenBy = [](std::vector<core::StepLoad> loads) {
+    core::Finding result = inSteps(0, 9, 2);
+    result.loads = std::move(loads);
+    return result;
+  };
+  // Two places, in the same steps of different processes.
+  EXPECT_FALSE(criteria.failed(std::vector{seenBy({{1, 0, 9, 2}}), seenBy({{2, 0, 9, 2}})}));
+  // One of them in both processes.
+  EXPECT_TRUE(
+      criteria.failed(std::vector{seenBy({{1, 0, 9, 2}, {2, 3, 3, 1}}), seenBy({{2, 0, 9, 2}})}));
+  // The same without steps: eight ranks that wait twice each.
+  core::Finding ranks = finding("device-host-sync", core::Severity::kWarning, 16);
+  for (std::uint64_t process = 1; process <= 8; ++process)
+    ranks.loads.push_back({process, 0, 0, 2});
+  EXPECT_FALSE(criteria.failed({&ranks, 1}));
+}
+
+TEST(FailureCriteria, ARunOfOneStepHasSteps) {
+  core::Finding one = finding("device-host-sync", core::Severity::kNote, 6);
+  one.steps = {1, 1, 0, 1, 3};
+  EXPECT_EQ(
+      parseFailureCriteria("error", {"device-host-sync=2/step"}).value().exceededBudgets({&one, 1}),
+      std::vector<std::string>{"over budget: device-host-sync happened up to 3 times in one "
+                               "step, the budget is 2/step"});
 }
 
 TEST(RuntimeOptions, LevelsAreHandedOn) {
-  EXPECT_EQ(parseTransferLevels("host-to-device:disallow,device_to_host:log-explicit").value(),
+  EXPECT_EQ(parseTransferLevels("--transfer", "host-to-device:disallow,device_to_host:log-explicit")
+                .value(),
             "host_to_device=disallow:device_to_host=log_explicit");
-  EXPECT_EQ(parseTransferLevels("allow").value(),
+  EXPECT_EQ(parseTransferLevels("--transfer", "allow").value(),
             "host_to_device=allow:device_to_host=allow:device_to_device=allow");
-  EXPECT_EQ(parseSyncLevel("disallow").value(), "host_wait=disallow");
-  EXPECT_EQ(parseWarmup("10").value(), "warmup=10");
+  EXPECT_EQ(parseSyncLevel("--sync", "disallow").value(), "host_wait=disallow");
+  EXPECT_EQ(parseWarmup("--warmup", "10").value(), "warmup=10");
   for (const char *text : {"", "never", "host_to_device", "host_wait:log", "to_device:log",
                            "host_to_device:", ":log", "log,"})
-    EXPECT_FALSE(parseTransferLevels(text)) << text;
-  EXPECT_NE(parseSyncLevel("never").error().message.find("allow, log, disallow, "),
+    EXPECT_FALSE(parseTransferLevels("--transfer", text)) << text;
+  EXPECT_NE(parseSyncLevel("--sync", "never").error().message.find("allow, log, disallow, "),
             std::string::npos);
-  EXPECT_FALSE(parseWarmup("-1"));
+  EXPECT_FALSE(parseWarmup("--warmup", "-1"));
 }
 
 TEST(FailureCriteria, KnowsWhenNotesCount) {
@@ -151,7 +181,7 @@ TEST(FailureCriteria, KnowsWhenNotesCount) {
   EXPECT_TRUE(counts("error", {"device-host-sync=0/step"}));
   EXPECT_EQ(
       parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
-      std::vector<std::string>{"over budget: device-host-sync happened once, --max allows 0"});
+      std::vector<std::string>{"over budget: device-host-sync happened once, the budget is 0"});
 }
 
 TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {
@@ -174,15 +204,15 @@ TEST(FailureCriteria, RejectsMalformedBudgets) {
 }
 
 TEST(ReportFile, FormatFollowsTheName) {
-  EXPECT_EQ(parseReportFile("a.txt").value().format, ReportFormat::kText);
-  EXPECT_EQ(parseReportFile("d/a.json").value().format, ReportFormat::kJson);
+  EXPECT_EQ(parseReportFile("--report", "a.txt").value().format, ReportFormat::kText);
+  EXPECT_EQ(parseReportFile("--report", "d/a.json").value().format, ReportFormat::kJson);
   for (const char *path : {"a.sarif", "a.html", "a.perfetto.json"}) {
-    auto report = parseReportFile(path);
+    auto report = parseReportFile("--report", path);
     ASSERT_FALSE(report) << path;
     EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos) << path;
   }
-  EXPECT_FALSE(parseReportFile("a"));
-  EXPECT_FALSE(parseReportFile("a.xml"));
+  EXPECT_FALSE(parseReportFile("--report", "a"));
+  EXPECT_FALSE(parseReportFile("--report", "a.xml"));
 }
 
 } // namespace

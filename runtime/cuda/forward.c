@@ -193,6 +193,51 @@ static void *inLibraryOfCaller(const char *name, const void *caller) {
   return NULL;
 }
 
+/* What inLibraryOfCaller found, by the calling instruction, because finding it takes the loader's
+   lock. Any later call may take a slot of the table. The code of another library may come to lie
+   at the same address only by dlopen, which empties the table. */
+struct CallOfLibrary {
+  _Atomic(uint64_t) key;
+  _Atomic(void *) function;
+};
+enum { kNoKey, kBeingWritten, kCallSlots = 2048 };
+static struct CallOfLibrary calls_of_libraries[kCallSlots];
+
+static uint64_t keyOf(int index, const void *caller) {
+  return (uint64_t)(uintptr_t)caller << 10 | (unsigned)index;
+}
+
+static struct CallOfLibrary *slotOf(uint64_t key) {
+  return &calls_of_libraries[key * UINT64_C(0x9e3779b97f4a7c15) >> 53];
+}
+
+static void *knownCall(uint64_t key) {
+  struct CallOfLibrary *slot = slotOf(key);
+  if (atomic_load_explicit(&slot->key, memory_order_acquire) != key)
+    return NULL;
+  void *function = atomic_load_explicit(&slot->function, memory_order_acquire);
+  return atomic_load_explicit(&slot->key, memory_order_relaxed) == key ? function : NULL;
+}
+
+static void rememberCall(uint64_t key, void *function) {
+  struct CallOfLibrary *slot = slotOf(key);
+  uint64_t before = atomic_load_explicit(&slot->key, memory_order_relaxed);
+  if (before == kBeingWritten ||
+      !atomic_compare_exchange_strong(&slot->key, &before, kBeingWritten))
+    return;
+  atomic_store_explicit(&slot->function, function, memory_order_release);
+  atomic_store_explicit(&slot->key, key, memory_order_release);
+}
+
+static void forgetCalls(void) {
+  for (size_t i = 0; i < kCallSlots; ++i) {
+    /* One that is being written has a caller that waits for it, whose library stays. */
+    uint64_t key = atomic_load_explicit(&calls_of_libraries[i].key, memory_order_relaxed);
+    if (key != kNoKey && key != kBeingWritten)
+      atomic_compare_exchange_strong(&calls_of_libraries[i].key, &key, kNoKey);
+  }
+}
+
 static void countRuntimes(void) {
   int count = 0;
   for (size_t i = 0; i < sizeof kRuntimeSonames / sizeof *kRuntimeSonames; ++i) {
@@ -213,7 +258,16 @@ static __attribute__((noinline)) void *findReal(int index, const void *caller) {
   if (!known && !entry->is_driver)
     countRuntimes();
   if (!entry->is_driver && atomic_load_explicit(&several_runtimes, memory_order_relaxed)) {
-    void *of_caller = inLibraryOfCaller(entry->name, caller);
+    const uint64_t key = keyOf(index, caller);
+    void *of_caller = knownCall(key);
+    if (!of_caller) {
+      of_caller = inLibraryOfCaller(entry->name, caller);
+      /* A caller that is linked with none has the function that everybody has. */
+      if (!of_caller)
+        of_caller = known;
+      if (of_caller)
+        rememberCall(key, of_caller);
+    }
     if (of_caller)
       return of_caller;
   }
@@ -348,6 +402,8 @@ DEVSAN_EXPORT void *dlsym(void *restrict handle, const char *restrict name) {
   __attribute__((musttail)) return real(handle, name);
 }
 
+_Static_assert(kEntryPointCount < 1 << 10 && kCallSlots == 1 << (64 - 53), "keyOf, slotOf");
+
 DEVSAN_EXPORT void devsan_preload_observe_cuda(const DevSanCudaObserver *observer) {
   atomic_store_explicit(&cuda_observer, observer, memory_order_release);
 }
@@ -372,8 +428,10 @@ static int needsCuda(const struct link_map *map) {
 
 void devsanNoteOpened(void *handle, int mode) {
   struct link_map *map = NULL;
-  if (atomic_load_explicit(&is_used, memory_order_relaxed))
+  if (atomic_load_explicit(&is_used, memory_order_relaxed)) {
+    forgetCalls();
     countRuntimes();
+  }
   if ((mode & RTLD_DEEPBIND) && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && needsCuda(map))
     dprintf(STDERR_FILENO,
             "devsan: %s was opened with RTLD_DEEPBIND: its calls of CUDA are not seen\n",

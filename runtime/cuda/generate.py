@@ -32,6 +32,8 @@ VALUES = {
     "flags": "0", "levels": "1", "pool": "NULL", "hostPtr": "&out", "hostMemory": "host_memory",
     "freedPtr": "takeDevice()", "freedAddress": "(DevSanCudaAddress)takeDevice()", "freedHost": "takeHost()",
     "freedArray": "takeArray()", "freedMipmapped": "takeArray()", "registeredHost": "takeRegistered()",
+    "trimmedPool": "NULL", "keptBytes": "0", "mappedPtr": "device_memory",
+    "mappedAddress": "(DevSanCudaAddress)device_memory", "unloadedModule": "&symbol", "unloadedLibrary": "&symbol",
     "device": "1", "deviceFlags": "0", "kernel": "&symbol", "kernelHandle": "&symbol", "grid": "one", "block": "one",
     "kernelArguments": "arguments", "sharedMemory": "0", "launch": "&launch", "driverLaunch": "&driverLaunch",
     "graph": "&symbol", "elementSize": "4", "contextOut": "&out", "affinity": "NULL", "affinityCount": "0",

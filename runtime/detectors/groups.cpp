@@ -22,11 +22,13 @@ Key keyOf(const ResolvedEvent &event) {
           event.event.kind};
 }
 
-// The events of a group, by stack and thread.
-using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::uint64_t>;
+// The events of a group, by stack and thread: two calls on one line have different stacks.
+using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, Occurrences>;
 
-std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
-  const auto by_count = [](const auto &a, const auto &b) { return a.second < b.second; };
+const Occurrences &callOf(const EventGroup &group, const Calls &calls) {
+  const auto by_count = [](const auto &a, const auto &b) {
+    return a.second.count < b.second.count;
+  };
   // Printing reads in loops of its own, but some of its reads happen once.
   return group.first->stack->intent == Intent::kDisplay
              ? std::ranges::min_element(calls, by_count)->second
@@ -34,16 +36,17 @@ std::uint64_t repeats(const EventGroup &group, const Calls &calls) {
 }
 
 // Two reads in a run, or a summary every now and then, are no loop, although they repeat.
-bool isLoop(const EventGroup &group, std::uint64_t repeats, std::uint64_t steps) {
+bool isLoop(const Occurrences &call, std::uint64_t steps) {
   constexpr std::uint64_t kLoop = 3;
   constexpr std::uint64_t kStepsApart = 10;
-  const bool inside_a_step = group.most_in_step >= kLoop;
-  return repeats >= kLoop && (steps < kLoop || inside_a_step || group.steps * kStepsApart > steps);
+  const bool inside_a_step = call.most_in_step >= kLoop;
+  return call.count >= kLoop &&
+         (steps < kLoop || inside_a_step || call.steps * kStepsApart > steps);
 }
 
 core::Steps stepsOf(const EventGroup &group) {
   const std::uint32_t total = group.first->total_steps;
-  if (total < 2)
+  if (total == 0)
     return {};
   const bool after_last = group.last_step >= total;
   return {total, group.steps - (after_last ? 1 : 0), group.first_step, group.last_step,
@@ -72,13 +75,13 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     EventGroup &group = groups[entry->second];
     static_cast<Occurrences &>(group) = together(group, event.occurrences);
     group.any_flags |= event.event.flags;
-    calls[entry->second][{event.stack, event.event.thread}] += event.occurrences.count;
+    Occurrences &call = calls[entry->second][{event.stack, event.event.thread}];
+    call = together(call, event.occurrences);
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i)
-    if (const std::uint64_t count = repeats(groups[i], calls[i]);
-        isLoop(groups[i], count, recording.steps()))
-      groups[i].repeats = count;
+    if (const Occurrences &call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
+      groups[i].repeats = call.count;
   return groups;
 }
 

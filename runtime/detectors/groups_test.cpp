@@ -45,6 +45,35 @@ TEST(Groups, ASummaryInFewStepsIsNoLoop) {
   EXPECT_EQ(group(100, {20, 20, 40}).repeats, 0u);
 }
 
+// Three calls on one line, in one step of ten thousand each; then one of them in a loop.
+TEST(Groups, CallsSideBySideOnOneLineAreNoLoop) {
+  LogBuilder log;
+  Event wait;
+  wait.kind = EventKind::kBlock;
+  wait.from = cuda(0);
+  for (int call = 0; call < 3; ++call) {
+    wait.stack = log.stack({op("item"), python("main", 5)});
+    for (std::uint32_t step : {0, 5000, 9000}) {
+      wait.step = step;
+      log.add(wait);
+    }
+  }
+  Event ended;
+  ended.kind = EventKind::kStep;
+  for (ended.step = 0; ended.step < 10'000; ++ended.step)
+    log.add(ended);
+  const auto repeats = [&] {
+    return groupByPlace(
+               replay(log),
+               [](const ResolvedEvent &event) { return event.event.kind == EventKind::kBlock; })
+        .at(0)
+        .repeats;
+  };
+  EXPECT_EQ(repeats(), 0u);
+  log.add(wait, 3);
+  EXPECT_EQ(repeats(), 6u);
+}
+
 TEST(Groups, ManyStepsOrManyCallsInOneAre) {
   EXPECT_EQ(group(20, {1, 2, 3}).repeats, 3u);
   EXPECT_EQ(group(100, {50, 50, 50}).repeats, 3u);

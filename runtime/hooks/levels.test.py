@@ -18,7 +18,7 @@
 # PLAIN-DAG: warning: {{.*}} in aten::nonzero, once [device-host-sync]
 # DIRECTION: --transfer=up:disallow: unknown direction; valid: host_to_device, device_to_host, device_to_device
 # LEVEL: --sync=never: unknown level; valid: default, allow, log, disallow, log_explicit, disallow_explicit
-# TOML: .devsan.toml:2: --sync=never: unknown level
+# TOML: .devsan.toml:2: sync=never: unknown level
 import torch
 
 x = torch.ones(4).to("cuda:1")

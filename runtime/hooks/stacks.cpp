@@ -62,7 +62,7 @@ __attribute__((noinline)) std::size_t nameFrames(Interner &interner, const Nativ
     std::size_t length = python.next(run, std::min(frames.size() - count, kMaxFrames), text);
     for (std::size_t k = 0; k < length; ++k)
       frames[count++] = {0, interner.string(run[k].file), interner.string(run[k].function),
-                         run[k].line, 0};
+                         run[k].line, run[k].instruction};
   };
   for (std::size_t i = 0; i < native.count && count < frames.size(); ++i)
     if (native.pcs[i] == kEvaluation)

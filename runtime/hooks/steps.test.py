@@ -6,7 +6,7 @@
 # RUN: %status 0 %sim --fail-on=warning --max device-host-sync=3/step -- %python %s run
 # RUN: %status 0 %sim --warmup 10 --fail-on=device-host-sync -- %python %s run 2>&1 | FileCheck %s --check-prefix=WARM
 # RUN: %status 2 %sim --max device-host-sync=1/epoch -- %python %s run 2>&1 | FileCheck %s --check-prefix=BAD
-# OVER: over budget: device-host-sync happened up to 3 times in one step, --max allows 1/step
+# OVER: over budget: device-host-sync happened up to 3 times in one step, the budget is 1/step
 # WARM-NOT: [device-host-sync]
 # BAD: --max=device-host-sync=1/epoch: write RULE=N or RULE=N/step with N a number from 0
 import json

@@ -107,6 +107,18 @@ Recording recordingOf(const Process &process, std::vector<DeviceId> homes_of_oth
   return recording;
 }
 
+// Of processes on several machines too. JSON has whole numbers up to 2^53.
+std::uint64_t identityOf(const FileHeader &header) {
+  const std::uint64_t mixed = (header.start_time_ns ^ std::uint64_t{header.pid} << 40) *
+                              0x9e3779b97f4a7c15; // the golden ratio spreads over the upper bits
+  return mixed >> 11;
+}
+
+core::StepLoad loadOf(const core::Finding &finding, const FileHeader &header) {
+  const core::Steps &steps = finding.steps;
+  return {identityOf(header), steps.first, steps.last, steps.total ? steps.most : finding.count};
+}
+
 std::vector<core::Finding> findingsOf(const Process &process, std::vector<DeviceId> homes_of_others,
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
                                       std::uint64_t &steps) {
@@ -117,6 +129,7 @@ std::vector<core::Finding> findingsOf(const Process &process, std::vector<Device
     finding.rank = process.role.rank;
     finding.ranks = {{process.role.rank, process.role.worker, 1, finding.count, finding.bytes,
                       finding.blocked_ns}};
+    finding.loads = {loadOf(finding, process.header)};
   }
   if (settings.take_away)
     std::erase_if(findings, settings.take_away);

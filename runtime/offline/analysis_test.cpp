@@ -134,6 +134,23 @@ TEST_F(AnalysisTest, AThousandFindingsOfSixtyFourRanksAreAThousandFindings) {
   }
 }
 
+TEST_F(AnalysisTest, TheStepsOfEachProcessAreKept) {
+  write("1.devsanlog", logOf(1, 0).bytes());
+  LogBuilder with_steps = logOf(1, 1);
+  Event ended;
+  ended.kind = EventKind::kStep;
+  with_steps.add(ended);
+  write("2.devsanlog", with_steps.bytes());
+  const Analysis analysis = analysed();
+  ASSERT_EQ(analysis.findings.size(), 1u);
+  const core::Finding &finding = analysis.findings[0];
+  EXPECT_EQ(finding.steps, (core::Steps{1, 1, 0, 0, 1}));
+  EXPECT_EQ(finding.message.find("step"), std::string::npos);
+  ASSERT_EQ(finding.loads.size(), 2u);
+  EXPECT_LT(finding.loads[0].process, finding.loads[1].process);
+  EXPECT_EQ(finding.loads[0].most + finding.loads[1].most, 2u);
+}
+
 TEST_F(AnalysisTest, FindingsThatAreTakenAwayAreAskedForOnceInEachProcess) {
   write("1.devsanlog", logOf(10, 0).bytes());
   write("2.devsanlog", logOf(10, 1).bytes());

@@ -22,11 +22,11 @@
 # RUN: echo '[budgets]' >> %t/.devsan.toml
 # RUN: echo 'device-host-sync = "many"' >> %t/.devsan.toml
 # RUN: %status 2 %sim -- false 2>&1 | FileCheck %s --check-prefix=BUDGET
-# BUDGET: devsan: error: {{.*}}.devsan.toml:5: --max=device-host-sync=many: write RULE=N
+# BUDGET: devsan: error: {{.*}}.devsan.toml:5: 'device-host-sync' must be a number from 0, or a string such as "1/step", but is many
 # RUN: echo '[run]' > %t/.devsan.toml
 # RUN: echo 'fail-on = "typo"' >> %t/.devsan.toml
 # RUN: %status 2 %sim -- false 2>&1 | FileCheck %s --check-prefix=FAILON
-# FAILON: devsan: error: {{.*}}.devsan.toml:2: --fail-on: unknown rule or severity 'typo'; valid: note, warning, error, none, device-
+# FAILON: devsan: error: {{.*}}.devsan.toml:2: fail-on: unknown rule or severity 'typo'; valid: note, warning, error, none, device-
 # RUN: rm %t/.devsan.toml
 # RUN: %status 2 %sim --update-baseline -- false 2>&1 | FileCheck %s --check-prefix=WHICH
 # WHICH: devsan: error: --update-baseline needs the file: add --baseline=FILE

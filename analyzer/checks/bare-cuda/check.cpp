@@ -29,6 +29,9 @@ protected:
       if (asks && operation.target.place.isSpelledDevice())
         examineRequest(facts, operation);
     }
+    // What is spelled where a tensor tells better has been reported as that.
+    for (const Operation &operation : facts.operations)
+      examineChoice(facts, operation);
   }
 
 private:
@@ -39,7 +42,8 @@ private:
     // A module that is set up, not a tensor that meets others.
     if (request.kind == Operation::Kind::kMove && request.operands.empty())
       return;
-    if (!spelled || (indexless && (model().guarded(request.expr) || model().guarded(spelled))))
+    if (!spelled || (indexless && (model().guarded(request.expr, facts.function) ||
+                                   model().guarded(spelled, facts.function))))
       return;
     std::optional<Source> source = sourceFor(facts, request);
     if (!source || !firstAt(spelled))
@@ -58,6 +62,27 @@ private:
     if (lineOf(spelled) != lineOf(request.expr))
       diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
           << request.expr->getSourceRange();
+  }
+
+  // A device with a number, kept in a variable or given to a module of the class: whoever calls
+  // this has no say.
+  void examineChoice(const FunctionFacts &facts, const Operation &choice) {
+    if (!choice.path || isa<CXXDefaultInitExpr>(choice.expr))
+      return;
+    bool moves_module = choice.kind == Operation::Kind::kMove && choice.operands.empty() &&
+                        !choice.path->root && ownerOf(facts.function);
+    const ValueDecl *kept =
+        choice.path->fields.empty() ? choice.path->root : choice.path->fields.back();
+    bool keeps = choice.kind == Operation::Kind::kAssign && kept && isDevice(kept->getType());
+    const Value &value = moves_module ? choice.target : choice.result;
+    const Expr *spelled = value.origin(Origin::Kind::kDeviceName);
+    if (!(moves_module || keeps) || !value.place.is(Place::Kind::kFixed) || !spelled ||
+        !firstAt(spelled))
+      return;
+    diag(locationOf(spelled),
+         "'%0' is %select{|put on }1the fixed device %2, whichever GPU the program is to use: take "
+         "the device as a parameter")
+        << choice.path->text() << moves_module << value.place.text() << spelled->getSourceRange();
   }
 
   // Who says which device, other than the data that is being moved.
@@ -81,7 +106,7 @@ private:
       Path path{parameter, {}};
       if (parameter->getName().empty() || path == moving || movedBare(facts, path))
         continue;
-      if (isDevice(parameter->getType()))
+      if (isDevice(parameter->getType()) || isDeviceType(parameter->getType()))
         return Source{quoted(path), parameter->getNameAsString()};
       if (isTensor(parameter->getType()) && !onHost(facts, path))
         return Source{quoted(path), parameter->getNameAsString() + ".device()"};
@@ -89,6 +114,10 @@ private:
         return Source{quoted(path), parameter->getNameAsString() + ".device()"};
       if (isModule(parameter->getType()))
         return Source{"the module '" + parameter->getNameAsString() + "'", ""};
+      if (isCollection(parameter->getType()) && !onHost(facts, path))
+        return Source{"the tensors in " + quoted(path), ""};
+      if (hasTensors(parameter->getType()))
+        return Source{"the tensors of " + quoted(path), ""};
     }
     if (std::optional<Source> member = memberSource(facts, moving))
       return member;
@@ -97,12 +126,49 @@ private:
     return std::nullopt;
   }
 
+  // A list of tensors.
+  static bool isCollection(QualType type) {
+    const CXXRecordDecl *record = type.getNonReferenceType()->getAsCXXRecordDecl();
+    return record && isLibraryDecl(record) && holdsTensor(type) && !isTensor(type);
+  }
+
+  // A structure of the program with tensors in it, or a pointer to one.
+  static bool hasTensors(QualType type) {
+    type = type.getNonReferenceType();
+    const CXXRecordDecl *record =
+        type->isPointerType() ? type->getPointeeCXXRecordDecl() : type->getAsCXXRecordDecl();
+    if (const auto *pointer = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record);
+        pointer && isLibraryDecl(pointer) && pointer->getTemplateArgs().size() > 0 &&
+        pointer->getTemplateArgs()[0].getKind() == TemplateArgument::Type)
+      record = pointer->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl();
+    if (!record || !record->hasDefinition() || isLibraryDecl(record))
+      return false;
+    return llvm::any_of(record->getDefinition()->fields(),
+                        [](const FieldDecl *field) { return holdsTensor(field->getType()); });
+  }
+
+  // Objects that are made of a tensor are wanted on its device.
+  static bool madeOfTensor(const CXXRecordDecl *owner) {
+    return owner && owner->hasDefinition() &&
+           llvm::any_of(owner->ctors(), [](const CXXConstructorDecl *constructor) {
+             return !constructor->isCopyOrMoveConstructor() &&
+                    llvm::any_of(constructor->parameters(), [](const ParmVarDecl *parameter) {
+                      return isTensor(parameter->getType());
+                    });
+           });
+  }
+
   // Parameters and buffers of the module whose method this is.
   std::optional<Source> memberSource(const FunctionFacts &facts,
                                      const std::optional<Path> &moving) {
     const CXXRecordDecl *owner = ownerOf(facts.function);
-    if (!owner || isa<CXXConstructorDecl>(facts.function) || !derivesFromModule(owner))
+    if (!owner || isa<CXXConstructorDecl>(facts.function))
       return std::nullopt;
+    if (!derivesFromModule(owner)) {
+      if (!madeOfTensor(owner))
+        return std::nullopt;
+      return Source{"the tensor that '" + owner->getNameAsString() + "' is made of", ""};
+    }
     for (const FieldDecl *field : owner->fields()) {
       Path path{nullptr, {field}};
       if (path == moving)

@@ -1,7 +1,7 @@
 // RUN: cp %s %t.cpp
 // RUN: %devsan_check --checks=device-bare-cuda --torch=none --fix %t.cpp -- -std=c++20 -isystem %mock
 // RUN: FileCheck --input-file=%t.cpp %s
-// RUN: %devsan_check --checks=device-bare-cuda --torch=none %t.cpp -- -std=c++20 -isystem %mock
+// RUN: %devsan_check --strict --checks=device-bare-cuda --torch=none %t.cpp -- -std=c++20 -isystem %mock
 #include <torch/torch.h>
 
 torch::Tensor moved(torch::Tensor x, const torch::Tensor &weight) {

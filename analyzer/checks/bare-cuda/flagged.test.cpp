@@ -1,6 +1,9 @@
 // RUN: not %check_mock | %file_check
 #include <torch/torch.h>
 
+#include <memory>
+#include <vector>
+
 torch::Tensor lostIndex(const torch::Tensor &x) {
   auto host = x.cpu();
   // CHECK: :[[@LINE+1]]:25: warning: 'host.cumsum(0)' goes to the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
@@ -58,4 +61,56 @@ TORCH_MODULE(Net);
 torch::Tensor withModule(Net net, torch::Tensor x) {
   // CHECK: warning: 'x' goes to the current cuda device, whichever device the module 'net' is on [device-bare-cuda]
   return net->forward(x.cuda());
+}
+
+// The device that the function was given, as it may be.
+torch::Tensor typed(const torch::Tensor &image, torch::DeviceType where) {
+  // CHECK: warning: 'image' goes to the current cuda device, whichever device 'where' is on: use where [device-bare-cuda]
+  return image.cuda();
+}
+
+// Tensors in a list or a structure.
+torch::Tensor listed(const std::vector<torch::Tensor> &inputs) {
+  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on the current cuda device, whichever device the tensors in 'inputs' is on [device-bare-cuda]
+  return torch::zeros({3}, torch::kCUDA);
+}
+struct Engine {
+  std::vector<torch::Tensor> buffers;
+};
+torch::Tensor owned(const std::shared_ptr<Engine> &engine) {
+  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on {{.*}} the tensors of 'engine'{{.*}} [device-bare-cuda]
+  return torch::zeros({3}, torch::kCUDA);
+}
+
+// An object that is made of a tensor.
+class Table {
+public:
+  explicit Table(const torch::Tensor &keys) : size_(keys.size(0)) {}
+  torch::Tensor keys() const {
+    // CHECK: warning: 'torch::zeros({size_}, torch::kCUDA)' is made on {{.*}} the tensor that 'Table' is made of{{.*}} [device-bare-cuda]
+    return torch::zeros({size_}, torch::kCUDA);
+  }
+
+private:
+  int64_t size_;
+};
+
+// A GPU that nobody can choose.
+class Recognizer {
+public:
+  explicit Recognizer(bool use_gpu) {
+    if (use_gpu)
+      // CHECK: :[[@LINE+1]]:31: warning: 'device_' is the fixed device cuda:0, whichever GPU the program is to use: take the device as a parameter [device-bare-cuda]
+      device_ = torch::Device("cuda:0");
+    // CHECK: warning: 'model_' is put on the fixed device cuda:1, whichever GPU {{.*}} [device-bare-cuda]
+    model_->to(torch::Device(torch::kCUDA, 1));
+  }
+
+private:
+  torch::Device device_ = torch::kCPU;
+  torch::nn::Linear model_{nullptr};
+};
+void start() {
+  // CHECK: warning: 'device' is the fixed device cuda:0{{.*}} [device-bare-cuda]
+  const torch::Device device(torch::kCUDA, 0);
 }

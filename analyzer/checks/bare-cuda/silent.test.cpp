@@ -52,3 +52,21 @@ int main() {
   auto y = torch::ones({2, 2}).cuda();
   return model->forward(x).dim() + y.dim();
 }
+
+// The program's own choice.
+class Settings {
+public:
+  explicit Settings(torch::Device device) : device_(device) {}
+  torch::Tensor scratch() const { return torch::zeros({3}, device_); }
+
+private:
+  torch::Device device_;
+  torch::Device fallback_ = torch::Device("cuda:0");
+};
+
+// Wherever this file calls it, the device is set.
+static torch::Tensor scratch(const torch::Tensor &x) { return torch::zeros({3}, torch::kCUDA); }
+torch::Tensor guardedByCaller(const torch::Tensor &x) {
+  const c10::DeviceGuard guard(x.device());
+  return scratch(x);
+}

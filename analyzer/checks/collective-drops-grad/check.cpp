@@ -1,6 +1,8 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
 
+#include <clang/AST/ParentMapContext.h>
+#include <clang/Lex/Lexer.h>
 #include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
@@ -61,12 +63,86 @@ private:
     if (model().gradOff(gather) || model().gradOff(use) || !escapes(facts, gather) ||
         !firstAt(gather))
       return;
-    diag(locationOf(gather),
-         "'%0' gathers tensors without their autograd graph, and they are used without the own "
-         "slice "
-         "among them: no gradient flows back; put the own tensor back at the own rank first")
-        << nameOf(calleeOf(gather)) << gather->getSourceRange();
+    {
+      auto finding =
+          diag(locationOf(gather),
+               "'%0' gathers tensors without their autograd graph, and they are used without the "
+               "own slice among them: no gradient flows back; put the own tensor back at the own "
+               "rank first")
+          << nameOf(calleeOf(gather)) << gather->getSourceRange();
+      fix(finding, gather);
+    }
     diag(locationOf(use), how, DiagnosticIDs::Note) << use->getSourceRange();
+  }
+
+  // `group->allgather(outputs, inputs)->wait();` is followed by `outputs[0][group->getRank()] =
+  // inputs[0];`: the lists hold handles, so only the list that is used afterwards may be changed,
+  // and only where nothing else shares its tensors.
+  void fix(DiagnosticBuilder &finding, const Expr *gather) {
+    const auto *call = dyn_cast<CXXMemberCallExpr>(strip(gather));
+    llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+    if (!call || nameOf(calleeOf(call)) != "allgather" || arguments.size() != 2 || !editable(call))
+      return;
+    const Expr *group = call->getImplicitObjectArgument();
+    if (const auto *arrow = dyn_cast<CXXOperatorCallExpr>(strip(group)))
+      group = arrow->getArg(0);
+    const VarDecl *outputs = variableIn(arguments[0]);
+    const VarDecl *inputs = variableIn(arguments[1]);
+    if (!outputs || !inputs || !variableIn(group) || sharesTensors(outputs->getInit()))
+      return;
+    SourceLocation end = endOfWait(call);
+    if (end.isInvalid())
+      return;
+    bool pointer = cast<MemberExpr>(call->getCallee()->IgnoreParens())->isArrow() ||
+                   isa<CXXOperatorCallExpr>(strip(call->getImplicitObjectArgument()));
+    std::string rank = variableIn(group)->getNameAsString() + (pointer ? "->" : ".") + "getRank()";
+    finding << FixItHint::CreateInsertion(end, "\n" + indentAt(call) + outputs->getNameAsString() +
+                                                   "[0][" + rank +
+                                                   "] = " + inputs->getNameAsString() + "[0];");
+  }
+
+  static const VarDecl *variableIn(const Expr *expr) {
+    const auto *reference = dyn_cast<DeclRefExpr>(strip(expr));
+    return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  }
+
+  static bool sharesTensors(const Stmt *init) {
+    if (!init)
+      return false;
+    const auto *reference = dyn_cast<DeclRefExpr>(init);
+    if (reference && holdsTensor(reference->getType()) && !isTensor(reference->getType()))
+      return true;
+    return llvm::any_of(init->children(),
+                        [](const Stmt *child) { return child && sharesTensors(child); });
+  }
+
+  // Behind the semicolon of the statement that waits for the call.
+  SourceLocation endOfWait(const Expr *call) {
+    const SourceManager &sources = model().context().getSourceManager();
+    const Expr *whole = call;
+    bool waits = false;
+    for (DynTypedNode node = DynTypedNode::create(*call);;) {
+      DynTypedNodeList parents = model().context().getParents(node);
+      if (parents.empty())
+        return {};
+      node = parents[0];
+      if (node.get<CompoundStmt>())
+        break;
+      whole = node.get<Expr>();
+      if (!whole)
+        return {};
+      const auto *member = dyn_cast<CXXMemberCallExpr>(whole);
+      waits |= member && nameOf(calleeOf(member)) == "wait";
+    }
+    std::optional<Token> semicolon =
+        Lexer::findNextToken(whole->getEndLoc(), sources, getLangOpts());
+    return waits && semicolon && semicolon->is(tok::semi) ? semicolon->getEndLoc()
+                                                          : SourceLocation();
+  }
+
+  std::string indentAt(const Expr *expr) {
+    const SourceManager &sources = model().context().getSourceManager();
+    return Lexer::getIndentationForLine(expr->getBeginLoc(), sources).str();
   }
 
   // What was gathered leaves the function, or meets other tensors or a module there.
@@ -93,6 +169,8 @@ private:
       case Operation::Kind::kMove:
       case Operation::Kind::kFactory:
       case Operation::Kind::kGather:
+      case Operation::Kind::kCall:
+      case Operation::Kind::kWait:
         return false;
       }
       return false;

@@ -2,6 +2,7 @@
 #include "analyzer/support/device_check.h"
 
 #include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/StringSwitch.h>
 
 namespace devsan::analyzer {
 
@@ -15,7 +16,12 @@ public:
 
 protected:
   void examine(const FunctionFacts &facts) override {
+    if (model().hostOnly())
+      return;
     for (const Operation &operation : facts.operations) {
+      if (operation.kind == Operation::Kind::kWait)
+        report(facts, operation.expr, nullptr, "'%0' makes the host wait for the device",
+               "order the work with streams and events");
       if (operation.operands.empty())
         continue;
       if (operation.kind == Operation::Kind::kMove)
@@ -51,6 +57,18 @@ private:
     return kReads.contains(name);
   }
 
+  // Compute a result and then read from the device whether that worked. Each has a twin that leaves
+  // the look to the caller.
+  static llvm::StringRef uncheckedTwin(llvm::StringRef name) {
+    return llvm::StringSwitch<llvm::StringRef>(name)
+        .Cases({"inverse", "linalg_inv"}, "linalg_inv_ex")
+        .Cases({"cholesky", "linalg_cholesky"}, "linalg_cholesky_ex")
+        .Case("linalg_solve", "linalg_solve_ex")
+        .Case("linalg_lu_factor", "linalg_lu_factor_ex")
+        .Case("linalg_ldl_factor", "linalg_ldl_factor_ex")
+        .Default("");
+  }
+
   static bool isMask(const Operation &operation) {
     bool indexes = operation.name == "index" || operation.name == "operator[]" ||
                    operation.name == "index_put_" || operation.name == "index_put";
@@ -63,6 +81,12 @@ private:
   }
 
   void examineOperation(const FunctionFacts &facts, const Operation &operation) {
+    llvm::StringRef twin = uncheckedTwin(operation.name);
+    if (!twin.empty() && !onHost(operation.operands.front().value))
+      report(facts, operation.expr, operation.operands.front().expr,
+             "'%0' reads on the host whether it succeeded, so the host waits for the device",
+             ("use " + twin + ", and look at its info once, if at all").str());
+    examineCopy(facts, operation);
     bool mask = isMask(operation);
     // where(condition) alone is nonzero under another name.
     bool where = operation.name == "where" && operation.operands.size() == 1;
@@ -85,6 +109,9 @@ private:
 
   void examineMove(const FunctionFacts &facts, const Operation &move) {
     const Operand &moved = move.operands.front();
+    // The copy goes to pinned memory, and nobody waits.
+    if (nonBlocking(move.expr))
+      return;
     if (move.target.place.onHost()) {
       // A round trip is reported as one, where the data goes back.
       if (!onHost(moved.value) && !comesBack(facts, move))
@@ -107,7 +134,35 @@ private:
     }
   }
 
-  static bool onHost(const Value &value) { return value.place.onHost(); }
+  // host.copy_(x) for x on the device.
+  void examineCopy(const FunctionFacts &facts, const Operation &copy) {
+    if (copy.name != "copy_" || copy.operands.size() != 2 || nonBlocking(copy.expr) ||
+        !copy.operands[0].value.place.onHost() || !copy.operands[1].value.place.maybeOffHost())
+      return;
+    report(facts, copy.expr, copy.operands[1].expr,
+           "'%0' copies from the device, so the host waits for it");
+  }
+
+  // to(kCPU, /*non_blocking=*/true); a variable may be true.
+  bool nonBlocking(const Expr *call) {
+    const auto *plain = dyn_cast<CallExpr>(call);
+    const FunctionDecl *callee = plain ? plain->getDirectCallee() : nullptr;
+    for (unsigned i = 0; callee && i < callee->getNumParams() && i < plain->getNumArgs(); ++i)
+      if (callee->getParamDecl(i)->getName() == "non_blocking") {
+        bool value = true;
+        const Expr *given = plain->getArg(i);
+        return !isa<CXXDefaultArgExpr>(given) &&
+               (given->isValueDependent() ||
+                !given->EvaluateAsBooleanCondition(value, model().context()) || value);
+      }
+    return false;
+  }
+
+  // Where nothing in the file deals with devices, tensors that come from nowhere in particular are
+  // the host's.
+  bool onHost(const Value &value) {
+    return value.place.onHost() || (!value.place.maybeOffHost() && !model().knowsDevices());
+  }
 
   static bool comesBack(const FunctionFacts &facts, const Operation &copy) {
     return llvm::any_of(facts.operations, [&](const Operation &back) {
@@ -120,15 +175,14 @@ private:
   }
 
   void report(const FunctionFacts &facts, const Expr *call, const Expr *read,
-              llvm::StringRef message) {
+              llvm::StringRef message,
+              llvm::StringRef remedy = "keep the value on the device, or read it once after the "
+                                       "loop") {
     std::string when = model().everyStep(call, facts.function);
-    if (when.empty() || model().syncAllowed(call) || readOncePerLoop(facts, call, read) ||
+    if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
         !firstAt(call))
       return;
-    diag(locationOf(call),
-         (message +
-          " on every step (%1); keep the value on the device, or read it once after the loop")
-             .str())
+    diag(locationOf(call), (message + " on every step (%1); " + remedy).str())
         << spelling(call) << when << call->getSourceRange();
   }
 

@@ -1,4 +1,8 @@
 // RUN: not %check_mock | %file_check
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/autograd.h>
+#include <torch/library.h>
 #include <torch/torch.h>
 
 #include <vector>
@@ -54,6 +58,43 @@ public:
 private:
   torch::Tensor ratio_;
 };
+
+// Operators run whenever the library is used.
+torch::Tensor compact(const torch::Tensor &x) {
+  // CHECK: warning: 'x.sum().item<int>()' makes {{.*}} (in the operator 'compact'); {{.*}} [device-host-sync]
+  int count = x.sum().item<int>();
+  return torch::zeros({count}, x.options());
+}
+TORCH_LIBRARY(mine, m) { m.def("compact", &compact); }
+
+struct Invert : torch::autograd::Function<Invert> {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context, torch::Tensor x) {
+    // CHECK: warning: 'torch::inverse(x)' reads on the host whether it succeeded, so the host waits for the device on every step (in 'forward'); use linalg_inv_ex, and look at its info once, if at all [device-host-sync]
+    auto y = torch::inverse(x);
+    // CHECK: warning: 'torch::cuda::synchronize()' makes the host wait for the device on every step (in 'forward'); order the work with streams and events [device-host-sync]
+    torch::cuda::synchronize();
+    return {y};
+  }
+};
+torch::Tensor applied(const torch::Tensor &x) {
+  // CHECK: warning: 'x.nonzero()' gives {{.*}} (in the operator 'applied'); {{.*}} [device-host-sync]
+  auto rows = x.nonzero();
+  return Invert::apply(rows)[0];
+}
+
+// Waits for whatever has been queued.
+void waits(const std::vector<torch::Tensor> &batches, torch::Tensor host) {
+  auto stream = c10::cuda::getCurrentCUDAStream();
+  host = host.cpu();
+  for (const auto &batch : batches) {
+    // CHECK: warning: 'stream.synchronize()' makes {{.*}} (in a loop); order {{.*}} [device-host-sync]
+    stream.synchronize();
+    // CHECK: warning: 'c10::cuda::device_synchronize()' makes {{.*}} [device-host-sync]
+    c10::cuda::device_synchronize();
+    // CHECK: warning: 'host.copy_(batch)' copies from the device{{.*}} [device-host-sync]
+    host.copy_(batch);
+  }
+}
 
 int main() {
   torch::nn::Linear model(2, 2);

@@ -1,4 +1,6 @@
 // RUN: %check_mock | %file_check --allow-empty
+#include <c10/cuda/CUDAFunctions.h>
+#include <torch/library.h>
 #include <torch/torch.h>
 
 #include <vector>
@@ -121,3 +123,37 @@ class SumTest : public testing::Test {
       read(torch::zeros({i}, torch::kCUDA).sum());
   }
 };
+
+// Once, at the end of what was asked for, or not waiting at all.
+void synchronized(const std::vector<torch::Tensor> &batches, torch::Tensor pinned) {
+  pinned = pinned.cpu();
+  for (const auto &batch : batches) {
+    auto host = batch.to(torch::kCPU, /*non_blocking=*/true);
+    pinned.copy_(batch, true);
+    auto [inverse, info] = torch::linalg_inv_ex(batch);
+  }
+  c10::cuda::device_synchronize();
+}
+
+// An operator for the CPU.
+torch::Tensor shorten(const torch::Tensor &x) { return torch::zeros({x.sum().item<int>()}); }
+TORCH_LIBRARY_IMPL(mine, CPU, m) { m.impl("shorten", &shorten); }
+
+// What a helper of this file brings to the host.
+torch::Tensor download(const torch::Tensor &x) { return x.cpu(); }
+double onHostByHelper(const torch::Tensor &x) {
+  auto host = download(x);
+  double total = 0;
+  for (int i = 0; i < 10; ++i)
+    total += host[i].item<double>();
+  return total;
+}
+
+// A module that was never moved.
+double trainOnHost(const std::vector<torch::Tensor> &batches) {
+  torch::nn::Linear model(2, 2);
+  double total = 0;
+  for (int i = 0; i < 10; ++i)
+    total += model->forward(torch::ones({2, 2})).sum().item<double>();
+  return total;
+}

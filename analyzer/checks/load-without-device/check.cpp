@@ -72,7 +72,9 @@ private:
     case Operation::Kind::kMove:
     case Operation::Kind::kFactory:
     case Operation::Kind::kGather:
+    case Operation::Kind::kCall:
     case Operation::Kind::kAssign:
+    case Operation::Kind::kWait:
       return nullptr;
     }
     llvm_unreachable("all kinds are handled");

@@ -1,6 +1,8 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
 
+#include <llvm/ADT/StringSet.h>
+
 namespace devsan::analyzer {
 
 namespace {
@@ -18,6 +20,8 @@ protected:
         examineMeeting(facts, operation);
       else if (operation.kind == Operation::Kind::kReturn)
         examineReturn(facts, operation);
+      else if (operation.kind == Operation::Kind::kCall)
+        examineCall(facts, operation);
     }
   }
 
@@ -35,6 +39,29 @@ private:
     for (const Operand &operand : operation.operands)
       if (const Expr *factory = factoryOf(operand.value))
         report(facts, factory, *device, operation.expr, "meets");
+  }
+
+  // Handed beside the inputs of an operator to the code that does its work. Numbers that were made
+  // of host data are often wanted on the host there, and so is all in a file for the host.
+  void examineCall(const FunctionFacts &facts, const Operation &call) {
+    const Operand *device = deviceOperand(facts, call.operands);
+    if (!device || model().hostOnly())
+      return;
+    for (const Operand &operand : call.operands) {
+      const Expr *factory = factoryOf(operand.value);
+      if (factory && !operand.value.has(Origin::Kind::kHostScalar) && anyDtype(facts, factory) &&
+          !model().stepOf(facts.function).empty())
+        report(facts, factory, *device, call.expr, "is handed on beside");
+    }
+  }
+
+  // Made with the default dtype, or with that of another tensor; not the integers of metadata.
+  static bool anyDtype(const FunctionFacts &facts, const Expr *factory) {
+    const Value &target = factoryCall(facts, factory).target;
+    static const llvm::StringSet<> kFloats{"zeros", "ones", "empty", "rand", "randn"};
+    return (target.dtype == Dtype::kFloating || target.has(Origin::Kind::kDtypeOf) ||
+            target == Value()) &&
+           kFloats.contains(nameOf(calleeOf(strip(factory))));
   }
 
   static const Operand *deviceOperand(const FunctionFacts &facts,
@@ -118,7 +145,9 @@ private:
   // options of its own.
   void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device) {
     const auto *call = dyn_cast<CallExpr>(strip(factory));
-    if (!call || !editable(call) || !call->getRParenLoc().isFileID())
+    // A function that makes the tensor elsewhere does not see the other one.
+    if (!call || !isFactory(call->getDirectCallee()) || !editable(call) ||
+        !call->getRParenLoc().isFileID())
       return;
     for (const Expr *argument : argumentsOf(call))
       if (isTensorOptions(argument->getType())) {

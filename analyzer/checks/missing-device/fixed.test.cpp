@@ -2,7 +2,7 @@
 // RUN: cp %s %t.cpp
 // RUN: %devsan_check --checks=device-missing-device --torch=none --fix %t.cpp -- -std=c++20 -isystem %mock
 // RUN: FileCheck --input-file=%t.cpp %s
-// RUN: %devsan_check --checks=device-missing-device --torch=none %t.cpp -- -std=c++20 -isystem %mock
+// RUN: %devsan_check --strict --checks=device-missing-device --torch=none %t.cpp -- -std=c++20 -isystem %mock
 #include <torch/torch.h>
 
 torch::Tensor added(const torch::Tensor &x) {

@@ -1,4 +1,5 @@
 // RUN: not %check_mock | %file_check
+#include <torch/autograd.h>
 #include <torch/torch.h>
 
 torch::Tensor added(const torch::Tensor &x) {
@@ -56,4 +57,23 @@ struct NetImpl : torch::nn::Module {
     return weight + torch::randn({4});
   }
   torch::Tensor weight = register_parameter("weight", torch::zeros({4}));
+};
+
+// A helper of this file makes it.
+static torch::Tensor ramp(int n) { return torch::arange(n, torch::kFloat); }
+torch::Tensor helped(const torch::Tensor &x) {
+  // CHECK: warning: 'ramp(3)' makes a tensor on the CPU that meets 'x': pass the device (x.device()) [device-missing-device]
+  return x * ramp(3);
+}
+
+// Handed to the code that does the operator's work.
+torch::Tensor rasterize(const torch::Tensor &colors, const torch::Tensor &alpha);
+struct Rasterize : torch::autograd::Function<Rasterize> {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *context,
+                                                 torch::autograd::variable_list grads) {
+    torch::Tensor colors = grads[0];
+    // CHECK: warning: 'torch::zeros({4, 4})' makes a tensor on the CPU that is handed on beside 'colors'{{.*}} [device-missing-device]
+    auto alpha = torch::zeros({4, 4});
+    return {rasterize(colors, alpha)};
+  }
 };

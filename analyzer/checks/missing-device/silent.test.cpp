@@ -1,4 +1,5 @@
 // RUN: %check_mock | %file_check --allow-empty
+#include <torch/autograd.h>
 #include <torch/torch.h>
 
 // The device follows, at once or later, or is in the options.
@@ -58,3 +59,19 @@ struct Scene {
   torch::Tensor origin;
   torch::Tensor points() const { return torch::zeros({3}) - origin; }
 };
+
+// A helper that makes it where the other one is.
+static torch::Tensor rampLike(int n, const torch::Tensor &like) { return torch::arange(n, like.device()); }
+static torch::Tensor placed(const torch::Tensor &x, torch::Device device) { return x.to(device); }
+torch::Tensor helped(const torch::Tensor &x) {
+  return x * rampLike(3, x) + placed(torch::zeros({3}), x.device());
+}
+
+// Metadata for the code that does the work; a function that is no operator.
+torch::Tensor launch(const torch::Tensor &x, const torch::Tensor &sizes);
+struct Sized : torch::autograd::Function<Sized> {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context, torch::Tensor x) {
+    return {launch(x, torch::zeros({4}, torch::kInt)), launch(x, torch::arange(4))};
+  }
+};
+torch::Tensor plain(const torch::Tensor &x) { return launch(x, torch::zeros({4})); }

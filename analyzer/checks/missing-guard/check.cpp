@@ -21,22 +21,49 @@ public:
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
-      if (!work.touches_tensors || isGuardedByDispatcher(work.function) ||
-          program.callersGuard(work))
+      if (!work.touches_tensors)
         continue;
+      reportQueries(context, work);
+      if (isGuardedByDispatcher(work.function))
+        continue;
+      const bool callers_guard = program.callersGuard(work);
+      const auto is_bare = [&](const auto &work) {
+        return !work.guarded && (!callers_guard || isInNewThread(work));
+      };
+      llvm::DenseSet<SourceLocation> places;
+      const auto is_new = [&](const Expr *expr) {
+        return places.insert(place(context, expr)).second;
+      };
       for (const Launch &launch : work.launches)
-        if (launch.kind == Launch::Kind::kKernel && !launch.guarded)
+        if (isOnDevice(launch) && is_bare(launch) && is_new(launch.expr))
           report(context, work, launch.expr, nullptr);
       for (const WorkCall &call : work.calls)
-        if (!call.guarded)
+        if (is_bare(call))
           if (const Launch *launch = program.bareLaunch(call.callee))
-            report(context, work, call.expr, launch);
+            if (is_new(call.expr))
+              report(context, work, call.expr, launch);
+      for (const HandedStream &handed : work.handed_streams)
+        if (is_bare(handed) && is_new(handed.expr))
+          reportHanded(context, work, handed);
+      if (places.empty())
+        continue;
+      for (const CurrentStream &stream : work.current_streams)
+        if (!stream.guarded && stream.variable && is_new(stream.expr))
+          reportStream(context, work, stream);
     }
   }
 
 private:
-  void report(ASTContext &context, const CudaWork &work, const CallExpr *call,
-              const Launch *inner) {
+  static bool isOnDevice(const Launch &launch) {
+    return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
+  }
+  template <typename Work> static bool isInNewThread(const Work &work) {
+    if constexpr (requires { work.in_new_thread; })
+      return work.in_new_thread;
+    return false;
+  }
+
+  void report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {
     const ValueDecl *tensor = CudaProgram::tensorOf(call, work);
     if (!tensor)
       return;
@@ -51,6 +78,43 @@ private:
       diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
   }
 
+  void reportHanded(ASTContext &context, const CudaWork &work, const HandedStream &handed) {
+    const ValueDecl *tensor = CudaProgram::tensorOf(handed.expr, work);
+    if (!tensor)
+      return;
+    auto finding = diag(place(context, handed.expr),
+                        "the call puts work on a stream while the current device need not be that "
+                        "of '%0': no guard is live here");
+    finding << tensor->getName();
+    if (auto fix = guardBefore(context, work, tensor))
+      finding << *fix;
+  }
+
+  // The stream of a bare launch is the wrong one too, and a guard has to come before it.
+  void reportStream(ASTContext &context, const CudaWork &work, const CurrentStream &stream) {
+    const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
+    if (!tensor)
+      return;
+    auto finding = diag(place(context, stream.expr),
+                        "'%0' is the stream of the current device, which need not be that of "
+                        "'%1': no guard is live here");
+    finding << stream.variable->getName() << tensor->getName();
+    if (auto fix = guardBefore(context, work, tensor))
+      finding << *fix;
+  }
+
+  // What was asked of the current device before the guard set the right one.
+  void reportQueries(ASTContext &context, const CudaWork &work) {
+    for (const DeviceQuery &query : work.queries) {
+      if (query.guarded || !query.guard_device)
+        continue;
+      diag(place(context, query.expr),
+           "'%0' answers for the device that is current before the guard")
+          << calledFunction(query.expr)->getName();
+      diag(place(context, query.guard_device), "the guard is set here", DiagnosticIDs::Note);
+    }
+  }
+
   // A guard in front of everything in the function that asks which device is current: the same one
   // for all launches.
   std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
@@ -63,6 +127,8 @@ private:
       paths.push_back(&launch.path);
     for (const WorkCall &call : work.calls)
       paths.push_back(&call.path);
+    for (const HandedStream &handed : work.handed_streams)
+      paths.push_back(&handed.path);
     for (const CurrentStream &stream : work.current_streams)
       paths.push_back(&stream.path);
     const Stmt *statement = firstOfInnermostCommonBlock(context, paths);

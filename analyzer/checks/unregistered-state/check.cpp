@@ -2,6 +2,8 @@
 #include "analyzer/support/device_check.h"
 
 #include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
 
@@ -13,12 +15,37 @@ using namespace clang::ast_matchers;
 // What the methods of a class do to one tensor member.
 struct MemberUse {
   const FieldDecl *field = nullptr;
+  bool submodule = false;            // a module; else a tensor or several
   const Expr *initialised = nullptr; // the factory that made it, or the value, in the constructor
   Place initial;                     // where it was then
   const Expr *combined = nullptr;    // where it first meets another tensor
+  std::vector<const Expr *> sites;   // every value that the constructors gave it, as written
   bool registered = false;
   bool follows = false; // moved, or made anew on the device of what comes in
 };
+
+// Whether `statement` has a part that passes `test`.
+bool contains(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
+  return test(statement) || llvm::any_of(statement->children(), [&](const Stmt *child) {
+           return child && contains(child, test);
+         });
+}
+
+bool names(const Stmt *statement, const ValueDecl *decl) {
+  return contains(statement, [decl](const Stmt *part) {
+    const auto *member = dyn_cast<MemberExpr>(part);
+    const auto *reference = dyn_cast<DeclRefExpr>(part);
+    return (member && member->getMemberDecl() == decl) ||
+           (reference && reference->getDecl() == decl);
+  });
+}
+
+bool isRegistration(llvm::StringRef name) {
+  static const llvm::StringSet<> kNames{"register_module",    "replace_module", "register_buffer",
+                                        "register_parameter", "push_back",      "insert",
+                                        "emplace_back",       "extend",         "update"};
+  return kNames.contains(name);
+}
 
 class UnregisteredStateCheck : public DeviceCheck {
 public:
@@ -47,11 +74,17 @@ protected:
 private:
   void examineClass(const CXXRecordDecl *record) {
     std::vector<MemberUse> members;
-    for (const FieldDecl *field : record->fields())
-      if (holdsTensor(field->getType()) && !isModule(field->getType()) &&
-          !field->getType()->isReferenceType())
-        members.push_back({field, nullptr, {}, nullptr, false, false});
-    if (members.empty())
+    for (const FieldDecl *field : record->fields()) {
+      QualType type = field->getType();
+      // A module behind a raw pointer belongs to somebody else.
+      bool submodule = derivesFromModule(record) && isModule(type) && !type->isPointerType();
+      if (!type->isReferenceType() && (submodule || (holdsTensor(type) && !isModule(type)))) {
+        members.push_back({});
+        members.back().field = field;
+        members.back().submodule = submodule;
+      }
+    }
+    if (members.empty() || registersElsewhere(record))
       return;
     bool constructed = false;
     for (const CXXConstructorDecl *constructor : record->ctors())
@@ -66,6 +99,9 @@ private:
               isa<CXXConstructorDecl>(method) ? nullptr : bodyFacts(method))
         for (MemberUse &member : members)
           collectUse(*facts, method, member);
+    for (MemberUse &member : members)
+      if (member.submodule && member.initialised)
+        collectHandedOn(record, member);
     for (const MemberUse &member : members)
       if (member.initialised && !member.registered && !member.follows)
         report(record, member);
@@ -89,7 +125,8 @@ private:
         // Whatever is registered under this name, or under another and kept here too.
         if (value.has(Origin::Kind::kRegistered))
           member.registered = true;
-        if (made(value)) {
+        if (member.submodule ? value.has(Origin::Kind::kNewModule) : made(value)) {
+          member.sites.push_back(operation.operands.front().expr);
           member.initialised = strip(operation.operands.front().expr);
           member.initial = value.place;
         }
@@ -97,14 +134,75 @@ private:
     }
   }
 
+  // A constructor leaves the members to a function whose body is elsewhere.
+  bool registersElsewhere(const CXXRecordDecl *record) {
+    auto unknown = [&](const Stmt *part) {
+      const auto *call = dyn_cast<CXXMemberCallExpr>(part);
+      const CXXMethodDecl *callee = call ? call->getMethodDecl() : nullptr;
+      return callee && !callee->isConst() && !isLibraryDecl(callee) && !callee->hasBody() &&
+             isa<CXXThisExpr>(call->getImplicitObjectArgument()->IgnoreParenImpCasts());
+    };
+    return llvm::any_of(record->ctors(), [&](const CXXConstructorDecl *constructor) {
+      return constructor->hasBody() && contains(constructor->getBody(), unknown);
+    });
+  }
+
+  // A submodule that any method registers, moves, or hands to code that may do so.
+  static void collectHandedOn(const CXXRecordDecl *record, MemberUse &member) {
+    auto registers = [](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      llvm::StringRef name = nameOf(calleeOf(call));
+      return name == "register_module" || name == "replace_module";
+    };
+    member.registered |=
+        llvm::any_of(member.sites, [&](const Expr *site) { return contains(site, registers); });
+    auto handsOn = [&](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      const auto *construct = dyn_cast<CXXConstructExpr>(part);
+      if (!call && !construct)
+        return false;
+      llvm::StringRef name = nameOf(calleeOf(cast<Expr>(part)));
+      bool unknown = call && (!call->getDirectCallee() || !isLibraryDecl(call->getDirectCallee()));
+      const Expr *object = receiverOf(call);
+      if (name == "to" && object && names(object, member.field))
+        return true;
+      return llvm::any_of(argumentsOf(cast<Expr>(part)), [&](const Expr *argument) {
+        if (isRegistration(name))
+          return registersValueOf(argument, member);
+        const auto *given = dyn_cast<MemberExpr>(strip(argument));
+        return unknown && given && given->getMemberDecl() == member.field;
+      });
+    };
+    for (const CXXMethodDecl *method : record->methods()) {
+      const FunctionDecl *definition = nullptr;
+      if (!method->hasBody(definition))
+        continue;
+      member.registered |= contains(definition->getBody(), handsOn);
+      if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition))
+        for (const CXXCtorInitializer *initializer : constructor->inits())
+          member.registered |= initializer->getInit() && contains(initializer->getInit(), handsOn);
+    }
+  }
+
+  // The argument of a registration is the member, or the variable that the member was set from.
+  static bool registersValueOf(const Expr *argument, const MemberUse &member) {
+    if (names(argument, member.field))
+      return true;
+    return llvm::any_of(member.sites, [&](const Expr *site) {
+      const auto *variable = dyn_cast<DeclRefExpr>(strip(site));
+      return variable && names(argument, variable->getDecl());
+    });
+  }
+
   // In-class initialisers of a class without a constructor of its own.
   void collectDefaults(std::vector<MemberUse> &members) {
     for (MemberUse &member : members) {
       const Expr *initializer =
           member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr;
-      const Expr *value = initializer ? factoryIn(initializer) : nullptr;
+      const Expr *value = initializer && !member.submodule ? factoryIn(initializer) : nullptr;
       if (!value)
         continue;
+      member.sites.push_back(initializer);
       member.initialised = value;
       member.initial = Place::defaultHost();
       member.registered |= registers(initializer);
@@ -207,21 +305,77 @@ private:
   }
 
   void report(const CXXRecordDecl *record, const MemberUse &member) {
+    if (member.submodule)
+      return reportSubmodule(record, member);
     // A metric's state on the device that its constructor was given is where the user wants it.
     bool module = derivesFromModule(record);
     if ((!module && !member.initial.onHost()) || !firstAt(member.initialised))
       return;
-    diag(member.field->getLocation(),
-         "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %4 and stays "
-         "there|neither buffer nor parameter, so it does not follow .to()}1: "
-         "%select{create it on the device of the first input|make it with register_buffer, or "
-         "create it on the device of the first input}1%3")
-        << member.field->getName() << module << record->getName() << "" << member.initial.text();
-    diag(locationOf(member.initialised), "made on %0 here", DiagnosticIDs::Note)
-        << member.initial.text() << member.initialised->getSourceRange();
+    {
+      auto finding =
+          diag(locationOf(member.initialised),
+               "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %3 and stays "
+               "there|neither buffer nor parameter, so it does not follow .to()}1: %select{create "
+               "it on the device of the first input|make it with register_buffer, or create it on "
+               "the device of the first input}1")
+          << member.field->getName() << module << record->getName() << member.initial.text()
+          << member.initialised->getSourceRange();
+      if (module && isTensor(member.field->getType()))
+        registerAt(finding, record, member, "register_buffer");
+    }
+    diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
     if (member.combined)
       diag(locationOf(member.combined), "meets another tensor here", DiagnosticIDs::Note)
           << member.combined->getSourceRange();
+  }
+
+  void reportSubmodule(const CXXRecordDecl *record, const MemberUse &member) {
+    if (!firstAt(member.initialised))
+      return;
+    {
+      auto finding = diag(locationOf(member.initialised),
+                          "submodule '%0' of module '%1' is not registered, so it does not follow "
+                          ".to(), and its parameters are not among the module's: use "
+                          "register_module")
+                     << member.field->getName() << record->getName()
+                     << member.initialised->getSourceRange();
+      registerAt(finding, record, member, "register_module");
+    }
+    diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
+  }
+
+  static const Expr *asWritten(const Expr *value) {
+    if (const auto *by_default = dyn_cast<CXXDefaultInitExpr>(value))
+      value = by_default->getExpr();
+    return value->IgnoreUnlessSpelledInSource();
+  }
+
+  // Wraps each value that a constructor gives the member. Names have to be unique, so a constructor
+  // that sets it twice is left alone, and so is a template, where the method's name needs a `this`.
+  void registerAt(DiagnosticBuilder &finding, const CXXRecordDecl *record, const MemberUse &member,
+                  llvm::StringRef method) {
+    std::size_t constructors = llvm::count_if(record->ctors(), [](const CXXConstructorDecl *c) {
+      return !c->isImplicit() && c->hasBody();
+    });
+    bool once = member.sites.size() == std::max<std::size_t>(constructors, 1);
+    if (!once || record->isDependentContext() || isa<ClassTemplateSpecializationDecl>(record))
+      return;
+    const SourceManager &sources = model().context().getSourceManager();
+    for (const Expr *site : member.sites)
+      if (const Expr *written = asWritten(site);
+          !editable(written) || isa<InitListExpr>(written) || written->containsErrors() ||
+          written->getSourceRange().isInvalid() ||
+          spelling(written).find("requires_grad") != std::string::npos)
+        return;
+    for (const Expr *site : member.sites) {
+      const Expr *written = asWritten(site);
+      SourceLocation end =
+          Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
+      finding << FixItHint::CreateInsertion(
+                     written->getBeginLoc(),
+                     (method + "(\"" + member.field->getName() + "\", ").str())
+              << FixItHint::CreateInsertion(end, ")");
+    }
   }
 };
 

@@ -1,6 +1,7 @@
 // RUN: %check_mock | %file_check --allow-empty
 #include <torch/torch.h>
 
+#include <memory>
 #include <vector>
 
 struct NormImpl : torch::nn::Module {
@@ -84,4 +85,47 @@ struct GivenImpl : torch::nn::Module {
 // A class without steps.
 struct Batch {
   torch::Tensor data = torch::zeros({1});
+};
+
+// Registered at once, before, later, under another name, by a helper, or kept for somebody else.
+struct PartImpl : torch::nn::Module {};
+struct WholeImpl : torch::nn::Module {
+  explicit WholeImpl(torch::nn::Linear shared) : first_(register_module("first", torch::nn::Linear(2, 3))), given_(shared) {
+    second_ = torch::nn::Linear(2, 3);
+    register_module("second", second_);
+    auto third = std::make_shared<PartImpl>();
+    third_ = third;
+    register_module("third", third);
+    fourth_ = std::make_shared<PartImpl>();
+    adopt("fourth", fourth_);
+    fifth_ = register_module("fifth", std::make_shared<PartImpl>());
+    friend_ = new PartImpl();
+  }
+  void adopt(const char *name, std::shared_ptr<PartImpl> part) { register_module(name, part); }
+  torch::nn::Linear first_, second_{nullptr}, given_;
+  std::shared_ptr<PartImpl> third_, fourth_, fifth_;
+  PartImpl *friend_;
+};
+
+// Moved with the module.
+struct TeacherImpl : torch::nn::Module {
+  TeacherImpl() { model_ = std::make_shared<PartImpl>(); }
+  void moveTo(torch::Device device) { model_->to(device); }
+  std::shared_ptr<PartImpl> model_;
+};
+
+// What the constructor leaves to code that is elsewhere.
+struct ElsewhereImpl : torch::nn::Module {
+  ElsewhereImpl() {
+    part_ = std::make_shared<PartImpl>();
+    setUp();
+  }
+  void setUp();
+  std::shared_ptr<PartImpl> part_;
+};
+
+// Made when it is needed.
+struct LateImpl : torch::nn::Module {
+  LateImpl() {}
+  std::shared_ptr<PartImpl> part_;
 };

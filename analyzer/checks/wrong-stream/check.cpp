@@ -32,15 +32,40 @@ protected:
 private:
   void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch) {
     const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
-    auto finding =
-        diag(place(context, launch.expr),
-             "%select{the kernel is launched on|the copy or handle is put on|the call is given}0 "
-             "the default "
-             "stream, while the work of %select{the caller's tensors|'%2'}1 is on the current one");
-    finding << static_cast<int>(launch.kind) << (tensor != nullptr)
-            << (tensor ? tensor->getName() : "");
-    if (auto fix = useCurrentStream(context, launch))
-      finding << *fix;
+    const SourceLocation used = place(context, launch.expr);
+    const SourceLocation in_macro = launchInMacro(context, launch);
+    if (in_macro.isValid() && !reported_macros_.insert(in_macro).second)
+      return;
+    {
+      auto finding = diag(
+          in_macro.isValid() ? in_macro : used,
+          "%select{the kernel is launched on|the copy or handle is put on|the call is given|the "
+          "algorithm runs on}0 the default stream, while the work of %select{the caller's "
+          "tensors|'%2'}1 is on the current one");
+      finding << static_cast<int>(launch.kind) << (tensor != nullptr)
+              << (tensor ? tensor->getName() : "");
+      if (auto fix = useCurrentStream(context, launch))
+        finding << *fix;
+    }
+    if (in_macro.isValid())
+      diag(used, "the macro is used here", DiagnosticIDs::Note);
+  }
+
+  // Where a macro of the project writes the launch: once there instead of at each of its uses.
+  static SourceLocation launchInMacro(ASTContext &context, const Launch &launch) {
+    const auto *kernel = dyn_cast<CUDAKernelCallExpr>(launch.expr);
+    const CallExpr *config = kernel ? kernel->getConfig() : nullptr;
+    const SourceManager &sources = context.getSourceManager();
+    if (!config || !config->getBeginLoc().isMacroID())
+      return {};
+    const SourceLocation written = sources.getSpellingLoc(config->getBeginLoc());
+    const CharSourceRange use =
+        sources.getExpansionRange(launch.expr->getBeginLoc()); // with the macro's arguments
+    const bool is_argument = sources.isPointWithin(written, use.getBegin(), use.getEnd());
+    return is_argument || sources.isWrittenInScratchSpace(written) ||
+                   sources.isInSystemHeader(written)
+               ? SourceLocation()
+               : written;
   }
 
   std::optional<FixItHint> useCurrentStream(ASTContext &context, const Launch &launch) {
@@ -103,6 +128,8 @@ private:
     diag(place(context, stream.expr), "the stream is taken here, the guard is set later",
          DiagnosticIDs::Note);
   }
+
+  llvm::DenseSet<SourceLocation> reported_macros_;
 };
 
 } // namespace

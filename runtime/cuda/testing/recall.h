@@ -9,6 +9,13 @@ struct RecallResult {
 
 struct RecallResult devsan_recall(void);
 
+/* Calls the library's own CUDA runtime, and returns how often that was reached; asks nothing of the
+   loader. */
+int devsan_recall_again(void);
+
+/* Defined by the program: called while the loader is at work, which holds its lock. */
+void recallWhileLoading(void);
+
 /* Defined by the program: whether another CUDA runtime came first. Names then stand for its. */
 int recallIsSecond(void);
 

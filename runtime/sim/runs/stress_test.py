@@ -102,6 +102,38 @@ class Stress(unittest.TestCase):
                     assert status == 0, (i, status)
             """)
 
+    def test_many_forks_while_threads_take_new_stacks(self):
+        # Loading and unwinding take locks of the loader's, which a child never gets where a fork found one held.
+        self.run_program("""
+            import ctypes
+            stop = False
+            def work(device):
+                x = torch.ones(64, device=device)
+                line = 0
+                while not stop:
+                    line = (line + 1) % 5000
+                    exec(compile("\\n" * line + "x.nonzero()", f"/new/{device}.py", "exec"), {"x": x})
+                    x.cpu().add(1)
+            def loads_and_throws():
+                ctypes.CDLL("libm.so.6")
+                try:
+                    torch.zeros(2).view(3)
+                except RuntimeError:
+                    pass
+                thread = threading.Thread(target=lambda: torch.zeros(3).add(1))
+                thread.start()
+                thread.join()
+            threads = [threading.Thread(target=work, args=(f"cuda:{i % 2}",)) for i in range(3)]
+            for thread in threads: thread.start()
+            try:
+                for i in range(300 * TIMES):
+                    status = child(loads_and_throws)
+                    assert status == 0, (i, status)
+            finally:
+                stop = True
+                for thread in threads: thread.join()
+            """)
+
     def test_fork_while_threads_follow_data(self):
         # A thread of the child takes LibTorch's lock of observers at its first operator: no fork may find it held.
         self.run_program("""

@@ -42,7 +42,9 @@ bool equal(const Tensor &self, const Tensor &other);
 bool allclose(const Tensor &self, const Tensor &other, double rtol = 1e-05, double atol = 1e-08,
               bool equal_nan = false);
 Tensor index_select(const Tensor &self, int64_t dim, const Tensor &index);
+Tensor inverse(const Tensor &self);
 Tensor isnan(const Tensor &self);
+std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor &A, bool check_errors = false);
 Tensor masked_select(const Tensor &self, const Tensor &mask);
 Tensor matmul(const Tensor &self, const Tensor &other);
 Tensor max(const Tensor &self);

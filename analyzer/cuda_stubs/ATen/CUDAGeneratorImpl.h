@@ -1,0 +1,3 @@
+// Moved since the code that includes it was written.
+#pragma once
+#include <ATen/cuda/CUDAGeneratorImpl.h>

@@ -1,0 +1,3 @@
+// Moved since the code that includes it was written.
+#pragma once
+#include <c10/cuda/CUDAGuard.h>

@@ -1,0 +1,63 @@
+// What is known of CUDA's and LibTorch's functions and types by which work gets on a device:
+// streams, launches, guards, the current device. Told by canonical declaration. Facts about single
+// calls only; what they mean for a function is cuda_work.h.
+#pragma once
+
+#include <clang/AST/ExprCXX.h>
+
+#include <optional>
+
+namespace devsan::analyzer {
+
+// cudaStream_t, CUstream, hipStream_t.
+bool isStreamHandle(clang::QualType type);
+// A stream handle, LibTorch's wrapper of one, or a reference to either.
+bool isStream(clang::QualType type);
+// A structure with a stream among its members: launch parameters that are handed on as one.
+bool holdsStream(clang::QualType type);
+
+// The called function, also where the call is still a template's; null where it is not one
+// function.
+const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
+
+// Where CUDA's own function takes the stream that orders its work, counted from 0.
+std::optional<unsigned> streamParameter(llvm::StringRef name);
+// The same for any function, from its declaration: a parameter that is a stream handle.
+std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *function);
+// What a call passes for the parameter `index` of its callee, be it by default; null where it
+// passes nothing.
+const clang::Expr *passedFor(const clang::CallExpr *call, const clang::FunctionDecl *callee,
+                             unsigned index);
+// Launches a kernel that is one of its arguments.
+bool isKernelLaunch(llvm::StringRef name);
+// Puts its work on the legacy default stream and takes no other: cudaMemset.
+bool usesDefaultStreamOnly(llvm::StringRef name);
+// An algorithm of Thrust that runs on the legacy default stream, by its execution policy.
+bool isThrustOnDefaultStream(const clang::CallExpr *call, const clang::FunctionDecl *callee);
+// An algorithm of CUB for a whole device.
+bool isCubAlgorithm(const clang::FunctionDecl *callee);
+// A call of one that only asks how much temporary memory it needs.
+bool isCubSizeQuery(const clang::CallExpr *call);
+
+bool isCurrentStreamCall(const clang::FunctionDecl *callee);
+// Answers for the current device: getCurrentDeviceProperties, current_device …
+bool asksCurrentDevice(const clang::FunctionDecl *callee);
+// Among what a function is given, streams aside, is something that tells it the device: a tensor, a
+// device, an index that comes from one.
+bool tellDevice(llvm::ArrayRef<const clang::Expr *> arguments);
+// Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
+bool setsDevice(const clang::CallExpr *call);
+
+// A device guard of LibTorch's, or an optional or pointer to one that is set later.
+bool isGuard(clang::QualType type);
+// An optional guard that was given no device does not guard yet.
+bool isEmptyGuard(const clang::VarDecl *variable);
+// A class that restores in its destructor what it sets in its constructor: a project's own guard.
+bool isOwnGuard(const clang::CXXRecordDecl *record);
+// `guard.set_index(i)`, `guard.reset_device(d)`, `guard.emplace(d)`: from here on it guards.
+bool isGuardSetter(const clang::CallExpr *call);
+
+// `getCurrentCUDAStream()` in `.stream()`, conversions and copies of it.
+const clang::Expr *streamSource(const clang::Expr *expr);
+
+} // namespace devsan::analyzer

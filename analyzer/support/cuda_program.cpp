@@ -1,0 +1,214 @@
+#include "analyzer/support/cuda_work.h"
+
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <llvm/ADT/STLExtras.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// Deeper chains of helpers are not followed; it also ends recursion.
+constexpr unsigned kMaxCalls = 6;
+
+// All functions of the program with a body, each as it is written.
+class Functions : public RecursiveASTVisitor<Functions> {
+public:
+  std::vector<const FunctionDecl *> found;
+
+  bool VisitFunctionDecl(FunctionDecl *function) {
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    if (function->doesThisDeclarationHaveABody() && !(method && method->getParent()->isLambda()))
+      found.push_back(function);
+    return true;
+  }
+};
+
+// Whether the program uses LibTorch, as far as this file shows.
+bool declaresTensor(ASTContext &context) {
+  const auto spaces = context.getTranslationUnitDecl()->lookup(&context.Idents.get("at"));
+  return llvm::any_of(spaces, [&](const NamedDecl *decl) {
+    const auto *space = dyn_cast<NamespaceDecl>(decl);
+    return space && !space->lookup(&context.Idents.get("Tensor")).empty();
+  });
+}
+
+// It changes the current device and leaves it changed, so its callers need no guard. What launches
+// too is a function of its own right, and what restores is a guard's destructor or kin.
+bool onlySetsDevice(const FunctionDecl *function) {
+  struct Visitor : RecursiveASTVisitor<Visitor> {
+    bool VisitCallExpr(CallExpr *call) {
+      sets += setsDevice(call);
+      launches |= isa<CUDAKernelCallExpr>(call) || isKernelLaunch(nameOf(calledFunction(call)));
+      return !launches;
+    }
+    bool TraverseLambdaExpr(LambdaExpr *) { return true; }
+    unsigned sets = 0;
+    bool launches = false;
+  } visitor;
+  visitor.TraverseStmt(function->getBody());
+  return visitor.sets == 1 && !visitor.launches && !isa<CXXDestructorDecl>(function);
+}
+
+} // namespace
+
+const FunctionDecl *writtenFunction(const FunctionDecl *function) {
+  if (const FunctionDecl *written = function->getTemplateInstantiationPattern())
+    function = written;
+  return function->getCanonicalDecl();
+}
+
+CudaProgram::CudaProgram(ASTContext &context) : sees_torch_(declaresTensor(context)) {
+  Functions functions;
+  const SourceManager &sources = context.getSourceManager();
+  for (Decl *decl : context.getTraversalScope())
+    if (auto *unit = dyn_cast<TranslationUnitDecl>(decl)) {
+      for (Decl *inner : unit->decls())
+        if (!sources.isInSystemHeader(sources.getExpansionLoc(inner->getLocation())))
+          functions.TraverseDecl(inner);
+    } else {
+      functions.TraverseDecl(decl);
+    }
+  llvm::SmallPtrSet<const FunctionDecl *, 8> setters;
+  for (const FunctionDecl *function : functions.found)
+    if (onlySetsDevice(function))
+      setters.insert(function->getCanonicalDecl());
+  for (const FunctionDecl *function : functions.found) {
+    index_[function->getCanonicalDecl()] = functions_.size();
+    functions_.push_back(collectWork(function, setters));
+  }
+  for (const CudaWork &work : functions_)
+    for (const WorkCall &call : work.calls)
+      if (call.callee != work.function->getCanonicalDecl())
+        callers_[call.callee].push_back({&work, &call});
+}
+
+std::shared_ptr<CudaProgram> CudaProgram::of(ASTContext &context) {
+  thread_local std::weak_ptr<CudaProgram> shared;
+  thread_local const ASTContext *shared_context = nullptr;
+  std::shared_ptr<CudaProgram> program = shared.lock();
+  if (!program || shared_context != &context) {
+    program = std::make_shared<CudaProgram>(context);
+    shared = program;
+    shared_context = &context;
+  }
+  return program;
+}
+
+const CudaWork *CudaProgram::work(const FunctionDecl *function) const {
+  const auto found = index_.find(writtenFunction(function));
+  return found == index_.end() ? nullptr : &functions_[found->second];
+}
+
+bool CudaProgram::servesTensors(const CudaWork &work) const {
+  if (servesTensors(work, 0))
+    return true;
+  const FunctionDecl *function = work.function;
+  return sees_torch_ && !function->isMain() && function->isExternallyVisible() &&
+         !callers_.contains(function->getCanonicalDecl());
+}
+
+bool CudaProgram::servesTensors(const CudaWork &work, unsigned depth) const {
+  if (work.touches_tensors)
+    return true;
+  const auto callers = callers_.find(work.function->getCanonicalDecl());
+  return depth < kMaxCalls && callers != callers_.end() &&
+         llvm::any_of(
+             callers->second,
+             [&](const Caller &caller) { return servesTensors(*caller.work, depth + 1); });
+}
+
+bool CudaProgram::callersGuard(const CudaWork &work) const {
+  return callersGuard(work, 0);
+}
+
+bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
+  const auto callers = callers_.find(work.function->getCanonicalDecl());
+  return depth < kMaxCalls && callers != callers_.end() &&
+         llvm::all_of(
+             callers->second,
+             [&](const Caller &caller) {
+               return caller.call->guarded || callersGuard(*caller.work, depth + 1);
+             });
+}
+
+const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const {
+  return bareLaunch(function, 0);
+}
+
+const Launch *CudaProgram::bareLaunch(const FunctionDecl *function, unsigned depth) const {
+  const CudaWork *work = this->work(function);
+  if (!work || work->touches_tensors || depth > kMaxCalls)
+    return nullptr;
+  for (const Launch &launch : work->launches)
+    if ((launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm) &&
+        !launch.guarded)
+      return &launch;
+  for (const WorkCall &call : work->calls)
+    if (!call.guarded)
+      if (const Launch *launch = bareLaunch(call.callee, depth + 1))
+        return launch;
+  return nullptr;
+}
+
+bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
+  stream = strip(stream)->IgnoreParenCasts();
+  if (const auto *absent = dyn_cast<CXXDefaultArgExpr>(stream))
+    return isDefaultStream(absent->getExpr(), work);
+  if (isa<CXXNullPtrLiteralExpr, GNUNullExpr, ImplicitValueInitExpr, CXXScalarValueInitExpr>(
+          stream))
+    return true;
+  if (const auto *number = dyn_cast<IntegerLiteral>(stream))
+    return number->getValue().ule(1); // 1 is cudaStreamLegacy
+  if (const auto *list = dyn_cast<InitListExpr>(stream))
+    return list->getNumInits() == 0 ||
+           (list->getNumInits() == 1 && isDefaultStream(list->getInit(0), work));
+  if (const auto *reference = dyn_cast<DeclRefExpr>(stream)) {
+    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    // A variable declared before this one: the chain ends.
+    const auto initialiser = variable ? work.initialisers.find(variable) : work.initialisers.end();
+    return initialiser != work.initialisers.end() &&
+           initialiser->second->getBeginLoc() < reference->getBeginLoc() &&
+           isDefaultStream(initialiser->second, work);
+  }
+  if (const auto *member = dyn_cast<CXXMemberCallExpr>(stream))
+    return isDefaultStream(member->getImplicitObjectArgument(), work);
+  if (const auto *call = dyn_cast<CallExpr>(stream)) {
+    const FunctionDecl *callee = calledFunction(call);
+    return callee && isTorchDecl(callee) && nameOf(callee) == "getDefaultCUDAStream";
+  }
+  return false;
+}
+
+const ValueDecl *CudaProgram::tensorOf(const Expr *call, const CudaWork &work) {
+  struct Visitor : RecursiveASTVisitor<Visitor> {
+    explicit Visitor(const CudaWork &work) : work(work) {}
+    bool VisitDeclRefExpr(DeclRefExpr *reference) {
+      if (llvm::is_contained(work.tensors, reference->getDecl())) {
+        found = reference->getDecl();
+        return false;
+      }
+      // A pointer taken from a tensor a few lines before.
+      const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+      const auto initialiser = variable && variable->getType()->isPointerType()
+                                   ? work.initialisers.find(variable)
+                                   : work.initialisers.end();
+      return initialiser == work.initialisers.end() || !followed.insert(variable).second ||
+             TraverseStmt(const_cast<Expr *>(initialiser->second));
+    }
+    const CudaWork &work;
+    llvm::SmallPtrSet<const VarDecl *, 4> followed;
+    const ValueDecl *found = nullptr;
+  } visitor(work);
+  for (const Stmt *part : call->children())
+    if (part && !visitor.TraverseStmt(const_cast<Stmt *>(part)))
+      break;
+  if (visitor.found)
+    return visitor.found;
+  return work.tensors.empty() ? nullptr : work.tensors.front();
+}
+
+} // namespace devsan::analyzer

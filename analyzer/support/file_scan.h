@@ -1,0 +1,30 @@
+// What one walk over the program's code of a translation unit tells: who calls whom, which
+// functions are registered as operators, and whether the code deals with devices at all.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Decl.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+
+#include <vector>
+
+namespace devsan::analyzer {
+
+// Functions are canonical declarations.
+struct FileScan {
+  struct Caller {
+    const clang::FunctionDecl *function;
+    const clang::Stmt *call;
+  };
+  llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers; // by callee
+  // Registered with TORCH_LIBRARY or pybind11, or the forward side of an autograd::Function.
+  llvm::DenseSet<const clang::FunctionDecl *> operators;
+  llvm::DenseSet<const clang::FunctionDecl *> host_operators; // for the CPU's dispatch key
+  bool names_device = false;      // a device other than the host, or a variable that holds one
+  bool reads_host_memory = false; // accessors, at::parallel_for, checks for the CPU
+};
+
+FileScan scanFile(const clang::ASTContext &context);
+
+} // namespace devsan::analyzer
