@@ -227,7 +227,7 @@ public:
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator *op) {
-    if (op->getOpcode() == UO_AddrOf)
+    if (op->getOpcode() == UO_AddrOf || op->isIncrementDecrementOp())
       noteWrite(op->getSubExpr());
     return true;
   }
