@@ -72,6 +72,25 @@ membersOfTemplate(const CXXDependentScopeMemberExpr *member) {
   return functions;
 }
 
+// Names a device: `x.get_device()`, `stream.device_index()`, also through a variable.
+struct DeviceFinder : RecursiveASTVisitor<DeviceFinder> {
+  bool VisitCallExpr(CallExpr *call) {
+    static const llvm::StringSet<> kNames{"get_device", "device", "device_index", "index"};
+    const FunctionDecl *callee = calledFunction(call);
+    found |= callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
+    return !found;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    if (variable && variable->isLocalVarDecl() && variable->getInit() &&
+        variable->getType()->isIntegerType() && followed.insert(variable).second)
+      TraverseStmt(const_cast<Expr *>(variable->getInit()));
+    return !found;
+  }
+  llvm::SmallPtrSet<const VarDecl *, 4> followed;
+  bool found = false;
+};
+
 } // namespace
 
 bool isStreamHandle(QualType type) {
@@ -230,6 +249,19 @@ bool asksCurrentDevice(const FunctionDecl *callee) {
       "getCurrentCUDABlasHandle",     "getCurrentCUDASparseHandle",
       "getCurrentCUDASolverDnHandle", "getCurrentCUDABlasLtHandle"};
   return callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
+}
+
+bool tellDevice(llvm::ArrayRef<const Expr *> arguments) {
+  DeviceFinder finder;
+  for (const Expr *argument : arguments) {
+    const QualType type = argument->getType();
+    if (isStream(type))
+      continue;
+    if (!type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
+      return true;
+    finder.TraverseStmt(const_cast<Expr *>(argument));
+  }
+  return finder.found;
 }
 
 bool setsDevice(const CallExpr *call) {
