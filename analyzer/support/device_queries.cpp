@@ -53,14 +53,14 @@ const MemberExpr *hardwareDevice(const Expr *expr) {
 
 class Collector : public RecursiveASTVisitor<Collector> {
 public:
-  std::vector<DeviceQuery> found;
+  std::vector<PropertyQuery> found;
   std::vector<const MemberExpr *> set_fields;
 
   template <typename Wrappers> Collector(const CudaWork &work, const Wrappers &wrappers) {
     asWrapper = [&wrappers](const FunctionDecl *callee) { return wrappers(callee); };
     TraverseStmt(work.function->getBody());
     // A guard only tells of queries before it.
-    for (DeviceQuery &query : found)
+    for (PropertyQuery &query : found)
       query.guard_follows = !query.device && last_guard_.isValid() && !guardedAt(query) &&
                             query.expr->getBeginLoc() < last_guard_;
   }
@@ -105,7 +105,7 @@ public:
   }
 
 private:
-  bool guardedAt(const DeviceQuery &query) const {
+  bool guardedAt(const PropertyQuery &query) const {
     return first_guard_.isValid() && first_guard_ < query.expr->getBeginLoc();
   }
 
@@ -124,14 +124,14 @@ const ParmVarDecl *namedParameter(const Expr *expr) {
 DeviceQueries::DeviceQueries(const CudaProgram &program) {
   const auto none = [](const FunctionDecl *) { return std::pair<unsigned, const Expr *>(); };
   for (const CudaWork &work : program.functions())
-    for (const DeviceQuery &query : Collector(work, none).found)
+    for (const PropertyQuery &query : Collector(work, none).found)
       if (const ParmVarDecl *parameter = query.device ? namedParameter(query.device) : nullptr;
           parameter && llvm::is_contained(work.function->parameters(), parameter))
         wrappers_[work.function->getCanonicalDecl()] = {parameter->getFunctionScopeIndex(),
                                                         query.expr};
 }
 
-std::vector<DeviceQuery> DeviceQueries::of(const CudaWork &work) const {
+std::vector<PropertyQuery> DeviceQueries::of(const CudaWork &work) const {
   const auto as_wrapper = [&](const FunctionDecl *callee) {
     if (const FunctionDecl *written = callee->getTemplateInstantiationPattern())
       callee = written;
@@ -142,7 +142,7 @@ std::vector<DeviceQuery> DeviceQueries::of(const CudaWork &work) const {
   };
   Collector collector(work, as_wrapper);
   // A query that reads the field of a KernelHardwareInfo says nothing that its assignment did not.
-  llvm::erase_if(collector.found, [&](const DeviceQuery &query) {
+  llvm::erase_if(collector.found, [&](const PropertyQuery &query) {
     const MemberExpr *field = query.device ? hardwareDevice(strip(query.device)) : nullptr;
     return field && !collector.set_fields.empty();
   });

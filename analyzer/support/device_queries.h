@@ -7,7 +7,7 @@
 
 namespace devsan::analyzer {
 
-struct DeviceQuery {
+struct PropertyQuery {
   const clang::Expr *expr;             // the call, or the field of a KernelHardwareInfo that is set
   const clang::Expr *device = nullptr; // asked for; null where it is the current one
   const clang::Expr *wrapped =
@@ -19,7 +19,7 @@ class DeviceQueries {
 public:
   explicit DeviceQueries(const CudaProgram &program);
 
-  std::vector<DeviceQuery> of(const CudaWork &work) const;
+  std::vector<PropertyQuery> of(const CudaWork &work) const;
 
 private:
   // Functions of the program that hand a parameter on as the device of a query.

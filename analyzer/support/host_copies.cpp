@@ -174,8 +174,8 @@ public:
 
 private:
   void add(CopyStep::Kind kind, const Expr *expr, const ValueDecl *memory = nullptr,
-           const Expr *stream = nullptr) {
-    steps.push_back({kind, expr, memory, stream, branches_});
+           const Expr *pointer = nullptr, const Expr *stream = nullptr) {
+    steps.push_back({kind, expr, memory, pointer, stream, branches_});
   }
 
   void after(CallExpr *call) {
@@ -187,9 +187,9 @@ private:
       const Direction direction = directionOf(call->getArg(3));
       const Expr *stream = call->getNumArgs() > 4 ? call->getArg(4) : nullptr;
       if (direction == Direction::kToHost)
-        add(CopyStep::Kind::kToHost, call, memoryNamed(call->getArg(0)), stream);
+        add(CopyStep::Kind::kToHost, call, memoryNamed(call->getArg(0)), call->getArg(0), stream);
       else if (direction == Direction::kToDevice)
-        add(CopyStep::Kind::kToDevice, call, memoryNamed(call->getArg(1)), stream);
+        add(CopyStep::Kind::kToDevice, call, memoryNamed(call->getArg(1)), call->getArg(1), stream);
     } else if (name == "cudaStreamWaitEvent" || name == "hipStreamWaitEvent" ||
                (name == "block" && isTorchDecl(callee))) {
       add(CopyStep::Kind::kOrder, call);
@@ -277,6 +277,8 @@ private:
       return sum->isAdditiveOp() ? memoryNamed(sum->getLHS()) : nullptr;
     if (const auto *element = dyn_cast<ArraySubscriptExpr>(pointer))
       return memoryNamed(element->getBase());
+    if (const auto *op = dyn_cast<CXXOperatorCallExpr>(pointer))
+      return op->getOperator() == OO_Subscript ? memoryNamed(op->getArg(0)) : nullptr;
     if (const auto *call = dyn_cast<CXXMemberCallExpr>(pointer)) {
       const llvm::StringRef name = nameOf(call->getMethodDecl());
       return memoryOf(call) || name == "data" || name == "get"
@@ -358,9 +360,13 @@ bool sameStream(const Expr *a, const Expr *b, const CudaWork &work, const ASTCon
     }
     return stream;
   };
+  return sameText(source(a), source(b), context);
+}
+
+bool sameText(const Expr *a, const Expr *b, const ASTContext &context) {
   llvm::FoldingSetNodeID first, second;
-  source(a)->Profile(first, context, true);
-  source(b)->Profile(second, context, true);
+  strip(a)->Profile(first, context, true);
+  strip(b)->Profile(second, context, true);
   return first == second;
 }
 

@@ -20,6 +20,7 @@ struct CopyStep {
   Kind kind;
   const clang::Expr *expr;
   const clang::ValueDecl *memory = nullptr; // the variable or member that holds the host's memory
+  const clang::Expr *pointer = nullptr;     // of CUDA's own functions, as written
   const clang::Expr *stream = nullptr;      // of CUDA's own functions
   // The branches around it, outermost first: a statement that branches, and which way.
   llvm::SmallVector<std::pair<const clang::Stmt *, const clang::Stmt *>, 4> branches;
@@ -29,6 +30,8 @@ struct CopyStep {
 std::vector<CopyStep> copySteps(const CudaWork &work, const FunctionFacts *facts);
 // No run of the function passes both.
 bool exclude(const CopyStep &a, const CopyStep &b);
+// Both read the same.
+bool sameText(const clang::Expr *a, const clang::Expr *b, const clang::ASTContext &context);
 // Both name one stream, as far as their text and variables tell.
 bool sameStream(const clang::Expr *a, const clang::Expr *b, const CudaWork &work,
                 const clang::ASTContext &context);

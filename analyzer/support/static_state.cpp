@@ -112,6 +112,19 @@ const CallExpr *makerIn(const Stmt *statement, DeviceThing &thing) {
   return visitor.found;
 }
 
+// What is made is what is kept, and not an argument of something else: `static bool ready =
+// query(getCurrentCUDAStream())` keeps no stream. Anything may be computed from properties.
+bool keeps(QualType type, const Expr *value, const CallExpr *maker, DeviceThing thing) {
+  if (thing == DeviceThing::kProperties)
+    return true;
+  if (!type->isScalarType())
+    return !type->isReferenceType();
+  value = strip(value)->IgnoreParenCasts();
+  while (const auto *member = dyn_cast<CXXMemberCallExpr>(value))
+    value = strip(member->getImplicitObjectArgument())->IgnoreParenCasts();
+  return value == maker;
+}
+
 bool countsDevices(const Stmt *statement) {
   struct Visitor : RecursiveASTVisitor<Visitor> {
     bool VisitCallExpr(CallExpr *call) {
@@ -229,7 +242,8 @@ private:
       return;
     }
     DeviceThing thing;
-    if (const CallExpr *maker = makerIn(value, thing)) {
+    if (const CallExpr *maker = makerIn(value, thing);
+        maker && keeps(target.variable->getType(), value, maker, thing)) {
       if (countsDevices(value))
         told_apart_.insert(target.variable);
       note(target, maker, thing);
@@ -297,7 +311,8 @@ public:
         variable->getTLSKind() != VarDecl::TLS_None || variable->getType()->isReferenceType())
       return true;
     if (const CallExpr *maker = makerIn(variable->getInit(), thing);
-        maker && !countsDevices(variable->getInit()))
+        maker && !countsDevices(variable->getInit()) &&
+        keeps(variable->getType(), variable->getInit(), maker, thing))
       states_.insert({variable->getCanonicalDecl(), {variable->getCanonicalDecl(), thing, maker}});
     return true;
   }

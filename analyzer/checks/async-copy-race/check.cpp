@@ -44,6 +44,7 @@ private:
       case CopyStep::Kind::kToDevice:
         // Work of one stream runs in order.
         if (step.memory == copy.memory && copy.stream && step.stream && !ordered &&
+            sameText(copy.pointer, step.pointer, context) &&
             !sameStream(copy.stream, step.stream, work, context))
           return report(context, copy, step, true);
         break;

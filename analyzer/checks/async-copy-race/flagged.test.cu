@@ -27,17 +27,17 @@ int vector(const int *counts, cudaStream_t stream) {
 }
 
 struct Context {
-  float *staging;
+  std::vector<void *> staging;
   cudaStream_t streams[4];
 };
 
 // The staging buffer is read by a stream that knows nothing of the one that fills it.
-void broadcast(Context *context, at::Tensor source, at::Tensor target) {
+void broadcast(Context *context, int buffer, at::Tensor source, at::Tensor target) {
   cudaStream_t from = at::cuda::getCurrentCUDAStream();
-  cudaMemcpyAsync(context->staging, source.data_ptr(), 64, cudaMemcpyDeviceToHost, from);
+  cudaMemcpyAsync(context->staging[buffer], source.data_ptr(), 64, cudaMemcpyDeviceToHost, from);
   // CHECK: :[[@LINE-1]]:3: error: another stream reads 'staging' without having waited for this copy [device-async-copy-race]
   cudaStream_t to = context->streams[1];
-  cudaMemcpyAsync(target.data_ptr(), context->staging, 64, cudaMemcpyHostToDevice, to);
+  cudaMemcpyAsync(target.data_ptr(), context->staging[buffer], 64, cudaMemcpyHostToDevice, to);
   // CHECK: :[[@LINE-1]]:3: note: used here
 }
 

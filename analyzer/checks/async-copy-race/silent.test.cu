@@ -58,6 +58,12 @@ void ordered(float *staging, at::Tensor x, cudaStream_t from, cudaStream_t to, c
   cudaMemcpyAsync(x.data_ptr(), staging, 64, cudaMemcpyHostToDevice, to);
 }
 
+// Another part of the buffers.
+void parts(std::vector<void *> &staging, at::Tensor x, cudaStream_t from, cudaStream_t to) {
+  cudaMemcpyAsync(staging[0], x.data_ptr(), 64, cudaMemcpyDeviceToHost, from);
+  cudaMemcpyAsync(x.data_ptr(), staging[1], 64, cudaMemcpyHostToDevice, to);
+}
+
 float tensors(at::Tensor x) {
   auto host = x.to(torch::kCPU, torch::kFloat, /*non_blocking=*/true);
   const float *data = host.data_ptr<float>();

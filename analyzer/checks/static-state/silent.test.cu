@@ -56,6 +56,12 @@ int others() {
   return table.size(0) + count + (none == nullptr);
 }
 
+bool query(cudaStream_t stream);
+bool ready() {
+  static bool ready = query(at::cuda::getCurrentCUDAStream());
+  return ready;
+}
+
 class Owner {
 public:
   Owner() { cublasCreate(&handle_); }

@@ -20,7 +20,7 @@ protected:
     for (const CudaWork &work : program.functions()) {
       if (choosesZero(work))
         continue;
-      for (const DeviceQuery &query : queries.of(work))
+      for (const PropertyQuery &query : queries.of(work))
         if (query.device && isZeroDevice(query.device, work))
           reportZero(context, work, query);
         else if (query.guard_follows && !program.callersGuard(work))
@@ -58,7 +58,7 @@ private:
     });
   }
 
-  void reportZero(ASTContext &context, const CudaWork &work, const DeviceQuery &query) {
+  void reportZero(ASTContext &context, const CudaWork &work, const PropertyQuery &query) {
     const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
     {
       auto finding =
@@ -73,12 +73,12 @@ private:
       diag(place(context, query.wrapped), "asked here", DiagnosticIDs::Note);
   }
 
-  void reportBeforeGuard(ASTContext &context, const DeviceQuery &query) {
+  void reportBeforeGuard(ASTContext &context, const PropertyQuery &query) {
     diag(place(context, query.expr), "asks the device that is current before the guard is set");
   }
 
   // Kernels are launched on the current device, so its properties are the ones that fit them.
-  static std::optional<FixItHint> currentDevice(ASTContext &context, const DeviceQuery &query) {
+  static std::optional<FixItHint> currentDevice(ASTContext &context, const PropertyQuery &query) {
     const SourceRange range = query.device->IgnoreParenImpCasts()->getSourceRange();
     if (query.wrapped || !isa<IntegerLiteral>(query.device->IgnoreParenImpCasts()) ||
         !range.getBegin().isFileID() || !declares(context, "c10::cuda::current_device"))
