@@ -47,6 +47,19 @@ inline std::string textReport(std::span<const Finding> findings, const Summary &
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary);
 void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
 
+// SARIF 2.1.0. Relative paths must be relative to the current folder, for what the sources tell.
+std::string sarifReport(std::span<const Finding> findings, const Summary &summary);
+
+// Annotations of GitHub's CI (`::warning file=…`) of what is not known, then the summary.
+std::string githubReport(std::span<const Finding> findings, const Summary &summary);
+
+enum class ReportFormat { kText, kJson, kSarif, kGithub };
+
+// The value of --format; what is unknown is an error that lists the valid ones.
+Result<ReportFormat> parseReportFormat(std::string_view text);
+void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding> findings,
+                 const Summary &summary, TextStyle style = {});
+
 struct Report {
   std::vector<Finding> findings;
   Summary summary;

@@ -42,6 +42,9 @@ bool isCubSizeQuery(const clang::CallExpr *call);
 bool isCurrentStreamCall(const clang::FunctionDecl *callee);
 // Answers for the current device: getCurrentDeviceProperties, current_device …
 bool asksCurrentDevice(const clang::FunctionDecl *callee);
+// Among what a function is given, streams aside, is something that tells it the device: a tensor, a
+// device, an index that comes from one.
+bool tellDevice(llvm::ArrayRef<const clang::Expr *> arguments);
 // Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
 bool setsDevice(const clang::CallExpr *call);
 

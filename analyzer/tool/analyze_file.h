@@ -1,4 +1,4 @@
-// Parses one file and runs the checks over it.
+// Parses a file by itself and runs the checks over it.
 #pragma once
 
 #include "analyzer/tool/compile_commands.h"
@@ -8,19 +8,8 @@
 
 namespace devsan::analyzer {
 
-// A few includes, and the file that holds them precompiled.
-struct PrecompiledHeader {
-  std::string text;
-  std::string path;
-};
-
-// `checks` is clang-tidy's list of globs. `header`, where not null, fits the command. Changes the
-// process's current folder: runs in a child process.
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
-                       const PrecompiledHeader *header);
-
-// Writes `header.path` from `header.text`, parsed with the command's common arguments. False where
-// that does not parse.
-bool precompile(const CompileCommand &command, const PrecompiledHeader &header);
+// `checks` is clang-tidy's list of globs. Changes the process's current folder: runs in a child
+// process.
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks);
 
 } // namespace devsan::analyzer

@@ -5,6 +5,7 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FileUtilities.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
 
 #include <map>
 
@@ -49,15 +50,19 @@ core::Result<void> rewrite(const std::string &file, const Replacements &replacem
 
 } // namespace
 
-core::Result<unsigned> applyFixes(std::vector<core::Finding> &findings) {
+core::Result<unsigned> applyFixes(std::vector<core::Finding> &findings, const std::string &folder) {
   std::map<std::string, Replacements> by_file;
   const size_t before = findings.size();
   std::erase_if(findings, [&](const core::Finding &finding) {
-    return !finding.fix.empty() && addAll(finding, by_file);
+    return !finding.known && !finding.fix.empty() && addAll(finding, by_file);
   });
-  for (const auto &[file, replacements] : by_file)
-    if (auto written = rewrite(file, replacements); !written)
+  for (const auto &[file, replacements] : by_file) {
+    llvm::SmallString<256> path(file);
+    if (!folder.empty())
+      llvm::sys::path::make_absolute(folder, path);
+    if (auto written = rewrite(std::string(path), replacements); !written)
       return tl::unexpected(written.error());
+  }
   return static_cast<unsigned>(before - findings.size());
 }
 

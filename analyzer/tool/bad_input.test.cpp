@@ -9,10 +9,10 @@
 // ABSENT: devsan check: error: {{.*}}absent.cpp: no such file or folder
 // RUN: not %devsan_check --quick %s 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: devsan check: error: {{.*}}--quick; see devsan check --help
-// RUN: not %devsan_check --format=sarif %s 2>&1 | FileCheck %s --check-prefix=SARIF
-// SARIF: devsan check: error: --format=sarif is not supported yet; use text or json
+// RUN: not %devsan_check --shard=3/2 %s 2>&1 | FileCheck %s --check-prefix=SHARD
+// SHARD: devsan check: error: --shard=3/2: must be I/N with I from 1 to N
 // RUN: not %devsan_check --format=yaml %s 2>&1 | FileCheck %s --check-prefix=FORMAT
-// FORMAT: devsan check: error: --format=yaml is unknown; use text or json
+// FORMAT: devsan check: error: --format=yaml is unknown; valid: text, json, sarif, github
 // RUN: not %devsan_check --suppressions=%t.absent.toml %s 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS
 // SUPPRESSIONS: devsan check: error: --suppressions={{.*}}absent.toml: No such file
 // RUN: not %devsan_check --torch=%t.absent %s 2>&1 | FileCheck %s --check-prefix=TORCH

@@ -1,8 +1,11 @@
 #include "analyzer/tool/compile_commands.h"
 
+#include "analyzer/tool/foreign_arguments.h"
+
 #include <clang/Tooling/CompilationDatabase.h>
 #include <clang/Tooling/JSONCompilationDatabase.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
@@ -62,10 +65,9 @@ std::string currentFolder() {
   return std::string(here);
 }
 
+// An absolute `file` lies where it says.
 bool holds(StringRef folder, StringRef file) {
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, file);
-  return llvm::sys::fs::exists(path);
+  return llvm::sys::fs::exists(absolute(folder, file));
 }
 
 } // namespace
@@ -112,7 +114,8 @@ CompileCommands::databaseFor(const std::string &file) {
 }
 
 void CompileCommands::adopt(CompileCommand &command, const std::vector<std::string> &foreign) {
-  const std::vector<std::string> arguments = withoutPrecompiledHeader(foreign);
+  const std::vector<std::string> arguments =
+      withoutPrecompiledHeader(plainArguments(foreign, command.folder));
   const auto take = [&](StringRef option, StringRef value, std::vector<std::string> &to) {
     if (option == "-std") {
       to.push_back(("-std=" + value).str());
@@ -129,7 +132,8 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
   for (size_t i = 0; i < arguments.size(); ++i) {
     const StringRef argument = arguments[i];
     const auto match = [&](StringRef option, std::vector<std::string> &to) {
-      if (!argument.starts_with(option))
+      if (!argument.starts_with(option) ||
+          (option == "-std" && !argument.starts_with("-std=")))
         return false;
       StringRef value = argument.drop_front(option.size());
       value.consume_front("=");
@@ -208,11 +212,25 @@ void CompileCommands::finish(CompileCommand &command) {
   common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w"});
 }
 
+std::string CompileCommands::stubsIdentity() const {
+  std::vector<std::string> lines;
+  std::error_code error;
+  for (llvm::sys::fs::recursive_directory_iterator it(stubs_, error), end; !error && it != end;
+       it.increment(error))
+    if (const auto status = it->status())
+      lines.push_back(it->path() + " " + std::to_string(status->getSize()) + " " +
+                      std::to_string(
+                          status->getLastModificationTime().time_since_epoch().count()));
+  llvm::sort(lines);
+  return stubs_ + "\n" + llvm::join(lines, "\n");
+}
+
 core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   CompileCommand command;
   command.file = file;
   command.folder = llvm::sys::path::parent_path(file).str();
   if (options_.has_flags) {
+    adopt(command, project_flags_.of(file));
     command.folder = currentFolder();
     adopt(command, options_.flags);
     derive(command);
@@ -223,6 +241,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
     const auto known = *database ? (*database)->getCompileCommands(file)
                                  : std::vector<clang::tooling::CompileCommand>();
     if (known.empty()) {
+      adopt(command, project_flags_.of(file));
       derive(command);
       command.missing_in_database = *database != nullptr;
     } else {

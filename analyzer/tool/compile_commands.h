@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/tool/options.h"
+#include "analyzer/tool/project_flags.h"
 #include "analyzer/tool/source_files.h"
 #include "analyzer/tool/torch_location.h"
 #include "core/result.h"
@@ -36,6 +37,9 @@ public:
   // An unreadable compile_commands.json is an error that names it.
   core::Result<CompileCommand> of(const std::string &file);
 
+  // What tells our CUDA declarations from those of another version.
+  std::string stubsIdentity() const;
+
 private:
   using Database = std::unique_ptr<clang::tooling::CompilationDatabase>;
 
@@ -47,6 +51,7 @@ private:
   const Options &options_;
   std::optional<TorchLocation> torch_;
   Projects projects_;
+  ProjectFlags project_flags_;
   std::map<std::string, Database> databases_;
   std::string stubs_;
   std::string resources_;

@@ -6,16 +6,37 @@
 #include <llvm/Support/raw_ostream.h>
 
 namespace devsan::analyzer {
+namespace {
+
+llvm::json::Array toJson(const std::vector<std::string> &texts) {
+  llvm::json::Array array;
+  for (const std::string &text : texts)
+    array.push_back(llvm::json::fixUTF8(text));
+  return array;
+}
+
+void read(const llvm::json::Object &object, const char *key, std::vector<std::string> &texts) {
+  if (const llvm::json::Array *array = object.getArray(key))
+    for (const llvm::json::Value &text : *array)
+      texts.push_back(text.getAsString().value_or("").str());
+}
+
+} // namespace
 
 std::string serialize(const FileResult &result) {
-  llvm::json::Array missing;
-  for (const std::string &header : result.missing_headers)
-    missing.push_back(llvm::json::fixUTF8(header));
   llvm::json::Object object{{"report", core::jsonReport(result.findings, {})},
-                            {"missing_headers", std::move(missing)},
+                            {"missing_headers", toJson(result.missing_headers)},
+                            {"files_read", toJson(result.files_read)},
                             {"first_error", llvm::json::fixUTF8(result.first_error)},
                             {"errors", result.errors},
+                            {"errors_elsewhere", result.errors_elsewhere},
                             {"suppressed", result.suppressed}};
+  llvm::json::Array functions;
+  for (const auto &[first, last] : result.functions) {
+    functions.push_back(first);
+    functions.push_back(last);
+  }
+  object["functions"] = std::move(functions);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   return text;
@@ -33,11 +54,16 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
     return tl::unexpected(findings.error());
   FileResult result;
   result.findings = std::move(*findings);
-  if (const llvm::json::Array *missing = object->getArray("missing_headers"))
-    for (const llvm::json::Value &header : *missing)
-      result.missing_headers.push_back(header.getAsString().value_or("").str());
+  result.functions.resize(result.findings.size());
+  if (const llvm::json::Array *lines = object->getArray("functions"))
+    for (std::size_t i = 0; i + 1 < lines->size() && i / 2 < result.functions.size(); i += 2)
+      result.functions[i / 2] = {(*lines)[i].getAsInteger().value_or(0),
+                                 (*lines)[i + 1].getAsInteger().value_or(0)};
+  read(*object, "missing_headers", result.missing_headers);
+  read(*object, "files_read", result.files_read);
   result.first_error = object->getString("first_error").value_or("").str();
   result.errors = object->getInteger("errors").value_or(0);
+  result.errors_elsewhere = object->getInteger("errors_elsewhere").value_or(0);
   result.suppressed = object->getInteger("suppressed").value_or(0);
   return result;
 }

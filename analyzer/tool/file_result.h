@@ -6,15 +6,20 @@
 #include "core/result.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
 
 struct FileResult {
   std::vector<core::Finding> findings; // absolute paths
+  // For each finding, first and last line of the function around it; 0 where there is none.
+  std::vector<std::pair<unsigned, unsigned>> functions;
   std::vector<std::string> missing_headers;
+  std::vector<std::string> files_read; // absolute; no system headers
   std::string first_error; // "file:line: text" of the first thing that did not parse
   unsigned errors = 0;
+  unsigned errors_elsewhere = 0; // of them, in files that are not the user's
   unsigned suppressed = 0; // by NOLINT
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty(); }

@@ -49,16 +49,16 @@ void FunctionNames::add(llvm::ArrayRef<clang::Decl *> decls) {
   }
 }
 
-std::string FunctionNames::at(llvm::StringRef file, unsigned offset) const {
+const FunctionNames::Range *FunctionNames::around(llvm::StringRef file, unsigned offset) const {
   auto ranges = by_file_.find(file);
   if (ranges == by_file_.end())
-    return {};
+    return nullptr;
   const Range *innermost = nullptr;
   for (const Range &range : ranges->second)
     if (range.begin <= offset && offset <= range.end &&
         (!innermost || range.begin >= innermost->begin))
       innermost = &range;
-  return innermost ? innermost->name : std::string();
+  return innermost;
 }
 
 } // namespace devsan::analyzer

@@ -15,15 +15,16 @@ class FunctionNames {
 public:
   void add(llvm::ArrayRef<clang::Decl *> decls);
 
-  // Qualified, of the innermost function with a body around the byte; empty outside of functions.
-  std::string at(llvm::StringRef file, unsigned offset) const;
+  struct Range {
+    unsigned begin; // bytes
+    unsigned end;
+    std::string name; // qualified
+  };
+
+  // The innermost function with a body around the byte; null outside of functions.
+  const Range *around(llvm::StringRef file, unsigned offset) const;
 
 private:
-  struct Range {
-    unsigned begin;
-    unsigned end;
-    std::string name;
-  };
   llvm::StringMap<std::vector<Range>> by_file_;
 };
 

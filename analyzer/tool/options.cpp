@@ -2,15 +2,32 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <thread>
 
 namespace devsan::analyzer {
 
+core::Result<Shard> parseShard(const std::string &text) {
+  Shard shard;
+  const char *end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, shard.index);
+  if (index.ec == std::errc() && index.ptr != end && *index.ptr == '/') {
+    const auto count = std::from_chars(index.ptr + 1, end, shard.count);
+    if (count.ec == std::errc() && count.ptr == end && shard.index >= 1 &&
+        shard.index <= shard.count)
+      return shard;
+  }
+  return core::failure("--shard=" + text + ": must be I/N with I from 1 to N, as in --shard=2/8");
+}
+
 core::Result<std::optional<Options>> parseOptions(int argc, const char *const *argv) {
   Options options;
   options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  std::string format = "text";
+  std::string shard;
+  long timeout = options.limit.count();
   CLI::App app("Finds device bugs in C++ and CUDA sources that use LibTorch.\n"
                "devsan check [OPTIONS] FILE|DIR... [-- FLAGS]",
                "devsan check");
@@ -24,7 +41,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
                  "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
       ->type_name("GLOBS");
   app.add_flag("--fix", options.fix, "Apply the fixes that are safe");
-  app.add_option("--format", options.format, "text or json (default text)")->type_name("FORMAT");
+  app.add_option("--format", format, "text, json, sarif or github (default text)")
+      ->type_name("FORMAT");
   app.add_option("-o", options.output, "Write the report to a file")->type_name("FILE");
   app.add_option("-j", options.jobs, "Files analysed at a time (default: one per core)")
       ->type_name("N")
@@ -33,6 +51,21 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
                  "TOML file of `rule = \"glob\"` lines; may be given again")
       ->allow_extra_args(false) // one value each: the next argument may be a source file
       ->type_name("FILE");
+  app.add_option("--diff", options.diff,
+                 "Only what changed since a revision of git: its files and those that include "
+                 "them, and of the findings those in changed lines and functions")
+      ->type_name("REV");
+  app.add_option("--shard", shard, "The I-th of N parts of the files, for N machines")
+      ->type_name("I/N");
+  app.add_option("--baseline", options.baseline,
+                 "Count the findings in FILE as known: only new ones are shown and fail")
+      ->type_name("FILE");
+  app.add_flag("--update-baseline", options.update_baseline, "Write the findings to the baseline");
+  app.add_flag("!--no-cache", options.use_cache, "Neither use nor fill the cache");
+  app.add_option("--timeout", timeout, "Seconds that the analysis of a file may take, 0: any")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0L, 86'400L))
+      ->capture_default_str();
   app.add_flag("--strict", options.strict, "Exit with 2 where a file could only be parsed in part");
   app.add_option("--torch", options.torch,
                  "Folder of the torch package, or none (default: asked from the project's Python)")
@@ -58,10 +91,20 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   }
   if (options.inputs.empty())
     return core::failure("no input: name source files or folders, as in devsan check src/");
-  if (options.format == "sarif" || options.format == "html")
-    return core::failure("--format=" + options.format + " is not supported yet; use text or json");
-  if (options.format != "text" && options.format != "json")
-    return core::failure("--format=" + options.format + " is unknown; use text or json");
+  options.limit = Seconds(timeout);
+  core::Result<core::ReportFormat> known = core::parseReportFormat(format);
+  if (!known)
+    return tl::unexpected(known.error());
+  options.format = *known;
+  if (app.count("--diff") && (options.diff.empty() || options.diff.starts_with("-")))
+    return core::failure("--diff=" + options.diff +
+                         ": no revision; name a commit, branch or tag, as in --diff=main");
+  if (app.count("--shard")) {
+    core::Result<Shard> parsed = parseShard(shard);
+    if (!parsed)
+      return tl::unexpected(parsed.error());
+    options.shard = *parsed;
+  }
   return options;
 }
 

@@ -1,6 +1,8 @@
 // The command line of devsan-check, which is `devsan check`.
 #pragma once
 
+#include "analyzer/tool/processes.h"
+#include "core/reports.h"
 #include "core/result.h"
 
 #include <optional>
@@ -9,20 +11,34 @@
 
 namespace devsan::analyzer {
 
+struct Shard {
+  unsigned index = 1; // from 1
+  unsigned count = 1;
+};
+
 struct Options {
   std::string build_dir;
   std::string checks = "device-*";
-  std::string format = "text";
+  core::ReportFormat format = core::ReportFormat::kText;
   std::string output;
+  std::string diff; // a revision of git; empty: everything
+  std::string baseline;
   std::string torch;
   std::vector<std::string> suppressions;
   std::vector<std::string> inputs;
   std::vector<std::string> flags; // what stood after `--`
   unsigned jobs = 0;
+  Shard shard;
+  Seconds limit{300}; // for one file
   bool fix = false;
+  bool update_baseline = false;
+  bool use_cache = true;
   bool strict = false;
   bool has_flags = false;
 };
+
+// "2/8".
+core::Result<Shard> parseShard(const std::string &text);
 
 // Nothing where the answer has been printed already (--help, --version).
 core::Result<std::optional<Options>> parseOptions(int argc, const char *const *argv);

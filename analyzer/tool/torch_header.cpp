@@ -1,12 +1,13 @@
 #include "analyzer/tool/torch_header.h"
 
+#include "analyzer/tool/cache_folder.h"
+
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
-#include <llvm/Support/Process.h>
 #include <llvm/Support/SHA256.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
 constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{2} << 30;
+constexpr StringRef kFolder = "torch-headers";
+constexpr StringRef kFormat = "2"; // of what is written for one key
 
 // Any of these brings nearly all of LibTorch; where one follows a smaller header, it is the one
 // worth precompiling.
@@ -155,30 +158,24 @@ private:
   bool done_ = false;
 };
 
-std::string cacheFolder() {
-  llvm::SmallString<256> folder;
-  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"); cache && path::is_absolute(*cache))
-    folder = *cache;
-  else if (!path::cache_directory(folder))
-    return {};
-  path::append(folder, "devsan", "torch-headers");
-  return std::string(folder);
+std::string sumFile(const std::string &header) {
+  return header + ".sum";
 }
 
 } // namespace
 
-std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command,
-                                               const std::string &torch_version) {
-  const std::string folder = cacheFolder();
-  if (folder.empty())
-    return std::nullopt;
+std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
+                                         const std::string &torch_version) {
   Head head(command);
   // Forced includes are read before the file.
-  for (size_t i = 0; i + 1 < command.local.size(); i += 2)
+  for (size_t i = 0; i + 1 < command.local.size(); i += 2) {
+    if (command.local[i] == "-imacros")
+      return std::nullopt;
     if (command.local[i] == "-include" && !head.read(command.local[i + 1]))
       return std::nullopt;
+  }
   head.read(command.file);
-  PrecompiledHeader header;
+  TorchHeader header;
   header.text = head.text();
   if (header.text.empty())
     return std::nullopt;
@@ -190,40 +187,40 @@ std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command,
   hash.update(header.text);
   hash.update(torch_version);
   hash.update(clang::getClangFullVersion());
-  header.path = folder + "/" +
-                llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true) +
-                ".pch";
+  hash.update(kFormat);
+  header.key = llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true);
+  if (const std::string folder = cacheFolder(kFolder); !folder.empty())
+    header.path = folder + "/" + header.key + ".pch";
   return header;
 }
 
-void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &command) {
-  if (fs::create_directories(path::parent_path(header.path)))
-    return;
-  llvm::SmallString<256> temporary;
-  if (fs::createUniqueFile(header.path + ".%%%%%%%%.tmp", temporary))
-    return;
-  if (!precompile(command, {header.text, std::string(temporary)}) ||
-      fs::rename(temporary, header.path))
-    fs::remove(temporary);
+bool isStored(const TorchHeader &header) {
+  if (header.path.empty())
+    return false;
+  auto sum = llvm::MemoryBuffer::getFile(sumFile(header.path));
+  auto content = llvm::MemoryBuffer::getFile(header.path, /*IsText=*/false,
+                                             /*RequiresNullTerminator=*/false);
+  if (!sum || !content || (*sum)->getBuffer() != checksum((*content)->getBuffer()))
+    return false;
+  noteUse(header.path);
+  noteUse(sumFile(header.path));
+  return true;
+}
+
+void store(const TorchHeader &header, StringRef content) {
+  // A run that reads between the two finds a checksum that does not fit, and makes its own.
+  if (storeFile(header.path, {content}))
+    storeFile(sumFile(header.path), {checksum(content)});
+}
+
+void removeStored(const TorchHeader &header) {
+  fs::remove(header.path);
+  fs::remove(sumFile(header.path));
 }
 
 void trimTorchHeaders() {
-  struct Entry {
-    std::string path;
-    std::uint64_t bytes;
-    llvm::sys::TimePoint<> used;
-  };
-  std::vector<Entry> entries;
-  std::error_code error;
-  for (fs::directory_iterator it(cacheFolder(), error), end; !error && it != end;
-       it.increment(error))
-    if (auto status = it->status())
-      entries.push_back({it->path(), status->getSize(), status->getLastAccessedTime()});
-  std::ranges::sort(entries, std::greater<>(), &Entry::used);
-  std::uint64_t bytes = 0;
-  for (const Entry &entry : entries)
-    if ((bytes += entry.bytes) > kMaxCacheBytes)
-      fs::remove(entry.path);
+  if (const std::string folder = cacheFolder(kFolder); !folder.empty())
+    trimFolder(folder, kMaxCacheBytes);
 }
 
 } // namespace devsan::analyzer

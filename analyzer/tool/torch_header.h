@@ -1,26 +1,34 @@
-// Precompiled LibTorch headers, kept in the user's cache: parsing them takes most of the time of an
-// analysis.
+// LibTorch's headers: parsing them takes most of the time of an analysis, so it is done once for
+// all files that begin with the same ones, and the result is kept in the user's cache.
 //
-// A header is keyed by everything it depends on: the compiler arguments, the macros that the file
-// defines before its first LibTorch include, that include, LibTorch's folder and version, clang's
-// version. Several runs may share the cache: a file is written under a temporary name and renamed.
+// What is kept is keyed by everything it depends on: the compiler arguments, the macros that the
+// file defines before its first LibTorch include, that include, LibTorch's folder and version,
+// clang's version. A checksum lies beside it: clang believes whatever it reads.
 #pragma once
 
-#include "analyzer/tool/analyze_file.h"
+#include "analyzer/tool/compile_commands.h"
 
 #include <optional>
 #include <string>
 
 namespace devsan::analyzer {
 
-// The header need not exist yet. Nothing where the file includes no LibTorch header, or includes it
-// under a condition, or after code.
-std::optional<PrecompiledHeader> torchHeaderOf(const CompileCommand &command,
-                                               const std::string &torch_version);
+struct TorchHeader {
+  std::string text; // a few defines and one include
+  std::string key;
+  std::string path; // where it is kept, precompiled; empty where there is no cache
+};
 
-// Builds and stores the header; for a child process. A header that does not parse is remembered as
-// absent for this run only: the files then parse it themselves and tell what is wrong.
-void buildTorchHeader(const PrecompiledHeader &header, const CompileCommand &command);
+// Nothing where the file includes no LibTorch header, or includes it under a condition, or after
+// code.
+std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
+                                         const std::string &torch_version);
+
+// Whether it is in the cache, undamaged.
+bool isStored(const TorchHeader &header);
+
+void store(const TorchHeader &header, llvm::StringRef content);
+void removeStored(const TorchHeader &header);
 
 // Deletes the headers used longest ago until the cache holds at most 2 GiB.
 void trimTorchHeaders();

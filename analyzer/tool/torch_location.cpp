@@ -1,5 +1,7 @@
 #include "analyzer/tool/torch_location.h"
 
+#include "analyzer/tool/cache_folder.h"
+#include "analyzer/tool/run_program.h"
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/SmallString.h>
@@ -20,7 +22,8 @@ constexpr char kAskPython[] = "import importlib.util, site, sys, sysconfig\n"
                               "spec = importlib.util.find_spec('torch')\n"
                               "print(spec.submodule_search_locations[0] if spec and "
                               "spec.submodule_search_locations else '')\n"
-                              "print(sysconfig.get_path('include'))\n";
+                              "print(sysconfig.get_path('include'))\n"
+                              "print(*sys.path, sep='\\n')\n";
 
 std::string pathIn(llvm::StringRef folder, llvm::StringRef rest) {
   llvm::SmallString<256> path(folder);
@@ -51,20 +54,87 @@ struct Answer {
   std::string python_include;
 };
 
-Answer ask(const std::string &python) {
-  llvm::SmallString<128> out;
-  if (python.empty() || llvm::sys::fs::createTemporaryFile("devsan", "txt", out))
+constexpr llvm::StringLiteral kHead = "devsan-python/1 "; // then a checksum of what follows
+
+// "PATH\tTIME" of a file or folder; a folder's time changes when something is installed into it.
+std::string stamp(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  const bool is_there = !llvm::sys::fs::status(path, status);
+  return (path + "\t" +
+          (is_there ? llvm::Twine(status.getLastModificationTime().time_since_epoch().count())
+                    : llvm::Twine("absent")) +
+          "\n")
+      .str();
+}
+
+// Starting Python takes longer than the rest of a run in which nothing has changed, so its answer
+// is kept for as long as the folders that it imports from stay as they were.
+class KeptAnswer {
+public:
+  KeptAnswer(bool enabled, const std::string &python) {
+    const std::string folder = enabled ? cacheFolder("python") : std::string();
+    if (folder.empty())
+      return;
+    std::string key = python;
+    for (const char *name : {"HOME", "PYTHONHOME", "PYTHONUSERBASE"})
+      key += "\n" + llvm::sys::Process::GetEnv(name).value_or("");
+    file_ = folder + "/" + checksum(key);
+  }
+
+  std::optional<Answer> read() const {
+    auto buffer = file_.empty() ? nullptr : llvm::MemoryBuffer::getFile(file_);
+    if (file_.empty() || !buffer)
+      return std::nullopt;
+    llvm::StringRef text = (*buffer)->getBuffer();
+    if (!text.consume_front(kHead))
+      return std::nullopt;
+    const auto [sum, body] = text.split('\n');
+    if (sum != checksum(body))
+      return std::nullopt;
+    auto [torch, rest] = body.split('\n');
+    auto [include, stamps] = rest.split('\n');
+    for (llvm::StringRef left = stamps; !left.empty();) {
+      llvm::StringRef line;
+      std::tie(line, left) = left.split('\n');
+      if (stamp(line.rsplit('\t').first) != (line + "\n").str())
+        return std::nullopt;
+    }
+    return Answer{torch.str(), include.str()};
+  }
+
+  void write(const Answer &answer, const std::string &python, llvm::StringRef paths) const {
+    if (file_.empty())
+      return;
+    llvm::StringRef home = llvm::sys::path::parent_path(llvm::sys::path::parent_path(python));
+    std::string body = answer.torch + "\n" + answer.python_include + "\n" + stamp(python) +
+                       stamp(pathIn(home, "pyvenv.cfg"));
+    for (llvm::StringRef left = paths; !left.empty();) {
+      llvm::StringRef line;
+      std::tie(line, left) = left.split('\n');
+      if (!line.empty())
+        body += stamp(line);
+    }
+    storeFile(file_, {kHead, checksum(body), "\n", body});
+  }
+
+private:
+  std::string file_;
+};
+
+Answer ask(const std::string &python, bool use_cache) {
+  if (python.empty())
     return {};
-  const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(out),
-                                                      llvm::StringRef()};
-  const int status = llvm::sys::ExecuteAndWait(python, {python, "-I", "-c", kAskPython},
-                                               std::nullopt, redirects, 60);
-  auto text = llvm::MemoryBuffer::getFile(out);
-  llvm::sys::fs::remove(out);
-  if (status != 0 || !text)
+  const KeptAnswer kept(use_cache, python);
+  if (std::optional<Answer> answer = kept.read())
+    return *answer;
+  const ProgramOutput asked = runProgram(python, {"-I", "-c", kAskPython});
+  if (asked.status != 0)
     return {};
-  const auto [torch, rest] = (*text)->getBuffer().split('\n');
-  return {torch.str(), rest.trim().str()};
+  const auto [torch, rest] = llvm::StringRef(asked.output).split('\n');
+  const auto [include, paths] = rest.split('\n');
+  const Answer answer = {torch.str(), include.trim().str()};
+  kept.write(answer, python, paths);
+  return answer;
 }
 
 std::string readVersion(llvm::StringRef folder) {
@@ -78,10 +148,11 @@ std::string readVersion(llvm::StringRef folder) {
 } // namespace
 
 core::Result<std::optional<TorchLocation>> findTorch(const std::string &option,
-                                                     const std::string &first_file) {
+                                                     const std::string &first_file,
+                                                     bool use_cache) {
   if (option == "none")
     return std::nullopt;
-  Answer answer = ask(findPython(first_file));
+  Answer answer = ask(findPython(first_file), use_cache);
   if (!option.empty())
     answer.torch = option;
   if (answer.torch.empty())

@@ -20,6 +20,7 @@ struct TorchLocation {
 // python3, without running any code of the project. Nothing where no torch is installed: the files
 // then name the headers they miss.
 core::Result<std::optional<TorchLocation>> findTorch(const std::string &option,
-                                                     const std::string &first_file);
+                                                     const std::string &first_file,
+                                                     bool use_cache);
 
 } // namespace devsan::analyzer

@@ -191,7 +191,7 @@ int dispatch(std::vector<std::string> arguments) {
       ->required();
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
-  report_app->add_option("--format", report_arguments.format, "text or json")
+  report_app->add_option("--format", report_arguments.format, "text, json, sarif or github")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");

@@ -178,16 +178,12 @@ std::set<core::Origin> originsOf(const core::Report &report) {
   return origins;
 }
 
-core::Result<void> writeOutput(const ReportArguments &arguments, const fs::path &output,
+core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output,
                                const std::vector<core::Report> &reports) {
   const bool to_terminal = output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
   const auto content = [&](std::ostream &out) {
-    for (const core::Report &report : reports) {
-      if (arguments.format == "json")
-        core::writeJsonReport(out, report.findings, report.summary);
-      else
-        out << core::textReport(report.findings, report.summary, to_terminal);
-    }
+    for (const core::Report &report : reports)
+      core::writeReport(out, format, report.findings, report.summary, {.color = to_terminal});
   };
   if (!output.empty())
     return core::writeFile(output, content);
@@ -198,8 +194,9 @@ core::Result<void> writeOutput(const ReportArguments &arguments, const fs::path 
 }
 
 core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
-  if (arguments.format != "text" && arguments.format != "json")
-    return core::failure("--format=" + arguments.format + " is unknown; valid: text, json");
+  core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
+  if (!format)
+    return tl::unexpected(format.error());
   if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
     return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =
@@ -217,7 +214,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   if (!inputs)
     return tl::unexpected(inputs.error());
   const bool single = inputs->size() == 1;
-  if (!single && !arguments.merge && (arguments.format == "json" || baseline->updates()))
+  const bool is_document =
+      *format == core::ReportFormat::kJson || *format == core::ReportFormat::kSarif;
+  if (!single && !arguments.merge && (is_document || baseline->updates()))
     return core::failure(std::to_string(inputs->size()) + " reports have no common " +
                          (baseline->updates() ? "baseline" : "JSON report") +
                          " unless they are merged: add --merge");
@@ -261,7 +260,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
     if (!arguments.baseline.empty() && (partial || &report != &reports.back()))
       report.summary.stale_baseline.clear();
   }
-  if (core::Result<void> written = writeOutput(arguments, output, reports); !written)
+  if (core::Result<void> written = writeOutput(*format, output, reports); !written)
     return tl::unexpected(written.error());
   return failed ? kFindings : kSuccess;
 }

@@ -44,8 +44,8 @@
 # RUN: %status 2 sh -c "ulimit -f 1; exec %devsan report --format=json -o %t/kept.json %t/0.json" 2>&1 | FileCheck %s --check-prefix=LIMIT
 # LIMIT: devsan: error: cannot write {{.*}}kept.json: File too large
 # RUN: cmp %t/1.json %t/kept.json
-# RUN: %status 2 %devsan report --format=sarif %t/0.json 2>&1 | FileCheck %s --check-prefix=FORMAT
-# FORMAT: devsan: error: --format=sarif is unknown; valid: text, json
+# RUN: %status 2 %devsan report --format=yaml %t/0.json 2>&1 | FileCheck %s --check-prefix=FORMAT
+# FORMAT: devsan: error: --format=yaml is unknown; valid: text, json, sarif, github
 # RUN: %status 2 %devsan report 2>&1 | FileCheck %s --check-prefix=NONE
 # NONE: devsan: error: FILE is required; see devsan report --help
 import os

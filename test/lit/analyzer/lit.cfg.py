@@ -4,6 +4,8 @@
 %check_torch   the same on the real LibTorch headers
 %tidy          clang-tidy with the plugin: same rule, mock headers
 %devsan_check  devsan-check itself
+%torch_dir     the folder of the torch package
+%python        the Python that the build uses
 %file_check    FileCheck on the test's own comments; every printed finding has to be expected
 
 A test with findings says `// RUN: not %check_mock | %file_check`, a silent one `// RUN: %check_mock | %file_check
@@ -39,6 +41,7 @@ config.substitutions += [
     ("%tidy", f"{run_check} tidy %s"),
     ("%devsan_check", os.path.join(build_dir, "libexec", "devsan-check")),
     ("%file_check", "FileCheck %s --implicit-check-not='[device-'"),
+    ("%python", lit_config.params.get("python", sys.executable)),
     ("%torch_dir", lit_config.params.get("torch_dir", "")),
     ("%mock", os.path.join(source_dir, "analyzer", "testing", "mock")),
     ("%cuda_stubs", os.path.join(source_dir, "analyzer", "cuda_stubs")),

@@ -1,0 +1,236 @@
+#include "analyzer/tool/analysis.h"
+
+#include "analyzer/tool/clang_run.h"
+#include "core/rule_table.h"
+
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/MultiplexConsumer.h>
+#include <clang/Lex/PPCallbacks.h>
+#include <clang/Lex/Preprocessor.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+namespace {
+
+using clang::tidy::ClangTidyError;
+
+// Notes the headers that are not there. They are no errors: what parses without them is analysed.
+class MissingHeaders : public clang::PPCallbacks {
+public:
+  explicit MissingHeaders(std::vector<std::string> &names) : names_(names) {}
+
+  void InclusionDirective(clang::SourceLocation, const clang::Token &, llvm::StringRef name, bool,
+                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
+                          llvm::StringRef, const clang::Module *, bool,
+                          clang::SrcMgr::CharacteristicKind) override {
+    if (!file && !llvm::is_contained(names_, name))
+      names_.push_back(name.str());
+  }
+
+private:
+  std::vector<std::string> &names_;
+};
+
+// Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among
+// them, are neither; nor are bodies that run on the device only: no rule looks at them, and they
+// use intrinsics that only a toolkit declares. Runs before the checks' consumer, which then sees
+// the narrowed scope.
+class UserCode : public clang::ASTConsumer {
+public:
+  UserCode(const clang::SourceManager &sources, FunctionNames &names, FileResult &result)
+      : sources_(sources), names_(names), result_(result) {}
+
+  bool shouldSkipFunctionBody(clang::Decl *decl) override {
+    return !isInUserCode(sources_, decl->getLocation()) || isDeviceOnly(decl);
+  }
+
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
+    for (clang::Decl *decl : group)
+      if (isInUserCode(sources_, decl->getLocation()))
+        decls_.push_back(decl);
+    return true;
+  }
+
+  void HandleTranslationUnit(clang::ASTContext &context) override {
+    names_.add(decls_);
+    context.setTraversalScope(decls_);
+    noteFilesRead();
+  }
+
+private:
+  void noteFilesRead() {
+    for (unsigned i = 0; i < sources_.local_sloc_entry_size(); ++i) {
+      const clang::SrcMgr::SLocEntry &entry = sources_.getLocalSLocEntry(i);
+      if (!entry.isFile() || clang::SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+        continue;
+      const clang::OptionalFileEntryRef file = entry.getFile().getContentCache().OrigEntry;
+      if (!file || file->getName().starts_with(kMemoryFilePrefix))
+        continue;
+      llvm::SmallString<256> path(file->getName());
+      sources_.getFileManager().makeAbsolutePath(path);
+      if (!llvm::is_contained(result_.files_read, path.str()))
+        result_.files_read.push_back(std::string(path));
+    }
+  }
+
+  static bool isDeviceOnly(clang::Decl *decl) {
+    const clang::FunctionDecl *function = decl->getAsFunction(); // of a template too
+    return function && (function->hasAttr<clang::CUDAGlobalAttr>() ||
+                        (function->hasAttr<clang::CUDADeviceAttr>() &&
+                         !function->hasAttr<clang::CUDAHostAttr>()));
+  }
+
+  const clang::SourceManager &sources_;
+  FunctionNames &names_;
+  FileResult &result_;
+  std::vector<clang::Decl *> decls_;
+};
+
+class CheckAction : public clang::ASTFrontendAction {
+public:
+  CheckAction(clang::tidy::ClangTidyContext &context, FunctionNames &names, FileResult &result,
+              Analysis::MoreConsumers more)
+      : factory_(context), names_(names), result_(result), more_(std::move(more)) {}
+
+  bool BeginInvocation(clang::CompilerInstance &compiler) override {
+    compiler.getFrontendOpts().SkipFunctionBodies = true;
+    compiler.getFrontendOpts().DisableFree = true;
+    return true;
+  }
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &compiler,
+                                                        llvm::StringRef file) override {
+    clang::Preprocessor &preprocessor = compiler.getPreprocessor();
+    preprocessor.SetSuppressIncludeNotFoundError(true);
+    preprocessor.addPPCallbacks(std::make_unique<MissingHeaders>(result_.missing_headers));
+    std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
+    consumers.push_back(
+        std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
+    if (more_)
+      for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
+        consumers.push_back(std::move(consumer));
+    consumers.push_back(factory_.createASTConsumer(compiler, file));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+private:
+  clang::tidy::ClangTidyASTConsumerFactory factory_;
+  FunctionNames &names_;
+  FileResult &result_;
+  Analysis::MoreConsumers more_;
+};
+
+// Turns clang-tidy's byte offsets into places.
+class Places {
+public:
+  explicit Places(const FunctionNames &names) : names_(names) {}
+
+  core::Location at(llvm::StringRef file, unsigned offset) {
+    core::Location location;
+    location.file = file.str();
+    const std::optional<llvm::StringRef> before = textBefore(file, offset);
+    if (!before)
+      return location;
+    location.line = before->count('\n') + 1;
+    location.column = offset - (before->rfind('\n') + 1) + 1;
+    if (const FunctionNames::Range *function = names_.around(file, offset))
+      location.function = function->name;
+    return location;
+  }
+
+  // First and last line of the function around the byte; 0 outside of functions.
+  std::pair<unsigned, unsigned> functionLines(llvm::StringRef file, unsigned offset) {
+    const FunctionNames::Range *function = names_.around(file, offset);
+    if (!function)
+      return {};
+    const auto line = [&](unsigned at) -> unsigned {
+      const std::optional<llvm::StringRef> before = textBefore(file, at);
+      return before ? before->count('\n') + 1 : 0;
+    };
+    return {line(function->begin), line(function->end)};
+  }
+
+private:
+  std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
+    auto [buffer, is_new] = buffers_.try_emplace(file);
+    if (is_new)
+      if (auto text = llvm::MemoryBuffer::getFile(file))
+        buffer->second = std::move(*text);
+    if (!buffer->second)
+      return std::nullopt;
+    return buffer->second->getBuffer().take_front(offset);
+  }
+
+  const FunctionNames &names_;
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> buffers_;
+};
+
+core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Places &places) {
+  core::Finding finding;
+  finding.rule = error.DiagnosticName;
+  finding.severity = rule.severity;
+  finding.message = error.Message.Message;
+  finding.locations.push_back(places.at(error.Message.FilePath, error.Message.FileOffset));
+  for (const clang::tooling::DiagnosticMessage &note : error.Notes)
+    finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
+  for (const auto &file : error.Message.Fix)
+    for (const clang::tooling::Replacement &fix : file.second)
+      finding.fix.push_back(
+          {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
+  return finding;
+}
+
+clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
+  clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
+  options.Checks = "-*," + checks;
+  options.HeaderFilterRegex = ".*";
+  return options;
+}
+
+} // namespace
+
+Analysis::Analysis(const std::string &checks, const std::string &folder)
+    : context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
+          clang::tidy::ClangTidyGlobalOptions(), optionsFor(checks))),
+      consumer_(context_) {
+  auto diagnostic_options = std::make_unique<clang::DiagnosticOptions>();
+  engine_ = std::make_unique<clang::DiagnosticsEngine>(
+      llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), *diagnostic_options, &consumer_,
+      /*ShouldOwnClient=*/false);
+  context_.setDiagnosticsEngine(std::move(diagnostic_options), engine_.get());
+  context_.setCurrentBuildDirectory(folder);
+}
+
+std::unique_ptr<clang::FrontendAction> Analysis::action(MoreConsumers more) {
+  return std::make_unique<CheckAction>(context_, names_, result_, std::move(more));
+}
+
+FileResult Analysis::takeResult() {
+  Places places(names_);
+  for (const ClangTidyError &error : consumer_.take()) {
+    if (const core::Rule *rule = core::findRule(error.DiagnosticName)) {
+      result_.findings.push_back(toFinding(error, *rule, places));
+      result_.functions.push_back(
+          places.functionLines(error.Message.FilePath, error.Message.FileOffset));
+    } else if (error.DiagLevel == clang::tooling::Diagnostic::Error) {
+      if (!llvm::is_contained(result_.files_read, error.Message.FilePath))
+        ++result_.errors_elsewhere;
+      if (result_.errors++)
+        continue;
+      const core::Location place = places.at(error.Message.FilePath, error.Message.FileOffset);
+      result_.first_error = place.file.empty() ? error.Message.Message
+                                               : place.file + ":" + std::to_string(place.line) +
+                                                     ": " + error.Message.Message;
+    }
+  }
+  result_.suppressed = context_.getStats().ErrorsIgnoredNOLINT;
+  // What did not parse may hide why the code is as it is.
+  if (result_.isPartial())
+    for (core::Finding &finding : result_.findings)
+      finding.fix.clear();
+  return std::move(result_);
+}
+
+} // namespace devsan::analyzer

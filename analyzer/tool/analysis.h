@@ -1,0 +1,42 @@
+// The checks over one parsed file: what clang-tidy's machinery needs around them, and what comes
+// out.
+#pragma once
+
+#include "analyzer/tool/file_result.h"
+#include "analyzer/tool/function_names.h"
+
+#include <clang-tidy/ClangTidy.h>
+#include <clang-tidy/ClangTidyDiagnosticConsumer.h>
+#include <clang/Frontend/FrontendAction.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+class Analysis {
+public:
+  // `checks` is clang-tidy's list of globs; relative paths start in `folder`.
+  Analysis(const std::string &checks, const std::string &folder);
+
+  // Consumers that see the tree besides the checks.
+  using MoreConsumers =
+      std::function<std::vector<std::unique_ptr<clang::ASTConsumer>>(clang::CompilerInstance &)>;
+  std::unique_ptr<clang::FrontendAction> action(MoreConsumers more = {});
+
+  clang::DiagnosticConsumer &consumer() { return consumer_; }
+
+  // After the action has run.
+  FileResult takeResult();
+
+private:
+  clang::tidy::ClangTidyContext context_;
+  clang::tidy::ClangTidyDiagnosticConsumer consumer_;
+  std::unique_ptr<clang::DiagnosticsEngine> engine_;
+  FunctionNames names_;
+  FileResult result_;
+};
+
+} // namespace devsan::analyzer

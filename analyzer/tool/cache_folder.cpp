@@ -1,0 +1,97 @@
+#include "analyzer/tool/cache_folder.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+#include <llvm/Support/Process.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <vector>
+
+namespace devsan::analyzer {
+namespace {
+
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+constexpr llvm::StringLiteral kTemporary = ".tmp";
+constexpr std::chrono::hours kAbandoned(1);
+constexpr std::chrono::hours kUseIsNoted(1);
+
+} // namespace
+
+std::string cacheFolder(llvm::StringRef name) {
+  llvm::SmallString<256> folder;
+  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"); cache && path::is_absolute(*cache))
+    folder = *cache;
+  else if (!path::cache_directory(folder) || !path::is_absolute(folder))
+    return {};
+  path::append(folder, "devsan", name);
+  return std::string(folder);
+}
+
+bool storeFile(const std::string &file, llvm::ArrayRef<llvm::StringRef> parts) {
+  llvm::SmallString<256> temporary;
+  int descriptor = -1;
+  if (fs::create_directories(path::parent_path(file), true, fs::owner_all) ||
+      fs::createUniqueFile(file + ".%%%%%%%%" + kTemporary, descriptor, temporary))
+    return false;
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  for (llvm::StringRef part : parts)
+    out << part;
+  out.close();
+  const bool good = !out.has_error();
+  out.clear_error();
+  if (good && !fs::rename(temporary, file))
+    return true;
+  fs::remove(temporary);
+  return false;
+}
+
+void noteUse(const std::string &file) {
+  struct stat status;
+  if (stat(file.c_str(), &status) == 0 &&
+      std::chrono::system_clock::from_time_t(status.st_mtime) + kUseIsNoted <
+          std::chrono::system_clock::now())
+    utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+}
+
+void trimFolder(const std::string &folder, std::uint64_t max_bytes) {
+  struct Entry {
+    std::string path;
+    std::uint64_t bytes;
+    llvm::sys::TimePoint<> used;
+  };
+  std::vector<Entry> entries;
+  const auto now = std::chrono::system_clock::now();
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const auto status = it->status();
+    if (!status || status->type() != fs::file_type::regular_file)
+      continue;
+    if (!llvm::StringRef(it->path()).ends_with(kTemporary))
+      entries.push_back({it->path(), status->getSize(), status->getLastModificationTime()});
+    else if (status->getLastModificationTime() + kAbandoned < now)
+      fs::remove(it->path());
+  }
+  std::ranges::sort(entries, std::greater<>(), &Entry::used);
+  std::uint64_t bytes = 0;
+  for (const Entry &entry : entries)
+    if ((bytes += entry.bytes) > max_bytes)
+      fs::remove(entry.path);
+}
+
+std::string checksum(llvm::StringRef data) {
+  const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
+      llvm::ArrayRef(reinterpret_cast<const std::uint8_t *>(data.data()), data.size()));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) +
+         llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+}
+
+} // namespace devsan::analyzer

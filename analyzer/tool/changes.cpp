@@ -1,0 +1,207 @@
+#include "analyzer/tool/changes.h"
+
+#include "analyzer/tool/run_program.h"
+#include "analyzer/tool/source_files.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+namespace devsan::analyzer {
+namespace {
+
+using llvm::StringRef;
+
+// Git quotes names with unusual characters as C strings.
+std::string unquoted(StringRef name) {
+  if (!name.consume_front("\"") || !name.consume_back("\""))
+    return name.str();
+  std::string result;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != '\\' || i + 1 == name.size()) {
+      result += name[i];
+      continue;
+    }
+    const char escape = name[++i];
+    unsigned code = 0;
+    if (escape >= '0' && escape <= '7' && !name.substr(i, 3).getAsInteger(8, code)) {
+      result += static_cast<char>(code);
+      i += 2;
+    } else {
+      static constexpr StringRef kLetters = "abtnvfr";
+      const std::size_t letter = kLetters.find(escape);
+      result += letter == StringRef::npos ? escape : static_cast<char>('\a' + letter);
+    }
+  }
+  return result;
+}
+
+std::string firstLine(StringRef text) {
+  return text.split('\n').first.trim().str();
+}
+
+} // namespace
+
+core::Result<Changes> Changes::since(const std::string &revision, const std::string &first_file) {
+  const std::string repository = nearestFolderWith(first_file, {".git"});
+  if (repository.empty())
+    return core::failure("--diff=" + revision + ": " + first_file +
+                         " lies in no repository of git");
+  const auto git = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"-C", repository, "-c", "core.quotePath=true"});
+    return runProgram("git", arguments);
+  };
+  // What others have changed since the branches parted is not this change.
+  const ProgramOutput parting = git({"merge-base", revision, "HEAD"});
+  const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
+  const ProgramOutput diff =
+      git({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames", "--no-relative",
+           "--src-prefix=a/", "--dst-prefix=b/", base, "--"});
+  if (diff.status != 0)
+    return core::failure("--diff=" + revision + ": git says: " +
+                         (diff.errors.empty() ? "nothing, with status " +
+                                                    std::to_string(diff.status)
+                                              : firstLine(diff.errors)));
+  Changes changes;
+  changes.addDiff(diff.output, repository);
+  const ProgramOutput untracked = git({"ls-files", "--others", "--exclude-standard", "-z"});
+  llvm::SmallVector<StringRef> names;
+  StringRef(untracked.output).split(names, '\0', -1, /*KeepEmpty=*/false);
+  for (StringRef name : names)
+    changes.addWholeFile(repository + "/" + name.str());
+  return changes;
+}
+
+void Changes::addDiff(std::string_view diff, const std::string &repository) {
+  std::string file;
+  unsigned hunk_lines = 0; // of the hunk that have not come yet: they may look like headers
+  StringRef rest(diff.data(), diff.size());
+  while (!rest.empty()) {
+    StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    if (hunk_lines && (line.starts_with("+") || line.starts_with("-"))) {
+      --hunk_lines;
+      continue;
+    }
+    if (line.starts_with("\\"))
+      continue; // no newline at the end
+    hunk_lines = 0;
+    if (line.consume_front("+++ ")) {
+      StringRef name = line;
+      name.consume_back("\t"); // after a name with spaces
+      const std::string path = unquoted(name);
+      file = StringRef(path).starts_with("b/") ? repository + path.substr(1) : std::string();
+      if (!file.empty())
+        lines_[file];
+    } else if (line.consume_front("@@ -")) {
+      const auto count = [](StringRef &text) {
+        unsigned number = 1;
+        if (text.consume_front(",") && text.consumeInteger(10, number))
+          number = 0;
+        return number;
+      };
+      unsigned from = 0, first = 0;
+      if (line.consumeInteger(10, from))
+        continue;
+      const unsigned removed = count(line);
+      if (!line.consume_front(" +") || line.consumeInteger(10, first))
+        continue;
+      const unsigned added = count(line);
+      hunk_lines = removed + added;
+      if (file.empty())
+        continue;
+      // Where lines were only taken away, what was around them is touched.
+      lines_[file].emplace_back(first, added ? first + added - 1 : first + 1);
+    }
+  }
+}
+
+void Changes::addWholeFile(const std::string &file) {
+  lines_[file].emplace_back(0, std::numeric_limits<unsigned>::max());
+}
+
+bool Changes::touches(const std::string &file, unsigned first, unsigned last) const {
+  const auto found = lines_.find(file);
+  return found != lines_.end() && std::ranges::any_of(found->second, [&](const auto &range) {
+           return range.first <= last && first <= range.second;
+         });
+}
+
+bool Changes::touches(const core::Finding &finding, std::pair<unsigned, unsigned> function) const {
+  const auto at = [&](const core::Location &place) {
+    return touches(place.file, place.line, place.line);
+  };
+  return std::ranges::any_of(finding.locations, at) ||
+         std::ranges::any_of(finding.related, at, &core::Related::location) ||
+         (function.first && !finding.locations.empty() &&
+          touches(finding.locations.front().file, function.first, function.second));
+}
+
+const std::vector<Includes::Include> &Includes::in(const std::string &file) {
+  auto [entry, is_new] = known_.try_emplace(file);
+  if (!is_new)
+    return entry->second;
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  if (!buffer)
+    return entry->second;
+  StringRef rest = (*buffer)->getBuffer();
+  while (!rest.empty()) {
+    StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    line = line.ltrim();
+    if (!line.consume_front("#"))
+      continue;
+    line = line.ltrim();
+    if (!line.consume_front("include"))
+      continue;
+    line = line.ltrim();
+    const bool angled = line.consume_front("<");
+    if (angled || line.consume_front("\""))
+      entry->second.push_back(
+          {line.take_until([&](char c) { return c == (angled ? '>' : '"'); }).str(), angled});
+  }
+  return entry->second;
+}
+
+bool Includes::reaches(const CompileCommand &command, const Changes &changes) {
+  std::vector<std::string> folders;
+  std::deque<std::string> open = {command.file};
+  for (const std::vector<std::string> *list : {&command.local, &command.common})
+    for (std::size_t i = 0; i + 1 < list->size(); ++i) {
+      const StringRef option = (*list)[i];
+      if (option == "-I" || option == "-iquote" || option == "-idirafter")
+        folders.push_back((*list)[++i]);
+      else if (option == "-include" || option == "-imacros")
+        open.push_back((*list)[++i]);
+    }
+  std::set<std::string> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    const std::string file = open.front();
+    open.pop_front();
+    if (changes.touchesFile(file))
+      return true;
+    for (const Include &include : in(file)) {
+      const auto add = [&](StringRef folder) {
+        llvm::SmallString<256> path(folder);
+        llvm::sys::path::append(path, include.name);
+        llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+        if (!llvm::sys::fs::exists(path))
+          return false;
+        if (seen.insert(std::string(path)).second)
+          open.push_back(std::string(path));
+        return true;
+      };
+      if (include.angled || !add(llvm::sys::path::parent_path(file)))
+        llvm::any_of(folders, add);
+    }
+  }
+  return false;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,54 @@
+// What a change touches, for --diff: lines of files, by git.
+#pragma once
+
+#include "analyzer/tool/compile_commands.h"
+#include "core/finding.h"
+#include "core/result.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace devsan::analyzer {
+
+class Changes {
+public:
+  // Since the commit at which HEAD and `revision` part, in the working tree, with files that git
+  // does not know yet. `first_file` tells the repository.
+  static core::Result<Changes> since(const std::string &revision, const std::string &first_file);
+
+  // From `git diff --unified=0`.
+  void addDiff(std::string_view diff, const std::string &repository);
+  void addWholeFile(const std::string &file);
+
+  bool touchesFile(const std::string &file) const { return lines_.contains(file); }
+  // Any of the lines, first and last included.
+  bool touches(const std::string &file, unsigned first, unsigned last) const;
+
+  // Its place, the function around it, or a place that explains it.
+  bool touches(const core::Finding &finding, std::pair<unsigned, unsigned> function) const;
+
+private:
+  std::map<std::string, std::vector<std::pair<unsigned, unsigned>>> lines_; // first and last
+};
+
+// Which files read which, by their #include lines, conditions aside.
+class Includes {
+public:
+  // Whether the command's file is changed or includes, however deep, one that is.
+  bool reaches(const CompileCommand &command, const Changes &changes);
+
+private:
+  struct Include {
+    std::string name;
+    bool angled;
+  };
+  const std::vector<Include> &in(const std::string &file);
+
+  std::map<std::string, std::vector<Include>> known_;
+};
+
+} // namespace devsan::analyzer

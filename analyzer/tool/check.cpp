@@ -1,0 +1,310 @@
+#include "analyzer/tool/check.h"
+
+#include "analyzer/check_registry.h"
+#include "analyzer/tool/apply_fixes.h"
+#include "analyzer/tool/cache_folder.h"
+#include "analyzer/tool/changes.h"
+#include "analyzer/tool/progress.h"
+#include "analyzer/tool/report_paths.h"
+#include "analyzer/tool/result_cache.h"
+#include "analyzer/tool/schedule.h"
+#include "core/baseline_file.h"
+#include "core/rule_table.h"
+#include "core/suppressions.h"
+#include "core/whole_file.h"
+
+#include <clang-tidy/GlobList.h>
+#include <clang/Basic/Version.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+#include <unistd.h>
+
+namespace devsan::analyzer {
+namespace {
+
+constexpr int kClean = 0;
+constexpr int kFindings = 1;
+constexpr int kFailed = 2;
+
+std::string checkNames() {
+  return llvm::join(
+      llvm::map_range(allChecks(), [](const CheckEntry &check) { return check.rule; }), ", ");
+}
+
+// A glob that matches nothing is a spelling mistake, and a clean report would hide it.
+core::Result<std::string> validChecks(const std::string &globs) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
+  if (parts.empty())
+    return core::failure("--checks is empty; the rules are " + checkNames());
+  for (llvm::StringRef part : parts) {
+    llvm::StringRef glob = part.trim();
+    glob.consume_front("-");
+    const clang::tidy::GlobList list(glob, /*KeepNegativeGlobs=*/false);
+    if (llvm::none_of(allChecks(),
+                      [&](const CheckEntry &check) { return list.contains(check.rule); }))
+      return core::failure("--checks: no rule is called '" + glob.str() + "'; the rules are " +
+                           checkNames());
+  }
+  return parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
+}
+
+core::Result<void> readSuppressions(const Options &options, const std::string &first_file,
+                                    core::Suppressions &suppressions) {
+  for (const std::string &path : options.suppressions) {
+    auto text = llvm::MemoryBuffer::getFile(path);
+    if (!text)
+      return core::failure("--suppressions=" + path + ": " + text.getError().message());
+    if (auto added = suppressions.add((*text)->getBuffer().str(), path, ""); !added)
+      return added;
+  }
+  const std::string folder = nearestFolderWith(first_file, {".devsan.toml"});
+  if (folder.empty())
+    return {};
+  const std::string path = folder + "/.devsan.toml";
+  auto text = llvm::MemoryBuffer::getFile(path);
+  if (!text)
+    return core::failure(path + ": " + text.getError().message());
+  return suppressions.add((*text)->getBuffer().str(), path, "suppressions");
+}
+
+std::string plural(std::size_t count, const std::string &noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// In an order that mixes the folders, because files of one folder take alike long. It rests on the
+// names alone, so that every machine comes to the same parts.
+void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
+               const std::string &repository) {
+  if (shard.count == 1)
+    return;
+  std::vector<std::pair<std::string, std::size_t>> order;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    llvm::StringRef name = commands[i].file;
+    if (!repository.empty())
+      name.consume_front(repository);
+    order.emplace_back(checksum(name), i);
+  }
+  std::ranges::sort(order);
+  std::vector<bool> kept(commands.size());
+  for (std::size_t i = shard.index - 1; i < order.size(); i += shard.count)
+    kept[order[i].second] = true;
+  std::size_t i = 0;
+  std::erase_if(commands, [&](const CompileCommand &) { return !kept[i++]; });
+}
+
+std::string subjectOf(const Options &options, std::size_t files, std::size_t all) {
+  std::string text = plural(files, "file");
+  if (!options.diff.empty() || options.shard.count > 1)
+    text += " of " + std::to_string(all);
+  if (options.shard.count > 1)
+    text += ", shard " + std::to_string(options.shard.index) + "/" +
+            std::to_string(options.shard.count);
+  if (!options.diff.empty())
+    text += ", changes since " + options.diff;
+  return text;
+}
+
+std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
+                                 const AnalysisSettings &settings,
+                                 const std::string &configuration) {
+  ResultCache cache(settings.use_cache, configuration);
+  std::vector<FileOutcome> outcomes(commands.size());
+  std::vector<CompileCommand> changed;
+  std::vector<std::size_t> indices;
+  Progress progress(commands.size());
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    outcomes[i].result = cache.find(commands[i]);
+    if (outcomes[i].result) {
+      progress.step(commands[i].file);
+      continue;
+    }
+    changed.push_back(commands[i]);
+    indices.push_back(i);
+  }
+  analyzeAll(changed, settings, [&](std::size_t i, FileOutcome outcome) {
+    progress.step(changed[i].file);
+    if (outcome.result)
+      cache.store(changed[i], *outcome.result);
+    outcomes[indices[i]] = std::move(outcome);
+  });
+  cache.trim();
+  return outcomes;
+}
+
+// A header's findings come with each file that includes it.
+void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
+           std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> &seen) {
+  for (core::Finding &finding : more) {
+    const core::Location &place = finding.locations.front();
+    if (seen.emplace(place.file, place.line, place.column, finding.rule, finding.message).second)
+      all.push_back(std::move(finding));
+  }
+}
+
+
+// Why there is no result of a file, or only of a part of it; empty where it is whole.
+std::string shortcoming(const FileOutcome &outcome, const Options &options) {
+  if (!outcome.result)
+    return "not analysed, the analysis " +
+           (outcome.timed_out ? "took longer than " + std::to_string(options.limit.count()) +
+                                    " s (--timeout)"
+            : outcome.signal  ? "was ended by signal " + std::to_string(outcome.signal)
+                              : "failed");
+  const FileResult &result = *outcome.result;
+  if (!result.isPartial())
+    return {};
+  std::string text = "parsed in part";
+  if (!result.missing_headers.empty())
+    text += ", not found: " + llvm::join(result.missing_headers, ", ");
+  if (result.errors)
+    text += "; " + plural(result.errors, "error") + ", the first: " +
+            shortPath(result.first_error);
+  return text;
+}
+
+core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
+                               const core::Summary &summary, const std::string &repository) {
+  const bool to_terminal =
+      options.output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  // SARIF tells lines of sources, whose paths are relative to the repository.
+  std::string output = options.output;
+  if (!output.empty()) {
+    llvm::SmallString<256> path(output);
+    llvm::sys::fs::make_absolute(path);
+    output = std::string(path);
+  }
+  if (options.format == core::ReportFormat::kSarif && !repository.empty())
+    llvm::sys::fs::set_current_path(repository);
+  const auto content = [&](std::ostream &out) {
+    core::writeReport(out, options.format, findings, summary, {.color = to_terminal});
+  };
+  if (!options.output.empty()) {
+    if (core::Result<void> written = core::writeFile(output, content); !written)
+      return core::failure("-o " + options.output + ": " + written.error().message);
+    return {};
+  }
+  content(std::cout);
+  if (!std::cout.flush())
+    return core::failure("cannot write the report to stdout");
+  return {};
+}
+
+} // namespace
+
+core::Result<int> check(const Options &options) {
+  auto checks = validChecks(options.checks);
+  if (!checks)
+    return tl::unexpected(checks.error());
+  auto baseline = core::BaselineFile::open(options.baseline, options.update_baseline);
+  if (!baseline)
+    return tl::unexpected(baseline.error());
+  auto files = expandInputs(options.inputs);
+  if (!files)
+    return tl::unexpected(files.error());
+  core::Suppressions suppressions;
+  if (auto read = readSuppressions(options, files->front(), suppressions); !read)
+    return tl::unexpected(read.error());
+  auto torch = findTorch(options.torch, files->front(), options.use_cache);
+  if (!torch)
+    return tl::unexpected(torch.error());
+
+  CompileCommands compile_commands(options, *torch);
+  std::vector<CompileCommand> commands;
+  for (const std::string &file : *files) {
+    auto command = compile_commands.of(file);
+    if (!command)
+      return tl::unexpected(command.error());
+    commands.push_back(std::move(*command));
+  }
+  std::optional<Changes> changes;
+  if (!options.diff.empty()) {
+    auto found = Changes::since(options.diff, files->front());
+    if (!found)
+      return tl::unexpected(found.error());
+    changes = std::move(*found);
+    Includes includes;
+    std::erase_if(commands,
+                  [&](const CompileCommand &c) { return !includes.reaches(c, *changes); });
+  }
+  const std::string repository = nearestFolderWith(files->front(), {".git"});
+  keepShard(commands, options.shard, repository);
+
+  const AnalysisSettings settings{*checks, *torch ? (*torch)->version : std::string(), options.jobs,
+                                  options.limit, options.use_cache};
+  const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
+                                    settings.checks + '\n' + settings.torch_version + '\n' +
+                                    compile_commands.stubsIdentity();
+  std::vector<FileOutcome> outcomes = analyze(commands, settings, configuration);
+
+  core::Summary summary{.tool = "devsan check",
+                        .subject = subjectOf(options, commands.size(), files->size())};
+  std::vector<core::Finding> findings;
+  std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
+  bool complete = true;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::string name = shortPath(commands[i].file);
+    if (commands[i].missing_in_database)
+      summary.notes.push_back(name + ": not in compile_commands.json, its flags were derived");
+    if (const std::string lacks = shortcoming(outcomes[i], options); !lacks.empty()) {
+      complete = false;
+      summary.notes.push_back(name + ": " + lacks);
+    }
+    if (!outcomes[i].result)
+      continue;
+    FileResult &result = *outcomes[i].result;
+    summary.suppressed += result.suppressed;
+    if (changes) {
+      std::size_t at = 0;
+      std::erase_if(result.findings, [&](const core::Finding &finding) {
+        return !changes->touches(finding, result.functions[at++]);
+      });
+    }
+    merge(findings, std::move(result.findings), seen);
+  }
+  std::ranges::sort(findings, {}, [](const core::Finding &finding) {
+    const core::Location &place = finding.locations.front();
+    return std::tie(place.file, place.line, place.column, finding.rule, finding.message);
+  });
+
+  identify(findings, repository);
+  summary.suppressed +=
+      std::erase_if(findings, [&](const core::Finding &f) { return suppressions.covers(f); });
+  const bool is_whole = complete && !changes && options.shard.count == 1;
+  if (is_whole) {
+    const clang::tidy::GlobList wanted(*checks);
+    summary.unused_suppressions = suppressions.unused([&](const core::Rule &rule) {
+      return rule.on_static && wanted.contains(llvm::StringRef(rule.id.data(), rule.id.size()));
+    });
+  }
+  // What was not looked at is neither gone from the baseline nor taken out of it.
+  summary.partial = !is_whole;
+  if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary); !applied)
+    return tl::unexpected(applied.error());
+  summary.partial = false;
+  if (options.fix) {
+    auto fixed = applyFixes(findings, repository);
+    if (!fixed)
+      return tl::unexpected(fixed.error());
+    if (*fixed)
+      summary.notes.push_back(plural(*fixed, "finding") +
+                              " fixed in the sources and left out of this report");
+  }
+  const bool has_findings =
+      std::ranges::any_of(findings, [](const core::Finding &f) { return !f.known; });
+
+  if (options.format == core::ReportFormat::kText)
+    showPathsFromHere(findings, repository);
+  if (auto written = writeReport(options, findings, summary, repository); !written)
+    return tl::unexpected(written.error());
+  if (options.strict && !complete)
+    return kFailed;
+  return has_findings ? kFindings : kClean;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,12 @@
+// What `devsan check` does: command line → files → analysis → report.
+#pragma once
+
+#include "analyzer/tool/options.h"
+#include "core/result.h"
+
+namespace devsan::analyzer {
+
+// The exit status.
+core::Result<int> check(const Options &options);
+
+} // namespace devsan::analyzer

@@ -1,0 +1,31 @@
+// LibTorch's headers are kept precompiled: with them, without them and with damaged ones the findings are the same.
+// DEFINE: %{check} = env XDG_CACHE_HOME=%t/cache %devsan_check --checks=device-bare-cuda --strict --torch=%torch_dir
+// RUN: rm -rf %t && mkdir -p %t && cp %s %t/x.cpp && cp %s %t/y.cpp
+// RUN: not %{check} -j2 %t/x.cpp %t/y.cpp -- > %t/cold
+// RUN: FileCheck %s --input-file=%t/cold
+// RUN: ls %t/cache/devsan/torch-headers | FileCheck %s --check-prefix=KEPT
+// KEPT: .pch
+// KEPT-NEXT: .pch.sum
+// RUN: rm -r %t/cache/devsan/results
+// RUN: not %{check} -j2 %t/x.cpp %t/y.cpp -- > %t/warm
+// RUN: diff %t/cold %t/warm
+
+// Damage that the checksum tells.
+// RUN: rm -r %t/cache/devsan/results && %python %S/damage.py %t/cache/devsan/torch-headers
+// RUN: not %{check} -j1 %t/x.cpp -- | FileCheck %s --check-prefix=ONE
+// And what it does not tell: headers of other flags under this one's name, which clang does not load.
+// RUN: not %{check} -j1 %t/x.cpp -- -DOTHER | FileCheck %s --check-prefix=ONE
+// RUN: rm -r %t/cache/devsan/results && %python %S/swap_headers.py %t/cache/devsan/torch-headers
+// RUN: not %{check} -j1 %t/x.cpp -- | FileCheck %s --check-prefix=ONE
+// RUN: rm -rf %t
+#include <torch/types.h>
+
+at::Tensor moved(at::Tensor x) {
+  return x.cpu().cuda();
+}
+
+// CHECK: x.cpp:[[#@LINE-3]]:18: warning: {{.*}}[device-bare-cuda]
+// CHECK: y.cpp:[[#@LINE-4]]:18: warning: {{.*}}[device-bare-cuda]
+// CHECK: devsan check: 2 files: 2 findings
+// ONE: x.cpp:[[#@LINE-6]]:18: warning: {{.*}}[device-bare-cuda]
+// ONE: devsan check: 1 file: 1 finding

@@ -1,0 +1,69 @@
+// Runs tasks in child processes. clang may crash, hang or run out of memory on code it has never
+// seen; that ends the child, and the others go on. Children die with their parent, however it ends.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <poll.h>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace devsan::analyzer {
+
+// What became of a task.
+struct Outcome {
+  std::optional<std::string> text; // what the child wrote; nothing where it died
+  int signal = 0;                  // that killed it, if any
+  bool timed_out = false;
+};
+
+using Seconds = std::chrono::seconds;
+
+// The caller has no other threads.
+class Processes {
+public:
+  Processes() = default;
+  Processes(const Processes &) = delete;
+  ~Processes(); // kills what still runs
+
+  // Forks. Returns twice, like fork: in the child the file to write its text to, for finish(); in
+  // this process nothing. `limit` of 0 is none. A fork that fails is an outcome without text.
+  std::optional<int> fork(std::size_t task, Seconds limit);
+
+  // Writes and ends the child, without destructors: tearing down an AST takes seconds.
+  [[noreturn]] static void finish(int file, const std::string &text);
+
+  std::size_t running() const { return running_.size() + failed_.size(); }
+
+  // Waits until a child has ended, its time is over, one of `others` is ready (see poll(2)), or
+  // `until`, and hands the outcomes over.
+  using Clock = std::chrono::steady_clock;
+  void wait(std::vector<pollfd> &others, std::optional<Clock::time_point> until,
+            llvm::function_ref<void(std::size_t, Outcome)> done);
+
+private:
+  struct Running {
+    std::size_t task;
+    pid_t process;
+    std::optional<Clock::time_point> deadline;
+    std::string text;
+    bool timed_out = false;
+  };
+  int pollTime(std::optional<Clock::time_point> first) const;
+
+  std::map<int, Running> running_; // by the file that is read
+  std::vector<std::size_t> failed_;
+};
+
+// In a child, right after fork: it dies with `parent`, and is mute: a crash of clang prints pages
+// of stack, which the parent says in a line.
+void attachToParent(pid_t parent);
+
+bool writeAll(int file, const void *data, std::size_t size);
+
+} // namespace devsan::analyzer

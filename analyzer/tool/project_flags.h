@@ -1,0 +1,26 @@
+// Compiler flags of files without a compile_commands.json: from the project's setup.py, else from
+// its CMakeLists.txt files. Both are read, never executed.
+#pragma once
+
+#include "analyzer/tool/setup_script.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+class ProjectFlags {
+public:
+  // As on a command line.
+  std::vector<std::string> of(const std::string &file);
+
+private:
+  const std::vector<SetupExtension> &setupScript(const std::string &folder);
+  const std::vector<std::string> &cmakeScripts(const std::string &file);
+
+  std::map<std::string, std::vector<SetupExtension>> setup_scripts_; // by folder
+  std::map<std::string, std::vector<std::string>> cmake_flags_;      // by innermost folder
+};
+
+} // namespace devsan::analyzer

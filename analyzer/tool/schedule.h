@@ -1,0 +1,38 @@
+// Spreads the analysis of many files over processes.
+#pragma once
+
+#include "analyzer/tool/compile_commands.h"
+#include "analyzer/tool/file_result.h"
+#include "analyzer/tool/processes.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace devsan::analyzer {
+
+struct AnalysisSettings {
+  std::string checks; // clang-tidy's list of globs
+  std::string torch_version;
+  unsigned jobs = 1;
+  Seconds limit{0}; // for one file; 0: none
+  bool use_cache = true;
+};
+
+// Nothing where the analysis of the file died.
+struct FileOutcome {
+  std::optional<FileResult> result;
+  int signal = 0;
+  bool timed_out = false;
+};
+
+// Analyses each of `commands` and hands its index and outcome over, in the order in which they end.
+// Files that begin with the same headers of LibTorch share one server of these; whatever fails
+// there is tried again by itself.
+void analyzeAll(llvm::ArrayRef<CompileCommand> commands, const AnalysisSettings &settings,
+                llvm::function_ref<void(std::size_t, FileOutcome)> done);
+
+} // namespace devsan::analyzer

@@ -1,0 +1,89 @@
+#include "core/reports.h"
+#include "core/rule_table.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace devsan::core {
+namespace {
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text)
+    result += special.find(c) != special.npos ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
+                                  : std::string(1, c);
+  return result;
+}
+
+std::string escapedText(std::string_view text) {
+  return escaped(text, "%\r\n");
+}
+
+std::string escapedProperty(std::string_view text) {
+  return escaped(text, "%\r\n:,");
+}
+
+std::string_view level(Severity severity) {
+  switch (severity) {
+  case Severity::kNote:
+    return "notice";
+  case Severity::kWarning:
+    return "warning";
+  case Severity::kError:
+    return "error";
+  }
+  return {};
+}
+
+std::string remedyOf(const Finding &finding) {
+  const Rule *rule = findRule(finding.rule);
+  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
+}
+
+std::string annotation(const Finding &finding) {
+  std::string line = fmt::format("::{} ", level(finding.severity));
+  if (!finding.locations.empty() && !finding.locations.front().file.empty()) {
+    const Location &place = finding.locations.front();
+    line += fmt::format("file={},", escapedProperty(place.file));
+    if (place.line)
+      line += fmt::format("line={},", place.line);
+    if (place.column)
+      line += fmt::format("col={},", place.column);
+  }
+  std::string text = finding.message;
+  for (const Related &other : finding.related)
+    text += fmt::format("\n{}:{}: {}", other.location.file, other.location.line, other.message);
+  if (const std::string remedy = remedyOf(finding); !remedy.empty())
+    text += "\nremedy: " + remedy;
+  return line + fmt::format("title={}::{}\n", escapedProperty(finding.rule), escapedText(text));
+}
+
+} // namespace
+
+std::string githubReport(std::span<const Finding> findings, const Summary &summary) {
+  std::string report;
+  std::size_t known = 0;
+  for (const Finding &finding : findings) {
+    known += finding.known;
+    if (!finding.known)
+      report += annotation(finding);
+  }
+  const std::size_t count = findings.size() - known;
+  // A line that is no command is the log's.
+  report += escaped(fmt::format("{}: {}: {} finding{}, {} known, {} suppressed", summary.tool,
+                                summary.subject, count, count == 1 ? "" : "s", known,
+                                summary.suppressed),
+                    "\r\n") +
+            "\n";
+  for (const std::string &note : summary.notes)
+    report += fmt::format("::notice title={}::{}\n", escapedProperty(summary.tool), escapedText(note));
+  for (const std::string &unused : summary.unused_suppressions)
+    report += fmt::format("::notice title={}::suppression never used: {}\n",
+                          escapedProperty(summary.tool), escapedText(unused));
+  for (const std::string &gone : summary.stale_baseline)
+    report += fmt::format("::notice title={}::in the baseline, and not found any more: {}\n",
+                          escapedProperty(summary.tool), escapedText(gone));
+  return report;
+}
+
+} // namespace devsan::core

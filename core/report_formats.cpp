@@ -1,0 +1,46 @@
+#include "core/reports.h"
+
+#include <array>
+#include <utility>
+
+namespace devsan::core {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ReportFormat>, 4> kFormats = {{
+    {"text", ReportFormat::kText},
+    {"json", ReportFormat::kJson},
+    {"sarif", ReportFormat::kSarif},
+    {"github", ReportFormat::kGithub},
+}};
+
+} // namespace
+
+Result<ReportFormat> parseReportFormat(std::string_view text) {
+  std::string valid;
+  for (const auto &[name, format] : kFormats) {
+    if (name == text)
+      return format;
+    valid += (valid.empty() ? "" : ", ") + std::string(name);
+  }
+  return failure("--format=" + std::string(text) + " is unknown; valid: " + valid);
+}
+
+void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding> findings,
+                 const Summary &summary, TextStyle style) {
+  switch (format) {
+  case ReportFormat::kText:
+    out << textReport(findings, summary, style);
+    break;
+  case ReportFormat::kJson:
+    writeJsonReport(out, findings, summary);
+    break;
+  case ReportFormat::kSarif:
+    out << sarifReport(findings, summary);
+    break;
+  case ReportFormat::kGithub:
+    out << githubReport(findings, summary);
+    break;
+  }
+}
+
+} // namespace devsan::core
