@@ -174,6 +174,18 @@ std::optional<unsigned> declaredStreamParameter(const FunctionDecl *function) {
   return std::nullopt;
 }
 
+bool putsWorkOnStream(const FunctionDecl *function, unsigned parameter) {
+  const llvm::StringRef name = nameOf(function);
+  if (name.contains_insensitive("alloc") || name.contains_insensitive("free"))
+    return false;
+  const FunctionDecl *definition = nullptr;
+  if (const FunctionDecl *written = function->getTemplateInstantiationPattern())
+    function = written;
+  return !function->isDefined(definition) || definition->hasSkippedBody() ||
+         definition->getParamDecl(parameter)->isReferenced() ||
+         definition->getParamDecl(parameter)->isUsed(/*CheckUsedAttr=*/false);
+}
+
 const Expr *passedFor(const CallExpr *call, const FunctionDecl *callee, unsigned index) {
   // A member operator's object is its first argument.
   const bool has_object =

@@ -24,6 +24,9 @@ const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 std::optional<unsigned> streamParameter(llvm::StringRef name);
 // The same for any function, from its declaration: a parameter that is a stream handle.
 std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *function);
+// Whether it may do more with its stream parameter than order memory by it, as allocators do, or
+// ignore it.
+bool putsWorkOnStream(const clang::FunctionDecl *function, unsigned parameter);
 // What a call passes for the parameter `index` of its callee, be it by default; null where it
 // passes nothing.
 const clang::Expr *passedFor(const clang::CallExpr *call, const clang::FunctionDecl *callee,

@@ -363,7 +363,8 @@ private:
     if (is_algorithm && isSizeQuery(call))
       return;
     const auto index = declaredStreamParameter(callee);
-    const Expr *stream = index ? passedFor(call, callee, *index) : nullptr;
+    const Expr *stream =
+        index && putsWorkOnStream(callee, *index) ? passedFor(call, callee, *index) : nullptr;
     if (stream) {
       Launch launch =
           launchOf(is_algorithm ? Launch::Kind::kAlgorithm : Launch::Kind::kStreamArgument, call);

@@ -228,7 +228,11 @@ std::string CompileCommands::stubsIdentity() const {
 core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   CompileCommand command;
   command.file = file;
-  command.folder = llvm::sys::path::parent_path(file).str();
+  // Derived flags hold absolute paths alone, so that the files of a project can have one folder,
+  // and share what depends on it.
+  command.folder = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+  if (command.folder.empty())
+    command.folder = llvm::sys::path::parent_path(file).str();
   if (options_.has_flags) {
     adopt(command, project_flags_.of(file));
     command.folder = currentFolder();

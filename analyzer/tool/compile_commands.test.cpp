@@ -15,12 +15,19 @@
 // RUN: not env XDG_CACHE_HOME=/dev/null %devsan_check --torch=none --checks=device-raw-set-device --strict %t/pch/z.cpp | FileCheck %s --check-prefix=PCH
 // PCH: z.cpp:{{.*}} warning: {{.*}}[device-raw-set-device]
 // PCH-NOT: parsed in part
+// Response files, nvcc's long names, and what is wrapped for the host's compiler; a forced include by its absolute path.
+// RUN: rm -rf %t/nvcc && mkdir %t/nvcc && cp %s %t/nvcc/w.cu && echo '#define CHOOSES' > %t/nvcc/forced.h
+// RUN: echo '--system-include %mock -Xcompiler=-fPIC,-DHOST -Xptxas -DNOT_FOR_US --options-file more.rsp @more.rsp @self.rsp' > %t/nvcc/args.rsp
+// RUN: echo '-include %t/nvcc/forced.h --define-macro MORE' > %t/nvcc/more.rsp && echo '@self.rsp' > %t/nvcc/self.rsp
+// RUN: echo '[{"directory": "%t/nvcc", "file": "w.cu", "command": "nvcc @args.rsp -ccbin g++ -arch sm_80 -stdlib=none --std=c++20 -x cu -c w.cu -o w.o"}]' > %t/nvcc/compile_commands.json
+// RUN: not %devsan_check --torch=none --checks=device-raw-set-device --strict %t/nvcc | FileCheck %s --check-prefix=NVCC
+// NVCC: w.cu:[[#@LINE+8]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK: x.cpp:[[#@LINE+7]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK: y.cu:[[#@LINE+6]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK: devsan check: 2 files: 2 findings
 #include <torch/torch.h>
 #include <c10/cuda/CUDAFunctions.h>
-#ifdef CHOOSES
+#if defined CHOOSES && !defined NOT_FOR_US && defined HOST == defined MORE
 void choose(at::Tensor x) {
   cudaSetDevice(x.get_device());
 }

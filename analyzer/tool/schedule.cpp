@@ -21,7 +21,9 @@ struct Group {
   std::optional<std::chrono::steady_clock::time_point> deadline; // to be ready
   unsigned failures = 0;
   bool store_is_due = false;
+  Group *storer = nullptr; // another group, whose server keeps the same headers
 
+  bool willStore() const { return store_is_due || asked.contains(HeaderServer::kStore); }
   bool isDone() const { return waiting.empty() && asked.empty() && !store_is_due; }
   unsigned busy() const { return server ? asked.size() + !server->isReady() : 0; }
 };
@@ -44,8 +46,14 @@ public:
       Group &group = groups_[key];
       if (group.waiting.empty()) {
         group.served = {*header, isStored(*header)};
-        group.store_is_due = !group.served.is_stored && !header->path.empty() &&
-                             stored_.insert(header->path).second;
+        if (!group.served.is_stored && !header->path.empty()) {
+          Group *&storer = storers_[header->path];
+          group.store_is_due = !storer;
+          if (storer)
+            group.storer = storer;
+          else
+            storer = &group;
+        }
       }
       group.waiting.push_back(i);
     }
@@ -59,7 +67,7 @@ public:
         break;
       await();
     }
-    if (!stored_.empty())
+    if (!storers_.empty())
       trimTorchHeaders();
   }
 
@@ -77,14 +85,14 @@ private:
       servers += group.server != nullptr;
       if (!group.server || !group.server->isReady())
         continue;
+      if (group.store_is_due && (group.waiting.empty() || isAwaited(group))) {
+        group.store_is_due = false;
+        ask(group, HeaderServer::kStore);
+        return true;
+      }
       if (!group.waiting.empty()) {
         ask(group, static_cast<std::uint32_t>(group.waiting.front()));
         group.waiting.pop_front();
-        return true;
-      }
-      if (group.store_is_due) {
-        group.store_is_due = false;
-        ask(group, HeaderServer::kStore);
         return true;
       }
     }
@@ -97,11 +105,18 @@ private:
     }
     if (servers < settings_.jobs)
       for (auto &[key, group] : groups_)
-        if (!group.server && !group.waiting.empty()) {
+        if (!group.server && !group.waiting.empty() &&
+            !(group.storer && group.storer->willStore())) {
           start(group);
           return true;
         }
     return false;
+  }
+
+  bool isAwaited(const Group &storer) const {
+    return llvm::any_of(groups_, [&](const auto &entry) {
+      return entry.second.storer == &storer && !entry.second.waiting.empty();
+    });
   }
 
   void ask(Group &group, std::uint32_t number) {
@@ -110,6 +125,8 @@ private:
   }
 
   void start(Group &group) {
+    if (group.storer && group.failures == 0)
+      group.served.is_stored = isStored(group.served.header);
     group.server = HeaderServer::start(group.served, commands_, group.waiting.front(),
                                        settings_.checks, settings_.limit);
     if (!group.server) {
@@ -224,7 +241,7 @@ private:
   const AnalysisSettings &settings_;
   llvm::function_ref<void(std::size_t, FileOutcome)> done_;
   std::map<std::string, Group> groups_;
-  std::set<std::string> stored_;
+  std::map<std::string, Group *> storers_; // by the path of the headers
   std::deque<std::size_t> alone_;
   Processes alone_running_;
   std::vector<WithHeader> with_header_;

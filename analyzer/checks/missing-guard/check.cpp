@@ -30,9 +30,13 @@ protected:
       const auto is_bare = [&](const auto &work) {
         return !work.guarded && (!callers_guard || isInNewThread(work));
       };
-      llvm::DenseSet<SourceLocation> places;
+      // One finding a line: a macro that takes the stream and launches has one place.
+      llvm::DenseSet<std::pair<FileID, unsigned>> places;
       const auto is_new = [&](const Expr *expr) {
-        return places.insert(place(context, expr)).second;
+        const SourceManager &sources = context.getSourceManager();
+        const SourceLocation written = place(context, expr);
+        return places.insert({sources.getFileID(written), sources.getSpellingLineNumber(written)})
+            .second;
       };
       for (const Launch &launch : work.launches)
         if (isOnDevice(launch) && is_bare(launch) && is_new(launch.expr))

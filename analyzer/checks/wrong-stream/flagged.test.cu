@@ -58,10 +58,11 @@ void inMacroArgument(at::Tensor x) {
 }
 
 // Raw pointers, and the callers are in other files: of a program that uses LibTorch.
-void launcher(float *x, int n) {
+static void launcher(float *x, int n) {
   scale<float><<<1, 256>>>(x, n);
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream, while the work of the caller's tensors is{{.*}}[device-wrong-stream]
 }
+void entry(float *x) { launcher(x, 1); }
 
 void runtimeCalls(at::Tensor x, at::Tensor y) {
   void *args[] = {nullptr};

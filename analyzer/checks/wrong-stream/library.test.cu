@@ -75,3 +75,13 @@ void clears(at::Tensor x) {
   cudaMemset(x.data_ptr(), 0, 4);
   // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream{{.*}}[device-wrong-stream]
 }
+
+// Memory is ordered by a stream, not worked on; and a stream that is not looked at does no harm.
+struct Allocator {
+  void *allocate(std::size_t bytes, cudaStream_t stream = 0);
+};
+int ignoresStream(const float *x, cudaStream_t stream = 0) { return 1; }
+void allocates(at::Tensor x, Allocator &allocator) {
+  allocator.allocate(4);
+  ignoresStream(x.data_ptr<float>());
+}
