@@ -10,6 +10,7 @@
 #include <torch/torch.h>
 
 torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) {
-  return x.cuda() * weight * NAME;
+  static_assert(NAME == 1);
+  return x.cuda() * weight;
   // FINDING: x.cpp:[[@LINE-1]]:12: warning: {{.*}} [device-bare-cuda]
 }
