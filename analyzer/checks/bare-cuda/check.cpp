@@ -115,9 +115,9 @@ private:
       if (isModule(parameter->getType()))
         return Source{"the module '" + parameter->getNameAsString() + "'", ""};
       if (isCollection(parameter->getType()) && !onHost(facts, path))
-        return Source{"the tensors in " + quoted(path), ""};
+        return Source{"a tensor in " + quoted(path), ""};
       if (hasTensors(parameter->getType()))
-        return Source{"the tensors of " + quoted(path), ""};
+        return Source{"a tensor of " + quoted(path), ""};
     }
     if (std::optional<Source> member = memberSource(facts, moving))
       return member;

@@ -71,14 +71,14 @@ torch::Tensor typed(const torch::Tensor &image, torch::DeviceType where) {
 
 // Tensors in a list or a structure.
 torch::Tensor listed(const std::vector<torch::Tensor> &inputs) {
-  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on the current cuda device, whichever device the tensors in 'inputs' is on [device-bare-cuda]
+  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on the current cuda device, whichever device a tensor in 'inputs' is on [device-bare-cuda]
   return torch::zeros({3}, torch::kCUDA);
 }
 struct Engine {
   std::vector<torch::Tensor> buffers;
 };
 torch::Tensor owned(const std::shared_ptr<Engine> &engine) {
-  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on {{.*}} the tensors of 'engine'{{.*}} [device-bare-cuda]
+  // CHECK: warning: 'torch::zeros({3}, torch::kCUDA)' is made on {{.*}} a tensor of 'engine'{{.*}} [device-bare-cuda]
   return torch::zeros({3}, torch::kCUDA);
 }
 
