@@ -261,14 +261,18 @@ const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
   return known->second ? &*known->second : nullptr;
 }
 
-std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+bool DeviceModel::isStep(const FunctionDecl *function) {
   llvm::StringRef name = nameOf(function);
   const CXXRecordDecl *owner = ownerOf(function);
   bool step_method = owner &&
                      (name == "forward" || name == "update" || name == "backward" ||
                       function->getOverloadedOperator() == OO_Call) &&
                      (isStateful(owner) || isAutogradFunction(owner));
-  if (step_method || (isStepName(name) && !function->isMain()))
+  return step_method || (isStepName(name) && !function->isMain());
+}
+
+std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+  if (isStep(function))
     return "in '" + function->getNameAsString() + "'";
   if (isOperator(function))
     return "in the operator '" + function->getNameAsString() + "'";

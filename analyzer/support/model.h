@@ -53,6 +53,8 @@ public:
   const clang::Expr *replacedByCallee(const clang::FunctionDecl *callee,
                                       std::optional<unsigned> argument);
 
+  // A step by itself: forward() of a module or autograd function, update(), train_step().
+  static bool isStep(const clang::FunctionDecl *function);
   // Code that a program runs whenever it uses the library: operators registered with TORCH_LIBRARY
   // or pybind11, functions that apply an autograd::Function, and host code that launches kernels on
   // tensors.

@@ -178,6 +178,10 @@ private:
               llvm::StringRef message,
               llvm::StringRef remedy = "keep the value on the device, or read it once after the "
                                        "loop") {
+    // What an operator got from elsewhere may well be the host's: sizes, offsets.
+    bool certain = !read || facts.value(read).place.maybeOffHost();
+    if (!certain && !DeviceModel::isStep(facts.function) && !model().loopAround(call))
+      return;
     std::string when = model().everyStep(call, facts.function);
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
         !firstAt(call))

@@ -122,6 +122,8 @@ private:
         if (operation.kind != Operation::Kind::kAssign || operation.path != path)
           continue;
         const Value &value = operation.result;
+        if (member.submodule && !written(facts.function, operation.operands.front().expr))
+          continue;
         // Whatever is registered under this name, or under another and kept here too.
         if (value.has(Origin::Kind::kRegistered))
           member.registered = true;
@@ -132,6 +134,14 @@ private:
         }
       }
     }
+  }
+
+  // Not what the compiler adds for a member that the initialiser list leaves out.
+  static bool written(const FunctionDecl *function, const Expr *value) {
+    const auto *constructor = dyn_cast<CXXConstructorDecl>(function);
+    return !constructor || llvm::none_of(constructor->inits(), [&](const CXXCtorInitializer *init) {
+      return init->getInit() == value && !init->isWritten();
+    });
   }
 
   // A constructor leaves the members to a function whose body is elsewhere.
@@ -159,6 +169,9 @@ private:
     auto handsOn = [&](const Stmt *part) {
       const auto *call = dyn_cast<CallExpr>(part);
       const auto *construct = dyn_cast<CXXConstructExpr>(part);
+      // What did not parse may well register it.
+      if (isa<RecoveryExpr>(part) || (call && !call->getDirectCallee()))
+        return names(part, member.field);
       if (!call && !construct)
         return false;
       llvm::StringRef name = nameOf(calleeOf(cast<Expr>(part)));

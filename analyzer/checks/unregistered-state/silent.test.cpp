@@ -129,3 +129,10 @@ struct LateImpl : torch::nn::Module {
   LateImpl() {}
   std::shared_ptr<PartImpl> part_;
 };
+
+// The other constructor sets it up.
+struct TwoWaysImpl : torch::nn::Module {
+  TwoWaysImpl() {}
+  explicit TwoWaysImpl(int n);
+  torch::nn::Sequential layers_;
+};
