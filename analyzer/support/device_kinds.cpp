@@ -86,7 +86,7 @@ public:
     return true;
   }
   bool VisitCallExpr(CallExpr *call) {
-    guarded_ |= setsDevice(call);
+    device_set_ |= setsDevice(call);
     if (const FunctionDecl *callee = calledFunction(call);
         callee && isTorchDecl(callee) && makesTensor(nameOf(callee)))
       for (const Expr *argument : call->arguments())
@@ -118,6 +118,12 @@ public:
 private:
   void noteLegacy(const Expr *expr) {
     expr = resolve(expr);
+    if (const auto *options = dyn_cast<CXXConstructExpr>(expr); options && options->getNumArgs())
+      expr = resolve(options->getArg(0));
+    // The old type converts to options, as `options()` gives them.
+    if (const auto *conversion = dyn_cast<CXXMemberCallExpr>(expr);
+        conversion && isa_and_nonnull<CXXConversionDecl>(conversion->getMethodDecl()))
+      expr = resolve(conversion->getImplicitObjectArgument());
     const auto *call = dyn_cast<CallExpr>(expr);
     if (!call || !isLegacyType(call->getType()))
       return;
@@ -162,11 +168,12 @@ private:
 
   void add(DeviceKind::From from, const Expr *expr, const Expr *tensor) {
     if (llvm::none_of(found, [&](const DeviceKind &other) { return other.expr == expr; }))
-      found.push_back({from, expr, tensor, guarded_});
+      found.push_back({from, expr, tensor, guarded_, device_set_});
   }
 
   const CudaWork &work_;
   bool guarded_ = false;
+  bool device_set_ = false;
 };
 
 } // namespace

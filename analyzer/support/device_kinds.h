@@ -12,7 +12,8 @@ struct DeviceKind {
   From from;
   const clang::Expr *expr;             // what names the kind
   const clang::Expr *tensor = nullptr; // whose kind it is
-  bool guarded = false;                // a guard or a set device is live
+  bool guarded = false;                // a guard is live
+  bool device_set = false;             // a device was set before, for the rest of the function
 };
 
 // Those that end in a new tensor, in options or in a device, in the order of the source.

@@ -20,14 +20,17 @@ const CXXMemberCallExpr *pointerOf(const Expr *expr) {
   return name.ends_with("data_ptr") || name == "accessor" || name == "data" ? call : nullptr;
 }
 
+// Functions of C's and C++'s libraries that follow the pointers they are given.
 bool readsOnHost(const FunctionDecl *callee) {
-  if (!callee)
+  if (!callee || isTorchDecl(callee) || !(callee->isExternC() || isLibraryDecl(callee)))
     return false;
-  const llvm::StringRef name = nameOf(callee);
-  return (callee->isInStdNamespace() && name != "move" && name != "forward" &&
-          name != "make_tuple" && name != "make_pair" && name != "push_back" &&
-          name != "emplace_back" && name != "min" && name != "max" && name != "swap") ||
-         name == "memcpy" || name == "memset" || name == "fwrite" || name == "fread";
+  return llvm::StringSwitch<bool>(nameOf(callee))
+      .Cases({"memcpy", "memmove", "memset", "memcmp", "fwrite", "fread", "write", "read"}, true)
+      .Cases({"copy", "copy_n", "fill", "fill_n", "transform", "for_each", "equal", "iota"}, true)
+      .Cases(
+          {"accumulate", "reduce", "inner_product", "sort", "max_element", "min_element", "assign"},
+          true)
+      .Default(false);
 }
 
 class Collector : public RecursiveASTVisitor<Collector> {

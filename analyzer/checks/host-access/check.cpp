@@ -21,7 +21,8 @@ struct Habits : RecursiveASTVisitor<Habits> {
     const llvm::StringRef name = nameOf(method);
     if (name == "to" && call->getNumArgs() > 0)
       follows_devices |= isRunTimeDevice(strip(call->getArg(0)));
-    knows_host |= name.starts_with("is_") || name == "cpu" || name == "type" ||
+    knows_host |= name == "is_cpu" || name == "is_cuda" || name == "is_privateuseone" ||
+                  name == "is_mps" || name == "is_xpu" || name == "cpu" || name == "type" ||
                   name == "device_type" || name == "toBackend";
     return true;
   }

@@ -47,7 +47,8 @@ protected:
           program.callersGuard(work))
         continue;
       for (const DeviceKind &kind : deviceKinds(work))
-        if (!kind.guarded && (uses_cuda || !isLegacy(kind)) && !onHost(*model, work, kind))
+        if (!kind.guarded && (isLegacy(kind) ? uses_cuda : !kind.device_set) &&
+            !onHost(*model, work, kind))
           report(context, kind);
       if (llvm::none_of(work.launches,
                         [](const Launch &launch) { return launch.kind == Launch::Kind::kKernel; }))
@@ -59,7 +60,8 @@ protected:
   }
 
 private:
-  // Old code for the CPU spells its options like this too.
+  // Old code for the CPU spells its options like this too. Where it has set the device, the tensor
+  // lands there today; the next edit, or an early return, takes the call away from its device.
   static bool isLegacy(const DeviceKind &kind) {
     return kind.from == DeviceKind::From::kLegacyType || kind.from == DeviceKind::From::kLegacyCuda;
   }
@@ -72,6 +74,13 @@ private:
   // The tensor parameter whose work the stream is given to. Where a launch is in the function, that
   // is what the rule on guards is about.
   static const ValueDecl *servedBy(const CurrentStream &stream, const CudaWork &work) {
+    const auto tensors =
+        llvm::make_filter_range(work.function->parameters(), [](const ParmVarDecl *parameter) {
+          return isTensor(parameter->getType());
+        });
+    if (tensors.empty())
+      return nullptr;
+    const ValueDecl *first = *tensors.begin();
     for (const Launch &launch : work.launches) {
       const auto *reference =
           launch.stream ? dyn_cast<DeclRefExpr>(source(launch.stream)) : nullptr;
@@ -80,10 +89,36 @@ private:
             (reference && stream.variable && reference->getDecl() == stream.variable)))
         continue;
       const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
-      if (tensor && isTensor(tensor->getType()))
-        return tensor;
+      return isa_and_nonnull<ParmVarDecl>(tensor) && isTensor(tensor->getType()) ? tensor : first;
     }
-    return nullptr;
+    return stream.variable && isGivenToUnknown(stream.variable, work) ? first : nullptr;
+  }
+
+  // Given to a function whose declaration is not there: such a call keeps its arguments, or is lost
+  // together with every use of the variable.
+  static bool isGivenToUnknown(const VarDecl *variable, const CudaWork &work) {
+    struct Visitor : RecursiveASTVisitor<Visitor> {
+      explicit Visitor(const VarDecl *variable) : variable(variable) {}
+      bool TraverseRecoveryExpr(RecoveryExpr *recovery, DataRecursionQueue * = nullptr) {
+        ++unknown;
+        RecursiveASTVisitor::TraverseRecoveryExpr(recovery);
+        --unknown;
+        return true;
+      }
+      bool VisitDeclRefExpr(DeclRefExpr *reference) {
+        if (reference->getDecl() == variable) {
+          seen = true;
+          given |= unknown > 0;
+        }
+        return true;
+      }
+      const VarDecl *variable;
+      unsigned unknown = 0;
+      bool seen = false;
+      bool given = false;
+    } visitor(variable);
+    visitor.TraverseStmt(work.function->getBody());
+    return visitor.given || !visitor.seen;
   }
 
   static const Expr *source(const Expr *stream) {

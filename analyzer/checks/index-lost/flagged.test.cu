@@ -37,3 +37,9 @@ at::Tensor options(at::Tensor x) {
   return torch::zeros({4}, x.type().options());
   // CHECK: :[[@LINE-1]]:28: error: 'x.type()' keeps the kind of the device and loses its index{{.*}}[device-index-lost]
 }
+
+at::Tensor legacy(at::Tensor x) {
+  cudaSetDevice(x.get_device());
+  return torch::empty({4}, x.type());
+  // CHECK: :[[@LINE-1]]:28: error: 'x.type()' keeps the kind of the device and loses its index{{.*}}[device-index-lost]
+}

@@ -37,7 +37,17 @@ at::Tensor indexed(at::Tensor x) {
   return torch::zeros({4}, torch::Device(x.device().type(), x.device().index()));
 }
 
-// No tensor of the caller's.
+// Waits only; the work is elsewhere.
+void waits(at::Tensor x) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  stream.synchronize();
+}
+
+// No tensor of the caller's: what is made here is on the current device too.
+void made() {
+  auto x = torch::zeros({4}, torch::kCUDA);
+  library(x.data_ptr<float>(), x.numel(), at::cuda::getCurrentCUDAStream());
+}
 void own(int64_t n, cudaStream_t) {
   cudaStreamSynchronize(at::cuda::getCurrentCUDAStream());
 }

@@ -50,6 +50,7 @@ class DeprecatedTypeProperties {
 public:
   TensorOptions options(int16_t device_index = -1) const;
   DeviceType device_type() const;
+  operator TensorOptions() const;
 };
 
 class TensorBase {
