@@ -1,10 +1,4 @@
 #pragma once
-#include "cuda_runtime_api.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef __CUDA__
 // LibTorch's headers ask for nvcc's macros, not for clang's.
 #define __CUDACC__ 1
@@ -30,6 +24,13 @@
 #endif
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
+
+// After the macros: clang puts headers of its own, which use them, before the library's.
+#include "cuda_runtime_api.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef __cplusplus
 // What clang makes of `<<<grid, block, shared, stream>>>`.

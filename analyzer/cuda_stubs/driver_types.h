@@ -152,6 +152,7 @@ typedef struct cudaLaunchConfig_st {
 #define cudaHostAllocDefault 0x00
 #define cudaHostAllocPortable 0x01
 #define cudaHostAllocMapped 0x02
+#define cudaHostAllocWriteCombined 0x04
 #define cudaHostRegisterDefault 0x00
 #define cudaHostRegisterMapped 0x02
 #define cudaIpcMemLazyEnablePeerAccess 0x01

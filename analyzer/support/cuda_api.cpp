@@ -25,12 +25,37 @@ bool isInNamespace(const Decl *decl, llvm::StringRef outermost) {
   return space && space->getName() == outermost;
 }
 
-// The function of a class template that a call on a dependent object means, as far as the template
-// as it is written says: `typename T::Op op; op.run()` does not, `Op<T> op; op.run()` does.
-const FunctionDecl *memberOfTemplate(const CXXDependentScopeMemberExpr *member, unsigned given) {
+bool fits(const FunctionDecl *function, const CallExpr *call) {
+  const unsigned given = call->getNumArgs();
+  return function->getMinRequiredArguments() <= given &&
+         (given <= function->getNumParams() || function->isVariadic() ||
+          llvm::any_of(function->parameters(),
+                       [](const ParmVarDecl *parameter) { return parameter->isParameterPack(); }));
+}
+
+// Of several overloads any stands for all: what is asked of it is its name, or its body where there
+// is one. Best is one that can take the arguments, a stream among them.
+const FunctionDecl *bestOverload(llvm::ArrayRef<const FunctionDecl *> functions,
+                                 const CallExpr *call) {
+  const auto rank = [&](const FunctionDecl *function) {
+    const auto stream = declaredStreamParameter(function);
+    const bool takes_stream =
+        stream && *stream < call->getNumArgs() && isStream(call->getArg(*stream)->getType());
+    return (fits(function, call) ? 4 : 0) + (takes_stream ? 2 : 0) + (function->hasBody() ? 1 : 0);
+  };
+  const FunctionDecl *best = nullptr;
+  for (const FunctionDecl *function : functions)
+    best = !best || rank(function) > rank(best) ? function : best;
+  return best;
+}
+
+// The functions of a class template that a call on a dependent object may mean, as far as the
+// template as it is written says: `typename T::Op op; op.run()` does not, `Op<T> op; op.run()` does.
+llvm::SmallVector<const FunctionDecl *, 4>
+membersOfTemplate(const CXXDependentScopeMemberExpr *member) {
   QualType type = member->getBaseType();
   if (type.isNull())
-    return nullptr;
+    return {};
   if (type->isPointerType())
     type = type->getPointeeType();
   const auto *specialization = type->getAs<TemplateSpecializationType>();
@@ -38,15 +63,33 @@ const FunctionDecl *memberOfTemplate(const CXXDependentScopeMemberExpr *member, 
                                              specialization->getTemplateName().getAsTemplateDecl())
                                        : nullptr;
   if (!written || !written->getTemplatedDecl()->hasDefinition())
-    return nullptr;
+    return {};
+  llvm::SmallVector<const FunctionDecl *, 4> functions;
   for (const NamedDecl *decl :
        written->getTemplatedDecl()->getDefinition()->lookup(member->getMember()))
-    if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction();
-        function && function->getMinRequiredArguments() <= given &&
-        given <= function->getNumParams())
-      return function;
-  return nullptr;
+    if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction())
+      functions.push_back(function);
+  return functions;
 }
+
+// Names a device: `x.get_device()`, `stream.device_index()`, also through a variable.
+struct DeviceFinder : RecursiveASTVisitor<DeviceFinder> {
+  bool VisitCallExpr(CallExpr *call) {
+    static const llvm::StringSet<> kNames{"get_device", "device", "device_index", "index"};
+    const FunctionDecl *callee = calledFunction(call);
+    found |= callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
+    return !found;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    if (variable && variable->isLocalVarDecl() && variable->getInit() &&
+        variable->getType()->isIntegerType() && followed.insert(variable).second)
+      TraverseStmt(const_cast<Expr *>(variable->getInit()));
+    return !found;
+  }
+  llvm::SmallPtrSet<const VarDecl *, 4> followed;
+  bool found = false;
+};
 
 } // namespace
 
@@ -93,25 +136,14 @@ const FunctionDecl *calledFunction(const CallExpr *call) {
   if (const FunctionDecl *callee = call->getDirectCallee())
     return callee;
   const Expr *written = call->getCallee()->IgnoreParenImpCasts();
+  llvm::SmallVector<const FunctionDecl *, 4> functions;
   if (const auto *member = dyn_cast<CXXDependentScopeMemberExpr>(written))
-    return memberOfTemplate(member, call->getNumArgs());
-  const auto *overloads = dyn_cast<OverloadExpr>(written);
-  if (!overloads || overloads->getNumDecls() == 0)
-    return nullptr;
-  // Of several overloads any stands for all: what is asked of it is its name, or its body where
-  // there is one. Those that cannot take the arguments come last.
-  const auto rank = [&](const FunctionDecl *function) {
-    const bool fits = function->getMinRequiredArguments() <= call->getNumArgs() &&
-                      (call->getNumArgs() <= function->getNumParams() || function->isVariadic() ||
-                       llvm::any_of(function->parameters(),
-                                    [](const ParmVarDecl *p) { return p->isParameterPack(); }));
-    return (fits ? 2 : 0) + (function->hasBody() ? 1 : 0);
-  };
-  const FunctionDecl *best = nullptr;
-  for (const NamedDecl *decl : overloads->decls())
-    if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction())
-      best = !best || rank(function) > rank(best) ? function : best;
-  return best;
+    functions = membersOfTemplate(member);
+  else if (const auto *overloads = dyn_cast<OverloadExpr>(written))
+    for (const NamedDecl *decl : overloads->decls())
+      if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction())
+        functions.push_back(function);
+  return bestOverload(functions, call);
 }
 
 std::optional<unsigned> streamParameter(llvm::StringRef name) {
@@ -140,6 +172,18 @@ std::optional<unsigned> declaredStreamParameter(const FunctionDecl *function) {
     if (isStreamHandle(function->getParamDecl(i)->getType()))
       return i;
   return std::nullopt;
+}
+
+bool putsWorkOnStream(const FunctionDecl *function, unsigned parameter) {
+  const llvm::StringRef name = nameOf(function);
+  if (name.contains_insensitive("alloc") || name.contains_insensitive("free"))
+    return false;
+  const FunctionDecl *definition = nullptr;
+  if (const FunctionDecl *written = function->getTemplateInstantiationPattern())
+    function = written;
+  return !function->isDefined(definition) || definition->hasSkippedBody() ||
+         definition->getParamDecl(parameter)->isReferenced() ||
+         definition->getParamDecl(parameter)->isUsed(/*CheckUsedAttr=*/false);
 }
 
 const Expr *passedFor(const CallExpr *call, const FunctionDecl *callee, unsigned index) {
@@ -217,6 +261,19 @@ bool asksCurrentDevice(const FunctionDecl *callee) {
       "getCurrentCUDABlasHandle",     "getCurrentCUDASparseHandle",
       "getCurrentCUDASolverDnHandle", "getCurrentCUDABlasLtHandle"};
   return callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
+}
+
+bool tellDevice(llvm::ArrayRef<const Expr *> arguments) {
+  DeviceFinder finder;
+  for (const Expr *argument : arguments) {
+    const QualType type = argument->getType();
+    if (isStream(type))
+      continue;
+    if (!type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
+      return true;
+    finder.TraverseStmt(const_cast<Expr *>(argument));
+  }
+  return finder.found;
 }
 
 bool setsDevice(const CallExpr *call) {

@@ -24,6 +24,9 @@ const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 std::optional<unsigned> streamParameter(llvm::StringRef name);
 // The same for any function, from its declaration: a parameter that is a stream handle.
 std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *function);
+// Whether it may do more with its stream parameter than order memory by it, as allocators do, or
+// ignore it.
+bool putsWorkOnStream(const clang::FunctionDecl *function, unsigned parameter);
 // What a call passes for the parameter `index` of its callee, be it by default; null where it
 // passes nothing.
 const clang::Expr *passedFor(const clang::CallExpr *call, const clang::FunctionDecl *callee,
@@ -42,6 +45,9 @@ bool isCubSizeQuery(const clang::CallExpr *call);
 bool isCurrentStreamCall(const clang::FunctionDecl *callee);
 // Answers for the current device: getCurrentDeviceProperties, current_device …
 bool asksCurrentDevice(const clang::FunctionDecl *callee);
+// Among what a function is given, streams aside, is something that tells it the device: a tensor, a
+// device, an index that comes from one.
+bool tellDevice(llvm::ArrayRef<const clang::Expr *> arguments);
 // Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
 bool setsDevice(const clang::CallExpr *call);
 

@@ -104,18 +104,17 @@ const CudaWork *CudaProgram::work(const FunctionDecl *function) const {
 }
 
 bool CudaProgram::servesTensors(const CudaWork &work) const {
-  if (servesTensors(work, 0))
-    return true;
-  const FunctionDecl *function = work.function;
-  return sees_torch_ && !function->isMain() && function->isExternallyVisible() &&
-         !callers_.contains(function->getCanonicalDecl());
+  return servesTensors(work, 0);
 }
 
 bool CudaProgram::servesTensors(const CudaWork &work, unsigned depth) const {
   if (work.touches_tensors)
     return true;
-  const auto callers = callers_.find(work.function->getCanonicalDecl());
-  return depth < kMaxCalls && callers != callers_.end() &&
+  const FunctionDecl *function = work.function;
+  const auto callers = callers_.find(function->getCanonicalDecl());
+  if (callers == callers_.end())
+    return sees_torch_ && !function->isMain() && function->isExternallyVisible();
+  return depth < kMaxCalls &&
          llvm::any_of(
              callers->second,
              [&](const Caller &caller) { return servesTensors(*caller.work, depth + 1); });

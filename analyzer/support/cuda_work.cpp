@@ -1,12 +1,11 @@
 #include "analyzer/support/cuda_work.h"
 
 #include "analyzer/support/torch_api.h"
+#include "analyzer/support/unresolved_code.h"
 
 #include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
-#include <clang/Lex/Lexer.h>
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
 
@@ -20,69 +19,6 @@ bool areAlternatives(const BlockPath &one, const BlockPath &other) {
   for (std::size_t i = 0; i < one.size() && i < other.size() && one[i].block == other[i].block; ++i)
     parting = one[i].statement == other[i].statement ? one[i].statement : nullptr;
   return isa_and_nonnull<IfStmt, SwitchStmt>(parting);
-}
-
-enum class LaunchText { kDefaultStream, kSomeStream };
-
-// Reads `kernel<<<grid, block, shared, stream>>>(…)` where the compiler could not: a parameter's
-// type was not found, say. Nothing where the text is something else.
-std::optional<LaunchText> unresolvedLaunch(llvm::StringRef text) {
-  const auto [kernel, rest] = text.split("<<<");
-  if (rest.empty() || kernel.contains_insensitive("<<") || kernel.contains(';') ||
-      kernel.contains('{') || kernel.contains('('))
-    return std::nullopt;
-  unsigned commas = 0;
-  int depth = 0;
-  std::size_t last = 0;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    const char c = rest[i];
-    if (depth == 0 && rest.substr(i).starts_with(">>>")) {
-      const llvm::StringRef stream = rest.slice(last, i).trim();
-      const bool is_default =
-          commas < 3 || stream == "0" || stream == "nullptr" || stream == "NULL";
-      return is_default ? LaunchText::kDefaultStream : LaunchText::kSomeStream;
-    }
-    depth += c == '(' || c == '[' || c == '{';
-    depth -= c == ')' || c == ']' || c == '}';
-    if (c == ',' && depth == 0) {
-      ++commas;
-      last = i + 1;
-    }
-  }
-  return std::nullopt;
-}
-
-// Names a device: `x.get_device()`, `stream.device_index()`, also through a variable.
-struct DeviceFinder : RecursiveASTVisitor<DeviceFinder> {
-  bool VisitCallExpr(CallExpr *call) {
-    static const llvm::StringSet<> kNames{"get_device", "device", "device_index", "index"};
-    const FunctionDecl *callee = calledFunction(call);
-    found |= callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
-    return !found;
-  }
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
-    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
-    if (variable && variable->isLocalVarDecl() && variable->getInit() &&
-        variable->getType()->isIntegerType() && followed.insert(variable).second)
-      TraverseStmt(const_cast<Expr *>(variable->getInit()));
-    return !found;
-  }
-  llvm::SmallPtrSet<const VarDecl *, 4> followed;
-  bool found = false;
-};
-
-// Among what a function is given is something that tells it the device.
-template <typename Range> bool knowsDevice(const Range &arguments) {
-  DeviceFinder finder;
-  for (const Expr *argument : arguments) {
-    const QualType type = argument->getType();
-    if (isStream(type))
-      continue;
-    if (!type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
-      return true;
-    finder.TraverseStmt(const_cast<Expr *>(argument));
-  }
-  return finder.found;
 }
 
 // Walks one function in the order of its source and keeps what holds at each point.
@@ -99,7 +35,10 @@ public:
       work.initialisers.erase(variable);
     for (const auto &[index, config] : configurations_)
       resolveConfiguration(work.launches[index], config);
-    if (!guard_seen_ && mayHaveLostGuard())
+    // A guard whose class was not found leaves nothing behind in a file with errors: its name in
+    // the text has to do.
+    if (!guard_seen_ && context().getDiagnostics().hasErrorOccurred() &&
+        namesGuard(textOf(context(), work.function->getBody()->getSourceRange())))
       believeGuarded();
   }
 
@@ -227,7 +166,7 @@ public:
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator *op) {
-    if (op->getOpcode() == UO_AddrOf)
+    if (op->getOpcode() == UO_AddrOf || op->isIncrementDecrementOp())
       noteWrite(op->getSubExpr());
     return true;
   }
@@ -243,7 +182,7 @@ public:
 
   // What could not be resolved, such as a call of a function whose header is missing.
   bool VisitRecoveryExpr(RecoveryExpr *expr) {
-    if (const auto stream = unresolvedLaunch(textOf(expr->getSourceRange()))) {
+    if (const auto stream = unresolvedLaunch(textOf(context(), expr->getSourceRange()))) {
       Launch launch = launchOf(Launch::Kind::kKernel, expr);
       launch.stream_known = *stream == LaunchText::kDefaultStream;
       work_.launches.push_back(std::move(launch));
@@ -251,7 +190,8 @@ public:
     }
     const bool is_handed = llvm::any_of(expr->subExpressions(),
                                         [](const Expr *part) { return isStream(part->getType()); });
-    if (is_handed && !isLibraryName(expr) && !knowsDevice(expr->subExpressions()))
+    if (is_handed && !namesLibraryFunction(textOf(context(), expr->getSourceRange())) &&
+        !tellDevice(expr->subExpressions()))
       work_.handed_streams.push_back({expr, guarded(), bodies_.back().in_new_thread, path_});
     return true;
   }
@@ -297,6 +237,7 @@ private:
     bool in_new_thread = false;
   };
 
+  const ASTContext &context() const { return work_.function->getASTContext(); }
   bool guarded() const { return guard_live_ || device_set_; }
 
   void beginGuard(const Expr *device) {
@@ -326,30 +267,6 @@ private:
       return false;
     const SourceManager &sources = callee->getASTContext().getSourceManager();
     return sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation()));
-  }
-
-  // A function of one of CUDA's libraries whose header is missing.
-  bool isLibraryName(const Expr *call) const {
-    const ASTContext &context = work_.function->getASTContext();
-    const SourceManager &sources = context.getSourceManager();
-    const SourceLocation begin = sources.getSpellingLoc(call->getBeginLoc());
-    const llvm::StringRef name = Lexer::getSourceText(CharSourceRange::getTokenRange(begin, begin),
-                                                      sources, context.getLangOpts());
-    return llvm::any_of(std::initializer_list<llvm::StringRef>{"cu", "nccl", "nv", "hip", "roc",
-                                                               "at", "c10", "std", "torch"},
-                        [&](llvm::StringRef prefix) { return name.starts_with(prefix); });
-  }
-
-  // As far as it is written in one piece.
-  llvm::StringRef textOf(SourceRange range) const {
-    const ASTContext &context = work_.function->getASTContext();
-    const SourceManager &sources = context.getSourceManager();
-    const SourceLocation begin = sources.getSpellingLoc(range.getBegin());
-    const SourceLocation end = sources.getSpellingLoc(range.getEnd());
-    if (begin.isInvalid() || end.isInvalid() || sources.getFileID(begin) != sources.getFileID(end))
-      return {};
-    return Lexer::getSourceText(CharSourceRange::getTokenRange(begin, end), sources,
-                                context.getLangOpts());
   }
 
   Launch launchOf(Launch::Kind kind, const Expr *call) {
@@ -446,7 +363,8 @@ private:
     if (is_algorithm && isSizeQuery(call))
       return;
     const auto index = declaredStreamParameter(callee);
-    const Expr *stream = index ? passedFor(call, callee, *index) : nullptr;
+    const Expr *stream =
+        index && putsWorkOnStream(callee, *index) ? passedFor(call, callee, *index) : nullptr;
     if (stream) {
       Launch launch =
           launchOf(is_algorithm ? Launch::Kind::kAlgorithm : Launch::Kind::kStreamArgument, call);
@@ -458,24 +376,8 @@ private:
           return isStream(argument->getType()) || holdsStream(argument->getType());
         });
     if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
-        !knowsDevice(call->arguments()))
+        !tellDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
       work_.handed_streams.push_back({call, guarded(), bodies_.back().in_new_thread, path_});
-  }
-
-  // A guard whose class was not found leaves nothing behind in a file with errors: its name in the
-  // text has to do.
-  bool mayHaveLostGuard() const {
-    const ASTContext &context = work_.function->getASTContext();
-    if (!context.getDiagnostics().hasErrorOccurred())
-      return false;
-    const SourceManager &sources = context.getSourceManager();
-    const SourceRange range = work_.function->getBody()->getSourceRange();
-    const llvm::StringRef text =
-        Lexer::getSourceText(CharSourceRange::getTokenRange(sources.getFileLoc(range.getBegin()),
-                                                            sources.getFileLoc(range.getEnd())),
-                             sources, context.getLangOpts());
-    return text.contains("Guard") || text.contains("_GUARD") || text.contains("SetDevice") ||
-           text.contains("set_device");
   }
 
   void believeGuarded() {

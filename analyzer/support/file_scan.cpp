@@ -100,7 +100,7 @@ public:
         method && isTensor(member->getBase()->getType())) {
       llvm::StringRef name = nameOf(method);
       scan_.names_device |=
-          name == "cuda" || name == "get_device" || name == "mps" || name == "xpu";
+          name == "cuda" || name == "cpu" || name == "get_device" || name == "mps" || name == "xpu";
       scan_.reads_host_memory |= name == "accessor" || name == "is_cpu";
     } else if (isa<FieldDecl>(decl)) {
       scan_.names_device |= isDevice(decl->getType());
@@ -120,6 +120,10 @@ public:
     const FunctionDecl *callee = call->getDirectCallee();
     if (!function_ || !callee)
       return true;
+    if (nameOf(callee) == "to" && isTorchDecl(callee))
+      scan_.names_device |= llvm::any_of(call->arguments(), [](const Expr *argument) {
+        return namesDevice(argument->getType()) && !isa<CXXDefaultArgExpr>(argument);
+      });
     if (registersOperators(callee)) {
       llvm::SmallVector<const FunctionDecl *, 4> named;
       for (const Expr *argument : call->arguments())

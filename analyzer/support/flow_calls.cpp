@@ -230,7 +230,9 @@ std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver
     return std::nullopt;
   const Expr *argument = call->getArg(parameter->getFunctionScopeIndex());
   if (of.fields.empty()) {
-    value.place = facts_.value(argument).place;
+    Value given = facts_.value(argument);
+    value.place = given.place;
+    value.addAll(given);
   } else if (std::optional<Path> inner = path(argument)) {
     inner->fields.insert(inner->fields.end(), of.fields.begin(), of.fields.end());
     value.place = load(*inner).place;

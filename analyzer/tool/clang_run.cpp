@@ -1,5 +1,7 @@
 #include "analyzer/tool/clang_run.h"
 
+#include "analyzer/tool/launch_spelling.h"
+
 #include <clang/Basic/SourceManager.h>
 #include <clang/Tooling/Tooling.h>
 #include <llvm/Support/FileSystem.h>
@@ -38,8 +40,8 @@ bool runClang(const std::string &folder, std::vector<std::string> arguments,
               const std::vector<MemoryFile> &memory_files,
               std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer) {
   llvm::sys::fs::set_current_path(folder);
-  auto overlay =
-      llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
+      joiningChevrons(llvm::vfs::getRealFileSystem()));
   if (!memory_files.empty()) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const MemoryFile &file : memory_files)

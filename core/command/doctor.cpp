@@ -11,6 +11,7 @@
 #include <vector>
 
 #ifdef DEVSAN_WITH_RUNTIME
+#include "runtime/hooks/python_frames.h"
 #include "runtime/offline/build_info.h"
 #endif
 
@@ -97,6 +98,12 @@ void checkPython(Checkup &checkup) {
                found.substr(0, space) + " with torch " + found.substr(space + 1) + ", " + python);
 }
 
+void describePythonFrames(Checkup &checkup) {
+  checkup.note("Python frames",
+               "read of CPython " + std::string(runtime::kReadablePythons) + " only",
+               "with another version stacks show native frames, and the report says so");
+}
+
 // The LibTorchs that programs can use without a build before.
 void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
   core::Result<RuntimeSources> sources = readRuntimeSources(tree);
@@ -146,6 +153,7 @@ int doctor(const InstallTree &tree) {
                  "optional: `devsan check` works without it; apt install clang-tidy-22");
 #ifdef DEVSAN_WITH_RUNTIME
   checkPython(checkup);
+  describePythonFrames(checkup);
   checkRuntimes(checkup, tree);
   std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "
               "'not simulated: NAME'.\n");

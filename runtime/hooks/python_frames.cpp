@@ -13,22 +13,28 @@ namespace {
 
 // Where a version of CPython keeps what a walk needs, in bytes, on 64-bit machines. These do not
 // change within a minor version.
+constexpr std::size_t kNone = std::size_t(-1);
 struct Layout {
   int major, minor;
-  // PyThreadState::cframe, and _PyCFrame::current_frame
-  std::size_t thread_cframe, cframe_current;
-  // _PyInterpreterFrame: f_code, previous, prev_instr (the instruction that runs), is_entry (the
-  // outermost frame of its C evaluation frame), owner
+  // PyThreadState::cframe, and _PyCFrame::current_frame; or PyThreadState::current_frame, and kNone
+  std::size_t thread_frame, cframe_current;
+  // _PyInterpreterFrame: f_code or f_executable, previous, prev_instr or instr_ptr (the instruction
+  // that runs), is_entry (the outermost frame of its C evaluation frame), owner. Where there is no
+  // is_entry, a frame that no code belongs to stands outside of that one; the C stack owns it.
   std::size_t frame_code, frame_previous, frame_instruction, frame_is_entry, frame_owner;
-  char owned_by_generator;
+  char owned_by_generator, owned_by_c_stack;
   // PyCodeObject: co_firstlineno, co_filename, co_qualname, co_linetable, _co_firsttraceable,
   // co_code_adaptive
   std::size_t code_first_line, code_file_name, code_qualified_name, code_lines,
       code_first_traceable, code_instructions;
+  // The characters of a str: of ASCII, and of others
+  std::size_t ascii_data, compact_data;
 };
 
 constexpr Layout kLayouts[] = {
-    {3, 11, 56, 8, 32, 48, 56, 68, 69, 1, 72, 112, 128, 136, 168, 184},
+    {3, 11, 56, 8, 32, 48, 56, 68, 69, 1, -1, 72, 112, 128, 136, 168, 184, 48, 72},
+    {3, 12, 56, 0, 0, 8, 56, kNone, 70, 1, 3, 68, 112, 128, 136, 176, 192, 40, 56},
+    {3, 13, 72, kNone, 0, 8, 56, kNone, 70, 1, 3, 68, 112, 128, 136, 184, 200, 40, 56},
 };
 
 // What is the same in all of them.
@@ -37,8 +43,6 @@ constexpr std::size_t kBytesSize = 16;  // PyBytesObject::ob_size
 constexpr std::size_t kTextLength = 16; // PyASCIIObject::length
 constexpr std::size_t kTextHash = 24;   // ::hash, -1 until somebody asked for it
 constexpr std::size_t kTextState = 32;  // ::state: interned:2 kind:3 compact:1 ascii:1
-constexpr std::size_t kAsciiData = 48;
-constexpr std::size_t kCompactData = 72;
 
 struct Interpreter {
   const Layout *layout = nullptr;
@@ -108,6 +112,7 @@ void appendUtf8(PythonFrameWalker::TextBuffer &text, std::uint32_t c) {
 }
 
 std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &text) {
+  const Layout &layout = *interpreter.layout;
   if (!object)
     return {};
   auto length = read<std::int64_t>(object, kTextLength);
@@ -117,8 +122,8 @@ std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &tex
   if (!compact || length < 0)
     return {};
   if (ascii)
-    return {object + kAsciiData, std::size_t(length)};
-  const char *data = object + kCompactData;
+    return {object + layout.ascii_data, std::size_t(length)};
+  const char *data = object + layout.compact_data;
   std::size_t begin = text.used;
   for (std::int64_t i = 0; i < length && text.used + 4 <= sizeof text.data; ++i) {
     std::uint32_t c = kind == 1   ? read<std::uint8_t>(data, std::size_t(i))
@@ -136,9 +141,10 @@ std::uint64_t nameIdentity(const char *text) {
   const auto hash = read<std::int64_t>(text, kTextHash);
   if (hash != -1)
     return std::uint64_t(hash);
-  constexpr std::size_t kStart = 48; // data of ASCII, else partly its header: good enough
+  // Data of ASCII, else partly its header: good enough.
+  const char *data = text + interpreter.layout->ascii_data;
   const auto length = read<std::int64_t>(text, kTextLength);
-  return hashBytes(text + kStart, std::size_t(length < 0 ? 0 : length));
+  return hashBytes(data, std::size_t(length < 0 ? 0 : length));
 }
 
 const Layout *layoutOf(int major, int minor) {
@@ -146,6 +152,14 @@ const Layout *layoutOf(int major, int minor) {
     if (layout.major == major && layout.minor == minor)
       return &layout;
   return nullptr;
+}
+
+bool isOutside(const char *frame, const Layout &layout) {
+  return read<char>(frame, layout.frame_owner) == layout.owned_by_c_stack;
+}
+
+bool isEntry(const char *frame, const Layout &layout) {
+  return layout.frame_is_entry != kNone && read<bool>(frame, layout.frame_is_entry);
 }
 
 } // namespace
@@ -162,7 +176,9 @@ bool findPython() {
   if (!version || std::sscanf(version(), "%d.%d", &major, &minor) != 2)
     return false;
   Interpreter candidate;
-  candidate.layout = sizeof(void *) == 8 ? layoutOf(major, minor) : nullptr;
+  // Without a global lock, objects have other headers.
+  const bool is_free_threaded = std::strstr(version(), "free-threading") != nullptr;
+  candidate.layout = sizeof(void *) == 8 && !is_free_threaded ? layoutOf(major, minor) : nullptr;
   if (!candidate.layout) {
     unreadable.store(std::uint32_t(major << 8 | minor), std::memory_order_relaxed);
     return false;
@@ -205,8 +221,9 @@ PythonFrameWalker::PythonFrameWalker() {
   auto *thread = static_cast<const char *>(interpreter.this_thread_state());
   if (!thread)
     return;
-  if (auto *cframe = read<const char *>(thread, layout.thread_cframe))
-    frame_ = read<const char *>(cframe, layout.cframe_current);
+  frame_ = read<const char *>(thread, layout.thread_frame);
+  if (frame_ && layout.cframe_current != kNone)
+    frame_ = read<const char *>(frame_, layout.cframe_current);
 }
 
 std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) const {
@@ -216,6 +233,10 @@ std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) 
   std::uint64_t hash = seed;
   for (const char *frame = frame_; frame && most > 0;
        --most, frame = read<const char *>(frame, layout.frame_previous)) {
+    if (isOutside(frame, layout)) {
+      hash = mix(hash ^ kHashOdd1, kHashOdd2);
+      continue;
+    }
     const char *code = read<const char *>(frame, layout.frame_code);
     const char *lines = read<const char *>(code, layout.code_lines);
     // The instruction's address tells the code's.
@@ -225,7 +246,7 @@ std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) 
         nameIdentity(read<const char *>(code, layout.code_qualified_name)),
         reinterpret_cast<std::uintptr_t>(lines) ^ read<std::uint64_t>(lines, kBytesSize) << 48,
         std::uint64_t(read<std::uint32_t>(code, layout.code_first_line)) << 16 |
-            std::uint64_t(read<std::uint8_t>(frame, layout.frame_is_entry)) << 8 |
+            std::uint64_t(isEntry(frame, layout)) << 8 |
             read<std::uint8_t>(frame, layout.frame_owner)};
     hash = hashWords(words, hash);
   }
@@ -238,8 +259,10 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
   while (frame_ && !at_entry) {
     const Layout &layout = *interpreter.layout;
     const char *frame = frame_;
-    at_entry = read<bool>(frame, layout.frame_is_entry);
     frame_ = read<const char *>(frame, layout.frame_previous);
+    if (isOutside(frame, layout))
+      break;
+    at_entry = isEntry(frame, layout);
     const char *code = read<const char *>(frame, layout.frame_code);
     auto instruction =
         read<const char *>(frame, layout.frame_instruction) - (code + layout.code_instructions);

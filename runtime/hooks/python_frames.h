@@ -16,6 +16,9 @@ struct PythonFrame {
   std::uint32_t instruction = 0; // bytes from the beginning of the function's code
 };
 
+// The versions of CPython whose frames can be read, as `devsan doctor` names them.
+inline constexpr std::string_view kReadablePythons = "3.11, 3.12 and 3.13";
+
 // Looks for an interpreter in the process. True once one is found whose frames can be read: each
 // version of CPython that is known has a table in python_frames.cpp.
 bool findPython();

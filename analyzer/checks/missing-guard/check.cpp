@@ -30,19 +30,30 @@ protected:
       const auto is_bare = [&](const auto &work) {
         return !work.guarded && (!callers_guard || isInNewThread(work));
       };
-      bool found = false;
+      // One finding a line: a macro that takes the stream and launches has one place.
+      llvm::DenseSet<std::pair<FileID, unsigned>> places;
+      const auto is_new = [&](const Expr *expr) {
+        const SourceManager &sources = context.getSourceManager();
+        const SourceLocation written = place(context, expr);
+        return places.insert({sources.getFileID(written), sources.getSpellingLineNumber(written)})
+            .second;
+      };
       for (const Launch &launch : work.launches)
-        if (isOnDevice(launch) && is_bare(launch))
-          found |= report(context, work, launch.expr, nullptr);
+        if (isOnDevice(launch) && is_bare(launch) && is_new(launch.expr))
+          report(context, work, launch.expr, nullptr);
       for (const WorkCall &call : work.calls)
         if (is_bare(call))
           if (const Launch *launch = program.bareLaunch(call.callee))
-            found |= report(context, work, call.expr, launch);
+            if (is_new(call.expr))
+              report(context, work, call.expr, launch);
       for (const HandedStream &handed : work.handed_streams)
-        if (is_bare(handed))
-          found |= reportHanded(context, work, handed);
-      if (found)
-        reportStreams(context, work);
+        if (is_bare(handed) && is_new(handed.expr))
+          reportHanded(context, work, handed);
+      if (places.empty())
+        continue;
+      for (const CurrentStream &stream : work.current_streams)
+        if (!stream.guarded && stream.variable && is_new(stream.expr))
+          reportStream(context, work, stream);
     }
   }
 
@@ -56,10 +67,10 @@ private:
     return false;
   }
 
-  bool report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {
+  void report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {
     const ValueDecl *tensor = CudaProgram::tensorOf(call, work);
     if (!tensor)
-      return false;
+      return;
     {
       auto finding = diag(place(context, call), "the kernel runs on the current device, which need "
                                                 "not be that of '%0': no guard is live here");
@@ -69,35 +80,31 @@ private:
     }
     if (inner)
       diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
-    return true;
   }
 
-  bool reportHanded(ASTContext &context, const CudaWork &work, const HandedStream &handed) {
+  void reportHanded(ASTContext &context, const CudaWork &work, const HandedStream &handed) {
     const ValueDecl *tensor = CudaProgram::tensorOf(handed.expr, work);
     if (!tensor)
-      return false;
+      return;
     auto finding = diag(place(context, handed.expr),
                         "the call puts work on a stream while the current device need not be that "
                         "of '%0': no guard is live here");
     finding << tensor->getName();
     if (auto fix = guardBefore(context, work, tensor))
       finding << *fix;
-    return true;
   }
 
   // The stream of a bare launch is the wrong one too, and a guard has to come before it.
-  void reportStreams(ASTContext &context, const CudaWork &work) {
-    for (const CurrentStream &stream : work.current_streams) {
-      const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
-      if (stream.guarded || !stream.variable || !tensor)
-        continue;
-      auto finding = diag(place(context, stream.expr),
-                          "'%0' is the stream of the current device, which need not be that of "
-                          "'%1': no guard is live here");
-      finding << stream.variable->getName() << tensor->getName();
-      if (auto fix = guardBefore(context, work, tensor))
-        finding << *fix;
-    }
+  void reportStream(ASTContext &context, const CudaWork &work, const CurrentStream &stream) {
+    const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
+    if (!tensor)
+      return;
+    auto finding = diag(place(context, stream.expr),
+                        "'%0' is the stream of the current device, which need not be that of "
+                        "'%1': no guard is live here");
+    finding << stream.variable->getName() << tensor->getName();
+    if (auto fix = guardBefore(context, work, tensor))
+      finding << *fix;
   }
 
   // What was asked of the current device before the guard set the right one.

@@ -13,6 +13,7 @@ void plain(at::Tensor x) {
 torch::Tensor dispatched(const torch::Tensor &input, int64_t dim) {
   auto out = torch::empty_like(input);
   auto stream = at::cuda::getCurrentCUDAStream();
+  // CHECK: :[[@LINE-1]]:17: error: 'stream' is the stream of the current device, which need not be that of 'input': no guard is live here [device-missing-guard]
   AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "scale", [&] {
     auto out_data = out.data_ptr<scalar_t>();
     scale<scalar_t><<<1, 256, 0, stream>>>(out_data, input.numel());

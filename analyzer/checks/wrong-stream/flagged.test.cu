@@ -43,8 +43,26 @@ void inDispatch(at::Tensor x) {
 #define RUN_KERNEL(name, x) name<<<1, 256>>>(x.data_ptr<float>(), x.numel())
 void inMacro(at::Tensor x) {
   RUN_KERNEL(scale<float>, x);
-  // CHECK: :[[@LINE-1]]:{{[0-9]+}}: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  // CHECK: :[[@LINE-3]]:33: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  // CHECK: :[[@LINE-2]]:14: note: the macro is used here
+  RUN_KERNEL(scale<double>, x); // once is enough
 }
+
+// The launch is the macro's argument, not the macro's own.
+#define RUN_BLOCK(...) [&] __VA_ARGS__()
+void inMacroArgument(at::Tensor x) {
+  RUN_BLOCK({
+    scale<float><<<1, 256>>>(x.data_ptr<float>(), x.numel());
+    // CHECK: :[[@LINE-1]]:5: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  });
+}
+
+// Raw pointers, and the callers are in other files: of a program that uses LibTorch.
+static void launcher(float *x, int n) {
+  scale<float><<<1, 256>>>(x, n);
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream, while the work of the caller's tensors is{{.*}}[device-wrong-stream]
+}
+void entry(float *x) { launcher(x, 1); }
 
 void runtimeCalls(at::Tensor x, at::Tensor y) {
   void *args[] = {nullptr};

@@ -36,7 +36,11 @@ void made(at::Tensor x) {
 }
 
 // No tensor far and wide: the default stream is this program's own affair.
-void noTensor(float *x, int n) { scale<float><<<1, 256>>>(x, n); }
+static void noTensor(float *x, int n) { scale<float><<<1, 256>>>(x, n); }
+int main() {
+  noTensor(nullptr, 0);
+  scale<float><<<1, 256>>>(nullptr, 0);
+}
 
 // Waiting for the default stream puts no work on it.
 void waits(at::Tensor x) { cudaStreamSynchronize(0); }

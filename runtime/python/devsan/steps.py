@@ -11,6 +11,7 @@ import importlib.util
 import sys
 
 from devsan import runtime
+from devsan.after_import import AfterExec
 
 _stepped = 0
 
@@ -66,28 +67,18 @@ class _Finder(importlib.abc.MetaPathFinder):
         finally:
             self.searching = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _AfterExec(spec.loader, _WATCHED[name])
+            spec.loader = AfterExec(spec.loader, _guarded(_WATCHED[name]))
         return spec
 
 
-class _AfterExec(importlib.abc.Loader):
-    def __init__(self, loader, action):
-        self.loader = loader
-        self.action = action
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        self.loader.exec_module(module)
+def _guarded(action):
+    def act(module):
         try:
-            self.action(module)
+            action(module)
         except Exception as error:  # the program must run on, as it would without us
             print(f"devsan: steps of {module.__name__} are not seen: {error!r}", file=sys.stderr)
 
-    def __getattr__(self, name):
-        # get_source and kin, for tracebacks and inspect
-        return getattr(self.loader, name)
+    return act
 
 
 def install():

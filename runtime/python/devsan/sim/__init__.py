@@ -15,6 +15,8 @@ import importlib.util
 import os
 import sys
 
+from ..after_import import AfterExec
+
 _LIBRARY = "libdevsan_sim.so"
 _finder = None
 
@@ -74,7 +76,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             spec = importlib.util.find_spec(name)
         finally:
             self.searching = False
-        spec.loader = _AfterExec(spec.loader, lambda module: torch_c.after_torch_cuda(module, self.library))
+        spec.loader = AfterExec(spec.loader, lambda module: torch_c.after_torch_cuda(module, self.library))
         return spec
 
     def load(self, torch_path):
@@ -93,20 +95,3 @@ class _Finder(importlib.abc.MetaPathFinder):
         process = ctypes.CDLL(None)
         # The shim may have loaded another file than DEVSAN_LIBS names: one that was built for this LibTorch.
         self.library = process if hasattr(process, "devsan_sim_device_count") else ctypes.CDLL(self.path)
-
-
-class _AfterExec(importlib.abc.Loader):
-    def __init__(self, loader, action):
-        self.loader = loader
-        self.action = action
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        self.loader.exec_module(module)
-        self.action(module)
-
-    def __getattr__(self, name):
-        # get_source and kin, for tracebacks and inspect
-        return getattr(self.loader, name)

@@ -46,6 +46,13 @@ struct TensorIndex {
 constexpr std::nullopt_t None = std::nullopt;
 } // namespace indexing
 
+// What x.type() gives: dtype and kind of device, no index.
+class DeprecatedTypeProperties {
+public:
+  TensorOptions options(int16_t device_index = -1) const;
+  DeviceType device_type() const;
+};
+
 class TensorBase {
 public:
   TensorBase();
@@ -84,6 +91,7 @@ public:
 class Tensor : public TensorBase {
 public:
   Tensor();
+  DeprecatedTypeProperties &type() const;
   Tensor(const Tensor &tensor);
   Tensor(Tensor &&tensor);
   Tensor &operator=(const Tensor &x) & noexcept;

@@ -1,0 +1,128 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/device_check.h"
+#include "analyzer/support/host_reads.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace devsan::analyzer {
+namespace {
+
+using namespace clang;
+
+// What a file says about where its tensors are.
+struct Habits : RecursiveASTVisitor<Habits> {
+  bool follows_devices = false; // moves tensors or modules to devices that only run time tells
+  bool knows_host = false;      // brings some to the host, or asks which kind of device they are on
+
+  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
+    const CXXMethodDecl *method = call->getMethodDecl();
+    if (!method || !isTorchDecl(method))
+      return true;
+    const llvm::StringRef name = nameOf(method);
+    if (name == "to" && call->getNumArgs() > 0)
+      follows_devices |= isRunTimeDevice(strip(call->getArg(0)));
+    knows_host |= name.starts_with("is_") || name == "cpu" || name == "type" ||
+                  name == "device_type" || name == "toBackend";
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+    const auto *named = reference->getDecl();
+    if (isDeviceType(reference->getType()) && named->getDeclName().isIdentifier())
+      knows_host |= named->getName() == "kCPU" || named->getName() == "CPU";
+    return true;
+  }
+  bool VisitParmVarDecl(ParmVarDecl *parameter) {
+    follows_devices |= isDevice(parameter->getType());
+    return true;
+  }
+
+  // A device that is no constant, in an argument that may have become options.
+  static bool isRunTimeDevice(const Expr *argument) {
+    if (const auto *options = dyn_cast<CXXConstructExpr>(argument);
+        options && options->getNumArgs())
+      argument = strip(options->getArg(0));
+    if (!isDevice(argument->getType()))
+      return false;
+    return isa<CXXMemberCallExpr, DeclRefExpr, MemberExpr>(argument);
+  }
+};
+
+class HostAccessCheck : public DeviceCheck {
+public:
+  using DeviceCheck::DeviceCheck;
+
+  void onEndOfTranslationUnit() override {
+    habits_.reset();
+    DeviceCheck::onEndOfTranslationUnit();
+  }
+
+protected:
+  void examine(const FunctionFacts &facts) override {
+    for (const HostRead &read : hostReads(facts.function)) {
+      const Expr *tensor = read.pointer->getImplicitObjectArgument();
+      const Place place = facts.value(tensor).place;
+      if (isOnDevice(place))
+        report(read, tensor, place.text());
+      else if (isUncheckedParameter(facts, tensor, place) && codeForDevices())
+        report(read, tensor, "");
+    }
+  }
+
+private:
+  // Written down, or that of a device variable: not that of another tensor, which may be anywhere.
+  static bool isOnDevice(const Place &place) {
+    return place.isSpelledDevice() ||
+           (place.is(Place::Kind::kOf) && endsInDevice(place.of) && !isCallersChoice(place.of));
+  }
+  static bool endsInDevice(const Path &path) {
+    const ValueDecl *last = path.fields.empty() ? path.root : path.fields.back();
+    return last && isDevice(last->getType());
+  }
+  // A device parameter of a function that reads the tensor itself is the host more often than not.
+  static bool isCallersChoice(const Path &path) {
+    return path.fields.empty() && isa_and_nonnull<ParmVarDecl>(path.root);
+  }
+
+  // A tensor that the caller gave, and nothing in the function says where it is.
+  static bool isUncheckedParameter(const FunctionFacts &facts, const Expr *tensor,
+                                   const Place &place) {
+    const auto *reference = dyn_cast<DeclRefExpr>(strip(tensor));
+    const auto *parameter = reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr;
+    return parameter && place.is(Place::Kind::kOf) && place.of.root == parameter &&
+           place.of.fields.empty() && llvm::is_contained(facts.function->parameters(), parameter);
+  }
+
+  // The file moves tensors to devices that only run time tells, and none of them to the host.
+  bool codeForDevices() {
+    if (!habits_) {
+      habits_.emplace();
+      for (Decl *decl : model().context().getTraversalScope())
+        if (auto *unit = dyn_cast<TranslationUnitDecl>(decl)) {
+          const SourceManager &sources = model().context().getSourceManager();
+          for (Decl *inner : unit->decls())
+            if (!sources.isInSystemHeader(sources.getExpansionLoc(inner->getLocation())))
+              habits_->TraverseDecl(inner);
+        } else {
+          habits_->TraverseDecl(decl);
+        }
+    }
+    return habits_->follows_devices && !habits_->knows_host;
+  }
+
+  void report(const HostRead &read, const Expr *tensor, const std::string &place) {
+    if (!firstAt(read.pointer))
+      return;
+    diag(locationOf(read.pointer),
+         "the host follows a pointer into '%0', which %select{is on %2|may be on a device}1")
+        << spelling(tensor) << place.empty() << place;
+    if (lineOf(read.access) != lineOf(read.pointer))
+      diag(locationOf(read.access), "followed here", DiagnosticIDs::Note);
+  }
+
+  std::optional<Habits> habits_;
+};
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(HostAccessCheck, host_access)

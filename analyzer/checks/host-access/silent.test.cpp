@@ -1,0 +1,35 @@
+// RUN: %check_mock | %file_check --allow-empty
+#include <torch/torch.h>
+
+#include <cstring>
+
+// Nothing says that it is on a device.
+float first(at::Tensor values) { return values.data_ptr<float>()[0]; }
+
+float moved(const at::Tensor &x) {
+  auto host = x.cpu();
+  return host.data_ptr<float>()[0];
+}
+
+at::Tensor filled(const at::Tensor &x) {
+  auto host = torch::zeros({4});
+  auto a = host.accessor<float, 1>();
+  for (int i = 0; i < 4; ++i)
+    a[i] = i;
+  return host.to(x.device());
+}
+
+void reassigned() {
+  auto x = torch::zeros({4}, torch::kCUDA);
+  x = x.to(torch::kCPU);
+  x.data_ptr<float>()[0] = 1;
+}
+
+// A pointer is passed on, and counted on, not followed.
+void launch(float *data);
+void passed() {
+  auto x = torch::zeros({4}, torch::kCUDA);
+  float *data = x.data_ptr<float>();
+  launch(data + 1);
+  launch(&data[2]);
+}

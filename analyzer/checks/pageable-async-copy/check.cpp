@@ -1,0 +1,112 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/device_check.h"
+#include "analyzer/support/host_copies.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace devsan::analyzer {
+namespace {
+
+using namespace clang;
+
+// A function that knows of pinned memory is left alone: it may choose it at run time.
+bool knowsPinnedMemory(const FunctionDecl *function) {
+  struct Visitor : RecursiveASTVisitor<Visitor> {
+    bool VisitCallExpr(CallExpr *call) {
+      const llvm::StringRef name = nameOf(calledFunction(call));
+      found |= name == "pin_memory" || name == "pinned_memory" || name == "is_pinned" ||
+               name == "cudaHostRegister";
+      return !found;
+    }
+    bool found = false;
+  } visitor;
+  visitor.TraverseStmt(function->getBody());
+  return visitor.found;
+}
+
+// Not an allocator of the project's own, which may give pinned memory.
+bool usesHeap(const CXXRecordDecl *vector) {
+  const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(vector);
+  if (!specialization || specialization->getTemplateArgs().size() < 2)
+    return false;
+  const CXXRecordDecl *allocator =
+      specialization->getTemplateArgs()[1].getAsType()->getAsCXXRecordDecl();
+  return allocator && allocator->isInStdNamespace();
+}
+
+// The program's own memory that a tensor is laid over is pageable where a container or a variable
+// holds it; a pointer may point to anything.
+bool isOrdinaryMemory(const Expr *pointer) {
+  pointer = strip(pointer);
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(pointer)) {
+    const CXXRecordDecl *owner = call->getRecordDecl();
+    return nameOf(call->getMethodDecl()) == "data" && owner && owner->isInStdNamespace() &&
+           (owner->getName() == "array" || (owner->getName() == "vector" && usesHeap(owner)));
+  }
+  if (const auto *address = dyn_cast<UnaryOperator>(pointer))
+    pointer = strip(address->getSubExpr());
+  const auto *reference = dyn_cast<DeclRefExpr>(pointer);
+  return reference && !reference->getType()->isPointerType() &&
+         !reference->getType()->isReferenceType();
+}
+
+class PageableAsyncCopyCheck : public DeviceCheck {
+public:
+  using DeviceCheck::DeviceCheck;
+
+protected:
+  void examine(const FunctionFacts &facts) override {
+    for (const Operation &operation : facts.operations) {
+      const auto *call = dyn_cast<CallExpr>(operation.expr);
+      if (!call || !isNonBlocking(call))
+        continue;
+      if (const Expr *host = pageableSide(facts, operation, call);
+          host && !knowsPinnedMemory(facts.function) && firstAt(call))
+        report(call, host);
+    }
+  }
+
+private:
+  // What makes the copy's tensor on the host; null where it need not be pageable.
+  static const Expr *pageableSide(const FunctionFacts &facts, const Operation &operation,
+                                  const CallExpr *call) {
+    const Expr *receiver = receiverOf(call);
+    if (!receiver)
+      return nullptr;
+    const Value &own = facts.value(receiver);
+    if (operation.kind == Operation::Kind::kMove)
+      return operation.target.place.maybeOffHost() ? madePageable(own) : nullptr;
+    if (operation.name != "copy_" || call->getNumArgs() == 0)
+      return nullptr;
+    const Value &other = facts.value(call->getArg(0));
+    if (own.place.maybeOffHost())
+      return madePageable(other);
+    return other.place.maybeOffHost() ? madePageable(own) : nullptr;
+  }
+
+  static const Expr *madePageable(const Value &value) {
+    if (!value.place.onHost())
+      return nullptr;
+    const Expr *made = value.origin(Origin::Kind::kHostScalar);
+    if (!made)
+      made = value.origin(Origin::Kind::kFactory);
+    const auto *call = dyn_cast_or_null<CallExpr>(made);
+    if (call && nameOf(call->getDirectCallee()) == "from_blob" &&
+        !isOrdinaryMemory(call->getArg(0)))
+      return nullptr;
+    return made;
+  }
+
+  void report(const CallExpr *call, const Expr *host) {
+    diag(locationOf(call),
+         "the copy blocks in spite of non_blocking: the host's side is in pageable "
+         "memory");
+    if (lineOf(host) != lineOf(call))
+      diag(locationOf(host), "made here, not pinned", DiagnosticIDs::Note);
+  }
+};
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(PageableAsyncCopyCheck, pageable_async_copy)

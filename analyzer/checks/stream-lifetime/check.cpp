@@ -1,0 +1,40 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/cuda_check.h"
+#include "analyzer/support/side_streams.h"
+
+namespace devsan::analyzer {
+namespace {
+
+using namespace clang;
+
+class StreamLifetimeCheck : public CudaCheck {
+public:
+  using CudaCheck::CudaCheck;
+
+protected:
+  void examine(const CudaProgram &program, ASTContext &context) override {
+    for (const CudaWork &work : program.functions())
+      if (work.touches_tensors)
+        for (const SideUse &use : unkeptSideUses(work))
+          report(context, use);
+  }
+
+private:
+  void report(ASTContext &context, const SideUse &use) {
+    if (!reported_.insert(place(context, use.expr)).second)
+      return;
+    diag(place(context, use.expr), "'%0' is used on '%1' and released at the end of the function, "
+                                   "which does not wait for that stream")
+        << use.tensor->getName() << use.stream->getName();
+    if (use.recorded)
+      diag(place(context, use.recorded), "the stream recorded here is the one that it was made on",
+           DiagnosticIDs::Note);
+  }
+
+  std::set<SourceLocation> reported_; // the lambdas of dispatch macros are repeated for each type
+};
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(StreamLifetimeCheck, stream_lifetime)

@@ -1,0 +1,123 @@
+#include "analyzer/support/host_reads.h"
+
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringSwitch.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+const CXXMemberCallExpr *pointerOf(const Expr *expr) {
+  const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
+  if (!call || !call->getMethodDecl() || !isTensor(call->getObjectType()))
+    return nullptr;
+  const llvm::StringRef name = nameOf(call->getMethodDecl());
+  return name.ends_with("data_ptr") || name == "accessor" || name == "data" ? call : nullptr;
+}
+
+bool readsOnHost(const FunctionDecl *callee) {
+  if (!callee)
+    return false;
+  const llvm::StringRef name = nameOf(callee);
+  return (callee->isInStdNamespace() && name != "move" && name != "forward" &&
+          name != "make_tuple" && name != "make_pair" && name != "push_back" &&
+          name != "emplace_back" && name != "min" && name != "max" && name != "swap") ||
+         name == "memcpy" || name == "memset" || name == "fwrite" || name == "fread";
+}
+
+class Collector : public RecursiveASTVisitor<Collector> {
+  using Base = RecursiveASTVisitor<Collector>;
+
+public:
+  std::vector<HostRead> found;
+
+  explicit Collector(const FunctionDecl *function) { TraverseStmt(function->getBody()); }
+
+  bool VisitVarDecl(VarDecl *variable) {
+    if (variable->getInit())
+      set(variable, variable->getInit());
+    return true;
+  }
+  bool VisitBinaryOperator(BinaryOperator *op) {
+    const auto *target = op->getOpcode() == BO_Assign
+                             ? dyn_cast<DeclRefExpr>(op->getLHS()->IgnoreParens())
+                             : nullptr;
+    if (const auto *variable = target ? dyn_cast<VarDecl>(target->getDecl()) : nullptr)
+      set(variable, op->getRHS());
+    return true;
+  }
+
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *element) {
+    follow(element->getBase(), element);
+    return true;
+  }
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *op) {
+    if (op->getOperator() == OO_Subscript)
+      follow(op->getArg(0), op);
+    return true;
+  }
+  bool TraverseUnaryOperator(UnaryOperator *op, DataRecursionQueue * = nullptr) {
+    if (op->getOpcode() == UO_Deref)
+      follow(op->getSubExpr(), op);
+    if (op->getOpcode() == UO_AddrOf)
+      if (auto *element = dyn_cast<ArraySubscriptExpr>(op->getSubExpr()->IgnoreParens()))
+        return TraverseStmt(element->getIdx());
+    return Base::TraverseUnaryOperator(op);
+  }
+  bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr *,
+                                        DataRecursionQueue * = nullptr) {
+    return true;
+  }
+  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) {
+    return lambda->getCallOperator()->hasAttr<CUDADeviceAttr>() || TraverseStmt(lambda->getBody());
+  }
+
+  bool VisitCallExpr(CallExpr *call) {
+    if (!readsOnHost(call->getDirectCallee()) || isa<CXXOperatorCallExpr>(call))
+      return true;
+    for (const Expr *argument : call->arguments()) {
+      const Expr *pointer = strip(argument);
+      if (const auto *address = dyn_cast<UnaryOperator>(pointer);
+          address && address->getOpcode() == UO_AddrOf)
+        if (const auto *element =
+                dyn_cast<ArraySubscriptExpr>(address->getSubExpr()->IgnoreParens()))
+          pointer = element->getBase();
+      follow(pointer, call);
+    }
+    return true;
+  }
+
+private:
+  // A variable that is set twice, to different tensors' memory, is not followed.
+  void set(const VarDecl *variable, const Expr *value) {
+    const CXXMemberCallExpr *pointer = pointerOf(value);
+    const auto [known, is_new] = pointers_.try_emplace(variable, pointer);
+    if (!is_new)
+      known->second = nullptr;
+  }
+
+  void follow(const Expr *base, const Expr *access) {
+    const CXXMemberCallExpr *pointer = pointerOf(base);
+    if (const auto *reference = dyn_cast<DeclRefExpr>(strip(base)))
+      if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl()))
+        pointer = pointers_.lookup(variable);
+    if (pointer &&
+        llvm::none_of(found, [&](const HostRead &read) { return read.pointer == pointer; }))
+      found.push_back({pointer, access});
+  }
+
+  llvm::DenseMap<const VarDecl *, const CXXMemberCallExpr *> pointers_;
+};
+
+} // namespace
+
+std::vector<HostRead> hostReads(const FunctionDecl *function) {
+  return std::move(Collector(function).found);
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,20 @@
+// nvcc takes `kernel << <grid, block>> >(…)`, which clang reads as shifts. Such chevrons are joined
+// as a file is read, without moving anything else: `<<< grid, block>>> (…)` has the same length, so
+// every place in the file stays what it is.
+#pragma once
+
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <optional>
+#include <string>
+
+namespace devsan::analyzer {
+
+// The text with joined chevrons; nothing where it has none to join.
+std::optional<std::string> withJoinedChevrons(llvm::StringRef text);
+
+// Shows CUDA files of `files` with joined chevrons, all others as they are.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
+joiningChevrons(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files);
+
+} // namespace devsan::analyzer

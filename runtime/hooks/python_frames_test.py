@@ -1,0 +1,106 @@
+"""Frames are read as the interpreter itself tells them, by every CPython on this machine whose frames can be read.
+
+usage: python_frames_test.py PROBE [unittest options]      PROBE: the library of testing/python_frames_probe.cpp
+"""
+
+import ctypes
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+READABLE = ("3.11", "3.12", "3.13")
+PROBE = os.path.abspath(sys.argv.pop(1))
+
+
+def interpreters():
+    """One of each version that can be read: on PATH, or of pyenv."""
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = {}
+    for version in READABLE:
+        paths = [sys.executable] if sys.version.startswith(version + ".") else []
+        paths += [shutil.which(f"python{version}")] + glob.glob(f"{pyenv}/versions/{version}.*/bin/python{version}")
+        for path in filter(None, paths):
+            done = subprocess.run([path, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
+            if done.returncode == 0 and done.stdout.startswith(version + ".") and "free-threading" not in done.stdout:
+                found.setdefault(version, path)
+    return found
+
+
+class Frames(unittest.TestCase):
+    def test_each_interpreter(self):
+        found = interpreters()
+        self.assertTrue(found)
+        for version, path in found.items():
+            with self.subTest(version):
+                done = subprocess.run([path, __file__, PROBE, "--inside"], capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print("read:", ", ".join(f"{version} at {path}" for version, path in found.items()))
+
+
+class Inside:
+    def __init__(self):
+        self.probe = ctypes.CDLL(PROBE)
+        self.probe.devsan_probe_identity.restype = ctypes.c_uint64
+        self.buffer = ctypes.create_string_buffer(1 << 16)
+
+    def runs(self):
+        size = self.probe.devsan_probe_frames(self.buffer, len(self.buffer))
+        assert size >= 0, "this interpreter cannot be read"
+        return [run.splitlines() for run in self.buffer.raw[:size].decode().split("\n\n")[:-1]]
+
+    def check(self):
+        """Frames by the probe and by the interpreter, innermost first."""
+        runs = self.runs()
+        frame, expected = sys._getframe(), []
+        while frame:
+            code = frame.f_code
+            expected.append((code.co_filename, code.co_qualname))
+            frame = frame.f_back
+        lines = [line.rsplit(" ", 2) for run in runs for line in run]
+        seen = [(place.rsplit(":", 1)[0], name) for place, name, _ in lines]
+        # The innermost two are the probe's callers.
+        assert seen[1:] == expected, (seen, expected)
+        frame = sys._getframe(1)
+        for place, _, _ in lines[2:]:
+            assert int(place.rsplit(":", 1)[1]) == frame.f_lineno, (place, frame.f_lineno)
+            frame = frame.f_back
+        return runs
+
+    def run(self):
+        assert len(self.check()) == 1
+        # A C function calls Python: a native frame of its own.
+        assert len(next(map(lambda _: self.check(), [0]))) == 2
+        assert len(sorted([1], key=lambda _: self.check() and 0)) == 1
+
+        def généré_数():
+            yield self.check()
+
+        next(généré_数())
+
+        class Made:
+            def __init__(made):
+                made.runs = self.check()
+
+        for _ in range(40):  # specialized calls
+            Made()
+        assert [len(self.check()) for _ in range(2)] == [1, 1]
+        self.one_line()
+
+    def one_line(self):
+        first, second = self.identity(), self.identity()
+        assert first != second
+        places = {self.identity() for _ in range(5)}
+        assert len(places) == 1, places
+
+    def identity(self):
+        return self.probe.devsan_probe_identity()
+
+
+if __name__ == "__main__":
+    if "--inside" in sys.argv:
+        Inside().run()
+    else:
+        unittest.main()
