@@ -132,8 +132,7 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
   for (size_t i = 0; i < arguments.size(); ++i) {
     const StringRef argument = arguments[i];
     const auto match = [&](StringRef option, std::vector<std::string> &to) {
-      if (!argument.starts_with(option) ||
-          (option == "-std" && !argument.starts_with("-std=")))
+      if (!argument.starts_with(option) || (option == "-std" && !argument.starts_with("-std=")))
         return false;
       StringRef value = argument.drop_front(option.size());
       value.consume_front("=");
@@ -219,8 +218,7 @@ std::string CompileCommands::stubsIdentity() const {
        it.increment(error))
     if (const auto status = it->status())
       lines.push_back(it->path() + " " + std::to_string(status->getSize()) + " " +
-                      std::to_string(
-                          status->getLastModificationTime().time_since_epoch().count()));
+                      std::to_string(status->getLastModificationTime().time_since_epoch().count()));
   llvm::sort(lines);
   return stubs_ + "\n" + llvm::join(lines, "\n");
 }

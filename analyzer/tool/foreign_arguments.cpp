@@ -17,22 +17,58 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr unsigned kMaxNesting = 8;  // of response files, which may name themselves
+// Of response files, which may name themselves.
+constexpr unsigned kMaxNesting = 8;
+constexpr unsigned kMaxFiles = 1000;
 
 // nvcc's spellings of options that clang has. Their value follows, or comes after `=`.
 constexpr std::pair<StringRef, StringRef> kRenamed[] = {
-    {"--define-macro", "-D"},    {"--undefine-macro", "-U"}, {"--include-path", "-I"},
+    {"--define-macro", "-D"},         {"--undefine-macro", "-U"},    {"--include-path", "-I"},
     {"--system-include", "-isystem"}, {"--pre-include", "-include"}, {"--std", "-std"},
 };
 
 // Options whose next argument is theirs, whatever it looks like.
 constexpr StringRef kWithValue[] = {
-    "-Xptxas",   "--ptxas-options",   "-Xcudafe",  "--cudafe",   "-Xlinker",
-    "--linker-options", "-Xfatbin",  "--fatbin-options", "-Xnvlink", "--nvlink-options",
-    "-Xarchive", "--archive-options", "-Xassembler", "-Xarch_device", "-Xarch_host", "-gencode",
-    "--generate-code", "-ccbin", "--compiler-bindir", "-arch", "--gpu-architecture", "-code",
-    "--gpu-code", "-o", "--output-file", "-MF", "-MT", "-MQ", "-MJ", "-dumpbase", "-dumpdir", "-z",
-    "-target", "--param", "-isysroot", "-aux-info", "-wrapper", "-T", "-u", "-mllvm",
+    "-Xptxas",
+    "--ptxas-options",
+    "-Xcudafe",
+    "--cudafe",
+    "-Xlinker",
+    "--linker-options",
+    "-Xfatbin",
+    "--fatbin-options",
+    "-Xnvlink",
+    "--nvlink-options",
+    "-Xarchive",
+    "--archive-options",
+    "-Xassembler",
+    "-Xarch_device",
+    "-Xarch_host",
+    "-gencode",
+    "--generate-code",
+    "-ccbin",
+    "--compiler-bindir",
+    "-arch",
+    "--gpu-architecture",
+    "-code",
+    "--gpu-code",
+    "-o",
+    "--output-file",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-MJ",
+    "-dumpbase",
+    "-dumpdir",
+    "-z",
+    "-target",
+    "--param",
+    "-isysroot",
+    "-aux-info",
+    "-wrapper",
+    "-T",
+    "-u",
+    "-mllvm",
 };
 
 class Translator {
@@ -110,7 +146,7 @@ private:
     llvm::SmallString<256> path(name);
     llvm::sys::path::make_absolute(folder_, path);
     auto buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer || nesting == kMaxNesting)
+    if (!buffer || nesting == kMaxNesting || ++files_ > kMaxFiles)
       return;
     llvm::BumpPtrAllocator memory;
     llvm::StringSaver saver(memory);
@@ -120,6 +156,7 @@ private:
   }
 
   const std::string &folder_;
+  unsigned files_ = 0;
   std::vector<std::string> result_;
 };
 

@@ -32,10 +32,21 @@ def until(condition, seconds):
     return condition()
 
 
-process = subprocess.Popen(sys.argv[2:], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-if not until(lambda: len(session(process.pid)) > 1, 60):
-    sys.exit("it has started no child")
-os.kill(process.pid, getattr(signal, sys.argv[1]))
-process.wait()
-if not until(lambda: not session(process.pid), 30):
-    sys.exit(f"left behind: {session(process.pid)}")
+def main():
+    # A shell starts what runs in the background with SIGINT ignored.
+    process = subprocess.Popen(sys.argv[2:], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    try:
+        if not until(lambda: len(session(process.pid)) > 1, 60):
+            sys.exit("it has started no child")
+        os.kill(process.pid, getattr(signal, sys.argv[1]))
+        process.wait(timeout=60)
+        if not until(lambda: not session(process.pid), 30):
+            sys.exit(f"left behind: {session(process.pid)}")
+    finally:
+        for left in session(process.pid):
+            os.kill(left, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

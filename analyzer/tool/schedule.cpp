@@ -187,6 +187,7 @@ private:
     // Where the kept headers may have been the reason, from their text once more.
     if (group.served.is_stored || (was_ready && group.failures == 0)) {
       ++group.failures;
+      group.store_is_due = group.served.is_stored;
       group.served.is_stored = false;
     } else {
       moveOut(group);
@@ -210,10 +211,10 @@ private:
     if (group) {
       // Errors in the user's code where headers are missing are these headers' fault; all others
       // may be ours: another order of includes, a header that has changed since.
-      const bool doubtful = ended.result ? ended.result->errors_elsewhere ||
-                                               (ended.result->errors &&
-                                                ended.result->missing_headers.empty())
-                                         : !ended.timed_out;
+      const bool doubtful =
+          ended.result ? ended.result->errors_elsewhere ||
+                             (ended.result->errors && ended.result->missing_headers.empty())
+                       : !ended.timed_out;
       if (doubtful) {
         with_header_[file] = {group, std::move(ended)};
         alone_.push_back(file);
@@ -222,8 +223,8 @@ private:
     } else if (with_header_[file].group) {
       FileOutcome &before = with_header_[file].outcome;
       Group &served = *with_header_[file].group;
-      const bool better = ended.result && (!before.result || ended.result->errors <
-                                                                 before.result->errors);
+      const bool better =
+          ended.result && (!before.result || ended.result->errors < before.result->errors);
       if (better && served.served.is_stored)
         removeStored(served.served.header);
       if (!ended.result && before.result)

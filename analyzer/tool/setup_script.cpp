@@ -16,8 +16,10 @@ namespace {
 
 using llvm::StringRef;
 
-// Deeper nesting is no setup script.
+// Deeper nesting, and larger values, are no setup script.
 constexpr unsigned kMaxDepth = 200;
+constexpr std::size_t kMaxWeight = 10'000;
+constexpr std::size_t kMaxText = 65'536;
 
 // A value as far as it is known.
 struct Value {
@@ -27,18 +29,41 @@ struct Value {
 
   bool isKnown() const { return text || !items.empty() || !entries.empty(); }
 
+  std::size_t weight = 1; // how many values it holds
+
+  // False, and nothing done, where it would hold too many: a script can double a list line by line.
+  bool grow(const Value &other) {
+    if (weight + other.weight > kMaxWeight)
+      return false;
+    weight += other.weight;
+    return true;
+  }
+
+  void append(Value item) {
+    if (grow(item))
+      items.push_back(std::move(item));
+  }
+
   void add(const Value &other) {
-    if (text && other.text)
-      *text += *other.text;
-    else if (!isKnown())
+    if (!isKnown()) {
       *this = other;
-    items.insert(items.end(), other.items.begin(), &other == this ? other.items.begin()
-                                                                  : other.items.end());
-    for (const auto &[key, value] : other.entries)
-      if (entries.contains(key))
-        entries[key].add(value);
-      else
-        entries[key] = value;
+      return;
+    }
+    if (!grow(other))
+      return;
+    if (text && other.text && text->size() + other.text->size() <= kMaxText)
+      *text += *other.text;
+    items.insert(items.end(), other.items.begin(), other.items.end());
+    for (const auto &[key, value] : other.entries) {
+      auto [entry, is_new] = entries.try_emplace(key, value);
+      if (!is_new)
+        entry->second.add(value);
+    }
+  }
+
+  void set(const std::string &key, Value value) {
+    if (grow(value))
+      entries[key] = std::move(value);
   }
 };
 
@@ -133,7 +158,7 @@ private:
       if (method == "extend")
         target->add(value);
       else if (value.isKnown())
-        target->items.push_back(value);
+        target->append(value);
       return true;
     }
     return false;
@@ -191,7 +216,7 @@ private:
       const Value other = primary();
       if (joins)
         value = joined({value, other});
-      else if (value.text && !other.text)
+      else if ((value.text && !other.text) || (!value.isKnown() && other.text))
         value = {};
       else
         value.add(other);
@@ -201,7 +226,7 @@ private:
 
   Value primary() {
     if (depth_ > kMaxDepth) {
-      ++at_;
+      at_ += !is(PythonToken::kEnd);
       return {};
     }
     ++depth_;
@@ -304,7 +329,7 @@ private:
       if (spreads)
         value.add(item);
       else if (item.isKnown())
-        value.items.push_back(std::move(item));
+        value.append(std::move(item));
       if (take(","))
         has_comma = true;
       else if (at_ == before)
@@ -336,7 +361,7 @@ private:
       if (take(":")) {
         Value entry = expression();
         if (key.text)
-          value.entries[*key.text] = std::move(entry);
+          value.set(*key.text, std::move(entry));
       }
       if (isWord("for")) {
         skipTo("}");
@@ -404,9 +429,9 @@ private:
       return textValue(folder_);
     if (callee == "get" || callee == "getenv") // of the environment: the default
       return arguments.positional.size() > 1 ? arguments.positional[1] : Value();
-    static constexpr StringRef kSame[] = {"abspath", "realpath", "normpath", "str",    "Path",
-                                          "fspath",  "resolve",  "absolute", "list",   "tuple",
-                                          "sorted",  "set",      "as_posix", "copy",   "glob",
+    static constexpr StringRef kSame[] = {"abspath",    "realpath", "normpath", "str",  "Path",
+                                          "fspath",     "resolve",  "absolute", "list", "tuple",
+                                          "sorted",     "set",      "as_posix", "copy", "glob",
                                           "expanduser", "deepcopy", "PurePath"};
     if (llvm::is_contained(kSame, callee))
       return callee == "glob" && object.text ? joined({object, first()}) : first();

@@ -38,7 +38,8 @@ struct TensorIndex {
   TensorIndex(const char *text);
   TensorIndex(int64_t integer);
   TensorIndex(int integer);
-  template <typename T, typename = std::enable_if_t<std::is_same_v<T, bool>>> TensorIndex(T boolean);
+  template <typename T, typename = std::enable_if_t<std::is_same_v<T, bool>>>
+  TensorIndex(T boolean);
   TensorIndex(Slice slice);
   TensorIndex(Tensor tensor);
 };
