@@ -181,7 +181,9 @@ bool putsWorkOnStream(const FunctionDecl *function, unsigned parameter) {
   const FunctionDecl *definition = nullptr;
   if (const FunctionDecl *written = function->getTemplateInstantiationPattern())
     function = written;
+  // A pack of the function as it is written has fewer parameters than what it becomes.
   return !function->isDefined(definition) || definition->hasSkippedBody() ||
+         parameter >= definition->getNumParams() ||
          definition->getParamDecl(parameter)->isReferenced() ||
          definition->getParamDecl(parameter)->isUsed(/*CheckUsedAttr=*/false);
 }
