@@ -190,9 +190,27 @@ bool namesRunTimeDevice(const FunctionDecl *callee) {
 
 } // namespace
 
-bool mentionsDevice(const Stmt *statement, const CudaWork &work) {
+RunTimeDevices::RunTimeDevices(const CudaWork &work) {
   struct Visitor : RecursiveASTVisitor<Visitor> {
-    explicit Visitor(const CudaWork &work) : work(work) {}
+    bool VisitCallExpr(CallExpr *call) {
+      if (!namesRunTimeDevice(calledFunction(call)))
+        return true;
+      for (const Expr *argument : call->arguments())
+        if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))
+          if (const auto *named =
+                  dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParenImpCasts()))
+            filled.insert(named->getDecl());
+      return true;
+    }
+    llvm::SmallPtrSet<const ValueDecl *, 4> filled;
+  } visitor;
+  visitor.TraverseStmt(work.function->getBody());
+  filled_ = std::move(visitor.filled);
+}
+
+bool RunTimeDevices::mentionedIn(const Stmt *statement) const {
+  struct Visitor : RecursiveASTVisitor<Visitor> {
+    explicit Visitor(const llvm::SmallPtrSetImpl<const ValueDecl *> &filled) : filled(filled) {}
     bool VisitCallExpr(CallExpr *call) {
       found |= namesRunTimeDevice(calledFunction(call));
       return !found;
@@ -201,35 +219,15 @@ bool mentionsDevice(const Stmt *statement, const CudaWork &work) {
       const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
       if (!variable || !followed.insert(variable).second)
         return true;
-      found |= isDevice(variable->getType()) || filled(variable);
+      found |= isDevice(variable->getType()) || filled.contains(variable);
       if (!found && variable->isLocalVarDecl() && variable->getInit())
         TraverseStmt(const_cast<Expr *>(variable->getInit()));
       return !found;
     }
-    // `cudaGetDevice(&variable)` somewhere in the function.
-    bool filled(const VarDecl *variable) const {
-      struct Fills : RecursiveASTVisitor<Fills> {
-        explicit Fills(const VarDecl *variable) : variable(variable) {}
-        bool VisitCallExpr(CallExpr *call) {
-          if (!namesRunTimeDevice(calledFunction(call)))
-            return true;
-          for (const Expr *argument : call->arguments())
-            if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))
-              if (const auto *named =
-                      dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParenImpCasts()))
-                found |= named->getDecl() == variable;
-          return !found;
-        }
-        const VarDecl *variable;
-        bool found = false;
-      } fills(variable);
-      fills.TraverseStmt(work.function->getBody());
-      return fills.found;
-    }
-    const CudaWork &work;
+    const llvm::SmallPtrSetImpl<const ValueDecl *> &filled;
     llvm::SmallPtrSet<const VarDecl *, 4> followed;
     bool found = false;
-  } visitor(work);
+  } visitor(filled_);
   visitor.TraverseStmt(const_cast<Stmt *>(statement));
   return visitor.found;
 }

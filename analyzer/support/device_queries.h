@@ -5,6 +5,8 @@
 
 #include "analyzer/support/cuda_work.h"
 
+#include <llvm/ADT/SmallPtrSet.h>
+
 namespace devsan::analyzer {
 
 struct PropertyQuery {
@@ -35,8 +37,15 @@ private:
 bool asksDevice(const clang::CallExpr *call);
 // 0, written out or kept in a variable that is never anything else.
 bool isZeroDevice(const clang::Expr *device, const CudaWork &work);
-// Names a device that was asked for at run time: x.get_device(), current_device(), a variable that
-// cudaGetDevice filled.
-bool mentionsDevice(const clang::Stmt *statement, const CudaWork &work);
+// What names a device that one function asks for at run time: x.get_device(), current_device(), a
+// variable that cudaGetDevice filled.
+class RunTimeDevices {
+public:
+  explicit RunTimeDevices(const CudaWork &work);
+  bool mentionedIn(const clang::Stmt *statement) const;
+
+private:
+  llvm::SmallPtrSet<const clang::ValueDecl *, 4> filled_;
+};
 
 } // namespace devsan::analyzer

@@ -164,7 +164,7 @@ public:
 
   Collector(const CudaWork &work, DeviceModel &model, States &states,
             llvm::SmallPtrSetImpl<const VarDecl *> &told_apart)
-      : work_(work), model_(model), states_(states), told_apart_(told_apart) {
+      : work_(work), devices_(work), model_(model), states_(states), told_apart_(told_apart) {
     TraverseStmt(work.function->getBody());
   }
 
@@ -181,7 +181,7 @@ public:
     return true;
   }
   bool TraverseIfStmt(IfStmt *branch, DataRecursionQueue * = nullptr) {
-    const bool told = branch->getCond() && mentionsDevice(branch->getCond(), work_);
+    const bool told = branch->getCond() && devices_.mentionedIn(branch->getCond());
     const bool outer = by_device_;
     by_device_ |= told;
     Base::TraverseIfStmt(branch);
@@ -274,7 +274,7 @@ private:
   }
 
   void indexed(const Target &target) {
-    if (target.variable && target.index && mentionsDevice(target.index, work_))
+    if (target.variable && target.index && devices_.mentionedIn(target.index))
       told_apart_.insert(target.variable);
   }
 
@@ -282,7 +282,7 @@ private:
   void compared(const Expr *left, const Expr *right) {
     for (const Expr *side : {left, right}) {
       const auto *call = dyn_cast<CXXMemberCallExpr>(strip(side));
-      if (!call || !mentionsDevice(call, work_))
+      if (!call || !devices_.mentionedIn(call))
         continue;
       const Expr *object = call->getImplicitObjectArgument();
       while (const auto *inner = dyn_cast<CXXMemberCallExpr>(strip(object)))
@@ -293,6 +293,7 @@ private:
   }
 
   const CudaWork &work_;
+  const RunTimeDevices devices_;
   DeviceModel &model_;
   States &states_;
   llvm::SmallPtrSetImpl<const VarDecl *> &told_apart_;

@@ -179,8 +179,9 @@ private:
               llvm::StringRef remedy = "keep the value on the device, or read it once after the "
                                        "loop") {
     // What an operator got from elsewhere may well be the host's: sizes, offsets.
-    bool certain = !read || facts.value(read).place.maybeOffHost();
-    if (!certain && !DeviceModel::isStep(facts.function) && !model().loopAround(call))
+    const Place place = read ? facts.value(read).place : Place::host();
+    if (!place.maybeOffHost() && !place.onHost() && model().isOperator(facts.function) &&
+        !DeviceModel::isStep(facts.function) && !model().loopAround(call))
       return;
     std::string when = model().everyStep(call, facts.function);
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
