@@ -60,8 +60,9 @@ except RuntimeError as error:
 print(losses, seen)
 """
 
-# Of time, and of the system's numbers for threads. What a finding of several threads was first seen on is chance.
-_TIMES = ("blocked_ns", "thread", "time_ns", "wall_ns")
+# Of time, and of the numbers that tell threads and processes apart, in all runs on all machines. What a finding of several
+# threads was first seen on is chance.
+_TIMES = ("blocked_ns", "process", "thread", "time_ns", "wall_ns")
 
 
 def normalised(value):
