@@ -65,9 +65,9 @@ core::Result<Changes> Changes::since(const std::string &revision, const std::str
            "--src-prefix=a/", "--dst-prefix=b/", base, "--"});
   if (diff.status != 0)
     return core::failure("--diff=" + revision + ": git says: " +
-                         (diff.errors.empty() ? "nothing, with status " +
-                                                    std::to_string(diff.status)
-                                              : firstLine(diff.errors)));
+                         (diff.errors.empty()
+                              ? "nothing, with status " + std::to_string(diff.status)
+                              : firstLine(diff.errors)));
   Changes changes;
   changes.addDiff(diff.output, repository);
   const ProgramOutput untracked = git({"ls-files", "--others", "--exclude-standard", "-z"});
@@ -143,30 +143,11 @@ bool Changes::touches(const core::Finding &finding, std::pair<unsigned, unsigned
           touches(finding.locations.front().file, function.first, function.second));
 }
 
-const std::vector<Includes::Include> &Includes::in(const std::string &file) {
+const std::vector<Include> &Includes::in(const std::string &file) {
   auto [entry, is_new] = known_.try_emplace(file);
   if (!is_new)
     return entry->second;
-  auto buffer = llvm::MemoryBuffer::getFile(file);
-  if (!buffer)
-    return entry->second;
-  StringRef rest = (*buffer)->getBuffer();
-  while (!rest.empty()) {
-    StringRef line;
-    std::tie(line, rest) = rest.split('\n');
-    line = line.ltrim();
-    if (!line.consume_front("#"))
-      continue;
-    line = line.ltrim();
-    if (!line.consume_front("include"))
-      continue;
-    line = line.ltrim();
-    const bool angled = line.consume_front("<");
-    if (angled || line.consume_front("\""))
-      entry->second.push_back(
-          {line.take_until([&](char c) { return c == (angled ? '>' : '"'); }).str(), angled});
-  }
-  return entry->second;
+  return entry->second = includesOf(file);
 }
 
 bool Includes::reaches(const CompileCommand &command, const Changes &changes) {
@@ -189,7 +170,7 @@ bool Includes::reaches(const CompileCommand &command, const Changes &changes) {
     for (const Include &include : in(file)) {
       const auto add = [&](StringRef folder) {
         llvm::SmallString<256> path(folder);
-        llvm::sys::path::append(path, include.name);
+        llvm::sys::path::append(path, include.spelling);
         llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
         if (!llvm::sys::fs::exists(path))
           return false;

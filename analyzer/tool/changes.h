@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/tool/compile_commands.h"
+#include "analyzer/tool/include_folders.h"
 #include "core/finding.h"
 #include "core/result.h"
 
@@ -42,10 +43,6 @@ public:
   bool reaches(const CompileCommand &command, const Changes &changes);
 
 private:
-  struct Include {
-    std::string name;
-    bool angled;
-  };
   const std::vector<Include> &in(const std::string &file);
 
   std::map<std::string, std::vector<Include>> known_;

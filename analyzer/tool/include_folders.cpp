@@ -20,10 +20,16 @@ using llvm::StringRef;
 constexpr std::size_t kMaxHeaders = 50'000;
 constexpr std::size_t kMaxReached = 5'000;
 
-struct Include {
-  std::string spelling;
-  bool quoted;
-};
+bool isTorchSpelling(StringRef spelling) {
+  return spelling.starts_with("torch/") || spelling.starts_with("ATen/") ||
+         spelling.starts_with("c10/");
+}
+
+std::size_t commonPrefix(std::string_view a, std::string_view b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+} // namespace
 
 std::vector<Include> includesOf(const std::string &file) {
   std::vector<Include> includes;
@@ -41,25 +47,14 @@ std::vector<Include> includesOf(const std::string &file) {
     if (!line.consume_front("include"))
       continue;
     line = line.ltrim();
-    const bool quoted = line.consume_front("\"");
-    if (!quoted && !line.consume_front("<"))
+    const bool angled = line.consume_front("<");
+    if (!angled && !line.consume_front("\""))
       continue;
     includes.push_back(
-        {line.take_until([&](char c) { return c == (quoted ? '"' : '>'); }).str(), quoted});
+        {line.take_until([&](char c) { return c == (angled ? '>' : '"'); }).str(), angled});
   }
   return includes;
 }
-
-bool isTorchSpelling(StringRef spelling) {
-  return spelling.starts_with("torch/") || spelling.starts_with("ATen/") ||
-         spelling.starts_with("c10/");
-}
-
-std::size_t commonPrefix(std::string_view a, std::string_view b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
-}
-
-} // namespace
 
 IncludeFolders::IncludeFolders(const std::string &root) {
   walkProject(root, /*third_party=*/true, [&](const std::string &file) {
@@ -92,7 +87,7 @@ std::vector<std::string> IncludeFolders::of(const std::string &file,
       // `<math.h>` is the system's, and LibTorch's headers are LibTorch's, whatever a project calls
       // its own.
       if (isTorchSpelling(include.spelling) ||
-          (!include.quoted && !StringRef(include.spelling).contains('/')))
+          (include.angled && !StringRef(include.spelling).contains('/')))
         continue;
       std::string found;
       std::error_code ignored;
@@ -101,7 +96,7 @@ std::vector<std::string> IncludeFolders::of(const std::string &file,
         if (found.empty() && fs::is_regular_file(candidate, ignored))
           found = candidate.lexically_normal().string();
       };
-      if (include.quoted)
+      if (!include.angled)
         lookIn(fs::path(current).parent_path().string());
       llvm::for_each(known, lookIn);
       llvm::for_each(added, lookIn);

@@ -9,6 +9,14 @@
 
 namespace devsan::analyzer {
 
+struct Include {
+  std::string spelling;
+  bool angled;
+};
+
+// What a file includes, by its lines; conditions are not evaluated.
+std::vector<Include> includesOf(const std::string &file);
+
 class IncludeFolders {
 public:
   // Walks the project once; third-party folders too, hidden and build folders not.
