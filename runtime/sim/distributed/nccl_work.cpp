@@ -7,6 +7,7 @@
 
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/host_wait.h"
+#include "without_gil.h"
 
 namespace devsan::sim {
 namespace {
@@ -63,6 +64,7 @@ std::exception_ptr NcclWork::translated(const std::string &failure) const {
 }
 
 void NcclWork::finishAlone(std::chrono::milliseconds timeout) {
+  WithoutGil free;
   Transfer done; // goes after the lock: the tensors in it may need the GIL
   std::lock_guard<std::mutex> lock(finish_mutex_);
   if (finished_)
@@ -135,11 +137,13 @@ bool NcclWork::isSuccess() const {
 }
 
 std::exception_ptr NcclWork::exception() const {
+  WithoutGil free;
   std::lock_guard<std::mutex> lock(finish_mutex_);
   return failure_;
 }
 
 float NcclWork::getDuration() const {
+  WithoutGil free;
   std::lock_guard<std::mutex> lock(finish_mutex_);
   return duration_.count();
 }
@@ -147,6 +151,7 @@ float NcclWork::getDuration() const {
 // NCCL's future is completed from the start, as its consumers' streams wait in its place; so
 // callbacks run at once, on the thread that adds them.
 c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
+  WithoutGil free;
   queue_->finishThrough(*this, kNoTimeout);
   std::lock_guard<std::mutex> lock(finish_mutex_);
   if (future_)

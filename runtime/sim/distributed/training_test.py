@@ -162,6 +162,15 @@ def ddp_comm_hooks(rank):
     torch.testing.assert_close(weights[0], weights[1])
 
 
+def futures_of_python_state(rank):
+    """Gloo's threads drop what Python's hooks left in a work, for which they need the GIL that get_future() came with."""
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        for _ in range(300):
+            value = torch.ones(1, device="cuda")
+            dist.all_reduce(value, async_op=True).get_future().wait()
+            assert value.item() == SIZE
+
+
 def zero_redundancy(rank):
     from torch.distributed.optim import ZeroRedundancyOptimizer
 
@@ -298,6 +307,7 @@ if __name__ == "__main__":
                 ddp_no_sync,
                 ddp_uneven_inputs,
                 ddp_comm_hooks,
+                futures_of_python_state,
                 zero_redundancy,
                 fsdp2,
                 fsdp2_mixed_precision,
