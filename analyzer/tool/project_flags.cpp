@@ -4,6 +4,7 @@
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -27,8 +28,19 @@ bool isOfOtherPlatform(StringRef macro) {
          name.contains("__APPLE__");
 }
 
+// NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE: all else is an error on clang's command line, and so
+// in every file.
+bool isDefinition(StringRef macro) {
+  const StringRef name =
+      macro.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '$'; });
+  const StringRef behind = macro.substr(name.size());
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         (behind.empty() || behind.starts_with("=") ||
+          (behind.starts_with("(") && behind.contains(")=")));
+}
+
 void addMacro(std::vector<std::string> &flags, const std::string &macro) {
-  if (!isOfOtherPlatform(macro))
+  if (isDefinition(macro) && !isOfOtherPlatform(macro))
     flags.insert(flags.end(), {"-D", macro});
 }
 
@@ -46,7 +58,7 @@ void add(std::vector<std::string> &flags, const SetupExtension &extension, bool 
     addMacro(flags, macro);
   for (StringRef argument : is_cuda ? extension.nvcc_arguments : extension.cxx_arguments) {
     StringRef macro = argument;
-    if (macro.consume_front("-D") && !macro.empty())
+    if (macro.consume_front("-D"))
       addMacro(flags, macro.str());
     else if (!isOldStandard(argument))
       flags.push_back(argument.str());
@@ -106,8 +118,8 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
   }
   if (extensions.empty())
     return cmakeScripts(file);
-  // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks at,
-  // is the same for all, so that they can share precompiled headers.
+  // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks
+  // at, is the same for all, so that they can share precompiled headers.
   if (is_torch)
     flags.insert(flags.end(), {"-D", "TORCH_API_INCLUDE_EXTENSION_H"});
   return flags;
