@@ -88,10 +88,25 @@ Target targetOf(const Expr *expr) {
   return {staticVariable(expr)};
 }
 
+// An associative container, the standard library's or one after its pattern: what is put in it has
+// a key.
 bool isMap(QualType type) {
   const auto *record = type.getNonReferenceType()->getAsCXXRecordDecl();
-  return record && record->getDeclName().isIdentifier() && record->getName().contains("map");
+  return record && record->hasDefinition() &&
+         llvm::any_of(record->getDefinition()->decls(), [](const Decl *member) {
+           const auto *name = dyn_cast<TypedefNameDecl>(member);
+           return name && name->getDeclName().isIdentifier() && name->getName() == "mapped_type";
+         });
 }
+
+// The lambda that is called where it is written.
+const LambdaExpr *calledLambda(const Expr *expr) {
+  const auto *call = dyn_cast_or_null<CXXOperatorCallExpr>(strip(expr));
+  return call && call->getOperator() == OO_Call ? dyn_cast<LambdaExpr>(strip(call->getArg(0)))
+                                                : nullptr;
+}
+
+const CallExpr *returnedBy(const LambdaExpr *lambda, DeviceThing &thing);
 
 // The first call below `statement` that makes a thing of a device. Functions of the file that are
 // called count as their bodies; a static object's constructor does not.
@@ -101,15 +116,61 @@ const CallExpr *makerIn(const Stmt *statement, DeviceThing &thing) {
       if (const auto what = makes(call)) {
         found = call;
         thing = *what;
+      } else if (const LambdaExpr *lambda = calledLambda(call)) {
+        found = returnedBy(lambda, thing);
       }
       return !found;
     }
+    // A function object makes nothing until it is called.
+    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) { return true; }
     const CallExpr *found = nullptr;
     DeviceThing thing = DeviceThing::kStream;
   } visitor;
   visitor.TraverseStmt(const_cast<Stmt *>(statement));
   thing = visitor.thing;
   return visitor.found;
+}
+
+// The call in the lambda that makes what the lambda returns: `return make();`, or
+// `Stream s; create(&s); return s;`.
+const CallExpr *returnedBy(const LambdaExpr *lambda, DeviceThing &thing) {
+  struct Visitor : RecursiveASTVisitor<Visitor> {
+    bool VisitReturnStmt(ReturnStmt *statement) {
+      if (statement->getRetValue())
+        returned.push_back(statement->getRetValue());
+      return true;
+    }
+    bool VisitCallExpr(CallExpr *call) {
+      calls.push_back(call);
+      return true;
+    }
+    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) { return true; }
+    llvm::SmallVector<const Expr *, 2> returned;
+    llvm::SmallVector<const CallExpr *, 8> calls;
+  } visitor;
+  visitor.TraverseStmt(lambda->getBody());
+  for (const Expr *value : visitor.returned) {
+    if (const CallExpr *maker = makerIn(value, thing))
+      return maker;
+    const auto *reference = dyn_cast<DeclRefExpr>(strip(value));
+    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    if (!variable)
+      continue;
+    if (variable->getInit())
+      if (const CallExpr *maker = makerIn(variable->getInit(), thing))
+        return maker;
+    for (const CallExpr *call : visitor.calls)
+      if (const auto what = makes(call))
+        for (const Expr *argument : call->arguments())
+          if (const auto *address = dyn_cast<UnaryOperator>(strip(argument));
+              address && address->getOpcode() == UO_AddrOf)
+            if (const auto *filled = dyn_cast<DeclRefExpr>(strip(address->getSubExpr()));
+                filled && filled->getDecl() == variable) {
+              thing = *what;
+              return call;
+            }
+  }
+  return nullptr;
 }
 
 // What is made is what is kept, and not an argument of something else: `static bool ready =
@@ -122,6 +183,10 @@ bool keeps(QualType type, const Expr *value, const CallExpr *maker, DeviceThing 
   value = strip(value)->IgnoreParenCasts();
   while (const auto *member = dyn_cast<CXXMemberCallExpr>(value))
     value = strip(member->getImplicitObjectArgument())->IgnoreParenCasts();
+  if (const LambdaExpr *lambda = calledLambda(value)) {
+    DeviceThing returned;
+    return returnedBy(lambda, returned) == maker;
+  }
   return value == maker;
 }
 

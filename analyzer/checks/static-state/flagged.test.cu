@@ -67,3 +67,24 @@ void *memory() {
   // CHECK: :[[@LINE-1]]:5: note: made here
   return buffer;
 }
+
+// A lambda that is called at once.
+cudaStream_t calledLambda() {
+  // CHECK: :[[@LINE+1]]:23: warning: the stream in 'stream'{{.*}}[device-static-state]
+  static cudaStream_t stream = [] {
+    cudaStream_t made;
+    cudaStreamCreate(&made);
+    return made;
+  }();
+  return stream;
+}
+
+// "map" in a name makes no map.
+struct Bitmap {
+  at::cuda::CUDAStream stream;
+};
+Bitmap &bitmap() {
+  // CHECK: :[[@LINE+1]]:17: warning: the stream in 'bitmap'{{.*}}[device-static-state]
+  static Bitmap bitmap{at::cuda::getStreamFromPool()};
+  return bitmap;
+}
