@@ -150,6 +150,10 @@ public:
   }
 
   bool VisitBinaryOperator(BinaryOperator *op) {
+    // `TORCH_CHECK(x.get_device() == current_device())`: from there on it is the right one.
+    if (op->isEqualityOp() && ((isTensorIndex(op->getLHS()) && isCurrentIndex(op->getRHS())) ||
+                               (isTensorIndex(op->getRHS()) && isCurrentIndex(op->getLHS()))))
+      device_set_ = guard_seen_ = true;
     if (!op->isAssignmentOp())
       return true;
     noteWrite(op->getLHS());
@@ -236,6 +240,17 @@ private:
     const Stmt *body;
     bool in_new_thread = false;
   };
+
+  static bool isTensorIndex(const Expr *expr) {
+    const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
+    const llvm::StringRef name = call ? nameOf(call->getMethodDecl()) : llvm::StringRef();
+    return call && isTorchDecl(call->getMethodDecl()) && (name == "get_device" || name == "index");
+  }
+  static bool isCurrentIndex(const Expr *expr) {
+    const auto *call = dyn_cast<CallExpr>(strip(expr));
+    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+    return callee && isTorchDecl(callee) && !ownerOf(callee) && nameOf(callee) == "current_device";
+  }
 
   const ASTContext &context() const { return work_.function->getASTContext(); }
   bool guarded() const { return guard_live_ || device_set_; }
