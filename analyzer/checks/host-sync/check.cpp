@@ -53,8 +53,27 @@ private:
                                           "bincount",
                                           "tolist",
                                           "local_scalar_dense",
-                                          "_local_scalar_dense"};
+                                          "_local_scalar_dense",
+                                          "operator<<"};
     return kReads.contains(name);
+  }
+
+  // Size their result by what is in the data, unless they are told the size.
+  static bool readsSize(const Operation &operation) {
+    llvm::StringRef wanted = operation.name == "repeat_interleave" ? "output_size"
+                             : operation.name == "one_hot"         ? "num_classes"
+                                                                   : "";
+    const auto *call = dyn_cast<CallExpr>(operation.expr);
+    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+    if (wanted.empty() || !callee)
+      return false;
+    // Repeats given as one number are no data.
+    bool by_data = operation.name == "one_hot" || operation.operands.size() > 1 ||
+                   (!operation.receiver && callee->getNumParams() < 4);
+    for (unsigned i = 0; i < callee->getNumParams() && i < call->getNumArgs(); ++i)
+      if (callee->getParamDecl(i)->getName() == wanted)
+        return by_data && isa<CXXDefaultArgExpr>(call->getArg(i));
+    return false;
   }
 
   // Compute a result and then read from the device whether that worked. Each has a twin that leaves
@@ -90,9 +109,11 @@ private:
     bool mask = isMask(operation);
     // where(condition) alone is nonzero under another name.
     bool where = operation.name == "where" && operation.operands.size() == 1;
-    if (!mask && !where && !reads(operation.name))
+    bool size = readsSize(operation);
+    if (!mask && !where && !size && !reads(operation.name))
       return;
-    const Operand &read = operation.operands.front();
+    // For repeat_interleave(x, repeats) the last tensor tells the size.
+    const Operand &read = size ? operation.operands.back() : operation.operands.front();
     if (onHost(read.value))
       return;
     // A mask assigned with a number becomes masked_fill, which does not wait.
@@ -102,6 +123,7 @@ private:
         facts, operation.expr, read.expr,
         mask
             ? "'%0' needs the number of true elements of the mask, so the host waits for the device"
+        : size ? "'%0' needs the size of its result, so the host waits for the device"
         : operation.name == "item"
             ? "'%0' makes the host wait for the device"
             : "'%0' gives the host a result of the device, so the host waits");
@@ -175,9 +197,7 @@ private:
   }
 
   void report(const FunctionFacts &facts, const Expr *call, const Expr *read,
-              llvm::StringRef message,
-              llvm::StringRef remedy = "keep the value on the device, or read it once after the "
-                                       "loop") {
+              llvm::StringRef message, llvm::StringRef remedy = "") {
     // What an operator got from elsewhere may well be the host's: sizes, offsets.
     const Place place = read ? facts.value(read).place : Place::host();
     if (!place.maybeOffHost() && !place.onHost() && model().isOperator(facts.function) &&
@@ -187,6 +207,10 @@ private:
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
         !firstAt(call))
       return;
+    if (remedy.empty())
+      remedy = model().loopAround(call) ? "keep the value on the device, or read it once after the "
+                                          "loop"
+                                        : "keep the value on the device";
     diag(locationOf(call), (message + " on every step (%1); " + remedy).str())
         << spelling(call) << when << call->getSourceRange();
   }

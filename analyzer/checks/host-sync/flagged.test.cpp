@@ -5,6 +5,7 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include <iostream>
 #include <vector>
 
 double loop(const std::vector<torch::Tensor> &batches) {
@@ -111,3 +112,15 @@ int main() {
     running += loss.item<float>();
   }
 }
+
+struct Sizes : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x, torch::Tensor counts) {
+    // CHECK: warning: 'torch::repeat_interleave(x, counts)' needs the size of its result, so the host waits for the device on every step (in 'forward'); keep the value on the device [device-host-sync]
+    auto rows = torch::repeat_interleave(x, counts);
+    // CHECK: warning: 'torch::one_hot(counts)' needs the size of its result{{.*}} [device-host-sync]
+    auto classes = torch::one_hot(counts);
+    // CHECK: warning: 'std::cout << x' gives the host a result of the device{{.*}} [device-host-sync]
+    std::cout << x;
+    return rows * classes;
+  }
+};

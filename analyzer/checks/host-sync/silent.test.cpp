@@ -3,6 +3,7 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include <iostream>
 #include <vector>
 
 // Once, after the loop.
@@ -165,3 +166,11 @@ torch::Tensor grouped(const torch::Tensor &x) {
   return torch::zeros({offsets[0].item<int>()}, x.options());
 }
 TORCH_LIBRARY(others, m) { m.def("grouped", &grouped); }
+
+// Told the size.
+struct Sized : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x, torch::Tensor counts) {
+    std::cout << x.size(0);
+    return torch::repeat_interleave(x, counts, 0, 12) * torch::one_hot(counts, 4);
+  }
+};

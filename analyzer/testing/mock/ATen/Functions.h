@@ -2,12 +2,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <iosfwd>
 
 namespace at {
 
 Tensor arange(const Scalar &end, TensorOptions options = {});
 Tensor arange(const Scalar &start, const Scalar &end, TensorOptions options = {});
-Tensor arange(const Scalar &start, const Scalar &end, const Scalar &step, TensorOptions options = {});
+Tensor arange(const Scalar &start, const Scalar &end, const Scalar &step,
+              TensorOptions options = {});
 Tensor empty(IntArrayRef size, TensorOptions options = {},
              std::optional<MemoryFormat> memory_format = std::nullopt);
 Tensor empty_like(const Tensor &self, TensorOptions options = {},
@@ -35,7 +37,15 @@ Tensor abs(const Tensor &self);
 Tensor add(const Tensor &self, const Tensor &other, const Scalar &alpha = 1);
 Tensor all(const Tensor &self);
 Tensor any(const Tensor &self);
-Tensor bincount(const Tensor &self, const std::optional<Tensor> &weights = {}, int64_t minlength = 0);
+Tensor bincount(const Tensor &self, const std::optional<Tensor> &weights = {},
+                int64_t minlength = 0);
+Tensor one_hot(const Tensor &self, int64_t num_classes = -1);
+Tensor repeat_interleave(const Tensor &self, const Tensor &repeats,
+                         std::optional<int64_t> dim = std::nullopt,
+                         std::optional<int64_t> output_size = std::nullopt);
+std::ostream &operator<<(std::ostream &out, const Tensor &tensor);
+enum class Backend { CPU, CUDA };
+void checkBackend(const char *c, ArrayRef<Tensor> t, Backend backend);
 Tensor cat(TensorList tensors, int64_t dim = 0);
 Tensor cumsum(const Tensor &self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt);
 bool equal(const Tensor &self, const Tensor &other);
