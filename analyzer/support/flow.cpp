@@ -61,6 +61,7 @@ bool joinInto(State &into, const State &from) {
       value = join(value, defaultOf(path));
   into.moved.insert(from.moved.begin(), from.moved.end());
   into.replaced.insert(from.replaced.begin(), from.replaced.end());
+  std::erase_if(into.same, [&](const auto &pair) { return !from.same.count(pair); });
   return !(into == before);
 }
 
@@ -120,7 +121,10 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
     state_ = entries[id];
     if (!spend(blocks[id]->size() + state_.values.size() * (1 + blocks[id]->succ_size())))
       return false;
+    // What comes before a loop is visited before it, so the first visit is the loop's first turn.
+    first_visit_ = visits[id] == 1;
     transferBlock(*blocks[id]);
+    first_visit_ = false;
     unsigned way = 0;
     for (const CFGBlock::AdjacentBlock &edge : blocks[id]->succs()) {
       const CFGBlock *next = edge.getReachableBlock();
@@ -132,6 +136,8 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
       if (const Stmt *condition = blocks[id]->getTerminatorCondition(false);
           condition && blocks[id]->succ_size() == 2 && isa<Expr>(condition))
         refine(out, cast<Expr>(condition), taken == 0);
+      if (const auto *branch = dyn_cast_or_null<SwitchStmt>(blocks[id]->getTerminatorStmt()))
+        refineSwitch(out, branch, next->getLabel());
       State &met = entries[next->getBlockID()];
       std::size_t before = met.values.size();
       bool changed = joinInto(met, out);
@@ -288,8 +294,58 @@ std::optional<Path> Flow::path(const Expr *expr) const {
   return facts_.path(expr);
 }
 
+// The call that `x.get_device()` or `x.device().index()` is; null for anything else.
+static const Expr *askedForIndex(const Expr *expr) {
+  const Expr *receiver = receiverOf(expr);
+  const FunctionDecl *callee = calleeOf(expr);
+  if (!receiver || !isTorchDecl(callee))
+    return nullptr;
+  bool asks = (nameOf(callee) == "get_device" && isTensor(receiver->getType())) ||
+              (nameOf(callee) == "index" && isDevice(receiver->getType()));
+  return asks ? receiver : nullptr;
+}
+
+// A number or truth kept in a variable that is never written again is what it was made of.
+const Expr *Flow::throughVariable(const Expr *expr) const {
+  expr = strip(expr);
+  const auto *reference = dyn_cast<DeclRefExpr>(expr);
+  const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  if (!variable || !variable->isLocalVarDecl() || !variable->getInit() ||
+      !variable->getType()->isIntegralOrEnumerationType())
+    return expr;
+  if (!constants_) {
+    constants_.emplace();
+    std::set<const VarDecl *> written;
+    // Whoever reads a number loads it; any other mention may write it.
+    auto collect = [&](auto &&self, const Stmt *statement) -> void {
+      if (const auto *cast = dyn_cast<ImplicitCastExpr>(statement);
+          cast && cast->getCastKind() == CK_LValueToRValue &&
+          isa<DeclRefExpr>(cast->getSubExpr()->IgnoreParens()))
+        return;
+      if (const auto *lambda = dyn_cast<LambdaExpr>(statement))
+        return self(self, lambda->getBody());
+      if (const auto *mention = dyn_cast<DeclRefExpr>(statement))
+        if (const auto *mentioned = dyn_cast<VarDecl>(mention->getDecl()))
+          written.insert(mentioned);
+      if (const auto *declaration = dyn_cast<DeclStmt>(statement))
+        for (const Decl *decl : declaration->decls())
+          if (const auto *local = dyn_cast<VarDecl>(decl); local && local->getInit())
+            constants_->try_emplace(local, local->getInit());
+      for (const Stmt *child : statement->children())
+        if (child)
+          self(self, child);
+    };
+    if (facts_.function->getBody())
+      collect(collect, facts_.function->getBody());
+    for (const VarDecl *local : written)
+      constants_->erase(local);
+  }
+  auto found = constants_->find(variable);
+  return found == constants_->end() ? expr : strip(found->second);
+}
+
 void Flow::refine(State &state, const Expr *condition, bool truth) const {
-  condition = strip(condition);
+  condition = throughVariable(condition);
   if (const auto *negation = dyn_cast<UnaryOperator>(condition);
       negation && negation->getOpcode() == UO_LNot)
     return refine(state, negation->getSubExpr(), !truth);
@@ -299,9 +355,11 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
     if (both) {
       refine(state, binary->getLHS(), truth);
       refine(state, binary->getRHS(), truth);
-    } else if (binary->isEqualityOp()) {
-      refineEquality(state, binary->getLHS(), binary->getRHS(),
-                     (binary->getOpcode() == BO_EQ) == truth);
+    } else if (binary->isComparisonOp()) {
+      if (binary->isEqualityOp())
+        refineEquality(state, binary->getLHS(), binary->getRHS(),
+                       (binary->getOpcode() == BO_EQ) == truth);
+      refineIndex(state, binary, truth);
     }
     return;
   }
@@ -316,8 +374,9 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
       refineEquality(state, op->getArg(0), op->getArg(1), equal == truth);
     return;
   }
+  // Of a tensor, its device or its old type.
   const Expr *receiver = receiverOf(call);
-  if (!receiver || (!isTensor(receiver->getType()) && !isDevice(receiver->getType())))
+  if (!receiver || !call->getDirectCallee() || !isTorchDecl(call->getDirectCallee()))
     return;
   llvm::StringRef name = nameOf(call->getDirectCallee());
   // Not on the accelerator that the function is about: what is left is the host.
@@ -329,8 +388,21 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
 }
 
 void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
+  // Equal indices are taken for equal devices.
+  left = throughVariable(left);
+  right = throughVariable(right);
+  const Expr *left_index = askedForIndex(left), *right_index = askedForIndex(right);
+  if (left_index && right_index) {
+    left = left_index;
+    right = right_index;
+  }
   // x.device().type() keeps x's place; kCPU is the host, any other constant a device.
-  Value a = facts_.value(left), b = facts_.value(right);
+  auto valueOf = [&](const Expr *expr) {
+    expr = strip(expr);
+    bool known = !expr->getType().isNull() && !expr->isTypeDependent();
+    return (known ? constantDevice(expr) : std::nullopt).value_or(facts_.value(expr));
+  };
+  Value a = valueOf(left), b = valueOf(right);
   auto names = [&](const Expr *expr) {
     return namesDevice(expr->getType()) || isTensor(expr->getType());
   };
@@ -342,25 +414,132 @@ void Flow::refineEquality(State &state, const Expr *left, const Expr *right, boo
   }
   if (!a.place.is(Place::Kind::kOf))
     return;
-  if (b.place.is(Place::Kind::kHost) ? equal : b.place.is(Place::Kind::kIndexless) && !equal)
+  if (b.place.is(Place::Kind::kOf)) {
+    // x.device().type() == y.device().type() is enough: it is asked who is on the host.
+    if (equal && a.place != b.place)
+      state.same.insert(std::minmax(a.place.of, b.place.of));
+  } else if (b.place.is(Place::Kind::kHost) ? equal
+                                            : b.place.is(Place::Kind::kIndexless) && !equal) {
     refineToHost(state, left);
+  }
+}
+
+void Flow::refineSwitch(State &state, const SwitchStmt *branch, const Stmt *label) const {
+  if (const auto *taken = dyn_cast_or_null<CaseStmt>(label)) {
+    if (!taken->caseStmtIsGNURange())
+      refineEquality(state, branch->getCond(), taken->getLHS(), true);
+    return;
+  }
+  // The default, or past the switch: none of the cases.
+  for (const SwitchCase *other = branch->getSwitchCaseList(); other;
+       other = other->getNextSwitchCase())
+    if (const auto *excluded = dyn_cast<CaseStmt>(other))
+      refineEquality(state, branch->getCond(), excluded->getLHS(), false);
+}
+
+// The host's tensors have index -1, all others one from 0 on.
+void Flow::refineIndex(State &state, const BinaryOperator *comparison, bool truth) const {
+  const Expr *left = throughVariable(comparison->getLHS());
+  const Expr *right = throughVariable(comparison->getRHS());
+  BinaryOperatorKind opcode = comparison->getOpcode();
+  const Expr *asked = askedForIndex(left);
+  if (!asked) {
+    std::swap(left, right);
+    asked = askedForIndex(left);
+    opcode = opcode == BO_LT   ? BO_GT
+             : opcode == BO_GT ? BO_LT
+             : opcode == BO_LE ? BO_GE
+             : opcode == BO_GE ? BO_LE
+                               : opcode;
+  }
+  Expr::EvalResult result;
+  if (!asked || !isTensor(asked->getType()) || right->isValueDependent() ||
+      !right->EvaluateAsInt(result, context_))
+    return;
+  const std::int64_t limit = result.Val.getInt().getExtValue();
+  auto holds = [&](std::int64_t index) {
+    switch (opcode) {
+    case BO_LT:
+      return index < limit;
+    case BO_LE:
+      return index <= limit;
+    case BO_GT:
+      return index > limit;
+    case BO_GE:
+      return index >= limit;
+    case BO_EQ:
+      return index == limit;
+    default:
+      return index != limit;
+    }
+  };
+  if (holds(-1) == truth && holds(0) != truth && holds(INT8_MAX) != truth)
+    refineToHost(state, asked);
 }
 
 void Flow::refineToHost(State &state, const Expr *expr) const {
   Place known = facts_.value(expr).place;
-  if (std::optional<Path> named = path(expr)) {
-    Value value = load(*named);
+  std::optional<Path> named = path(expr);
+  // The variable may be another tensor by now, where the condition was kept in a variable.
+  if (named && load(*named).place == known)
+    return refineToHost(state, *named, known);
+  if (known.is(Place::Kind::kOf))
+    refineToHost(state, known.of, known);
+}
+
+// All that is where `known` is, that of `named` included.
+void Flow::refineToHost(State &state, const Path &named, const Place &known) const {
+  if (named.root || !named.fields.empty()) {
+    Value value = known.is(Place::Kind::kOf) && known.of == named ? defaultOf(named) : load(named);
     value.place = Place::host();
-    state.values[*named] = value;
+    auto [there, added] = state.values.try_emplace(named, value);
+    if (!added)
+      there->second.place = Place::host();
   }
   if (!known.is(Place::Kind::kOf))
     return;
-  Value source = defaultOf(known.of);
-  source.place = Place::host();
-  state.values.try_emplace(known.of, source);
+  std::set<Path> places;
+  llvm::SmallVector<Path, 4> pending{known.of};
+  while (!pending.empty()) {
+    Path place = pending.pop_back_val();
+    if (!places.insert(place).second)
+      continue;
+    for (const auto &[one, other] : state.same)
+      if (one == place || other == place)
+        pending.push_back(one == place ? other : one);
+  }
+  for (const Path &place : places) {
+    Value source = defaultOf(place);
+    source.place = Place::host();
+    state.values.try_emplace(place, source);
+  }
   for (auto &[where, value] : state.values)
-    if (value.place == known)
+    if (value.place.is(Place::Kind::kOf) && places.count(value.place.of))
       value.place = Place::host();
+}
+
+// Only host memory can be read through an accessor, so the program relies on the tensor being
+// there.
+void Flow::relyOnHost(const Expr *tensor) {
+  std::optional<Path> named = path(tensor);
+  if (!named)
+    return;
+  Place known = load(*named).place;
+  const ValueDecl *source = known.of.fields.empty() ? known.of.root : known.of.fields.back();
+  bool given = known.is(Place::Kind::kOf) && source && holdsTensor(source->getType());
+  if (given || !known.maybeOffHost())
+    refineToHost(state_, *named, known);
+}
+
+// The same in code that runs here: a lambda that is called where it stands.
+void Flow::relyOnHostIn(const Stmt *code) {
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(code);
+      call && nameOf(call->getDirectCallee()) == "accessor" && receiverOf(call) &&
+      isTensor(receiverOf(call)->getType()))
+    relyOnHost(receiverOf(call));
+  for (const Stmt *child : code->children())
+    if (child)
+      relyOnHostIn(child);
 }
 
 std::unique_ptr<FunctionFacts> analyseFunction(const FunctionDecl *function, ASTContext &context,

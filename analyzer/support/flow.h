@@ -44,6 +44,8 @@ struct Operation {
   Value result;
   std::optional<Path> path; // kAssign: what was set; others: the receiver, where it is a variable
   bool in_lambda = false;   // kReturn: of a lambda in the function
+  // kTensorOp, kModule in a loop: the operands as they are on its first turn, where that differs.
+  std::vector<Operand> first_turn = {};
 };
 
 // A part put into a module after the module had been moved to a device.
@@ -66,6 +68,7 @@ struct State {
   std::map<Path, Value> values;
   std::map<Path, const clang::Expr *> moved; // modules, and the .to() that moved them
   std::set<ReplacedPart> replaced;
+  std::set<std::pair<Path, Path>> same; // variables found to be on one device, the lesser first
   bool reached = false;
 
   bool operator==(const State &) const = default;
@@ -99,10 +102,15 @@ using ReplacedByCallee = std::function<const clang::Expr *(const clang::Function
 // known.
 using ReturnedByCallee = std::function<const Value *(const clang::FunctionDecl *callee)>;
 
+// Whether a function in the same file returns only where that parameter is on the host.
+using HostCheckedByCallee =
+    std::function<bool(const clang::FunctionDecl *callee, unsigned parameter)>;
+
 struct FlowOptions {
   std::optional<Path> assume_moved; // a module that the caller has moved
   ReplacedByCallee replaced_by_callee;
   ReturnedByCallee returned_by_callee;
+  HostCheckedByCallee host_checked_by_callee;
   bool host_parameters = false; // all tensors come from the host
 };
 

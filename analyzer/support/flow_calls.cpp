@@ -10,6 +10,16 @@ namespace {
 
 using Kind = Operation::Kind;
 
+// Backend::CPU, DeviceType::CPU
+bool namesHost(const Expr *expr) {
+  const auto *reference = dyn_cast<DeclRefExpr>(strip(expr));
+  const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  if (variable && variable->isConstexpr() && variable->getInit())
+    return namesHost(variable->getInit());
+  const auto *constant = reference ? dyn_cast<EnumConstantDecl>(reference->getDecl()) : nullptr;
+  return constant && constant->getName() == "CPU" && isTorchDecl(constant);
+}
+
 } // namespace
 
 // One more element for a container.
@@ -21,8 +31,19 @@ void Flow::insert(const Path &container, const Value &element) {
 
 Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-  if (namesDevice(call->getType())) // device(d), dtype(t), device_of(x)
-    return together(arguments);
+  if (namesDevice(call->getType())) { // device(d), dtype(t), device_of(x)
+    Value named = together(arguments);
+    bool device = isDevice(call->getType()) || isDeviceType(call->getType()) || name == "device" ||
+                  name == "device_index";
+    if (device && named.place.is(Place::Kind::kNone))
+      named.place = Place::unknown();
+    return named;
+  }
+  // checkBackend("f", {x, y}, Backend::CPU)
+  if ((name == "checkBackend" || name == "checkDeviceType") && !arguments.empty() &&
+      namesHost(arguments.back()))
+    for (const Operand &checked : tensorOperands(nullptr, arguments))
+      refineToHost(state_, checked.expr);
   if (isFactory(call->getDirectCallee()))
     return evaluateFactory(call, name, nullptr);
   if (Value loaded; loadCall(call, name, loaded))
@@ -58,7 +79,10 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
         self.dtype = given.dtype;
       self.addAll(given);
     }
-    if (name == "device_index")
+    // device(kCUDA, 1), device(text)
+    if (name == "device" && arguments.size() == 2)
+      self.place = withIndex(self.place, arguments[1]);
+    if (name == "device_index" || (name == "device" && namesUnknownDevice(arguments.front())))
       self.place = Place::unknown();
     return self;
   }
@@ -131,7 +155,20 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
       assign(*target, arguments[0], call);
       return facts_.value(arguments[0]);
     }
+    // std::tie(h, c) = …
+    if (const auto *tied = dyn_cast<CallExpr>(strip(receiver));
+        name == "operator=" && tied && nameOf(calleeOf(tied)) == "tie" && !arguments.empty()) {
+      for (const Expr *part : tied->arguments())
+        if (std::optional<Path> variable = path(part))
+          assign(*variable, arguments[0], call);
+      return facts_.value(arguments[0]);
+    }
     Value self = facts_.value(receiver);
+    // Text that is added to may name another device.
+    const auto *method = dyn_cast<CXXMethodDecl>(callee);
+    if (target && method && !method->isConst() && !self.place.is(Place::Kind::kNone) &&
+        (name == "operator+=" || name == "append") && !holdsTensor(receiver->getType()))
+      self.place = state_.values[*target].place = Place::unknown();
     static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert",
                                             "emplace",   "push_front",   "assign"};
     if (target && llvm::is_contained(kAdds, name)) {
@@ -150,7 +187,13 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
   }
   if (callee && callee->isInStdNamespace()) {
     bool makes = name == "make_shared" || name == "make_unique";
-    return makes && isModule(call->getType()) ? newModule(call, arguments) : together(arguments);
+    if (makes && isModule(call->getType()))
+      return newModule(call, arguments);
+    Value all = together(arguments);
+    // "cuda:" + std::to_string(rank)
+    if (name == "operator+" && !all.place.is(Place::Kind::kNone))
+      all.place = Place::unknown();
+    return all;
   }
   // A function of the program's own: its result may live anywhere, what it takes by reference may
   // change, and modules, which are handles, may come back moved.
@@ -175,6 +218,10 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
         Value changed;
         changed.place = Place::unknown();
         state_.values[*target] = changed;
+      } else if (target && isTensor(parameter) && shift == 0 && options_.host_checked_by_callee &&
+                 load(*target).place.is(Place::Kind::kOf) &&
+                 options_.host_checked_by_callee(callee, i)) {
+        relyOnHost(argument);
       }
     }
   record({Kind::kCall, call, name, nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});

@@ -102,8 +102,14 @@ std::optional<Value> Flow::deviceAmong(llvm::ArrayRef<const Expr *> arguments) c
 }
 
 void Flow::record(Operation operation) {
+  bool met = operation.kind == Kind::kTensorOp || operation.kind == Kind::kModule;
+  if (first_visit_ && met)
+    first_turns_[operation.expr] = operation.operands;
   if (!recording_)
     return;
+  if (auto first = first_turns_.find(operation.expr);
+      met && first != first_turns_.end() && valuesOf(first->second) != valuesOf(operation.operands))
+    operation.first_turn = std::move(first->second);
   if (operation.receiver && !operation.path)
     operation.path = path(operation.receiver);
   facts_.operations.push_back(std::move(operation));
@@ -119,6 +125,14 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver,
       return self(self, standard->getSubExpr(), depth);
     if (const auto *list = dyn_cast<InitListExpr>(inner)) {
       for (const Expr *element : list->inits())
+        self(self, element, depth + 1);
+      return;
+    }
+    if (const FunctionDecl *callee = calleeOf(inner);
+        isa<CallExpr>(inner) && callee && callee->isInStdNamespace() &&
+        (nameOf(callee) == "make_tuple" || nameOf(callee) == "make_pair" ||
+         nameOf(callee) == "tie" || nameOf(callee) == "forward_as_tuple")) {
+      for (const Expr *element : argumentsOf(inner))
         self(self, element, depth + 1);
       return;
     }
@@ -203,6 +217,26 @@ Value Flow::evaluate(const Expr *expr) {
   return {};
 }
 
+// Device(kCUDA, index): a literal index is fixed, any other is somebody's choice.
+Place Flow::withIndex(const Place &place, const Expr *index) const {
+  if (!place.is(Place::Kind::kIndexless) || !index->getType()->isIntegerType())
+    return place;
+  Expr::EvalResult result;
+  if (index->isValueDependent() || !index->EvaluateAsInt(result, context_))
+    return Place::unknown();
+  return Place::named(place.type, static_cast<int>(result.Val.getInt().getExtValue()));
+}
+
+// Text, a number or whatever else a device is made of that only run time tells.
+bool Flow::namesUnknownDevice(llvm::ArrayRef<const Expr *> arguments) const {
+  return llvm::any_of(arguments, [&](const Expr *argument) {
+    QualType type = argument->getType();
+    // An optional one may be empty.
+    bool optional = namesDevice(type) && !isDevice(type) && !isDeviceType(type);
+    return !namesNoDevice(type) && !optional && facts_.value(argument).place.is(Place::Kind::kNone);
+  });
+}
+
 Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(construct);
   QualType type = construct->getType();
@@ -216,15 +250,10 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
         value.dtype = given.dtype;
       value.addAll(given);
     }
-    // Device(kCUDA, index): a literal index is fixed, any other is somebody's choice.
-    if (isDevice(type) && arguments.size() >= 2 && value.place.is(Place::Kind::kIndexless)) {
-      Expr::EvalResult result;
-      if (arguments[1]->isValueDependent() || !arguments[1]->EvaluateAsInt(result, context_))
-        value.place = Place::unknown();
-      else
-        value.place =
-            Place::named(value.place.type, static_cast<int>(result.Val.getInt().getExtValue()));
-    }
+    if (value.place.is(Place::Kind::kNone) && namesUnknownDevice(arguments))
+      value.place = Place::unknown();
+    if (arguments.size() >= 2)
+      value.place = withIndex(value.place, arguments[1]);
     return value;
   }
   if (const CXXRecordDecl *module = moduleClass(type)) {
@@ -264,6 +293,14 @@ Value Flow::evaluateCall(const CallExpr *call) {
                             std::string("operator") + getOperatorSpelling(op->getOperator()))
                .first->second;
   }
+  // Dispatch macros call their lambda where it stands; parallel_for calls its before it returns.
+  if (receiver && isa<CXXOperatorCallExpr>(call))
+    if (const auto *lambda = dyn_cast<LambdaExpr>(strip(receiver)))
+      relyOnHostIn(lambda->getBody());
+  if (callee && name == "parallel_for" && isTorchDecl(callee))
+    for (const Expr *argument : argumentsOf(call))
+      if (const auto *lambda = dyn_cast<LambdaExpr>(strip(argument)))
+        relyOnHostIn(lambda->getBody());
   if (callee && waitsForDevice(callee, call)) {
     record({Kind::kWait, call, name, receiver, {}, {}, {}, {}});
     return {};
@@ -312,6 +349,10 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
   if (isDtypeQuery(name)) {
     Value value;
     value.dtype = self.dtype;
+    // The old type tells the kind of device besides.
+    if (name == "type")
+      value.place =
+          self.place.is(Place::Kind::kFixed) ? Place::named(self.place.type, -1) : self.place;
     if (self.place.maybeOffHost())
       value.add(Origin::Kind::kDtypeOf, call);
     return value;
@@ -319,12 +360,7 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
   if (isFactory(call->getDirectCallee()))
     return evaluateFactory(call, name, receiver);
   if (name == "accessor") {
-    // Only host memory can be read through an accessor, so the program relies on x being there.
-    if (std::optional<Path> named = path(receiver)) {
-      Value value = self;
-      value.place = Place::host();
-      state_.values[*named] = value;
-    }
+    relyOnHost(receiver);
     return {};
   }
   return evaluateTensorOp(call, name, receiver);
@@ -459,7 +495,9 @@ void Flow::write(const Expr *target, const Value &value) {
     return;
   Path named = *path(target);
   Value merged = load(named);
-  merged.addAll(value);
+  // What is written is copied: the variable stays where it is, and is no factory's now.
+  Value written = value;
+  merged.addAll(written.drop(Origin::Kind::kFactory));
   merged.no_grad = merged.no_grad && value.no_grad;
   state_.values[named] = merged;
 }

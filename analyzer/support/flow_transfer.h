@@ -27,7 +27,13 @@ private:
   void refine(State &state, const clang::Expr *condition, bool truth) const;
   void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right,
                       bool equal) const;
+  void refineSwitch(State &state, const clang::SwitchStmt *branch, const clang::Stmt *label) const;
+  void refineIndex(State &state, const clang::BinaryOperator *comparison, bool truth) const;
   void refineToHost(State &state, const clang::Expr *expr) const;
+  void refineToHost(State &state, const Path &named, const Place &known) const;
+  const clang::Expr *throughVariable(const clang::Expr *expr) const;
+  void relyOnHost(const clang::Expr *tensor);
+  void relyOnHostIn(const clang::Stmt *code);
 
   // flow_transfer.cpp
   Value evaluate(const clang::Expr *expr);
@@ -48,6 +54,8 @@ private:
   Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name,
                          const clang::Expr *receiver);
   Value evaluateGather(const clang::CallExpr *call);
+  Place withIndex(const Place &place, const clang::Expr *index) const;
+  bool namesUnknownDevice(llvm::ArrayRef<const clang::Expr *> arguments) const;
   Value together(llvm::ArrayRef<const clang::Expr *> parts) const;
   std::optional<Value> constantDevice(const clang::Expr *expr) const;
   std::optional<Value> deviceAmong(llvm::ArrayRef<const clang::Expr *> arguments) const;
@@ -80,6 +88,10 @@ private:
   std::vector<std::pair<const clang::LambdaExpr *, State>> lambdas_;
   bool recording_ = false; // the last pass, with all states settled
   bool in_lambda_ = false;
+  bool first_visit_ = false;
+  llvm::DenseMap<const clang::Expr *, std::vector<Operand>> first_turns_;
+  // Numbers and truths that are never written again, made when first asked for.
+  mutable std::optional<llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>> constants_;
   std::size_t budget_; // of work left, shared with the lambdas inside
 };
 

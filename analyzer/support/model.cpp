@@ -164,6 +164,9 @@ const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
   options.returned_by_callee = [this](const FunctionDecl *callee) {
     return returnedByCallee(callee);
   };
+  options.host_checked_by_callee = [this](const FunctionDecl *callee, unsigned parameter) {
+    return hostCheckedByCallee(callee, parameter);
+  };
   options.host_parameters = runsOnHost(function);
   computing_.insert(function);
   std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
@@ -235,30 +238,52 @@ bool DeviceModel::runsOnHost(const FunctionDecl *function) {
   return scan().host_operators.contains(canonical) && !scan().operators.contains(canonical);
 }
 
-// Joined over the callee's returns, in terms of its own parameters.
-const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
-  // How deep a chain of calls is followed; beyond, a result is unknown.
+// Of the function that is called for sure; null where that is not known, or too deep a chain of
+// calls away.
+const FunctionFacts *DeviceModel::factsOfCallee(const FunctionDecl *callee) {
   constexpr std::size_t kMaxDepth = 8;
   const FunctionDecl *definition = nullptr;
   if (!callee->hasBody(definition) || isLibraryDecl(definition))
     return nullptr;
   if (const auto *method = dyn_cast<CXXMethodDecl>(definition); method && method->isVirtual())
     return nullptr;
-  auto known = returned_.find(definition);
+  if (auto known = facts_.find(definition); known != facts_.end())
+    return known->second.get();
+  if (computing_.size() >= kMaxDepth || computing_.contains(definition))
+    return nullptr;
+  return facts(definition);
+}
+
+// Joined over the callee's returns, in terms of its own parameters.
+const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
+  const FunctionFacts *facts = factsOfCallee(callee);
+  if (!facts)
+    return nullptr;
+  auto known = returned_.find(facts->function);
   if (known == returned_.end()) {
-    if (computing_.size() >= kMaxDepth || computing_.contains(definition))
-      return nullptr;
     std::optional<Value> returned;
-    if (const FunctionFacts *facts = this->facts(definition)) {
-      for (const Operation &operation : facts->operations)
-        if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda)
-          returned = returned ? join(*returned, operation.result) : operation.result;
-    }
+    for (const Operation &operation : facts->operations)
+      if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda)
+        returned = returned ? join(*returned, operation.result) : operation.result;
     if (returned && returned->place.is(Place::Kind::kNone))
       returned.reset();
-    known = returned_.emplace(definition, std::move(returned)).first;
+    known = returned_.emplace(facts->function, std::move(returned)).first;
   }
   return known->second ? &*known->second : nullptr;
+}
+
+// A helper that only checks: `TORCH_CHECK(t.is_cpu())`.
+bool DeviceModel::hostCheckedByCallee(const FunctionDecl *callee, unsigned parameter) {
+  const FunctionFacts *facts = factsOfCallee(callee);
+  if (!facts || parameter >= facts->function->getNumParams())
+    return false;
+  const Path path{facts->function->getParamDecl(parameter), {}};
+  auto left = facts->exit.values.find(path);
+  // A parameter that is set has other data then.
+  return left != facts->exit.values.end() && left->second.place.is(Place::Kind::kHost) &&
+         llvm::none_of(facts->operations, [&](const Operation &operation) {
+           return operation.kind == Operation::Kind::kAssign && operation.path == path;
+         });
 }
 
 bool DeviceModel::isStep(const FunctionDecl *function) {

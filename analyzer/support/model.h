@@ -67,6 +67,8 @@ private:
   std::string functionStep(const clang::FunctionDecl *function, int depth);
   const FileScan &scan();
   const Value *returnedByCallee(const clang::FunctionDecl *callee);
+  bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);
+  const FunctionFacts *factsOfCallee(const clang::FunctionDecl *callee);
   bool setUpBefore(const clang::Stmt *statement, SetUp what);
   const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);
 

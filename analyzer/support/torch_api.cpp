@@ -131,6 +131,12 @@ bool namesDevice(QualType type) {
          });
 }
 
+bool namesNoDevice(QualType type) {
+  return isTensorOptions(type) || isScalarType(type) || isNamed(type, "c10", "Layout") ||
+         isNamed(type, "c10", "MemoryFormat") || isNamed(type, "caffe2", "TypeMeta") ||
+         isNamed(type, "std", "nullopt_t") || isNamed(type, "std", "in_place_t");
+}
+
 bool derivesFromModule(const CXXRecordDecl *record) {
   return derivesFrom(record, [](const CXXRecordDecl *base) {
     return simpleName(base) == "Module" && namespaceOf(base) == "torch::nn";

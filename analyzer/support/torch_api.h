@@ -26,6 +26,8 @@ bool isModuleContainer(const clang::CXXRecordDecl *record);
 bool holdsTensor(clang::QualType type);
 // What names a device when it is passed: Device, DeviceType, optional of either, TensorOptions.
 bool namesDevice(clang::QualType type);
+// What options are made of besides a device: a dtype, a layout, a memory format, or nothing.
+bool namesNoDevice(clang::QualType type);
 // An RAII guard that sets the current device.
 bool isDeviceGuard(clang::QualType type);
 // An RAII guard that turns autograd off: NoGradGuard, InferenceMode, AutoGradMode.

@@ -69,7 +69,7 @@ std::optional<Place> Place::parse(llvm::StringRef text) {
                              .Case("meta", "Meta")
                              .Default("");
   int index = -1;
-  if (type.empty() || (!number.empty() && number.getAsInteger(10, index)))
+  if (type.empty() || (text.contains(':') && number.getAsInteger(10, index)))
     return std::nullopt;
   return named(type, index);
 }

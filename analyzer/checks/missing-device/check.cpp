@@ -1,6 +1,8 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/support/host_reads.h"
 
+#include <clang/AST/ParentMapContext.h>
 #include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
@@ -15,9 +17,18 @@ public:
 
 protected:
   void examine(const FunctionFacts &facts) override {
+    read_here_.clear();
+    for (const HostRead &read : hostReads(facts.function))
+      if (Place place = facts.value(read.pointer->getImplicitObjectArgument()).place;
+          place.is(Place::Kind::kOf) && isTensorPath(place.of))
+        read_here_.insert(place.of);
     for (const Operation &operation : facts.operations) {
-      if (operation.kind == Operation::Kind::kTensorOp && !acceptsHostOperand(operation.name))
+      if (operation.kind == Operation::Kind::kTensorOp && takesIndices(operation.name))
+        examineIndexing(facts, operation);
+      else if (operation.kind == Operation::Kind::kTensorOp && !acceptsHostOperand(operation.name))
         examineMeeting(facts, operation);
+      else if (operation.kind == Operation::Kind::kModule)
+        examineModule(facts, operation);
       else if (operation.kind == Operation::Kind::kReturn)
         examineReturn(facts, operation);
       else if (operation.kind == Operation::Kind::kCall)
@@ -33,12 +44,94 @@ private:
   }
 
   void examineMeeting(const FunctionFacts &facts, const Operation &operation) {
-    const Operand *device = deviceOperand(facts, operation.operands);
+    meet(facts, operation, operation.operands);
+    if (onEveryTurn(operation.expr))
+      meet(facts, operation, operation.first_turn);
+  }
+
+  // Under a condition, it may be left out on the first turn.
+  bool onEveryTurn(const Expr *expr) {
+    const Stmt *loop = model().loopAround(expr);
+    const Stmt *child = expr;
+    while (loop && child != loop) {
+      DynTypedNodeList parents = model().context().getParents(*child);
+      const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+      if (!parent && !parents.empty() && parents[0].get<VarDecl>()) {
+        parents = model().context().getParents(parents[0]);
+        parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+      }
+      if (!parent || isa<IfStmt, SwitchStmt, AbstractConditionalOperator>(parent))
+        return false;
+      child = parent;
+    }
+    return loop != nullptr;
+  }
+
+  void meet(const FunctionFacts &facts, const Operation &operation,
+            const std::vector<Operand> &operands) {
+    const Operand *device = deviceOperand(facts, operands);
     if (!device)
       return;
-    for (const Operand &operand : operation.operands)
+    for (const Operand &operand : operands)
       if (const Expr *factory = factoryOf(operand.value))
         report(facts, factory, *device, operation.expr, "meets");
+  }
+
+  static bool takesIndices(llvm::StringRef name) {
+    return name == "index" || name == "operator[]" || name == "index_put" || name == "index_put_" ||
+           name == "_index_put_impl_";
+  }
+
+  // ATen moves indices, but not what they index, nor the values that are put there.
+  void examineIndexing(const FunctionFacts &facts, const Operation &operation) {
+    const Operand *device = deviceOperand(facts, operation.operands);
+    const auto *call = dyn_cast<CallExpr>(operation.expr);
+    if (!device || !call)
+      return;
+    llvm::SmallVector<const Expr *, 2> indexed;
+    if (operation.receiver)
+      indexed.push_back(strip(operation.receiver));
+    if (!operation.receiver || operation.name != "operator[]")
+      for (const Expr *argument : argumentsOf(call))
+        if (isTensor(argument->getType()))
+          indexed.push_back(strip(argument));
+    for (const Operand &operand : operation.operands)
+      if (const Expr *factory = factoryOf(operand.value);
+          factory && llvm::is_contained(indexed, strip(operand.expr)))
+        report(facts, factory, *device, operation.expr, "meets");
+  }
+
+  // A module of LibTorch's own computes where its parameters are. One of the program's may move
+  // what it is given.
+  void examineModule(const FunctionFacts &facts, const Operation &call) {
+    const CXXRecordDecl *module = moduleClass(call.receiver->getType());
+    if (!module || !isTorchDecl(module) || isa<CXXConstructorDecl>(facts.function))
+      return;
+    const Expr *object = call.receiver;
+    if (const auto *arrow = dyn_cast<CXXOperatorCallExpr>(strip(object));
+        arrow && arrow->getOperator() == OO_Arrow)
+      object = arrow->getArg(0);
+    for (const std::vector<Operand> *operands : {&call.operands, &call.first_turn}) {
+      if (operands == &call.first_turn && !onEveryTurn(call.expr))
+        continue;
+      meet(facts, call, *operands);
+      Operand receiver{object, facts.value(call.receiver)};
+      if (!wasMoved(facts, receiver.value.place))
+        continue;
+      for (const Operand &operand : *operands)
+        if (const Expr *factory = factoryOf(operand.value))
+          report(facts, factory, receiver, call.expr, "meets");
+    }
+  }
+
+  // To a device, here or together with the module that this is a method of.
+  static bool wasMoved(const FunctionFacts &facts, const Place &place) {
+    if (!place.is(Place::Kind::kOf))
+      return place.isSpelledDevice();
+    if (!place.of.root)
+      return derivesFromModule(ownerOf(facts.function));
+    const ValueDecl *decl = place.of.fields.empty() ? place.of.root : place.of.fields.back();
+    return namesDevice(decl->getType()) || isTensor(decl->getType());
   }
 
   // Handed beside the inputs of an operator to the code that does its work. Numbers that were made
@@ -64,13 +157,18 @@ private:
            kFloats.contains(nameOf(calleeOf(strip(factory))));
   }
 
-  static const Operand *deviceOperand(const FunctionFacts &facts,
-                                      const std::vector<Operand> &operands) {
+  const Operand *deviceOperand(const FunctionFacts &facts,
+                               const std::vector<Operand> &operands) const {
     for (const Operand &operand : operands)
-      if (operand.value.place.maybeOffHost() && !operand.value.has(Origin::Kind::kFactory) &&
-          follows(facts, operand.value.place))
+      if (operand.value.place.maybeOffHost() && !isReadHere(operand.value.place) &&
+          !operand.value.has(Origin::Kind::kFactory) && follows(facts, operand.value.place))
         return &operand;
     return nullptr;
+  }
+
+  // Whoever follows a pointer into a tensor's memory has it on the host.
+  bool isReadHere(const Place &place) const {
+    return place.is(Place::Kind::kOf) && read_here_.count(place.of) != 0;
   }
 
   // A module's tensors go where the module goes; members of other classes may well be kept on the
@@ -174,6 +272,8 @@ private:
     if (options == argumentsOf(call).size())
       finding << FixItHint::CreateInsertion(call->getRParenLoc(), ", " + device);
   }
+
+  std::set<Path> read_here_; // tensors whose memory the function reads on the host
 };
 
 } // namespace

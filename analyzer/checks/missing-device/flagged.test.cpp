@@ -77,3 +77,78 @@ struct Rasterize : torch::autograd::Function<Rasterize> {
     return {rasterize(colors, alpha)};
   }
 };
+
+// What only the first turn of a loop shows.
+torch::Tensor sum(const std::vector<torch::Tensor> &parts) {
+  // CHECK: warning: 'torch::zeros({3})' makes a tensor on the CPU that meets 'part'{{.*}} [device-missing-device]
+  auto total = torch::zeros({3});
+  for (const auto &part : parts)
+    total = total + part;
+  return total;
+}
+torch::Tensor join(const torch::Tensor &x) {
+  // CHECK: warning: 'torch::ones({3})' makes a tensor on the CPU that meets 'x[i]'{{.*}} [device-missing-device]
+  auto all = torch::ones({3});
+  for (int i = 0; i < 3; ++i)
+    all = torch::cat({all, x[i]});
+  return all;
+}
+
+// Modules of LibTorch compute where their parameters are.
+struct Tagger : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor ids) {
+    // CHECK: warning: 'torch::arange(ids.size(1))' makes a tensor on the CPU that meets 'embedding'{{.*}} [device-missing-device]
+    auto positions = embedding->forward(torch::arange(ids.size(1)));
+    // CHECK: warning: 'torch::zeros({4})' makes a tensor on the CPU that meets 'ids[t]'{{.*}} [device-missing-device]
+    auto h = torch::zeros({4});
+    // CHECK: warning: 'torch::ones({4})' makes a tensor on the CPU that meets 'ids[t]'{{.*}} [device-missing-device]
+    auto c = torch::ones({4});
+    for (int64_t t = 0; t < ids.size(0); ++t)
+      std::tie(h, c) = cell->forward(ids[t], std::make_tuple(h, c));
+    return h;
+  }
+  torch::nn::Embedding embedding = register_module("embedding", torch::nn::Embedding(4, 4));
+  torch::nn::LSTMCell cell = register_module("cell", torch::nn::LSTMCell(4, 4));
+};
+void train(torch::nn::Linear net, torch::Device device) {
+  net->to(device);
+  for (int i = 0; i < 3; ++i)
+    // CHECK: warning: 'torch::randn({3, 4})' makes a tensor on the CPU that meets 'net'{{.*}} [device-missing-device]
+    net->forward(torch::randn({3, 4}));
+}
+
+// Indices may be on the host, what they index may not, nor the values that are put there.
+torch::Tensor look(const torch::Tensor &rows) {
+  // CHECK: warning: 'torch::arange(256)' makes a tensor on the CPU that meets 'rows'{{.*}} [device-missing-device]
+  auto table = torch::arange(256);
+  return table.index({rows});
+}
+torch::Tensor put(torch::Tensor x, const torch::Tensor &rows) {
+  // CHECK: warning: 'torch::ones({3})' makes a tensor on the CPU that meets 'x'{{.*}} [device-missing-device]
+  return x.index_put({rows}, torch::ones({3}));
+}
+
+// Writing a part of a tensor does not change where it is.
+void rows(torch::Tensor out) {
+  out[0] = torch::zeros({3});
+  // CHECK: warning: 'torch::arange(5)' makes a tensor on the CPU that meets 'out'{{.*}} [device-missing-device]
+  out.add_(torch::arange(5));
+}
+
+// Checks that say nothing of the other one.
+torch::Tensor unequal(const torch::Tensor &x, const torch::Tensor &y) {
+  TORCH_CHECK(y.is_cpu());
+  TORCH_CHECK(x.get_device() >= -1);
+  // CHECK: warning: 'torch::zeros({3})' makes a tensor on the CPU that meets 'x'{{.*}} [device-missing-device]
+  return x + torch::zeros({3});
+}
+static void checkDense(const torch::Tensor &t) { TORCH_CHECK(!t.is_sparse()); }
+torch::Tensor dense(const torch::Tensor &x) {
+  checkDense(x);
+  bool cuda = x.is_cuda();
+  cuda = true;
+  if (cuda)
+    // CHECK: warning: 'torch::zeros({3})' makes a tensor on the CPU that meets 'x'{{.*}} [device-missing-device]
+    return x + torch::zeros({3});
+  return x;
+}

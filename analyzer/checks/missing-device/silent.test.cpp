@@ -75,3 +75,106 @@ struct Sized : torch::autograd::Function<Sized> {
   }
 };
 torch::Tensor plain(const torch::Tensor &x) { return launch(x, torch::zeros({4})); }
+
+// A device that only run time tells.
+struct Config {
+  std::string device;
+  int index;
+};
+torch::Tensor named(const torch::Tensor &x, const std::string &name, const Config &config, int type) {
+  torch::Device device(name);
+  torch::Device typed(static_cast<torch::DeviceType>(type));
+  return x + torch::zeros({3}, device) + torch::zeros({3}, typed) +
+         torch::ones({3}, torch::dtype(torch::kFloat).device(config.device)) +
+         torch::ones({3}, torch::TensorOptions(config.device)) +
+         torch::zeros({3}, torch::Device("cuda:" + std::to_string(config.index)));
+}
+
+// Known to be on the host, said in other ways.
+torch::Tensor kept(const torch::Tensor &x) {
+  bool is_cuda = x.is_cuda();
+  if (is_cuda)
+    return x;
+  return x + torch::zeros({3});
+}
+torch::Tensor byIndex(const torch::Tensor &x, const torch::Tensor &y) {
+  TORCH_CHECK(y.get_device() < 0);
+  if (x.get_device() == -1)
+    return x + torch::zeros({3}) + (y + torch::ones({3}));
+  return x;
+}
+torch::Tensor byType(const torch::Tensor &x) {
+  AT_ASSERTM(!x.type().is_cuda(), "x must be a CPU tensor");
+  return x + torch::zeros({3});
+}
+torch::Tensor bySwitch(const torch::Tensor &x) {
+  switch (x.device().type()) {
+  case torch::kCPU:
+    return x + torch::zeros({3});
+  default:
+    return x;
+  }
+}
+torch::Tensor byBackend(const torch::Tensor &x) {
+  at::checkBackend("byBackend", {x}, at::Backend::CPU);
+  return x + torch::zeros({3});
+}
+static void checkCpu(const torch::Tensor &t) { TORCH_CHECK(t.is_cpu()); }
+torch::Tensor byHelper(const torch::Tensor &x) {
+  checkCpu(x);
+  return x + torch::zeros({3});
+}
+torch::Tensor together(const torch::Tensor &x, const torch::Tensor &y) {
+  TORCH_CHECK(x.device() == y.device());
+  TORCH_CHECK(x.is_cpu());
+  return y + torch::zeros({3});
+}
+torch::Tensor pointer(const torch::Tensor &x) {
+  const float *p = x.data_ptr<float>();
+  float sum = 0;
+  for (int i = 0; i < 3; ++i)
+    sum += p[i];
+  return x + torch::zeros({3});
+}
+torch::Tensor dispatched(const torch::Tensor &x) {
+  [&] {
+    auto rows = x.accessor<float, 1>();
+    return rows;
+  }();
+  return x + torch::zeros({3});
+}
+
+// Moved, or another tensor, before they meet.
+torch::Tensor movedInLoop(const std::vector<torch::Tensor> &parts, torch::Device device) {
+  auto total = torch::zeros({3});
+  if (device.is_cuda())
+    total = total.to(device);
+  for (const auto &part : parts)
+    total = total + part;
+  torch::Tensor sums = torch::zeros({3}), squares = torch::zeros({3});
+  std::tie(sums, squares) = std::make_tuple(parts[0], parts[1]);
+  return total + sums * parts[0];
+}
+
+torch::Tensor notOnFirst(const std::vector<torch::Tensor> &parts) {
+  auto all = torch::zeros({3});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i == 0)
+      all = parts[i];
+    else
+      all = torch::cat({all, parts[i]});
+  }
+  return all;
+}
+
+// A module that nobody moved here, one of the program's own, and the constructor's first run.
+struct Placed : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x);
+};
+struct Wrapper : torch::nn::Module {
+  Wrapper() { embedding->forward(torch::arange(3)); }
+  torch::Tensor forward(torch::Tensor x) { return placed->forward(torch::zeros({3})); }
+  torch::nn::Embedding embedding = register_module("embedding", torch::nn::Embedding(4, 4));
+  std::shared_ptr<Placed> placed = register_module("placed", std::make_shared<Placed>());
+};
+void unmoved(torch::nn::Linear net) { net->forward(torch::randn({3, 4})); }

@@ -56,9 +56,11 @@ public:
   template <typename ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module);
   template <typename ModuleType>
-  std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> module_holder);
+  std::shared_ptr<ModuleType> register_module(std::string name,
+                                              ModuleHolder<ModuleType> module_holder);
   template <typename ModuleType>
-  std::shared_ptr<ModuleType> replace_module(const std::string &name, std::shared_ptr<ModuleType> module);
+  std::shared_ptr<ModuleType> replace_module(const std::string &name,
+                                             std::shared_ptr<ModuleType> module);
   template <typename ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string &name,
                                              ModuleHolder<ModuleType> module_holder);
@@ -82,10 +84,11 @@ public:
   using ContainedType = Contained;
   ModuleHolder();
   ModuleHolder(std::nullptr_t);
-  template <typename Head, typename... Tail,
-            typename = std::enable_if_t<
-                !((std::is_base_of_v<ModuleHolder, std::decay_t<Head>> ||
-                   std::is_convertible_v<Head, std::shared_ptr<Contained>>)&&sizeof...(Tail) == 0)>>
+  template <
+      typename Head, typename... Tail,
+      typename = std::enable_if_t<!((std::is_base_of_v<ModuleHolder, std::decay_t<Head>> ||
+                                     std::is_convertible_v<Head, std::shared_ptr<Contained>>) &&
+                                    sizeof...(Tail) == 0)>>
   explicit ModuleHolder(Head &&head, Tail &&...tail)
       : impl_(new Contained(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module);
@@ -151,6 +154,23 @@ public:
   Tensor forward(const Tensor &input);
 };
 TORCH_MODULE(BatchNorm2d);
+
+class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
+public:
+  EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim);
+  void reset() override;
+  Tensor forward(const Tensor &indices);
+};
+TORCH_MODULE(Embedding);
+
+class LSTMCellImpl : public Cloneable<LSTMCellImpl> {
+public:
+  LSTMCellImpl(int64_t input_size, int64_t hidden_size);
+  void reset() override;
+  std::tuple<Tensor, Tensor> forward(const Tensor &input,
+                                     std::optional<std::tuple<Tensor, Tensor>> hx_opt = {});
+};
+TORCH_MODULE(LSTMCell);
 
 class AnyModule {
 public:

@@ -51,6 +51,7 @@ class DeprecatedTypeProperties {
 public:
   TensorOptions options(int16_t device_index = -1) const;
   DeviceType device_type() const;
+  bool is_cuda() const;
   operator TensorOptions() const;
 };
 
@@ -114,6 +115,8 @@ public:
   Tensor operator[](int64_t index) const;
   Tensor index(ArrayRef<at::indexing::TensorIndex> indices) const;
   Tensor index(std::initializer_list<at::indexing::TensorIndex> indices) const;
+  Tensor index_put(std::initializer_list<at::indexing::TensorIndex> indices,
+                   Tensor const &rhs) const;
   Tensor &index_put_(std::initializer_list<at::indexing::TensorIndex> indices, Tensor const &rhs);
   Tensor &index_put_(std::initializer_list<at::indexing::TensorIndex> indices, const Scalar &v);
 
