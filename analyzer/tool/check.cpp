@@ -15,12 +15,14 @@
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
+#include <clang/Basic/SourceManager.h>
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <unistd.h>
@@ -111,6 +113,16 @@ std::string subjectOf(const Options &options, std::size_t files, std::size_t all
   return text;
 }
 
+// clang crashes on a main file with another byte order mark than UTF-8's.
+std::string foreignEncoding(const std::string &file) {
+  std::ifstream stream(file, std::ios::binary);
+  char start[4] = {};
+  stream.read(start, sizeof start);
+  const char *encoding = clang::SrcMgr::ContentCache::getInvalidBOM(
+      llvm::StringRef(start, static_cast<std::size_t>(stream.gcount())));
+  return encoding ? encoding : "";
+}
+
 std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
                                  const AnalysisSettings &settings,
                                  const std::string &configuration) {
@@ -120,8 +132,10 @@ std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
   std::vector<std::size_t> indices;
   Progress progress(commands.size());
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    outcomes[i].result = cache.find(commands[i]);
-    if (outcomes[i].result) {
+    outcomes[i].encoding = foreignEncoding(commands[i].file);
+    if (outcomes[i].encoding.empty())
+      outcomes[i].result = cache.find(commands[i]);
+    if (outcomes[i].result || !outcomes[i].encoding.empty()) {
       progress.step(commands[i].file);
       continue;
     }
@@ -148,15 +162,16 @@ void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
   }
 }
 
-
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
 std::string shortcoming(const FileOutcome &outcome, const Options &options) {
+  if (!outcome.encoding.empty())
+    return "not analysed, it is in " + outcome.encoding + ", not in UTF-8";
   if (!outcome.result)
     return "not analysed, the analysis " +
-           (outcome.timed_out ? "took longer than " + std::to_string(options.limit.count()) +
-                                    " s (--timeout)"
-            : outcome.signal  ? "was ended by signal " + std::to_string(outcome.signal)
-                              : "failed");
+           (outcome.timed_out
+                ? "took longer than " + std::to_string(options.limit.count()) + " s (--timeout)"
+            : outcome.signal ? "was ended by signal " + std::to_string(outcome.signal)
+                             : "failed");
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
@@ -164,8 +179,7 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
   if (result.errors)
-    text += "; " + plural(result.errors, "error") + ", the first: " +
-            shortPath(result.first_error);
+    text += "; " + plural(result.errors, "error") + ", the first: " + shortPath(result.first_error);
   return text;
 }
 
@@ -253,6 +267,7 @@ core::Result<int> check(const Options &options) {
   std::vector<core::Finding> findings;
   std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
   bool complete = true;
+  std::size_t not_analysed = 0;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const std::string name = shortPath(commands[i].file);
     if (commands[i].missing_in_database)
@@ -261,8 +276,10 @@ core::Result<int> check(const Options &options) {
       complete = false;
       summary.notes.push_back(name + ": " + lacks);
     }
-    if (!outcomes[i].result)
+    if (!outcomes[i].result) {
+      ++not_analysed;
       continue;
+    }
     FileResult &result = *outcomes[i].result;
     summary.suppressed += result.suppressed;
     if (changes) {
@@ -292,7 +309,7 @@ core::Result<int> check(const Options &options) {
   summary.partial = !is_whole;
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary); !applied)
     return tl::unexpected(applied.error());
-  summary.partial = false;
+  summary.partial = not_analysed != 0;
   if (options.fix) {
     auto fixed = applyFixes(findings, repository);
     if (!fixed)
@@ -308,6 +325,11 @@ core::Result<int> check(const Options &options) {
     showPathsFromHere(findings, repository);
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
+  if (not_analysed) {
+    llvm::errs() << "devsan check: error: " << not_analysed << " of "
+                 << plural(commands.size(), "file") << " not analysed; the report names them\n";
+    return kFailed;
+  }
   if (options.strict && !complete)
     return kFailed;
   return has_findings ? kFindings : kClean;

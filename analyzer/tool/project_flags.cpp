@@ -7,18 +7,12 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 namespace devsan::analyzer {
 namespace {
 
 using llvm::StringRef;
-
-std::string contentOf(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  return buffer ? (*buffer)->getBuffer().str() : std::string();
-}
 
 // Scripts define these where they build for a platform that we do not look at.
 bool isOfOtherPlatform(StringRef macro) {
@@ -71,7 +65,7 @@ const std::vector<SetupExtension> &ProjectFlags::setupScript(const std::string &
   auto [entry, is_new] = setup_scripts_.try_emplace(folder);
   const std::string path = folder + "/setup.py";
   if (is_new)
-    entry->second = readSetupScript(contentOf(path), path);
+    entry->second = readSetupScript(textOf(path), path);
   return entry->second;
 }
 
@@ -92,7 +86,7 @@ const std::vector<std::string> &ProjectFlags::cmakeScripts(const std::string &fi
     return entry->second;
   CMakeScripts scripts(folders.back());
   for (const std::string &folder : llvm::reverse(folders))
-    scripts.read(contentOf(folder + "/CMakeLists.txt"), folder);
+    scripts.read(textOf(folder + "/CMakeLists.txt"), folder);
   for (const std::string &folder : scripts.flags().include_folders)
     entry->second.insert(entry->second.end(), {"-I", folder});
   for (const std::string &macro : scripts.flags().macros)
