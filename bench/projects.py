@@ -97,6 +97,8 @@ def obtain(name, release, folder):
 
 def check(devsan, project, folders, report, options):
     """The report of one project, how the command ended, and the seconds that it took."""
+    # Makes it a repository of its own: paths, and fingerprints with them, begin there wherever it was unpacked.
+    (project / ".git").mkdir(exist_ok=True)
     start = time.perf_counter()
     folders = [folder for folder in folders if (project / folder).exists()]
     ended = subprocess.run([devsan, "check", "--format=json", "-o", report, *options, *folders],
