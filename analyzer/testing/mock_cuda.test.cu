@@ -3,6 +3,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cub/cub.cuh>
+#include <device_atomic_functions.h>
 #include <torch/extension.h>
 
 template <typename scalar_t> __global__ void scale(scalar_t *x, int n) {
@@ -40,3 +41,7 @@ template <int Threads> struct Traits {
   static constexpr int kBytes = sizeof(typename Load::TempStorage) + sizeof(typename Store::TempStorage);
 };
 static_assert(Traits<128>::kBytes > 0 && sizeof(Traits<128>::Scan) > 0);
+
+dim3 blocks(int n, unsigned int most, int64_t wide) {
+  return dim3(min(n, 512), max(most, 1u), min(max(n, most), 65535u) + min(wide, int64_t(8)));
+}
