@@ -1,6 +1,7 @@
 #include "analyzer/support/flow_transfer.h"
 
 #include "analyzer/support/clang_compat.h"
+#include "analyzer/support/device_kinds.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ASTContext.h>
@@ -54,6 +55,20 @@ bool isScalarData(const Expr *expr) {
   if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(expr))
     return construct->getNumArgs() == 1 && isScalarData(construct->getArg(0));
   return expr && expr->getType()->isArithmeticType();
+}
+
+// Indices and counts.
+bool givesIntegers(llvm::StringRef name) {
+  static constexpr llvm::StringRef kNames[] = {"nonzero",       "argmax",       "argmin",
+                                               "argsort",       "argwhere",     "bincount",
+                                               "count_nonzero", "searchsorted", "bucketize"};
+  return llvm::is_contained(kNames, name);
+}
+
+// They make integers of a mask.
+bool countsMasks(llvm::StringRef name) {
+  static constexpr llvm::StringRef kNames[] = {"sum", "nansum", "cumsum", "prod", "cumprod"};
+  return llvm::is_contained(kNames, name);
 }
 
 bool isDtypeQuery(llvm::StringRef name) {
@@ -275,6 +290,15 @@ Value Flow::evaluateCall(const CallExpr *call) {
     return evaluateTensorMethod(call, name, receiver);
   if (receiver && namesDevice(receiver->getType()))
     return evaluateDeviceMethod(call, name, receiver);
+  if (receiver && isLegacyType(receiver->getType())) {
+    // Its conversions to options too. An index that is lost here is another rule's matter.
+    Value value = facts_.value(receiver);
+    if (name == "toScalarType")
+      value.dtype = facts_.value(argumentsOf(call)[0]).dtype;
+    else if (name == "toBackend")
+      value.place = Place::unknown();
+    return value;
+  }
   if (receiver && isProcessGroup(receiver->getType()))
     return evaluateGather(call);
   if (callee && !ownerOf(callee) && isTorchDecl(callee))
@@ -312,6 +336,10 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
   if (isDtypeQuery(name)) {
     Value value;
     value.dtype = self.dtype;
+    if (isLegacyType(call->getType())) {
+      value.place = self.place;
+      return value;
+    }
     if (self.place.maybeOffHost())
       value.add(Origin::Kind::kDtypeOf, call);
     return value;
@@ -432,6 +460,8 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
       result.drop(Origin::Kind::kFactory);
     if (givesBool(name))
       result.dtype = Dtype::kBool;
+    else if (givesIntegers(name) || (countsMasks(name) && result.dtype == Dtype::kBool))
+      result.dtype = Dtype::kIntegral;
     if (dropsGrad(name))
       result.no_grad = true;
   }
