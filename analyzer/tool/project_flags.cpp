@@ -4,6 +4,7 @@
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -19,16 +20,15 @@ std::string contentOf(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().str() : std::string();
 }
 
-// Scripts define these where they build for a platform that we do not look at.
-bool isOfOtherPlatform(StringRef macro) {
-  const StringRef name = macro.split('=').first;
-  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
-         name == "USE_HIP" || name.contains("WIN32") || name.contains("MSC_VER") ||
-         name.contains("__APPLE__");
+// What was read of a script may be a part of a value: the compiler would take it for an error.
+bool isMacro(StringRef macro) {
+  const StringRef name = macro.take_until([](char c) { return c == '=' || c == '('; });
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
 void addMacro(std::vector<std::string> &flags, const std::string &macro) {
-  if (!isOfOtherPlatform(macro))
+  if (isMacro(macro) && !isOfOtherPlatform(macro))
     flags.insert(flags.end(), {"-D", macro});
 }
 
@@ -54,6 +54,13 @@ void add(std::vector<std::string> &flags, const SetupExtension &extension, bool 
 }
 
 } // namespace
+
+bool isOfOtherPlatform(std::string_view macro) {
+  const StringRef name = StringRef(macro.data(), macro.size()).split('=').first;
+  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
+         name == "USE_HIP" || name.contains("WIN32") || name.contains("MSC_VER") ||
+         name.contains("__APPLE__");
+}
 
 const std::vector<SetupExtension> &ProjectFlags::setupScript(const std::string &folder) {
   auto [entry, is_new] = setup_scripts_.try_emplace(folder);
@@ -106,8 +113,8 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
   }
   if (extensions.empty())
     return cmakeScripts(file);
-  // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks at,
-  // is the same for all, so that they can share precompiled headers.
+  // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks
+  // at, is the same for all, so that they can share precompiled headers.
   if (is_torch)
     flags.insert(flags.end(), {"-D", "TORCH_API_INCLUDE_EXTENSION_H"});
   return flags;
