@@ -1,20 +1,24 @@
 """What the runtime costs, side by side: every pair of figures comes from processes that take turns, so that both see the
 same machine. Times are the processor's time of the process, a ratio is that of the least ones of all rounds: what other
-programs disturb least. One thread each.
+programs disturb least. Where a process's memory lies makes it some percent faster or slower than the next (Mytkowicz et al.
+2009), so steps are timed in several processes of each kind, each with another number of objects on its heap, and the ratio
+is that of their medians. One thread each.
 
 Plain against `devsan run` on the CPU, where no device is used and the runtime should cost nothing: a training step of a
-small CNN and of a transformer block, and `add_` of 8 elements in C++, also in instructions (callgrind). The simulator
+small CNN and of a transformer block, and `add_` of 8 elements in C++, both also in instructions (callgrind). The simulator
 without the runtime's hooks against `devsan run --sim=1`, where the work is on the simulated device: the same steps, and
 1,000 reads of a value in a second. Then what one event costs, and what others cost: a callback of RecordFunction,
 torch.profiler, TorchDispatchMode, torch.cuda.set_sync_debug_mode.
 """
 
 import argparse
+import collections
 import contextlib
 import ctypes
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,7 +32,8 @@ from sim import Process
 class Worker:
     """Runs in each Python process; answers a line on standard input with seconds, as JSON, on `answers`."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, objects: int = 0) -> None:
+        self.kept = [[i] for i in range(objects)]
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no line for each start of the profiler
         import torch
 
@@ -125,8 +130,8 @@ class Worker:
         return {what: least}
 
 
-def serve(device: str, answers) -> None:
-    worker = Worker(device)
+def serve(device: str, objects: int, answers) -> None:
+    worker = Worker(device, objects)
     for line in sys.stdin:
         print(json.dumps(worker.answer(line.strip())), file=answers, flush=True)
 
@@ -140,6 +145,37 @@ def least(processes: dict[str, Process], questions: list[tuple[str, str]], round
     return answers
 
 
+def median_of_processes(commands: dict[str, list], whats: tuple[str, ...], processes: int,
+                        rounds: int) -> dict[tuple[str, str], float]:  # fmt: skip
+    """The median of the least answers of `processes` processes for each (command, what)."""
+    answers = collections.defaultdict(list)
+    for number in range(processes):
+        running = {name: Process([*command, str(1500 * number)]) for name, command in commands.items()}
+        for question, figure in least(running, [(name, what) for what in whats for name in commands], rounds).items():
+            answers[question].append(figure)
+        for process in running.values():
+            process.close()
+    return {question: statistics.median(figures) for question, figures in answers.items()}
+
+
+def step_instructions(model: str, environment: dict[str, str], folder: Path) -> float:
+    """Of one training step on the CPU: callgrind's counts of two runs that differ in their number of steps."""
+    totals = []
+    for steps in (4, 14):
+        out = folder / "callgrind.out"
+        subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, __file__, "--steps", model, str(steps)],
+            env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        totals.append(total_of(out))
+    return (totals[1] - totals[0]) / 10
+
+
+def total_of(out: Path) -> int:
+    totals = [line for line in out.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
+    return int(totals[-1].split()[1])
+
+
 def instructions(program: Path, calls: int, environment: dict[str, str], folder: Path) -> float:
     """Of one `add_`, by callgrind, which counts within `countedAdds` only."""
     out = folder / "callgrind.out"
@@ -148,8 +184,7 @@ def instructions(program: Path, calls: int, environment: dict[str, str], folder:
          f"--callgrind-out-file={out}", program, "--count", str(calls)],
         env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    totals = [line for line in out.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
-    return int(totals[-1].split()[1]) / calls
+    return total_of(out) / calls
 
 
 def report(name: str, without: float, with_it: float, limit: float | None = None, unit: str = "ms") -> None:
@@ -160,11 +195,17 @@ def report(name: str, without: float, with_it: float, limit: float | None = None
 
 def main() -> None:
     if sys.argv[1:2] == ["--serve"]:
-        serve(sys.argv[2], os.fdopen(int(sys.argv[3]), "w"))
+        serve(sys.argv[2], int(sys.argv[3]), os.fdopen(int(sys.argv[4]), "w"))
         return
+    if sys.argv[1:2] == ["--steps"]:
+        step = Worker("cpu").steps[sys.argv[2]]
+        for _ in range(int(sys.argv[3])):
+            step()
+        os._exit(0)  # what ends an interpreter is not counted
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--processes", type=int, default=9, help="of each kind, for the steps")
     parser.add_argument("--calls", type=int, default=2000, help="of add_, under callgrind")
     parser.add_argument("--skip-callgrind", action="store_true")
     arguments = parser.parse_args()
@@ -187,27 +228,42 @@ def main() -> None:
         simulator = ["env", *(f"{key}={value}" for key, value in {
             **preloaded("sim"), "DEVSAN_SIM_DEVICES": "1", "PYTHONPATH": str(build / "python"),
         }.items())]  # fmt: skip
+        commands = {
+            "plain": [*python, "cpu"],
+            "run": [*run, "--", *python, "cpu"],
+            "simulator": [*simulator, *python, "cuda"],
+            "run --sim": [*run, "--sim=1", "--", *python, "cuda"],
+        }
+        steps = ("cnn", "transformer")
+        print(f"{'':64} {'without':>10} {'with':>10}       ratio")
+        for without, with_it, work in (
+            ("plain", "run", "on the CPU, devsan run"),
+            ("simulator", "run --sim", "simulated, devsan run --sim=1 (the hooks)"),
+        ):
+            pair = {name: commands[name] for name in (without, with_it)}
+            figures = median_of_processes(pair, steps, arguments.processes, max(2, arguments.rounds // 5))
+            for step in steps:
+                report(f"{step} step {work}", figures[without, step], figures[with_it, step], 1.01)
+        has_callgrind = not arguments.skip_callgrind and shutil.which("valgrind") is not None
+        if has_callgrind:
+            hooked = {**os.environ, **preloaded("runtime"), "PYTHONPATH": str(build / "python")}
+            for step in steps:
+                plain, loaded = (step_instructions(step, environment, folder) / 1e6 for environment in (dict(os.environ), hooked))
+                print(f"{f'{step} step on the CPU, instructions':64} {plain:10.2f} {loaded:10.2f} M  {loaded / plain:8.3f}"
+                      f"   at most 1.01: {'yes' if loaded / plain <= 1.01 else 'NO'}", flush=True)  # fmt: skip
+
         processes = {
-            "plain": Process([*python, "cpu"]),
-            "run": Process([*run, "--", *python, "cpu"]),
-            "simulator": Process([*simulator, *python, "cuda"]),
-            "run --sim": Process([*run, "--sim=1", "--", *python, "cuda"]),
+            "plain": Process([*commands["plain"], "0"]),
+            "simulator": Process([*commands["simulator"], "0"]),
+            "run --sim": Process([*commands["run --sim"], "0"]),
             "plain C++": Process([program]),
             "run C++": Process([*run, "--", program]),
             "simulator C++": Process([*simulator, program]),
             "run --sim C++": Process([*run, "--sim=1", "--", program]),
         }
-        print(f"{'least of all rounds':64} {'without':>10} {'with':>10}       ratio")
-        steps = ("cnn", "transformer")
-        pairs = [("plain", "run"), ("simulator", "run --sim")]
-        figures = least(processes, [(name, step) for step in steps for pair in pairs for name in pair], arguments.rounds)
-        for (without, with_it), work in zip(pairs, ("on the CPU, devsan run", "simulated, devsan run --sim=1 (the hooks)")):
-            for step in steps:
-                report(f"{step} step {work}", figures[without, step], figures[with_it, step], 1.01)
-
         figures = least(processes, [("plain C++", "add"), ("run C++", "add")], max(5, arguments.rounds // 3))
         report("add_ of 8 elements, C++, devsan run", *(figures[name, "add"] for name in ("plain C++", "run C++")), 1.03, "ns")
-        if not arguments.skip_callgrind and shutil.which("valgrind"):
+        if has_callgrind:
             plain = instructions(program, arguments.calls, dict(os.environ), folder)
             loaded = instructions(program, arguments.calls, {**os.environ, **preloaded("runtime")}, folder)
             print(f"{'add_ of 8 elements, instructions of one call':64} {plain:10.1f} {loaded:10.1f}    "

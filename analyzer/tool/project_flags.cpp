@@ -20,15 +20,19 @@ std::string contentOf(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().str() : std::string();
 }
 
-// What was read of a script may be a part of a value: the compiler would take it for an error.
-bool isMacro(StringRef macro) {
-  const StringRef name = macro.take_until([](char c) { return c == '=' || c == '('; });
+// NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE: all else is an error on clang's command line, and so
+// in every file.
+bool isDefinition(StringRef macro) {
+  const StringRef name =
+      macro.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '$'; });
+  const StringRef behind = macro.substr(name.size());
   return !name.empty() && !llvm::isDigit(name.front()) &&
-         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+         (behind.empty() || behind.starts_with("=") ||
+          (behind.starts_with("(") && behind.contains(")=")));
 }
 
 void addMacro(std::vector<std::string> &flags, const std::string &macro) {
-  if (isMacro(macro) && !isOfOtherPlatform(macro))
+  if (isDefinition(macro) && !isOfOtherPlatform(macro))
     flags.insert(flags.end(), {"-D", macro});
 }
 
@@ -46,7 +50,7 @@ void add(std::vector<std::string> &flags, const SetupExtension &extension, bool 
     addMacro(flags, macro);
   for (StringRef argument : is_cuda ? extension.nvcc_arguments : extension.cxx_arguments) {
     StringRef macro = argument;
-    if (macro.consume_front("-D") && !macro.empty())
+    if (macro.consume_front("-D"))
       addMacro(flags, macro.str());
     else if (!isOldStandard(argument))
       flags.push_back(argument.str());

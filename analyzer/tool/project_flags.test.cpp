@@ -6,15 +6,19 @@
 // RUN: cp %S/Inputs/setup.py.txt %t/setup/setup.py && cp %S/Inputs/CMakeLists.txt %t/cmake
 // RUN: sed -i 's|@MOCK@|%mock|; s|@STUBS@|%cuda_stubs|' %t/setup/setup.py %t/cmake/CMakeLists.txt
 // RUN: not %{check} %t/setup/csrc/x.cpp | FileCheck %s --check-prefix=CXX --implicit-check-not=warning:
-// CXX: x.cpp:[[#@LINE+15]]:3: warning:
+// CXX: x.cpp:[[#@LINE+19]]:3: warning:
 // RUN: not %{check} %t/setup/csrc/y.cu | FileCheck %s --check-prefix=NVCC --implicit-check-not=warning:
-// NVCC: y.cu:[[#@LINE+16]]:3: warning:
+// NVCC: y.cu:[[#@LINE+20]]:3: warning:
 // RUN: not %{check} %t/cmake/src/z.cpp | FileCheck %s --check-prefix=CMAKE --implicit-check-not=warning:
-// CMAKE: z.cpp:[[#@LINE+17]]:3: warning:
+// CMAKE: z.cpp:[[#@LINE+21]]:3: warning:
 
 // A script that is no Python, or nothing at all.
 // RUN: echo 'def ( [ "x' > %t/setup/setup.py
 // RUN: %devsan_check --checks=device-raw-set-device --torch=none %t/setup/csrc/x.cpp -- -isystem %mock -isystem %cuda_stubs -I %t/setup/vendor
+
+// What clang would not take as a macro is left out; compiler plugins are not loaded.
+// RUN: echo 'Extension("x", ["csrc/x.cpp"], define_macros=[("", "1"), ("=", None), ("A B", "2"), "4"], extra_compile_args=["-D=", "-D3", "-fplugin=/none.so", "-Xclang", "-load", "-Xclang", "/none.so"])' > %t/setup/setup.py
+// RUN: %devsan_check --checks=device-raw-set-device --torch=none --strict %t/setup/csrc/x.cpp -- -isystem %mock -isystem %cuda_stubs -I %t/setup/vendor
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/torch.h>
 #include <vendor.h>

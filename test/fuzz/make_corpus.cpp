@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 using namespace devsan;
 
 namespace {
@@ -127,6 +129,92 @@ void writeSettings() {
   write("run_options", "wrong", "s65\nfnone,error\nbdevice-host-sync=1/step\n");
 }
 
+void writeProjects() {
+  write("setup_script", "torch", R"py(import os, glob
+from torch.utils.cpp_extension import CppExtension, CUDAExtension
+here = os.path.dirname(os.path.abspath(__file__))
+sources = glob.glob(os.path.join(here, 'csrc', '*.cu')) + ['a.cpp']
+macros = [('WITH_CUDA', None), ('N', '3')]
+if os.getenv('X', '0') == '1':
+    macros += [('X', '')]
+def extensions():
+    flags = {'cxx': ['-O3', '-DA=1'], 'nvcc': ['-DB']}
+    return [CUDAExtension(name=f'p.{here}', sources=sources,
+                          include_dirs=[here + '/include'], define_macros=macros,
+                          extra_compile_args=flags)]
+setup(ext_modules=extensions())
+)py");
+  write("setup_script", "odd", R"py(x = ['''a\
+''', r"\", *y, {**z}
+Extension("a", [x for x in y]
+)py");
+  write("cmake_script", "whole", R"cmake(# comment
+set(A src;include CACHE STRING "a")
+set(ENV{B} [==[ c ]] ]==])
+if(A AND NOT "${B}")
+  include_directories(SYSTEM ${A} ${CMAKE_CURRENT_SOURCE_DIR}/x)
+endif()
+add_definitions(-DA=\"b\" -DC)
+#[[ bracket ]]
+target_include_directories(t PUBLIC $<BUILD_INTERFACE:inc> ../y)
+target_compile_definitions(t PRIVATE N=${A} -DM)
+list(APPEND A z)
+add_compile_definitions(Q)
+)cmake");
+  write("launch_spelling", "spaced", R"cuda(void f() {
+  k << <1, 2>> >(a, b);
+  k<T><< < dim3(1, g<2>()), 2, 0, s > >> (a);
+  x << y; // << <
+  const char *t = "<< <1>> >("; auto r = R"(<< <)";
+}
+)cuda");
+  write("launch_spelling", "many",
+        "k << <1, 2>> >(a); k< <<(1), 2> >> (b); 1'000 << <'(', 2 >> > (c);");
+  write("arguments", "nvcc", R"(-Xcompiler
+-fPIC,-Wall
+-gencode
+arch=compute_80,code=sm_80
+--expt-relaxed-constexpr
+--std
+c++17
+-Xcompiler=-DA
+--compiler-options
+'-DB -DC'
+-isystem=/x
+-ccbin
+g++
+-o
+a.o
+-c
+a.cu
+)");
+  write("diff", "git", R"(diff --git a/scan.cpp b/scan.cpp
+index 1..2 100644
+--- a/scan.cpp
++++ b/scan.cpp
+@@ -1,2 +1,4 @@ int f()
++x
+@@ -9 +11,0 @@
+-y
+diff --git "a/t\303\244b.cu" "b/t\303\244b.cu"
+--- /dev/null
++++ "b/t\303\244b.cu"
+@@ -0,0 +1 @@
++z
+Binary files a/x and b/x differ
+)");
+  write("file_result", "empty", R"({"report":"","errors":0})");
+  const nlohmann::json result = {{"report", core::jsonReport(std::vector{finding()}, {})},
+                                 {"functions", {3, 9}},
+                                 {"missing_headers", {"a.h"}},
+                                 {"files_read", {"/p/a.cpp"}},
+                                 {"first_error", "a.cpp:3: x"},
+                                 {"errors", 1},
+                                 {"errors_elsewhere", 1},
+                                 {"suppressed", 2}};
+  write("file_result", "one", result.dump());
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -138,6 +226,7 @@ int main(int argc, char **argv) {
   writeLogs();
   writeReports();
   writeSettings();
+  writeProjects();
   std::error_code error;
-  return fs::exists(corpus / "run_options" / "wrong", error) ? 0 : 1;
+  return fs::exists(corpus / "file_result" / "one", error) ? 0 : 1;
 }

@@ -1,0 +1,20 @@
+// What a child process or the cache says of a file: refused, or the same when written again.
+#include "analyzer/tool/file_result.h"
+#include "test/fuzz/check.h"
+
+#include <cstdint>
+
+using namespace devsan::analyzer;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  const auto result = parseFileResult({reinterpret_cast<const char *>(data), size});
+  if (!result) {
+    CHECK(!result.error().message.empty());
+    return 0;
+  }
+  const std::string text = serialize(*result);
+  const auto again = parseFileResult(text);
+  CHECK(again && serialize(*again) == text);
+  CHECK(result->functions.size() == result->findings.size());
+  return 0;
+}
