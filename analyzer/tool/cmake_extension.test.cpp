@@ -5,7 +5,7 @@
 // RUN: echo 'include_directories(%mock)' >> %t/CMakeLists.txt
 // RUN: echo 'setup(ext_modules=[CMakeExtension("example")], cmdclass={"build_ext": BuildExtension})' > %t/setup.py
 // RUN: not %{check} %t/csrc/x.cpp | FileCheck %s --implicit-check-not=warning:
-// CHECK: x.cpp:[[#@LINE+11]]:3: warning:
+// CHECK: x.cpp:[[#@LINE+10]]:3: warning:
 
 // One with flags of its own knows better.
 // RUN: echo 'setup(ext_modules=[CppExtension("example", sources(), include_dirs=["%mock"], define_macros=[("OF_SETUP", None)])])' > %t/setup.py
