@@ -53,7 +53,7 @@ bool isScalarData(const Expr *expr) {
   expr = strip(expr);
   if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(expr))
     return construct->getNumArgs() == 1 && isScalarData(construct->getArg(0));
-  return expr && expr->getType()->isArithmeticType();
+  return expr && !expr->getType().isNull() && expr->getType()->isArithmeticType();
 }
 
 bool isDtypeQuery(llvm::StringRef name) {

@@ -28,3 +28,11 @@ at::Tensor unknownDevice(at::Tensor x) {
   return out + other;
 }
 at::Tensor onItsDevice(at::Tensor x) { return at::empty(missing::sizes(x), at::TensorOptions().device(x.device())); }
+
+// Whatever the unknown argument stands for.
+at::Tensor data(at::Tensor x) {
+  auto a = torch::tensor(missing::value(), at::TensorOptions().device(x.device()));
+  auto b = torch::tensor({missing::value(), missing::value()}, at::TensorOptions().device(x.device()));
+  auto c = torch::full({}, missing::value(), at::TensorOptions().device(x.device()));
+  return a + b + c;
+}
