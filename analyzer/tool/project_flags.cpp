@@ -14,14 +14,6 @@ namespace {
 
 using llvm::StringRef;
 
-// Scripts define these where they build for a platform that we do not look at.
-bool isOfOtherPlatform(StringRef macro) {
-  const StringRef name = macro.split('=').first;
-  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
-         name == "USE_HIP" || name.contains("WIN32") || name.contains("MSC_VER") ||
-         name.contains("__APPLE__");
-}
-
 // NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE: all else is an error on clang's command line, and so
 // in every file.
 bool isDefinition(StringRef macro) {
@@ -59,7 +51,20 @@ void add(std::vector<std::string> &flags, const SetupExtension &extension, bool 
   }
 }
 
+bool saysNothing(const SetupExtension &extension) {
+  return extension.sources.empty() && extension.include_folders.empty() &&
+         extension.macros.empty() && extension.cxx_arguments.empty() &&
+         extension.nvcc_arguments.empty();
+}
+
 } // namespace
+
+bool isOfOtherPlatform(std::string_view macro) {
+  const StringRef name = StringRef(macro.data(), macro.size()).split('=').first;
+  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
+         name == "USE_HIP" || name.contains("WIN32") || name.contains("WINDOWS") ||
+         name.contains("MSC_VER") || name.contains("__APPLE__");
+}
 
 const std::vector<SetupExtension> &ProjectFlags::setupScript(const std::string &folder) {
   auto [entry, is_new] = setup_scripts_.try_emplace(folder);
@@ -100,6 +105,10 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
   if (folder.empty())
     return cmakeScripts(file);
   const std::vector<SetupExtension> &extensions = setupScript(folder);
+  // The script only starts CMake.
+  if (llvm::all_of(extensions, saysNothing))
+    if (const std::vector<std::string> &cmake = cmakeScripts(file); !cmake.empty())
+      return cmake;
   // A script whose lists of sources are computed does not tell whose the file is: then all count.
   const bool is_listed =
       llvm::any_of(extensions, [&](const SetupExtension &e) { return e.builds(file); });
@@ -110,8 +119,6 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
     add(flags, extension, isCudaFile(file));
     is_torch |= extension.is_torch;
   }
-  if (extensions.empty())
-    return cmakeScripts(file);
   // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks
   // at, is the same for all, so that they can share precompiled headers.
   if (is_torch)
