@@ -45,7 +45,7 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
     for (const Operand &checked : tensorOperands(nullptr, arguments))
       refineToHost(state_, checked.expr);
   if (isFactory(call->getDirectCallee()))
-    return evaluateFactory(call, name, nullptr);
+    return evaluateFactory(call, name, nullptr, arguments);
   if (Value loaded; loadCall(call, name, loaded))
     return loaded;
   if (name == "all_gather_into_tensor" || name == "all_gather_into_tensor_coalesced") {

@@ -178,3 +178,7 @@ struct Wrapper : torch::nn::Module {
   std::shared_ptr<Placed> placed = register_module("placed", std::make_shared<Placed>());
 };
 void unmoved(torch::nn::Linear net) { net->forward(torch::randn({3, 4})); }
+
+// The type says which kind of device.
+torch::Tensor ofType(const torch::Tensor &x) { return torch::zeros({3}, x.type().toScalarType(torch::kByte)); }
+torch::Tensor ofSameType(const torch::Tensor &x) { return x * torch::zeros({3}, x.type()); }

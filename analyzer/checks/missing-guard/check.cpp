@@ -124,7 +124,8 @@ private:
   std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
                                        const ValueDecl *tensor) {
     if (!isa<ParmVarDecl>(tensor) || !isTensor(tensor->getType()) ||
-        !declares(context, "c10::cuda::CUDAGuard") || usesName(work, kGuardName))
+        isStableTensor(tensor->getType()) || !declares(context, "c10::cuda::CUDAGuard") ||
+        usesName(work, kGuardName))
       return std::nullopt;
     std::vector<const BlockPath *> paths;
     for (const Launch &launch : work.launches)

@@ -53,6 +53,7 @@ public:
   DeviceType device_type() const;
   bool is_cuda() const;
   operator TensorOptions() const;
+  DeprecatedTypeProperties &toScalarType(ScalarType type) const;
 };
 
 class TensorBase {
