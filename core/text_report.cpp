@@ -1,4 +1,5 @@
 #include "core/merge.h"
+#include "core/quantities.h"
 #include "core/reports.h"
 #include "core/rule_table.h"
 #include "core/source_lines.h"
@@ -28,28 +29,6 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string scaled(double value, std::span<const char *const> units) {
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < units.size(); ++unit)
-    value /= 1000;
-  return unit ? fmt::format("{:.1f} {}", value, units[unit])
-              : fmt::format("{:.0f} {}", value, units[unit]);
-}
-
-std::string bytesText(std::uint64_t bytes) {
-  static constexpr const char *kUnits[] = {"B", "KB", "MB", "GB", "TB"};
-  return scaled(static_cast<double>(bytes), kUnits);
-}
-
-std::string timeText(std::uint64_t nanoseconds) {
-  static constexpr const char *kUnits[] = {"ns", "µs", "ms", "s"};
-  return scaled(static_cast<double>(nanoseconds), kUnits);
-}
-
-std::string timesText(std::uint64_t count) {
-  return count == 1 ? "once" : fmt::format("{} times", count);
-}
-
 std::string plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -59,11 +38,11 @@ std::string costText(const Finding &finding, const CostBasis &basis) {
   std::string text = timesText(finding.count);
   const std::optional<Cost> cost = costOf(finding, basis);
   if (cost && cost->measured) {
-    text += fmt::format(", {} blocked", timeText(cost->saves_ns));
+    text += fmt::format(", {} blocked", durationText(cost->saves_ns));
     if (cost->share)
       text += fmt::format(" ({:.1f} % of the run)", *cost->share * 100);
     if (cost->per_step_ns)
-      text += fmt::format(", {} a step", timeText(*cost->per_step_ns));
+      text += fmt::format(", {} a step", durationText(*cost->per_step_ns));
   }
   if (cost && finding.bytes)
     text += ", " + bytesText(finding.bytes);

@@ -54,6 +54,32 @@ DEVSAN_MAKE(double, double)
 DEVSAN_MAKE(longlong, long long)
 #undef DEVSAN_MAKE
 
+#ifdef __CUDA__
+// nvcc has these without a header, on the host too.
+#define DEVSAN_LEAST_AND_GREATEST(T)                                                               \
+  __host__ __device__ inline T min(T x, T y) { return y < x ? y : x; }                             \
+  __host__ __device__ inline T max(T x, T y) { return x < y ? y : x; }
+DEVSAN_LEAST_AND_GREATEST(int)
+DEVSAN_LEAST_AND_GREATEST(unsigned int)
+DEVSAN_LEAST_AND_GREATEST(long)
+DEVSAN_LEAST_AND_GREATEST(unsigned long)
+DEVSAN_LEAST_AND_GREATEST(long long)
+DEVSAN_LEAST_AND_GREATEST(unsigned long long)
+DEVSAN_LEAST_AND_GREATEST(float)
+DEVSAN_LEAST_AND_GREATEST(double)
+#undef DEVSAN_LEAST_AND_GREATEST
+#define DEVSAN_MIXED(T, S, U)                                                                      \
+  __host__ __device__ inline U min(T x, S y) { return min(static_cast<U>(x), static_cast<U>(y)); } \
+  __host__ __device__ inline U min(S x, T y) { return min(static_cast<U>(x), static_cast<U>(y)); } \
+  __host__ __device__ inline U max(T x, S y) { return max(static_cast<U>(x), static_cast<U>(y)); } \
+  __host__ __device__ inline U max(S x, T y) { return max(static_cast<U>(x), static_cast<U>(y)); }
+DEVSAN_MIXED(int, unsigned int, unsigned int)
+DEVSAN_MIXED(long, unsigned long, unsigned long)
+DEVSAN_MIXED(long long, unsigned long long, unsigned long long)
+DEVSAN_MIXED(float, double, double)
+#undef DEVSAN_MIXED
+#endif
+
 // The functions of the device that `__host__ __device__` code calls too.
 template <typename T> __device__ T atomicAdd(T *address, T value);
 template <typename T> __device__ T atomicMax(T *address, T value);

@@ -56,7 +56,9 @@ bool onlySetsDevice(const FunctionDecl *function) {
 } // namespace
 
 const FunctionDecl *writtenFunction(const FunctionDecl *function) {
-  if (const FunctionDecl *written = function->getTemplateInstantiationPattern())
+  // Not its definition alone: inside of a template, what is named is not instantiated yet.
+  if (const FunctionDecl *written =
+          function->getTemplateInstantiationPattern(/*ForDefinition=*/false))
     function = written;
   return function->getCanonicalDecl();
 }
@@ -82,7 +84,7 @@ CudaProgram::CudaProgram(ASTContext &context) : sees_torch_(declaresTensor(conte
   }
   for (const CudaWork &work : functions_)
     for (const WorkCall &call : work.calls)
-      if (call.callee != work.function->getCanonicalDecl())
+      if (call.callee != writtenFunction(work.function))
         callers_[call.callee].push_back({&work, &call});
 }
 
@@ -125,7 +127,7 @@ bool CudaProgram::callersGuard(const CudaWork &work) const {
 }
 
 bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
-  const auto callers = callers_.find(work.function->getCanonicalDecl());
+  const auto callers = callers_.find(writtenFunction(work.function));
   return depth < kMaxCalls && callers != callers_.end() &&
          llvm::all_of(
              callers->second,

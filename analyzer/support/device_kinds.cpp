@@ -10,13 +10,13 @@ namespace devsan::analyzer {
 
 using namespace clang;
 
-namespace {
-
 bool isLegacyType(QualType type) {
   const auto *record = type.getNonReferenceType()->getAsCXXRecordDecl();
   return record && record->getDeclName().isIdentifier() &&
          record->getName() == "DeprecatedTypeProperties" && isTorchDecl(record);
 }
+
+namespace {
 
 bool isTorchMethod(const Expr *expr, llvm::StringRef name) {
   const auto *call = dyn_cast<CXXMemberCallExpr>(expr);

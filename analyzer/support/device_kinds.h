@@ -16,6 +16,9 @@ struct DeviceKind {
   bool device_set = false;             // a device was set before, for the rest of the function
 };
 
+// DeprecatedTypeProperties: what `x.type()` gives.
+bool isLegacyType(clang::QualType type);
+
 // Those that end in a new tensor, in options or in a device, in the order of the source.
 std::vector<DeviceKind> deviceKinds(const CudaWork &work);
 

@@ -317,7 +317,8 @@ std::optional<std::string> FixScope::device(const Path &path) const {
   const bool is_pointer = type->isPointerType();
   if (is_pointer)
     type = type->getPointeeType();
-  if (type->isPointerType())
+  // The device of a stable tensor is of a class of its own.
+  if (type->isPointerType() || isStableTensor(type))
     return std::nullopt;
   if (isTensor(type) || isTensorOptions(type))
     return *text + (is_pointer ? "->device()" : ".device()");

@@ -24,7 +24,7 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
   if (namesDevice(call->getType())) // device(d), dtype(t), device_of(x)
     return together(arguments);
   if (isFactory(call->getDirectCallee()))
-    return evaluateFactory(call, name, nullptr);
+    return evaluateFactory(call, name, nullptr, arguments);
   if (Value loaded; loadCall(call, name, loaded))
     return loaded;
   if (name == "all_gather_into_tensor" || name == "all_gather_into_tensor_coalesced") {

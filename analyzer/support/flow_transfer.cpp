@@ -1,6 +1,7 @@
 #include "analyzer/support/flow_transfer.h"
 
 #include "analyzer/support/clang_compat.h"
+#include "analyzer/support/device_kinds.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ASTContext.h>
@@ -53,7 +54,21 @@ bool isScalarData(const Expr *expr) {
   expr = strip(expr);
   if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(expr))
     return construct->getNumArgs() == 1 && isScalarData(construct->getArg(0));
-  return expr && expr->getType()->isArithmeticType();
+  return expr && !expr->getType().isNull() && expr->getType()->isArithmeticType();
+}
+
+// Indices and counts.
+bool givesIntegers(llvm::StringRef name) {
+  static constexpr llvm::StringRef kNames[] = {"nonzero",       "argmax",       "argmin",
+                                               "argsort",       "argwhere",     "bincount",
+                                               "count_nonzero", "searchsorted", "bucketize"};
+  return llvm::is_contained(kNames, name);
+}
+
+// They make integers of a mask.
+bool countsMasks(llvm::StringRef name) {
+  static constexpr llvm::StringRef kNames[] = {"sum", "nansum", "cumsum", "prod", "cumprod"};
+  return llvm::is_contained(kNames, name);
 }
 
 bool isDtypeQuery(llvm::StringRef name) {
@@ -143,11 +158,53 @@ std::vector<Operand> Flow::tensorOperands(const Expr *receiver,
   return operands;
 }
 
+namespace {
+
+// A device, or options; of a call that could not be resolved also the list that would become them.
+bool givesDevice(const Expr *argument) {
+  if (const auto *list = dyn_cast<InitListExpr>(argument); list && list->getNumInits() == 1)
+    argument = list->getInit(0);
+  return namesDevice(argument->getType());
+}
+
+// Which of LibTorch's factories is called although some of its arguments, such as the sizes, are
+// not understood. Only where the device is: else one of those may give it.
+const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const Expr *> arguments) {
+  const bool has_device = llvm::any_of(arguments, [](const Expr *argument) {
+    return !argument->containsErrors() && givesDevice(argument);
+  });
+  if (!has_device)
+    return nullptr;
+  callee = callee->IgnoreParenImpCasts();
+  const auto factory = [](const NamedDecl *decl) -> const FunctionDecl * {
+    const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction();
+    return !ownerOf(function) && isFactory(function) ? function : nullptr;
+  };
+  if (const auto *named = dyn_cast<DeclRefExpr>(callee))
+    return factory(named->getDecl());
+  if (const auto *overloads = dyn_cast<UnresolvedLookupExpr>(callee))
+    for (const NamedDecl *decl : overloads->decls())
+      if (const FunctionDecl *function = factory(decl))
+        return function;
+  return nullptr;
+}
+
+} // namespace
+
 Value Flow::evaluate(const Expr *expr) {
   if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
+    // What is left of a call: the function, and the arguments that are understood.
+    if (const llvm::ArrayRef<const Expr *> parts = unknown->subExpressions(); parts.size() > 1)
+      if (const FunctionDecl *factory = unresolvedFactory(parts[0], parts.drop_front()))
+        return evaluateFactory(unknown, nameOf(factory), nullptr, parts.drop_front());
     // A call of something that a missing header declares.
     recordUnknownCall(unknown);
     return {};
+  }
+  if (const auto *call = dyn_cast<CallExpr>(expr); call && call->containsErrors()) {
+    const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+    if (const FunctionDecl *factory = unresolvedFactory(call->getCallee(), arguments))
+      return evaluateFactory(call, nameOf(factory), nullptr, arguments);
   }
   // Code with errors keeps expressions without a type; nothing is known of them, nor of templates'
   // open ends.
@@ -275,6 +332,15 @@ Value Flow::evaluateCall(const CallExpr *call) {
     return evaluateTensorMethod(call, name, receiver);
   if (receiver && namesDevice(receiver->getType()))
     return evaluateDeviceMethod(call, name, receiver);
+  if (receiver && isLegacyType(receiver->getType())) {
+    // Its conversions to options too. An index that is lost here is another rule's matter.
+    Value value = facts_.value(receiver);
+    if (name == "toScalarType")
+      value.dtype = facts_.value(argumentsOf(call)[0]).dtype;
+    else if (name == "toBackend")
+      value.place = Place::unknown();
+    return value;
+  }
   if (receiver && isProcessGroup(receiver->getType()))
     return evaluateGather(call);
   if (callee && !ownerOf(callee) && isTorchDecl(callee))
@@ -312,12 +378,16 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
   if (isDtypeQuery(name)) {
     Value value;
     value.dtype = self.dtype;
+    if (isLegacyType(call->getType())) {
+      value.place = self.place;
+      return value;
+    }
     if (self.place.maybeOffHost())
       value.add(Origin::Kind::kDtypeOf, call);
     return value;
   }
   if (isFactory(call->getDirectCallee()))
-    return evaluateFactory(call, name, receiver);
+    return evaluateFactory(call, name, receiver, arguments);
   if (name == "accessor") {
     // Only host memory can be read through an accessor, so the program relies on x being there.
     if (std::optional<Path> named = path(receiver)) {
@@ -375,11 +445,11 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
   return result;
 }
 
-Value Flow::evaluateFactory(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
-  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+Value Flow::evaluateFactory(const Expr *call, llvm::StringRef name, const Expr *receiver,
+                            llvm::ArrayRef<const Expr *> arguments) {
   Value target;
   for (const Expr *argument : arguments)
-    if (namesDevice(argument->getType())) {
+    if (givesDevice(argument)) {
       target = facts_.value(argument);
       break;
     }
@@ -436,6 +506,8 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
     }
     if (givesBool(name))
       result.dtype = Dtype::kBool;
+    else if (givesIntegers(name) || (countsMasks(name) && result.dtype == Dtype::kBool))
+      result.dtype = Dtype::kIntegral;
     if (dropsGrad(name))
       result.no_grad = true;
   }

@@ -35,8 +35,8 @@ private:
   Value evaluateCall(const clang::CallExpr *call);
   Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name,
                              const clang::Expr *receiver);
-  Value evaluateFactory(const clang::CallExpr *call, llvm::StringRef name,
-                        const clang::Expr *receiver);
+  Value evaluateFactory(const clang::Expr *call, llvm::StringRef name, const clang::Expr *receiver,
+                        llvm::ArrayRef<const clang::Expr *> arguments);
   Value evaluateMove(const clang::CallExpr *call, llvm::StringRef name,
                      const clang::Expr *receiver);
   Value evaluateTorchFunction(const clang::CallExpr *call, llvm::StringRef name);

@@ -104,7 +104,10 @@ bool derivesFrom(const CXXRecordDecl *record,
 } // namespace
 
 bool isTensor(QualType type) {
-  return isNamed(type, "at", "Tensor") || isNamed(type, "at", "TensorBase");
+  return isNamed(type, "at", "Tensor") || isNamed(type, "at", "TensorBase") || isStableTensor(type);
+}
+bool isStableTensor(QualType type) {
+  return isNamed(type, "torch::stable", "Tensor");
 }
 bool isDevice(QualType type) {
   return isNamed(type, "c10", "Device");
@@ -195,8 +198,10 @@ bool isDeviceGuard(QualType type) {
                                          "HIPGuardMasqueradingAsCUDA",
                                          "OptionalHIPGuardMasqueradingAsCUDA"};
   const NamedDecl *decl = namedDecl(type);
-  return decl && kGuards.contains(simpleName(decl)) &&
-         llvm::StringRef(namespaceOf(decl)).starts_with("c10");
+  if (!decl || !kGuards.contains(simpleName(decl)))
+    return false;
+  const std::string space = namespaceOf(decl);
+  return llvm::StringRef(space).starts_with("c10") || space == "torch::stable::accelerator";
 }
 
 bool isNoGradGuard(QualType type) {

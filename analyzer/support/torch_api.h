@@ -10,6 +10,8 @@ namespace devsan::analyzer {
 
 // Types, seen through references, pointers, cv and typedefs.
 bool isTensor(clang::QualType type);
+// That of the stable interface, whose device is no c10::Device.
+bool isStableTensor(clang::QualType type);
 bool isDevice(clang::QualType type);     // c10::Device
 bool isDeviceType(clang::QualType type); // c10::DeviceType
 bool isTensorOptions(clang::QualType type);

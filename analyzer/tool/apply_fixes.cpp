@@ -14,13 +14,24 @@ namespace {
 
 using clang::tooling::Replacements;
 
+// Links are followed, so that a file that is reached by two names is changed once, and stays a
+// link.
+std::string realPath(const std::string &file, const std::string &folder) {
+  llvm::SmallString<256> path(file), real;
+  if (!folder.empty())
+    llvm::sys::path::make_absolute(folder, path);
+  return std::string(llvm::sys::fs::real_path(path, real) ? path : real);
+}
+
 // All of a finding's replacements or none. Several findings may ask for the same one: one guard
 // serves many launches.
-bool addAll(const core::Finding &finding, std::map<std::string, Replacements> &by_file) {
+bool addAll(const core::Finding &finding, const std::string &folder,
+            std::map<std::string, Replacements> &by_file) {
   std::map<std::string, Replacements> attempt = by_file;
   for (const core::Replacement &fix : finding.fix) {
-    const clang::tooling::Replacement replacement(fix.file, fix.offset, fix.length, fix.text);
-    Replacements &replacements = attempt[fix.file];
+    const std::string file = realPath(fix.file, folder);
+    const clang::tooling::Replacement replacement(file, fix.offset, fix.length, fix.text);
+    Replacements &replacements = attempt[file];
     if (llvm::is_contained(replacements, replacement))
       continue;
     if (llvm::Error error = replacements.add(replacement)) {
@@ -39,12 +50,16 @@ core::Result<void> rewrite(const std::string &file, const Replacements &replacem
   auto fixed = clang::tooling::applyAllReplacements((*buffer)->getBuffer(), replacements);
   if (!fixed)
     return core::failure(file + ": cannot be fixed: " + llvm::toString(fixed.takeError()));
+  const auto permissions = llvm::sys::fs::getPermissions(file);
   llvm::Error error = llvm::writeToOutput(file, [&](llvm::raw_ostream &out) {
     out << *fixed;
     return llvm::Error::success();
   });
   if (error)
     return core::failure(file + ": cannot be written: " + llvm::toString(std::move(error)));
+  // It was written as a new file.
+  if (permissions)
+    llvm::sys::fs::setPermissions(file, *permissions);
   return {};
 }
 
@@ -54,15 +69,11 @@ core::Result<unsigned> applyFixes(std::vector<core::Finding> &findings, const st
   std::map<std::string, Replacements> by_file;
   const size_t before = findings.size();
   std::erase_if(findings, [&](const core::Finding &finding) {
-    return !finding.known && !finding.fix.empty() && addAll(finding, by_file);
+    return !finding.known && !finding.fix.empty() && addAll(finding, folder, by_file);
   });
-  for (const auto &[file, replacements] : by_file) {
-    llvm::SmallString<256> path(file);
-    if (!folder.empty())
-      llvm::sys::path::make_absolute(folder, path);
-    if (auto written = rewrite(std::string(path), replacements); !written)
+  for (const auto &[file, replacements] : by_file)
+    if (auto written = rewrite(file, replacements); !written)
       return tl::unexpected(written.error());
-  }
   return static_cast<unsigned>(before - findings.size());
 }
 

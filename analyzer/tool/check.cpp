@@ -15,12 +15,14 @@
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
+#include <clang/Basic/SourceManager.h>
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <unistd.h>
@@ -111,6 +113,16 @@ std::string subjectOf(const Options &options, std::size_t files, std::size_t all
   return text;
 }
 
+// clang crashes on a main file with another byte order mark than UTF-8's.
+std::string foreignEncoding(const std::string &file) {
+  std::ifstream stream(file, std::ios::binary);
+  char start[4] = {};
+  stream.read(start, sizeof start);
+  const char *encoding = clang::SrcMgr::ContentCache::getInvalidBOM(
+      llvm::StringRef(start, static_cast<std::size_t>(stream.gcount())));
+  return encoding ? encoding : "";
+}
+
 std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
                                  const AnalysisSettings &settings,
                                  const std::string &configuration) {
@@ -120,8 +132,10 @@ std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
   std::vector<std::size_t> indices;
   Progress progress(commands.size());
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    outcomes[i].result = cache.find(commands[i]);
-    if (outcomes[i].result) {
+    outcomes[i].encoding = foreignEncoding(commands[i].file);
+    if (outcomes[i].encoding.empty())
+      outcomes[i].result = cache.find(commands[i]);
+    if (outcomes[i].result || !outcomes[i].encoding.empty()) {
       progress.step(commands[i].file);
       continue;
     }
@@ -148,15 +162,16 @@ void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
   }
 }
 
-
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
 std::string shortcoming(const FileOutcome &outcome, const Options &options) {
+  if (!outcome.encoding.empty())
+    return "not analysed, it is in " + outcome.encoding + ", not in UTF-8";
   if (!outcome.result)
     return "not analysed, the analysis " +
-           (outcome.timed_out ? "took longer than " + std::to_string(options.limit.count()) +
-                                    " s (--timeout)"
-            : outcome.signal  ? "was ended by signal " + std::to_string(outcome.signal)
-                              : "failed");
+           (outcome.timed_out
+                ? "took longer than " + std::to_string(options.limit.count()) + " s (--timeout)"
+            : outcome.signal ? "was ended by signal " + std::to_string(outcome.signal)
+                             : "failed");
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
@@ -164,8 +179,7 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
   if (result.errors)
-    text += "; " + plural(result.errors, "error") + ", the first: " +
-            shortPath(result.first_error);
+    text += "; " + plural(result.errors, "error") + ", the first: " + shortPath(result.first_error);
   return text;
 }
 
@@ -196,6 +210,74 @@ core::Result<void> writeReport(const Options &options, const std::vector<core::F
   return {};
 }
 
+core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::string> &files,
+                                                     CompileCommands &compile_commands) {
+  std::vector<CompileCommand> commands;
+  for (const std::string &file : files) {
+    auto command = compile_commands.of(file);
+    if (!command)
+      return tl::unexpected(command.error());
+    commands.push_back(std::move(*command));
+  }
+  return commands;
+}
+
+// Drops the commands that the changes of --diff do not reach; nothing without that option.
+core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &commands,
+                                                 const Options &options,
+                                                 const std::string &first_file) {
+  if (options.diff.empty())
+    return std::nullopt;
+  auto changes = Changes::since(options.diff, first_file);
+  if (!changes)
+    return tl::unexpected(changes.error());
+  Includes includes;
+  std::erase_if(commands, [&](const CompileCommand &c) { return !includes.reaches(c, *changes); });
+  return std::move(*changes);
+}
+
+// What the files' outcomes come to.
+struct Collected {
+  std::vector<core::Finding> findings; // sorted by place
+  std::vector<std::string> notes;
+  std::size_t suppressed = 0;
+  std::size_t not_analysed = 0;
+  bool complete = true; // every file parsed as a whole
+};
+
+Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,
+                  const std::optional<Changes> &changes, const Options &options) {
+  Collected all;
+  std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::string name = shortPath(commands[i].file);
+    if (commands[i].missing_in_database)
+      all.notes.push_back(name + ": not in compile_commands.json, its flags were derived");
+    if (const std::string lacks = shortcoming(outcomes[i], options); !lacks.empty()) {
+      all.complete = false;
+      all.notes.push_back(name + ": " + lacks);
+    }
+    if (!outcomes[i].result) {
+      ++all.not_analysed;
+      continue;
+    }
+    FileResult &result = *outcomes[i].result;
+    all.suppressed += result.suppressed;
+    if (changes) {
+      std::size_t at = 0;
+      std::erase_if(result.findings, [&](const core::Finding &finding) {
+        return !changes->touches(finding, result.functions[at++]);
+      });
+    }
+    merge(all.findings, std::move(result.findings), seen);
+  }
+  std::ranges::sort(all.findings, {}, [](const core::Finding &finding) {
+    const core::Location &place = finding.locations.front();
+    return std::tie(place.file, place.line, place.column, finding.rule, finding.message);
+  });
+  return all;
+}
+
 } // namespace
 
 core::Result<int> check(const Options &options) {
@@ -216,72 +298,37 @@ core::Result<int> check(const Options &options) {
     return tl::unexpected(torch.error());
 
   CompileCommands compile_commands(options, *torch);
-  std::vector<CompileCommand> commands;
-  for (const std::string &file : *files) {
-    auto command = compile_commands.of(file);
-    if (!command)
-      return tl::unexpected(command.error());
-    commands.push_back(std::move(*command));
-  }
-  std::optional<Changes> changes;
-  if (!options.diff.empty()) {
-    auto found = Changes::since(options.diff, files->front());
-    if (!found)
-      return tl::unexpected(found.error());
-    changes = std::move(*found);
-    Includes includes;
-    std::erase_if(commands,
-                  [&](const CompileCommand &c) { return !includes.reaches(c, *changes); });
-  }
+  auto commands = commandsOf(*files, compile_commands);
+  if (!commands)
+    return tl::unexpected(commands.error());
+  auto changes = keepChanged(*commands, options, files->front());
+  if (!changes)
+    return tl::unexpected(changes.error());
   if (options.print_commands) {
-    if (auto written = printCommands(commands, options.output); !written)
+    if (auto written = printCommands(*commands, options.output); !written)
       return tl::unexpected(written.error());
     return kClean;
   }
   const std::string repository = nearestFolderWith(files->front(), {".git"});
-  keepShard(commands, options.shard, repository);
+  keepShard(*commands, options.shard, repository);
 
   const AnalysisSettings settings{*checks, *torch ? (*torch)->version : std::string(), options.jobs,
                                   options.limit, options.use_cache};
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
-  std::vector<FileOutcome> outcomes = analyze(commands, settings, configuration);
+  Collected all =
+      collect(*commands, analyze(*commands, settings, configuration), *changes, options);
 
+  std::vector<core::Finding> &findings = all.findings;
   core::Summary summary{.tool = "devsan check",
-                        .subject = subjectOf(options, commands.size(), files->size())};
-  std::vector<core::Finding> findings;
-  std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
-  bool complete = true;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    const std::string name = shortPath(commands[i].file);
-    if (commands[i].missing_in_database)
-      summary.notes.push_back(name + ": not in compile_commands.json, its flags were derived");
-    if (const std::string lacks = shortcoming(outcomes[i], options); !lacks.empty()) {
-      complete = false;
-      summary.notes.push_back(name + ": " + lacks);
-    }
-    if (!outcomes[i].result)
-      continue;
-    FileResult &result = *outcomes[i].result;
-    summary.suppressed += result.suppressed;
-    if (changes) {
-      std::size_t at = 0;
-      std::erase_if(result.findings, [&](const core::Finding &finding) {
-        return !changes->touches(finding, result.functions[at++]);
-      });
-    }
-    merge(findings, std::move(result.findings), seen);
-  }
-  std::ranges::sort(findings, {}, [](const core::Finding &finding) {
-    const core::Location &place = finding.locations.front();
-    return std::tie(place.file, place.line, place.column, finding.rule, finding.message);
-  });
-
+                        .subject = subjectOf(options, commands->size(), files->size())};
+  summary.notes = std::move(all.notes);
   identify(findings, repository);
-  summary.suppressed +=
-      std::erase_if(findings, [&](const core::Finding &f) { return suppressions.covers(f); });
-  const bool is_whole = complete && !changes && options.shard.count == 1;
+  summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
+                         return suppressions.covers(f);
+                       });
+  const bool is_whole = all.complete && !*changes && options.shard.count == 1;
   if (is_whole) {
     const clang::tidy::GlobList wanted(*checks);
     summary.unused_suppressions = suppressions.unused([&](const core::Rule &rule) {
@@ -292,7 +339,7 @@ core::Result<int> check(const Options &options) {
   summary.partial = !is_whole;
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary); !applied)
     return tl::unexpected(applied.error());
-  summary.partial = false;
+  summary.partial = all.not_analysed != 0;
   if (options.fix) {
     auto fixed = applyFixes(findings, repository);
     if (!fixed)
@@ -308,7 +355,12 @@ core::Result<int> check(const Options &options) {
     showPathsFromHere(findings, repository);
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
-  if (options.strict && !complete)
+  if (all.not_analysed) {
+    llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
+                 << plural(commands->size(), "file") << " not analysed; the report names them\n";
+    return kFailed;
+  }
+  if (options.strict && !all.complete)
     return kFailed;
   return has_findings ? kFindings : kClean;
 }

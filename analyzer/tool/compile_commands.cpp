@@ -1,6 +1,7 @@
 #include "analyzer/tool/compile_commands.h"
 
 #include "analyzer/tool/foreign_arguments.h"
+#include "analyzer/tool/torch_macros.h"
 
 #include <clang/Tooling/CompilationDatabase.h>
 #include <clang/Tooling/JSONCompilationDatabase.h>
@@ -155,18 +156,24 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
 
 void CompileCommands::derive(CompileCommand &command) {
   const Project &project = projects_.of(command.file);
+  // A folder that is also given by -idirafter counts as a system folder, whose code is not looked
+  // at: those that the project's scripts name stay its own.
+  const auto add = [&](const char *option, const std::string &folder) {
+    for (size_t i = 0; i + 1 < command.local.size(); i += 2)
+      if (command.local[i] == "-I" && command.local[i + 1] == folder)
+        return;
+    command.local.insert(command.local.end(), {option, folder});
+  };
   // Only what is called "include" is meant to come before the system's folders: a semaphore.h or
   // string.h of the project must not hide libc's.
   for (const std::string &folder : project.include_folders)
-    command.local.insert(
-        command.local.end(),
-        {llvm::sys::path::filename(folder) == "include" ? "-I" : "-idirafter", folder});
+    add(llvm::sys::path::filename(folder) == "include" ? "-I" : "-idirafter", folder);
   // Those from which the file's includes resolve as they are spelled come first.
   if (project.includes)
     for (const std::string &folder : project.includes->of(command.file, project.include_folders))
-      command.local.insert(command.local.end(), {"-idirafter", folder});
+      add("-idirafter", folder);
   for (const std::string &folder : project.header_folders)
-    command.local.insert(command.local.end(), {"-idirafter", folder});
+    add("-idirafter", folder);
   if (!has(command.common, "TORCH_EXTENSION_NAME"))
     command.common.insert(command.common.end(), {"-D", "TORCH_EXTENSION_NAME=extension"});
   // What the setup.py of nearly every extension with .cu files defines.
@@ -245,6 +252,9 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
     if (known.empty()) {
       adopt(command, project_flags_.of(file));
       derive(command);
+      for (const std::string &macro : macrosForTorch(command))
+        if (!isOfOtherPlatform(macro))
+          command.common.insert(command.common.end(), {"-D", macro});
       command.missing_in_database = *database != nullptr;
     } else {
       command.folder = known.front().Directory;

@@ -1,11 +1,12 @@
 #include "analyzer/tool/foreign_arguments.h"
 
+#include "analyzer/tool/source_files.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/CommandLine.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 #include <llvm/Support/StringSaver.h>
 
@@ -145,13 +146,13 @@ private:
   void addFile(const std::string &name, unsigned nesting) {
     llvm::SmallString<256> path(name);
     llvm::sys::path::make_absolute(folder_, path);
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer || nesting == kMaxNesting || ++files_ > kMaxFiles)
+    if (nesting == kMaxNesting || ++files_ > kMaxFiles)
       return;
+    const std::string text = textOf(std::string(path));
     llvm::BumpPtrAllocator memory;
     llvm::StringSaver saver(memory);
     llvm::SmallVector<const char *> words;
-    llvm::cl::TokenizeGNUCommandLine((*buffer)->getBuffer(), saver, words);
+    llvm::cl::TokenizeGNUCommandLine(text, saver, words);
     add(std::vector<std::string>(words.begin(), words.end()), nesting + 1);
   }
 

@@ -4,7 +4,6 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
-#include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -33,10 +32,8 @@ std::size_t commonPrefix(std::string_view a, std::string_view b) {
 
 std::vector<Include> includesOf(const std::string &file) {
   std::vector<Include> includes;
-  auto buffer = llvm::MemoryBuffer::getFile(file);
-  if (!buffer)
-    return includes;
-  StringRef rest = (*buffer)->getBuffer();
+  const std::string text = textOf(file);
+  StringRef rest = text;
   while (!rest.empty()) {
     StringRef line;
     std::tie(line, rest) = rest.split('\n');

@@ -7,26 +7,12 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 namespace devsan::analyzer {
 namespace {
 
 using llvm::StringRef;
-
-std::string contentOf(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  return buffer ? (*buffer)->getBuffer().str() : std::string();
-}
-
-// Scripts define these where they build for a platform that we do not look at.
-bool isOfOtherPlatform(StringRef macro) {
-  const StringRef name = macro.split('=').first;
-  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
-         name == "USE_HIP" || name.contains("WIN32") || name.contains("MSC_VER") ||
-         name.contains("__APPLE__");
-}
 
 // NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE: all else is an error on clang's command line, and so
 // in every file.
@@ -65,13 +51,26 @@ void add(std::vector<std::string> &flags, const SetupExtension &extension, bool 
   }
 }
 
+bool saysNothing(const SetupExtension &extension) {
+  return extension.sources.empty() && extension.include_folders.empty() &&
+         extension.macros.empty() && extension.cxx_arguments.empty() &&
+         extension.nvcc_arguments.empty();
+}
+
 } // namespace
+
+bool isOfOtherPlatform(std::string_view macro) {
+  const StringRef name = StringRef(macro.data(), macro.size()).split('=').first;
+  return name.contains("ROCM") || name.contains("HIP_PLATFORM") || name.contains("WITH_HIP") ||
+         name == "USE_HIP" || name.contains("WIN32") || name.contains("WINDOWS") ||
+         name.contains("MSC_VER") || name.contains("__APPLE__");
+}
 
 const std::vector<SetupExtension> &ProjectFlags::setupScript(const std::string &folder) {
   auto [entry, is_new] = setup_scripts_.try_emplace(folder);
   const std::string path = folder + "/setup.py";
   if (is_new)
-    entry->second = readSetupScript(contentOf(path), path);
+    entry->second = readSetupScript(textOf(path), path);
   return entry->second;
 }
 
@@ -92,7 +91,7 @@ const std::vector<std::string> &ProjectFlags::cmakeScripts(const std::string &fi
     return entry->second;
   CMakeScripts scripts(folders.back());
   for (const std::string &folder : llvm::reverse(folders))
-    scripts.read(contentOf(folder + "/CMakeLists.txt"), folder);
+    scripts.read(textOf(folder + "/CMakeLists.txt"), folder);
   for (const std::string &folder : scripts.flags().include_folders)
     entry->second.insert(entry->second.end(), {"-I", folder});
   for (const std::string &macro : scripts.flags().macros)
@@ -106,6 +105,10 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
   if (folder.empty())
     return cmakeScripts(file);
   const std::vector<SetupExtension> &extensions = setupScript(folder);
+  // The script only starts CMake.
+  if (llvm::all_of(extensions, saysNothing))
+    if (const std::vector<std::string> &cmake = cmakeScripts(file); !cmake.empty())
+      return cmake;
   // A script whose lists of sources are computed does not tell whose the file is: then all count.
   const bool is_listed =
       llvm::any_of(extensions, [&](const SetupExtension &e) { return e.builds(file); });
@@ -116,8 +119,6 @@ std::vector<std::string> ProjectFlags::of(const std::string &file) {
     add(flags, extension, isCudaFile(file));
     is_torch |= extension.is_torch;
   }
-  if (extensions.empty())
-    return cmakeScripts(file);
   // What torch.utils.cpp_extension adds; the extension's name, which no header of LibTorch looks
   // at, is the same for all, so that they can share precompiled headers.
   if (is_torch)

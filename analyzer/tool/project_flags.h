@@ -6,9 +6,14 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devsan::analyzer {
+
+// A macro of a platform that we do not look at: scripts and code ask for it where they build for
+// that.
+bool isOfOtherPlatform(std::string_view macro);
 
 class ProjectFlags {
 public:

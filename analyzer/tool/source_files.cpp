@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace devsan::analyzer {
@@ -45,7 +47,7 @@ template <typename Visit> void walk(const fs::path &root, Visit visit, bool thir
     if (entry->is_directory(ignored)) {
       if (isForeignFolder(entry->path(), third_party))
         entry.disable_recursion_pending();
-    } else if (!visit(entry->path())) {
+    } else if (entry->is_regular_file(ignored) && !visit(entry->path())) {
       return;
     }
   }
@@ -87,6 +89,14 @@ bool isCudaFile(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cuh");
 }
 
+std::string textOf(const std::string &file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error))
+    return {};
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 void walkProject(const std::string &root, bool third_party,
                  const std::function<bool(const std::string &file)> &visit) {
   walk(root, [&](const fs::path &file) { return visit(file.string()); }, third_party);
@@ -94,11 +104,12 @@ void walkProject(const std::string &root, bool third_party,
 
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs) {
   std::vector<std::string> files;
-  std::set<std::string> seen;
+  std::set<fs::path> seen; // real paths: links to a file are that file
   const auto add = [&](const fs::path &path) {
-    std::string file = path.lexically_normal().string();
-    if (seen.insert(file).second)
-      files.push_back(std::move(file));
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    if (seen.insert(error ? path : real).second)
+      files.push_back(path.lexically_normal().string());
   };
   for (const std::string &input : inputs) {
     std::error_code error;
@@ -123,7 +134,11 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
     });
     if (found.empty())
       return core::failure(input + ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)");
-    std::ranges::sort(found);
+    // A file goes by its own name where links to it are found, too.
+    std::ranges::sort(found, {}, [](const fs::path &file) {
+      std::error_code ignored;
+      return std::pair(fs::is_symlink(file, ignored), file);
+    });
     std::ranges::for_each(found, add);
   }
   return files;

@@ -15,6 +15,9 @@ namespace devsan::analyzer {
 
 bool isCudaFile(std::string_view path);
 
+// What a file holds. Empty where it cannot be read, or is a pipe, which might never end.
+std::string textOf(const std::string &file);
+
 // Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked
 // for .cpp .cc .cxx .cu, without hidden, build and third-party folders. Missing files and folders
 // without sources are errors.

@@ -1,10 +1,15 @@
-// A file that takes too long is named, and the others are analysed.
+// A file that takes too long is named, and the others are analysed; status 2, since nobody looked at it.
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/slow.cpp && echo 'int quick;' > %t/quick.cpp
-// RUN: %devsan_check --no-cache --torch=none --timeout=1 %t/slow.cpp %t/quick.cpp -- | FileCheck %s
+// DEFINE: %{failed} = %python -c "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode != 2)"
+// RUN: %{failed} %devsan_check --no-cache --torch=none --timeout=1 %t/slow.cpp %t/quick.cpp -- 2> %t/errors | FileCheck %s
+// RUN: FileCheck %s --check-prefix=ERROR --input-file=%t/errors
+// ERROR: devsan check: error: 1 of 2 files not analysed; the report names them
 // CHECK: devsan check: 2 files: no findings
 // CHECK: slow.cpp: not analysed, the analysis took longer than 1 s (--timeout)
 // CHECK-NOT: quick.cpp
-// RUN: not %devsan_check --no-cache --torch=none --timeout=1 --strict %t/slow.cpp --
+// RUN: %{failed} %devsan_check --no-cache --torch=none --timeout=1 --format=json -o %t/report.json %t/slow.cpp --
+// RUN: FileCheck %s --check-prefix=JSON --input-file=%t/report.json
+// JSON: "partial": true
 // RUN: not %devsan_check --timeout=soon %t/slow.cpp 2>&1 | FileCheck %s --check-prefix=NUMBER
 // NUMBER: devsan check: error: {{.*}}--timeout{{.*}}; see devsan check --help
 // However it ends, no process is left behind.

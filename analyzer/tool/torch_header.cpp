@@ -44,13 +44,11 @@ public:
   bool read(StringRef file) {
     if (!seen_.insert(file.str()).second || seen_.size() > 64)
       return true;
-    auto buffer = llvm::MemoryBuffer::getFile(file);
-    if (!buffer)
-      return true;
+    const std::string text = textOf(file.str());
     unsigned conditions = 0;
     bool guarded = false;
     bool in_comment = false;
-    StringRef rest = (*buffer)->getBuffer();
+    StringRef rest = text;
     while (!rest.empty() && !done_) {
       StringRef line;
       std::tie(line, rest) = rest.split('\n');

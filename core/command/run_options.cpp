@@ -1,8 +1,8 @@
 #include "core/command/run_options.h"
+#include "core/quantities.h"
 #include "core/rule_table.h"
 #include "runtime/hooks/options.h"
 #include "runtime/levels.h"
-#include "runtime/offline/names.h"
 #include "runtime/sim/memory/memory_size.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
   for (const auto &[rule, count] : occurrences(findings)) {
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
-      sentences.push_back("over budget: " + rule + " happened " + runtime::timesText(count) +
+      sentences.push_back("over budget: " + rule + " happened " + core::timesText(count) +
                           ", the budget is " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
@@ -115,7 +115,7 @@ FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const 
     if (load.count <= allowed)
       continue;
     sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
-                        runtime::timesText(load.count) + " " +
+                        core::timesText(load.count) + " " +
                         (load.has_steps ? "in one step"
                                         : "in a run without steps (see "
                                           "devsan::step())") +

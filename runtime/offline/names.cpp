@@ -2,24 +2,8 @@
 
 #include <array>
 #include <cctype>
-#include <cstdio>
-#include <span>
 
 namespace devsan::runtime {
-namespace {
-
-std::string scaled(double value, const char *format, std::span<const char *const> units,
-                   double base) {
-  std::size_t unit = 0;
-  for (; value >= base && unit + 1 < units.size(); ++unit)
-    value /= base;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : format, value, units[unit]);
-  return text;
-}
-
-} // namespace
-
 std::string deviceName(DeviceId device) {
   // In the order of c10::DeviceType.
   static constexpr std::array kTypes = {"cpu", "cuda", "mkldnn",       "opengl", "opencl", "ideep",
@@ -31,20 +15,6 @@ std::string deviceName(DeviceId device) {
   if (device.index >= 0 && !device.isHost())
     name += ":" + std::to_string(device.index);
   return name;
-}
-
-std::string bytesText(std::uint64_t bytes) {
-  static constexpr const char *kUnits[] = {"B", "KB", "MB", "GB", "TB"};
-  return scaled(static_cast<double>(bytes), "%.1f %s", kUnits, 1000);
-}
-
-std::string durationText(std::uint64_t nanoseconds) {
-  static constexpr const char *kUnits[] = {"ns", "µs", "ms", "s"};
-  return scaled(static_cast<double>(nanoseconds), "%.1f %s", kUnits, 1000);
-}
-
-std::string timesText(std::uint64_t count) {
-  return count == 1 ? "once" : std::to_string(count) + " times";
 }
 
 std::string operatorName(std::string_view ops_class) {

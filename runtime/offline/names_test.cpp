@@ -15,15 +15,6 @@ TEST(Names, Devices) {
   EXPECT_EQ(deviceName({-7, 0}), "device type 249:0");
 }
 
-TEST(Names, Quantities) {
-  EXPECT_EQ(bytesText(4), "4 B");
-  EXPECT_EQ(bytesText(1500000), "1.5 MB");
-  EXPECT_EQ(durationText(640), "640 ns");
-  EXPECT_EQ(durationText(1200000), "1.2 ms");
-  EXPECT_EQ(timesText(1), "once");
-  EXPECT_EQ(timesText(100), "100 times");
-}
-
 TEST(Names, Operators) {
   EXPECT_EQ(operatorName("to_device"), "aten::to");
   EXPECT_EQ(operatorName("to_dtype_layout"), "aten::to");

@@ -84,7 +84,9 @@ struct NetImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) {
     auto one = torch::full({}, 1.0, x.options());
     auto mask = x > 0;
-    return torch::where(mask, x, one) + x.masked_fill(mask, 0);
+    x.index_put_({mask.argmax(0)}, one);
+    auto ranks = x.index({mask.cumsum(0)}) + x.index({(x > 1).argmax(0)});
+    return torch::where(mask, x, one) + x.masked_fill(mask, 0) + ranks;
   }
   double report(torch::Tensor x) { return x.item<double>(); }
 };

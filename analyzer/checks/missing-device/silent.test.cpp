@@ -75,3 +75,7 @@ struct Sized : torch::autograd::Function<Sized> {
   }
 };
 torch::Tensor plain(const torch::Tensor &x) { return launch(x, torch::zeros({4})); }
+
+// The type says which kind of device.
+torch::Tensor ofType(const torch::Tensor &x) { return torch::zeros({3}, x.type().toScalarType(torch::kByte)); }
+torch::Tensor ofSameType(const torch::Tensor &x) { return x * torch::zeros({3}, x.type()); }

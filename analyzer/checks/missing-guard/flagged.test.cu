@@ -67,3 +67,14 @@ void instantiate(at::Tensor x) {
   generic<float>(x);
   generic<double>(x);
 }
+
+// One of the callers has no guard.
+template <typename T> void launchFor(const at::Tensor &x) {
+  // CHECK: :[[@LINE+1]]:3: error: the kernel runs on the current device, which need not be that of 'x': no guard is live here [device-missing-guard]
+  scale<T><<<1, 256>>>(x.data_ptr<T>(), x.numel());
+}
+template <bool twice> void mayHaveGuard(const at::Tensor &x) {
+  launchFor<float>(x);
+  at::DeviceGuard guard(x.device());
+  launchFor<double>(x);
+}

@@ -93,3 +93,23 @@ void outer(at::Tensor x) {
 namespace at::native {
 void op(at::Tensor x) { scale<float><<<1, 256>>>(x.data_ptr<float>(), x.numel()); }
 } // namespace at::native
+
+// Templates whose callers, templates too, have a guard.
+template <typename T> void launchFor(const at::Tensor &x) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  scale<T><<<1, 256, 0, stream>>>(x.data_ptr<T>(), x.numel());
+}
+template <typename T, bool twice> void launchTwiceFor(const at::Tensor &x) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  scale<T><<<1, 256 * (1 + twice), 0, stream>>>(x.data_ptr<T>(), x.numel());
+}
+template <bool twice> void guardedTemplate(const at::Tensor &x) {
+  c10::cuda::CUDAGuard guard(x.device().index());
+  launchFor<float>(x);
+  launchTwiceFor<float, twice>(x);
+}
+void callsTemplates(const at::Tensor &x) {
+  guardedTemplate<true>(x);
+  const c10::cuda::CUDAGuard guard(x.device());
+  launchFor<double>(x);
+}

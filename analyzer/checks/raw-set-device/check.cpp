@@ -166,7 +166,8 @@ private:
     if (!index || set.statement != set.expr || !set.expr->getBeginLoc().isFileID() ||
         !set.expr->getEndLoc().isFileID() || !sees(context, "c10::cuda::CUDAGuard") ||
         nameOf(index->getMethodDecl()) != "get_device" || !isTensor(index->getObjectType()) ||
-        work.sets.size() > 1 || usesGoto(work.function) || usesName(work.function, kGuardName))
+        isStableTensor(index->getObjectType()) || work.sets.size() > 1 || usesGoto(work.function) ||
+        usesName(work.function, kGuardName))
       return std::nullopt;
     // Up to the method's name: `x.`, `p->`.
     const SourceManager &sources = context.getSourceManager();

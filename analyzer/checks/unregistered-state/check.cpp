@@ -1,6 +1,8 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/support/unresolved_code.h"
 
+#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Lex/Lexer.h>
 #include <llvm/ADT/StringSet.h>
@@ -48,6 +50,18 @@ bool isRegistration(llvm::StringRef name) {
   return kNames.contains(name);
 }
 
+// Definitions of methods outside of their class that redeclare nothing in it.
+struct UnmatchedMethods : RecursiveASTVisitor<UnmatchedMethods> {
+  llvm::DenseMap<const CXXRecordDecl *, llvm::SmallVector<const CXXMethodDecl *, 2>> found;
+
+  bool VisitCXXMethodDecl(CXXMethodDecl *method) {
+    if (method->isOutOfLine() && method->isFirstDecl() && method->doesThisDeclarationHaveABody())
+      found[method->getParent()->getCanonicalDecl()].push_back(method);
+    return true;
+  }
+  bool TraverseStmt(Stmt *) { return true; }
+};
+
 class UnregisteredStateCheck : public DeviceCheck {
 public:
   using DeviceCheck::DeviceCheck;
@@ -69,6 +83,11 @@ public:
     examineClass(record);
   }
 
+  void onEndOfTranslationUnit() override {
+    unmatched_.reset();
+    DeviceCheck::onEndOfTranslationUnit();
+  }
+
 protected:
   void examine(const FunctionFacts &) override {}
 
@@ -85,32 +104,54 @@ private:
         members.back().submodule = submodule;
       }
     }
-    if (members.empty() || registersElsewhere(record))
+    if (members.empty())
+      return;
+    const std::vector<const CXXMethodDecl *> methods = definitionsOf(record);
+    if (registersElsewhere(methods))
       return;
     bool constructed = false;
-    for (const CXXConstructorDecl *constructor : record->ctors())
-      if (const FunctionFacts *facts = bodyFacts(constructor)) {
+    for (const CXXMethodDecl *method : methods)
+      if (const FunctionFacts *facts =
+              isa<CXXConstructorDecl>(method) ? model().facts(method) : nullptr) {
         constructed = true;
         collectConstruction(*facts, members);
       }
     if (!constructed)
       collectDefaults(members);
-    for (const CXXMethodDecl *method : record->methods())
+    for (const CXXMethodDecl *method : methods)
       if (const FunctionFacts *facts =
-              isa<CXXConstructorDecl>(method) ? nullptr : bodyFacts(method))
+              isa<CXXConstructorDecl>(method) ? nullptr : model().facts(method))
         for (MemberUse &member : members)
           collectUse(*facts, method, member);
-    for (MemberUse &member : members)
+    for (MemberUse &member : members) {
       if (member.submodule && member.initialised)
-        collectHandedOn(record, member);
+        collectHandedOn(methods, member);
+      else if (member.initialised)
+        collectUnresolved(methods, member);
+    }
     for (const MemberUse &member : members)
       if (member.initialised && !member.registered && !member.follows)
         report(record, member);
   }
 
-  const FunctionFacts *bodyFacts(const FunctionDecl *function) {
-    const FunctionDecl *definition = nullptr;
-    return function->hasBody(definition) ? model().facts(definition) : nullptr;
+  // The methods with a body. One whose parameter has a type from a missing header is defined apart
+  // from its declaration, which the compiler cannot match with it.
+  std::vector<const CXXMethodDecl *> definitionsOf(const CXXRecordDecl *record) {
+    std::vector<const CXXMethodDecl *> methods;
+    for (const CXXMethodDecl *method : record->methods()) {
+      const FunctionDecl *definition = nullptr;
+      if (method->hasBody(definition))
+        methods.push_back(cast<CXXMethodDecl>(definition));
+    }
+    if (!unmatched_) {
+      UnmatchedMethods finder;
+      for (Decl *decl : model().context().getTraversalScope())
+        finder.TraverseDecl(decl);
+      unmatched_ = std::move(finder.found);
+    }
+    for (const CXXMethodDecl *method : unmatched_->lookup(record->getCanonicalDecl()))
+      methods.push_back(method);
+    return methods;
   }
 
   void collectConstruction(const FunctionFacts &facts, std::vector<MemberUse> &members) {
@@ -146,20 +187,21 @@ private:
   }
 
   // A constructor leaves the members to a function whose body is elsewhere.
-  bool registersElsewhere(const CXXRecordDecl *record) {
+  static bool registersElsewhere(const std::vector<const CXXMethodDecl *> &methods) {
     auto unknown = [&](const Stmt *part) {
       const auto *call = dyn_cast<CXXMemberCallExpr>(part);
       const CXXMethodDecl *callee = call ? call->getMethodDecl() : nullptr;
       return callee && !callee->isConst() && !isLibraryDecl(callee) && !callee->hasBody() &&
              isa<CXXThisExpr>(call->getImplicitObjectArgument()->IgnoreParenImpCasts());
     };
-    return llvm::any_of(record->ctors(), [&](const CXXConstructorDecl *constructor) {
-      return constructor->hasBody() && contains(constructor->getBody(), unknown);
+    return llvm::any_of(methods, [&](const CXXMethodDecl *method) {
+      return isa<CXXConstructorDecl>(method) && contains(method->getBody(), unknown);
     });
   }
 
   // A submodule that any method registers, moves, or hands to code that may do so.
-  static void collectHandedOn(const CXXRecordDecl *record, MemberUse &member) {
+  static void collectHandedOn(const std::vector<const CXXMethodDecl *> &methods,
+                              MemberUse &member) {
     auto registers = [](const Stmt *part) {
       const auto *call = dyn_cast<CallExpr>(part);
       llvm::StringRef name = nameOf(calleeOf(call));
@@ -187,15 +229,30 @@ private:
         return unknown && given && given->getMemberDecl() == member.field;
       });
     };
-    for (const CXXMethodDecl *method : record->methods()) {
-      const FunctionDecl *definition = nullptr;
-      if (!method->hasBody(definition))
-        continue;
-      member.registered |= contains(definition->getBody(), handsOn);
-      if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition))
+    for (const CXXMethodDecl *method : methods) {
+      member.registered |= contains(method->getBody(), handsOn);
+      if (const auto *constructor = dyn_cast<CXXConstructorDecl>(method))
         for (const CXXCtorInitializer *initializer : constructor->inits())
           member.registered |= initializer->getInit() && contains(initializer->getInit(), handsOn);
     }
+  }
+
+  // What could not be resolved may set the member to something that follows.
+  void collectUnresolved(const std::vector<const CXXMethodDecl *> &methods, MemberUse &member) {
+    for (const CXXMethodDecl *method : methods)
+      contains(method->getBody(), [&](const Stmt *part) {
+        const auto *expr = dyn_cast<Expr>(part);
+        if (!expr || !expr->containsErrors() || !names(expr, member.field))
+          return false;
+        const auto *assignment = dyn_cast<BinaryOperator>(expr);
+        member.follows |= assignment && assignment->isAssignmentOp() &&
+                          !isa<CXXConstructorDecl>(method) &&
+                          names(assignment->getLHS(), member.field);
+        const llvm::StringRef text = textOf(model().context(), expr->getSourceRange());
+        member.registered |=
+            text.contains("register_buffer") || text.contains("register_parameter");
+        return false;
+      });
   }
 
   // The argument of a registration is the member, or the variable that the member was set from.
@@ -370,9 +427,10 @@ private:
   // that sets it twice is left alone, and so is a template, where the method's name needs a `this`.
   void registerAt(DiagnosticBuilder &finding, const CXXRecordDecl *record, const MemberUse &member,
                   llvm::StringRef method) {
-    std::size_t constructors = llvm::count_if(record->ctors(), [](const CXXConstructorDecl *c) {
-      return !c->isImplicit() && c->hasBody();
-    });
+    std::size_t constructors =
+        llvm::count_if(definitionsOf(record), [](const CXXMethodDecl *method) {
+          return isa<CXXConstructorDecl>(method) && !method->isImplicit();
+        });
     bool once = member.sites.size() == std::max<std::size_t>(constructors, 1);
     if (!once || record->isDependentContext() || isa<ClassTemplateSpecializationDecl>(record))
       return;
@@ -393,6 +451,9 @@ private:
               << FixItHint::CreateInsertion(end, ")");
     }
   }
+
+  std::optional<llvm::DenseMap<const CXXRecordDecl *, llvm::SmallVector<const CXXMethodDecl *, 2>>>
+      unmatched_;
 };
 
 } // namespace

@@ -160,4 +160,24 @@ DEVSAN_PRIMITIVE(WarpReduce)
 DEVSAN_PRIMITIVE(WarpScan)
 #undef DEVSAN_PRIMITIVE
 
+#define DEVSAN_MOVER(name, kind)                                                                   \
+  enum kind##Algorithm {                                                                           \
+    kind##_DIRECT,                                                                                 \
+    kind##_STRIPED,                                                                                \
+    kind##_VECTORIZE,                                                                              \
+    kind##_TRANSPOSE,                                                                              \
+    kind##_WARP_TRANSPOSE,                                                                         \
+    kind##_WARP_TRANSPOSE_TIMESLICED                                                               \
+  };                                                                                               \
+  template <typename T, int Threads, int Items, kind##Algorithm Algorithm = kind##_DIRECT,         \
+            int... Sizes>                                                                          \
+  struct name {                                                                                    \
+    struct TempStorage {};                                                                         \
+  };
+DEVSAN_MOVER(BlockLoad, BLOCK_LOAD)
+DEVSAN_MOVER(BlockStore, BLOCK_STORE)
+#undef DEVSAN_MOVER
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_WARP_REDUCTIONS };
+
 } // namespace cub

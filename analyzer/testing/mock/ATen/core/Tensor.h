@@ -52,6 +52,7 @@ public:
   TensorOptions options(int16_t device_index = -1) const;
   DeviceType device_type() const;
   operator TensorOptions() const;
+  DeprecatedTypeProperties &toScalarType(ScalarType type) const;
 };
 
 class TensorBase {

@@ -1,0 +1,18 @@
+// How quantities are put into words, in messages and reports alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace devsan::core {
+
+// "4 B", "1.5 MB"; powers of 1000.
+std::string bytesText(std::uint64_t bytes);
+
+// "640 ns", "1.2 ms".
+std::string durationText(std::uint64_t nanoseconds);
+
+// "once", "100 times".
+std::string timesText(std::uint64_t count);
+
+} // namespace devsan::core
