@@ -37,6 +37,7 @@ PROJECTS = {
     "torch_harmonics": ("0.8.1", ["."]),
     "torch_quiver": ("0.1.1", ["srcs"]),
     "torch_scatter": ("2.1.2", ["csrc"]),
+    "torch_sparse": ("0.6.18", ["csrc"]),
     "torch_spline_conv": ("1.2.2", ["csrc"]),
     "torchani": ("2.9.0", ["."]),
     "torchsort": ("0.1.10", ["."]),

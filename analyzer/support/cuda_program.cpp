@@ -184,31 +184,79 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
   return false;
 }
 
+namespace {
+
+// The tensors that an expression comes to, through pointers taken from them a few lines before.
+class Mentions : public RecursiveASTVisitor<Mentions> {
+  using Base = RecursiveASTVisitor<Mentions>;
+
+public:
+  Mentions(const CudaWork &work, bool sizes_too) : work_(work), sizes_too_(sizes_too) {}
+  llvm::SmallVector<const ValueDecl *, 4> found;
+
+  bool TraverseStmt(Stmt *statement, DataRecursionQueue * = nullptr) {
+    const auto *expr = dyn_cast_or_null<Expr>(statement);
+    // A number says nothing of where memory is.
+    if (!sizes_too_ && expr && !expr->getType().isNull() && expr->getType()->isArithmeticType())
+      return true;
+    return Base::TraverseStmt(statement);
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+    note(reference->getDecl());
+    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    const auto initialiser = variable && variable->getType()->isPointerType()
+                                 ? work_.initialisers.find(variable)
+                                 : work_.initialisers.end();
+    return initialiser == work_.initialisers.end() || !followed_.insert(variable).second ||
+           TraverseStmt(const_cast<Expr *>(initialiser->second));
+  }
+  bool VisitMemberExpr(MemberExpr *member) {
+    if (!sizes_too_)
+      note(member->getMemberDecl());
+    return true;
+  }
+
+private:
+  void note(const ValueDecl *decl) {
+    if (llvm::is_contained(work_.tensors, decl) && !llvm::is_contained(found, decl))
+      found.push_back(decl);
+  }
+
+  const CudaWork &work_;
+  bool sizes_too_;
+  llvm::SmallPtrSet<const VarDecl *, 4> followed_;
+};
+
+} // namespace
+
+llvm::SmallVector<const ValueDecl *, 4> CudaProgram::tensorsOf(const Expr *call,
+                                                               const CudaWork &work) {
+  Mentions mentions(work, /*sizes_too=*/false);
+  const auto *member = dyn_cast<CXXMemberCallExpr>(call);
+  if (const Expr *object = member ? member->getImplicitObjectArgument() : nullptr)
+    mentions.TraverseStmt(const_cast<Expr *>(object));
+  if (const auto *with_arguments = dyn_cast<CallExpr>(call)) {
+    for (const Expr *argument : with_arguments->arguments())
+      mentions.TraverseStmt(const_cast<Expr *>(argument));
+  } else {
+    for (const Stmt *part : call->children())
+      if (part)
+        mentions.TraverseStmt(const_cast<Stmt *>(part));
+  }
+  return mentions.found;
+}
+
 const ValueDecl *CudaProgram::tensorOf(const Expr *call, const CudaWork &work) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    explicit Visitor(const CudaWork &work) : work(work) {}
-    bool VisitDeclRefExpr(DeclRefExpr *reference) {
-      if (llvm::is_contained(work.tensors, reference->getDecl())) {
-        found = reference->getDecl();
-        return false;
-      }
-      // A pointer taken from a tensor a few lines before.
-      const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
-      const auto initialiser = variable && variable->getType()->isPointerType()
-                                   ? work.initialisers.find(variable)
-                                   : work.initialisers.end();
-      return initialiser == work.initialisers.end() || !followed.insert(variable).second ||
-             TraverseStmt(const_cast<Expr *>(initialiser->second));
-    }
-    const CudaWork &work;
-    llvm::SmallPtrSet<const VarDecl *, 4> followed;
-    const ValueDecl *found = nullptr;
-  } visitor(work);
+  if (const auto given = tensorsOf(call, work); !given.empty()) {
+    const auto variable = llvm::find_if(given, [](const ValueDecl *d) { return isa<VarDecl>(d); });
+    return variable == given.end() ? given.front() : *variable;
+  }
+  Mentions mentions(work, /*sizes_too=*/true);
   for (const Stmt *part : call->children())
-    if (part && !visitor.TraverseStmt(const_cast<Stmt *>(part)))
-      break;
-  if (visitor.found)
-    return visitor.found;
+    if (part)
+      mentions.TraverseStmt(const_cast<Stmt *>(part));
+  if (!mentions.found.empty())
+    return mentions.found.front();
   return work.tensors.empty() ? nullptr : work.tensors.front();
 }
 

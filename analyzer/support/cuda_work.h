@@ -126,8 +126,11 @@ public:
 
   // The default stream, seen through variables that keep it.
   static bool isDefaultStream(const clang::Expr *stream, const CudaWork &work);
-  // The tensor whose memory a launch or call works on, as far as its arguments say; else any of the
-  // function's.
+  // The tensors whose memory a launch or call is given: as arguments, not as sizes of something,
+  // nor in the launch's configuration.
+  static llvm::SmallVector<const clang::ValueDecl *, 4> tensorsOf(const clang::Expr *call,
+                                                                  const CudaWork &work);
+  // The first of them, variables before members; else one that is mentioned, else any of the function's.
   static const clang::ValueDecl *tensorOf(const clang::Expr *call, const CudaWork &work);
 
 private:

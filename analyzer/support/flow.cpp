@@ -278,6 +278,10 @@ std::optional<Path> FunctionFacts::path(const Expr *expr) const {
   if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
     return path(subscript->getBase());
   const Expr *object = receiverOf(expr);
+  // An assignment is the variable that it sets: register_buffer("b", b_ = …).
+  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(expr);
+      object && op && op->getOperator() == OO_Equal && isa<DeclRefExpr, MemberExpr>(strip(object)))
+    return path(object);
   if (!object || isTensor(object->getType()))
     return std::nullopt;
   if (const auto *op = dyn_cast<CXXOperatorCallExpr>(expr)) {

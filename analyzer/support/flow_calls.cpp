@@ -84,6 +84,11 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
       self.place = withIndex(self.place, arguments[1]);
     if (name == "device_index" || (name == "device" && namesUnknownDevice(arguments.front())))
       self.place = Place::unknown();
+    // Pinned memory is on the host, and meant to be.
+    if (bool pinned = true;
+        name == "pinned_memory" && self.place.is(Place::Kind::kNone) &&
+        !(arguments[0]->EvaluateAsBooleanCondition(pinned, context_) && !pinned))
+      self.place = Place::host();
     return self;
   }
   // device(), device_opt(), value(), *optional and type() all speak of the same device. type()

@@ -532,6 +532,10 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
     // A result that met another device is no host tensor any more: it is reported where they met.
     if (!result.place.onHost())
       result.drop(Origin::Kind::kFactory);
+    if (name == "pin_memory") {
+      result.place = Place::host();
+      result.drop(Origin::Kind::kFactory);
+    }
     if (givesBool(name))
       result.dtype = Dtype::kBool;
     else if (givesIntegers(name) || (countsMasks(name) && result.dtype == Dtype::kBool))

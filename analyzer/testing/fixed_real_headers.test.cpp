@@ -51,6 +51,38 @@ torch::Tensor moved(torch::Tensor x, const torch::Tensor &weight) {
   return a + b + c;
 }
 
+struct Batch {
+  torch::Tensor data;
+};
+TORCH_MODULE(Net);
+torch::Tensor members(const Batch *batch, const std::shared_ptr<Batch> &shared, const Batch &plain, Net net) {
+  // CHECK: {{^  }}auto a = torch::zeros({3}, batch->data.device());
+  auto a = torch::zeros({3});
+  // CHECK: {{^  }}auto b = torch::zeros({3}, shared->data.device());
+  auto b = torch::zeros({3});
+  // CHECK: {{^  }}auto c = torch::zeros({3}, plain.data.device());
+  auto c = torch::zeros({3});
+  // CHECK: {{^  }}auto d = torch::zeros({3}, net->mean_.device());
+  auto d = torch::zeros({3});
+  return (batch->data + a) * (shared->data + b) * (plain.data + c) * (net->mean_ + d);
+}
+
+torch::Tensor shapes(torch::Tensor mask, const torch::Tensor *x, int mode) {
+  // CHECK: {{^  }}auto make = [&](int n) { return torch::zeros({n}, x->device()) + *x; };
+  auto make = [&](int n) { return torch::zeros({n}) + *x; };
+  switch (mode) {
+  case 0:
+    // CHECK: {{^    }}return *x + torch::zeros({3}, x->device());
+    return *x + torch::zeros({3});
+  default:
+    break;
+  }
+  if (!mask.defined())
+    // CHECK: {{^    }}mask = torch::ones({3}, x->device());
+    mask = torch::ones({3}, torch::kCUDA);
+  return make(3) * mask;
+}
+
 torch::Tensor gather(const c10::intrusive_ptr<c10d::ProcessGroup> &group, const torch::Tensor &x) {
   std::vector<std::vector<torch::Tensor>> outputs{{torch::empty_like(x), torch::empty_like(x)}};
   std::vector<torch::Tensor> inputs{x};

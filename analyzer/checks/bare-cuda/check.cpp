@@ -1,5 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/support/fix_scope.h"
 
 #include <clang/Lex/Lexer.h>
 
@@ -87,6 +88,9 @@ private:
 
   // Who says which device, other than the data that is being moved.
   std::optional<Source> sourceFor(const FunctionFacts &facts, const Operation &request) {
+    const auto device = [&](const Path &path) {
+      return FixScope(facts.function, request.expr).device(path).value_or("");
+    };
     std::optional<Path> moving;
     bool was_on_device = false;
     if (request.kind == Operation::Kind::kMove) {
@@ -98,20 +102,28 @@ private:
         const Expr *origin = receiverOf(copy);
         Value before = facts.value(origin);
         if (before.place.is(Place::Kind::kOf) && nameable(before.place.of))
-          return Source{quoted(before.place.of), before.place.of.text() + ".device()"};
+          return Source{quoted(before.place.of), device(before.place.of)};
         was_on_device = true;
       }
     }
+    std::optional<Source> optional;
     for (const ParmVarDecl *parameter : facts.function->parameters()) {
       Path path{parameter, {}};
       if (parameter->getName().empty() || path == moving || movedBare(facts, path))
         continue;
-      if (isDevice(parameter->getType()) || isDeviceType(parameter->getType()))
-        return Source{quoted(path), parameter->getNameAsString()};
-      if (isTensor(parameter->getType()) && !onHost(facts, path))
-        return Source{quoted(path), parameter->getNameAsString() + ".device()"};
-      if (isTensorOptions(parameter->getType()))
-        return Source{quoted(path), parameter->getNameAsString() + ".device()"};
+      if (isDevice(parameter->getType()) || isDeviceType(parameter->getType()) ||
+          isTensorOptions(parameter->getType()))
+        return Source{quoted(path), device(path)};
+      if (isTensor(parameter->getType()) && !onHost(facts, path)) {
+        if (isAssignedFrom(facts.function, path, request.expr))
+          continue;
+        if (!isTested(facts.function, path))
+          return Source{quoted(path), device(path)};
+        // It may hold no tensor; another one tells better.
+        if (!optional)
+          optional = Source{quoted(path), ""};
+        continue;
+      }
       if (isModule(parameter->getType()))
         return Source{"the module '" + parameter->getNameAsString() + "'", ""};
       if (isCollection(parameter->getType()) && !onHost(facts, path))
@@ -119,7 +131,9 @@ private:
       if (hasTensors(parameter->getType()))
         return Source{"a tensor of " + quoted(path), ""};
     }
-    if (std::optional<Source> member = memberSource(facts, moving))
+    if (optional)
+      return optional;
+    if (std::optional<Source> member = memberSource(facts, moving, device))
       return member;
     if (was_on_device)
       return Source{"the tensor that it came from", ""};
@@ -159,8 +173,8 @@ private:
   }
 
   // Parameters and buffers of the module whose method this is.
-  std::optional<Source> memberSource(const FunctionFacts &facts,
-                                     const std::optional<Path> &moving) {
+  std::optional<Source> memberSource(const FunctionFacts &facts, const std::optional<Path> &moving,
+                                     llvm::function_ref<std::string(const Path &)> device) {
     const CXXRecordDecl *owner = ownerOf(facts.function);
     if (!owner || isa<CXXConstructorDecl>(facts.function))
       return std::nullopt;
@@ -174,7 +188,7 @@ private:
       if (path == moving)
         continue;
       if (isTensor(field->getType()))
-        return Source{quoted(path), field->getNameAsString() + ".device()"};
+        return Source{quoted(path), device(path)};
       if (isModule(field->getType()))
         return Source{"the module's part " + quoted(path), ""};
     }

@@ -1,7 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
-
-#include <clang/AST/ParentMapContext.h>
+#include "analyzer/support/fix_scope.h"
 
 namespace devsan::analyzer {
 
@@ -178,39 +177,9 @@ private:
       if (operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory)
         for (const Expr *argument : argumentsOf(operation.expr))
           collect(collect, argument);
-    return devices.size() == 1 && visibleAt(facts, *devices.begin(), load) ? *devices.begin()
-                                                                           : nullptr;
-  }
-
-  bool visibleAt(const FunctionFacts &facts, const VarDecl *variable, const CallExpr *load) {
-    if (variable->getDeclContext() != facts.function || functionAround(load) != facts.function)
-      return false;
-    if (isa<ParmVarDecl>(variable))
-      return true;
-    const SourceManager &sources = model().context().getSourceManager();
-    if (!sources.isBeforeInTranslationUnit(variable->getEndLoc(), load->getBeginLoc()))
-      return false;
-    // Declared in a block around the load: block, declaration statement, variable.
-    const Stmt *declaration = parentStatement(DynTypedNode::create(*variable));
-    const Stmt *block = declaration ? parentStatement(DynTypedNode::create(*declaration)) : nullptr;
-    return isa_and_nonnull<CompoundStmt>(block) &&
-           !sources.isBeforeInTranslationUnit(block->getEndLoc(), load->getBeginLoc());
-  }
-
-  const Stmt *parentStatement(const DynTypedNode &node) {
-    DynTypedNodeList parents = model().context().getParents(node);
-    return parents.empty() ? nullptr : parents[0].get<Stmt>();
-  }
-
-  const FunctionDecl *functionAround(const Stmt *statement) {
-    for (DynTypedNode node = DynTypedNode::create(*statement);;) {
-      DynTypedNodeList parents = model().context().getParents(node);
-      if (parents.empty())
-        return nullptr;
-      node = parents[0];
-      if (const auto *function = node.get<FunctionDecl>())
-        return function;
-    }
+    return devices.size() == 1 && FixScope(facts.function, load).sees(*devices.begin())
+               ? *devices.begin()
+               : nullptr;
   }
 };
 

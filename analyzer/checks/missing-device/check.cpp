@@ -1,5 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/support/fix_scope.h"
 #include "analyzer/support/host_reads.h"
 
 #include <clang/AST/ParentMapContext.h>
@@ -215,15 +216,18 @@ private:
       return;
     const Place &place = other.value.place;
     std::string other_name = spelling(other.expr);
-    std::string device =
-        place.is(Place::Kind::kOf) && isTensorPath(place.of) ? place.of.text() + ".device()" : "";
+    const FixScope scope(facts.function, factory);
+    std::string device;
+    if (place.is(Place::Kind::kOf) && isTensorPath(place.of))
+      device = scope.device(place.of).value_or("");
+    // `p->a` is on the device of 'p.a', which says nothing new.
+    const bool is_itself = place.is(Place::Kind::kOf) && facts.path(other.expr) == place.of &&
+                           isa<DeclRefExpr, MemberExpr>(strip(other.expr));
     {
       auto finding = diag(locationOf(factory),
                           "'%0' makes a tensor on the CPU that %1 '%2'%3: pass the device%4")
                      << spelling(factory) << how << other_name
-                     << (place.text() == "the device of '" + other_name + "'"
-                             ? ""
-                             : ", which is on " + place.text())
+                     << (is_itself ? "" : ", which is on " + place.text())
                      << (device.empty() ? std::string() : " (" + device + ")")
                      << factory->getSourceRange();
       if (!device.empty())

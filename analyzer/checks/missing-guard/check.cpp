@@ -1,5 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/cuda_check.h"
+#include "analyzer/support/fix_scope.h"
 #include "analyzer/support/torch_api.h"
 
 namespace devsan::analyzer {
@@ -124,8 +125,8 @@ private:
   std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
                                        const ValueDecl *tensor) {
     if (!isa<ParmVarDecl>(tensor) || !isTensor(tensor->getType()) ||
-        isStableTensor(tensor->getType()) || !declares(context, "c10::cuda::CUDAGuard") ||
-        usesName(work, kGuardName))
+        !sees(context, "c10::cuda::CUDAGuard") || usesName(work.function, kGuardName) ||
+        usesGoto(work.function) || !servesOnly(context, work, tensor))
       return std::nullopt;
     std::vector<const BlockPath *> paths;
     for (const Launch &launch : work.launches)
@@ -137,13 +138,45 @@ private:
     for (const CurrentStream &stream : work.current_streams)
       paths.push_back(&stream.path);
     const Stmt *statement = firstOfInnermostCommonBlock(context, paths);
-    if (!statement)
+    const std::optional<std::string> device =
+        statement ? FixScope(work.function, statement).device(Path{tensor, {}}) : std::nullopt;
+    if (!device)
       return std::nullopt;
-    const std::string guard =
-        ("const c10::cuda::CUDAGuard " + llvm::StringRef(kGuardName) + "(" + tensor->getName() +
-         ".device());\n" + indentation(context, statement->getBeginLoc()))
-            .str();
+    const std::string guard = "const c10::cuda::CUDAGuard " + std::string(kGuardName) + "(" +
+                              *device + ");\n" + indentation(context, statement->getBeginLoc());
     return FixItHint::CreateInsertion(statement->getBeginLoc(), guard);
+  }
+
+  // No launch works on the memory of other parameters alone, whose device may be another.
+  static bool servesOnly(ASTContext &context, const CudaWork &work, const ValueDecl *tensor) {
+    const std::shared_ptr<CudaProgram> program = CudaProgram::of(context);
+    std::vector<const Expr *> bare;
+    for (const Launch &launch : work.launches)
+      if (isOnDevice(launch) && !launch.guarded)
+        bare.push_back(launch.expr);
+    for (const WorkCall &call : work.calls)
+      if (!call.guarded && program->bareLaunch(call.callee))
+        bare.push_back(call.expr);
+    for (const HandedStream &handed : work.handed_streams)
+      if (!handed.guarded)
+        bare.push_back(handed.expr);
+    bool serves = false;
+    for (const Expr *call : bare) {
+      const auto tensors = CudaProgram::tensorsOf(call, work);
+      const bool is_given = llvm::is_contained(tensors, tensor);
+      serves |= is_given;
+      if (!is_given && llvm::any_of(tensors, [](const ValueDecl *other) {
+            return isa<ParmVarDecl, FieldDecl>(other);
+          }))
+        return false;
+    }
+    return serves;
+  }
+
+  // A declaration may not stand between the labels of a `switch`.
+  static bool isSwitchBody(const CompoundStmt *block) {
+    return llvm::any_of(block->body(),
+                        [](const Stmt *statement) { return isa<SwitchCase>(statement); });
   }
 
   static const Stmt *firstOfInnermostCommonBlock(ASTContext &context,
@@ -163,13 +196,9 @@ private:
                              statement->getBeginLoc(), earliest->getBeginLoc()))
           earliest = statement;
       }
-      first = earliest;
+      if (!isSwitchBody(block))
+        first = earliest;
     }
-  }
-
-  static bool usesName(const CudaWork &work, llvm::StringRef name) {
-    return llvm::any_of(work.initialisers,
-                        [&](const auto &entry) { return entry.first->getName() == name; });
   }
 
   static std::string indentation(ASTContext &context, SourceLocation location) {

@@ -1,5 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/cuda_check.h"
+#include "analyzer/support/fix_scope.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/Analysis/CFG.h>
@@ -8,6 +9,8 @@ namespace devsan::analyzer {
 namespace {
 
 using namespace clang;
+
+constexpr char kGuardName[] = "device_guard";
 
 class RawSetDeviceCheck : public CudaCheck {
 public:
@@ -22,7 +25,7 @@ protected:
       for (const SetDevice &set : work.sets)
         if (!set.in_new_thread && !isRestore(set, work) &&
             canLeaveWithoutRestore(context, set, work))
-          report(context, set);
+          report(context, work, set);
     }
   }
 
@@ -147,28 +150,38 @@ private:
     return false;
   }
 
-  void report(ASTContext &context, const SetDevice &set) {
+  void report(ASTContext &context, const CudaWork &work, const SetDevice &set) {
     auto finding =
         diag(place(context, set.expr), "the caller's current device is changed and not restored");
-    if (auto fix = guardInstead(context, set))
+    if (auto fix = guardInstead(context, work, set))
       finding << *fix;
   }
 
   // `cudaSetDevice(x.get_device());` as a statement of its own in the body of the function: a guard
-  // lives as long there.
-  static std::optional<FixItHint> guardInstead(ASTContext &context, const SetDevice &set) {
+  // lives as long there. Where the device changes again, one guard is not enough.
+  static std::optional<FixItHint> guardInstead(ASTContext &context, const CudaWork &work,
+                                               const SetDevice &set) {
     const auto *index =
         set.device ? dyn_cast<CXXMemberCallExpr>(set.device->IgnoreParenCasts()) : nullptr;
     if (!index || set.statement != set.expr || !set.expr->getBeginLoc().isFileID() ||
-        !set.expr->getEndLoc().isFileID() || !declares(context, "c10::cuda::CUDAGuard") ||
-        nameOf(index->getMethodDecl()) != "get_device" || !isTensor(index->getObjectType()))
+        !set.expr->getEndLoc().isFileID() || !sees(context, "c10::cuda::CUDAGuard") ||
+        nameOf(index->getMethodDecl()) != "get_device" || !isTensor(index->getObjectType()) ||
+        isStableTensor(index->getObjectType()) || work.sets.size() > 1 || usesGoto(work.function) ||
+        usesName(work.function, kGuardName))
       return std::nullopt;
-    const std::string tensor = text(context, index->getImplicitObjectArgument()->getSourceRange());
+    // Up to the method's name: `x.`, `p->`.
+    const SourceManager &sources = context.getSourceManager();
+    const auto *method = cast<MemberExpr>(index->getCallee()->IgnoreParens());
+    const std::string tensor =
+        Lexer::getSourceText(
+            CharSourceRange::getCharRange(index->getBeginLoc(), method->getMemberLoc()), sources,
+            context.getLangOpts())
+            .str();
     if (tensor.empty())
       return std::nullopt;
-    return FixItHint::CreateReplacement(set.expr->getSourceRange(),
-                                        "const c10::cuda::CUDAGuard device_guard(" + tensor +
-                                            ".device())");
+    return FixItHint::CreateReplacement(set.expr->getSourceRange(), "const c10::cuda::CUDAGuard " +
+                                                                        std::string(kGuardName) +
+                                                                        "(" + tensor + "device())");
   }
 };
 

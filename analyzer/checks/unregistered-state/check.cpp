@@ -23,6 +23,7 @@ struct MemberUse {
   const Expr *combined = nullptr;    // where it first meets another tensor
   std::vector<const Expr *> sites;   // every value that the constructors gave it, as written
   bool registered = false;
+  bool rebound = false; // set to another tensor by a method
   bool follows = false; // moved, or made anew on the device of what comes in
 };
 
@@ -336,6 +337,7 @@ private:
     const Expr *expr = assignment.operands.front().expr;
     if (value.has(Origin::Kind::kRegistered))
       member.registered = true;
+    member.rebound |= !isResetOfConstructor(method);
     // The old value goes into the new one: a running sum, which stays where it is, unless it is
     // moved on the way.
     if (mentions(facts, expr, member.field))
@@ -390,7 +392,8 @@ private:
                "the device of the first input}1")
           << member.field->getName() << module << record->getName() << member.initial.text()
           << member.initialised->getSourceRange();
-      if (module && isTensor(member.field->getType()))
+      // Where a method puts another tensor there, the one that is registered is of no use to it.
+      if (module && isTensor(member.field->getType()) && !member.rebound)
         registerAt(finding, record, member, "register_buffer");
     }
     diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);

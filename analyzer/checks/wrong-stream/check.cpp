@@ -69,7 +69,7 @@ private:
   }
 
   std::optional<FixItHint> useCurrentStream(ASTContext &context, const Launch &launch) {
-    if (!declares(context, kCurrentStream))
+    if (!sees(context, kCurrentStream))
       return std::nullopt;
     const std::string current = std::string(kCurrentStream) + "()";
     if (launch.stream) {

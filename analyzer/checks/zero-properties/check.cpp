@@ -81,7 +81,7 @@ private:
   static std::optional<FixItHint> currentDevice(ASTContext &context, const PropertyQuery &query) {
     const SourceRange range = query.device->IgnoreParenImpCasts()->getSourceRange();
     if (query.wrapped || !isa<IntegerLiteral>(query.device->IgnoreParenImpCasts()) ||
-        !range.getBegin().isFileID() || !declares(context, "c10::cuda::current_device"))
+        !range.getBegin().isFileID() || !sees(context, "c10::cuda::current_device"))
       return std::nullopt;
     return FixItHint::CreateReplacement(range, "c10::cuda::current_device()");
   }

@@ -54,11 +54,3 @@ struct CUDAMultiStreamGuard {
 };
 
 } // namespace c10::cuda
-
-namespace at::cuda {
-using c10::cuda::CUDAGuard;
-using c10::cuda::CUDAMultiStreamGuard;
-using c10::cuda::CUDAStreamGuard;
-using c10::cuda::OptionalCUDAGuard;
-using c10::cuda::OptionalCUDAStreamGuard;
-} // namespace at::cuda

@@ -27,10 +27,5 @@ void setCurrentCUDAStream(CUDAStream stream);
 } // namespace c10::cuda
 
 namespace at::cuda {
-using c10::cuda::CUDAStream;
-using c10::cuda::getCurrentCUDAStream;
-using c10::cuda::getDefaultCUDAStream;
-using c10::cuda::getStreamFromExternal;
-using c10::cuda::getStreamFromPool;
-using c10::cuda::setCurrentCUDAStream;
+using namespace c10::cuda;
 } // namespace at::cuda
