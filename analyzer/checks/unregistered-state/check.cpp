@@ -156,6 +156,7 @@ private:
 
   void collectConstruction(const FunctionFacts &facts, std::vector<MemberUse> &members) {
     for (MemberUse &member : members) {
+      const bool by_earlier = member.initialised; // constructor: the first one's place is reported
       Path path{nullptr, {member.field}};
       auto last = facts.exit.values.find(path);
       if (last != facts.exit.values.end() && last->second.has(Origin::Kind::kRegistered))
@@ -171,6 +172,8 @@ private:
           member.registered = true;
         if (member.submodule ? value.has(Origin::Kind::kNewModule) : made(value)) {
           member.sites.push_back(operation.operands.front().expr);
+          if (by_earlier)
+            continue;
           member.initialised = strip(operation.operands.front().expr);
           member.initial = value.place;
         }
