@@ -20,6 +20,16 @@ PRELUDE = """
 import os, signal, sys, threading, time, torch
 TIMES = int(os.environ["TIMES"])
 
+def first_calls():
+    '''LibTorch chooses a kernel at its first call, under the guard of a static, which a child never gets where a fork came
+    in between, with devsan or without. So every operator that threads run beside a fork has to have run before.'''
+    for device in ("cuda:0", "cuda:1"):
+        x = torch.ones(64, device=device)
+        x.nonzero()
+        x.sum().item()
+        x.cpu().add(1)
+    (torch.zeros(3) + 1).add(1)
+
 class Busy:
     '''Threads that wait for their device again and again.'''
     def __init__(self, count=3):
@@ -33,6 +43,7 @@ class Busy:
             x.cpu()
             self.rounds += 1
     def __enter__(self):
+        first_calls()
         for thread in self.threads: thread.start()
         return self
     def __exit__(self, *error):
@@ -124,6 +135,7 @@ class Stress(unittest.TestCase):
                 thread.start()
                 thread.join()
             threads = [threading.Thread(target=work, args=(f"cuda:{i % 2}",)) for i in range(3)]
+            first_calls()
             for thread in threads: thread.start()
             try:
                 for i in range(300 * TIMES):
@@ -145,6 +157,7 @@ class Stress(unittest.TestCase):
                     del host
                     for _ in range(300): torch.zeros(2)
             threads = [threading.Thread(target=follow, args=(f"cuda:{i % 2}",)) for i in range(4)]
+            first_calls()
             for thread in threads: thread.start()
             def first_operator_of_a_thread():
                 thread = threading.Thread(target=lambda: torch.zeros(3).add(1))
