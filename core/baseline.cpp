@@ -58,19 +58,28 @@ void Baseline::apply(std::span<Finding> findings) {
   }
 }
 
-std::vector<std::string> Baseline::stale(Origin origin) const {
+bool everything(const std::string &, const std::string &) {
+  return true;
+}
+
+bool nothing(const std::string &, const std::string &) {
+  return false;
+}
+
+std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_at) const {
   std::vector<std::string> lines;
   for (const auto &[key, entry] : entries_)
-    if (!entry.found && entry.origin == origin)
+    if (!entry.found && entry.origin == origin && looked_at(key.first, entry.file))
       lines.push_back(
           fmt::format("{} in {}{} ({})", key.first, entry.file.empty() ? "no file" : entry.file,
                       entry.function.empty() ? "" : ", function " + entry.function, key.second));
   return lines;
 }
 
-void Baseline::update(std::span<const Finding> findings, Origin origin, bool keep_others) {
-  if (!keep_others)
-    std::erase_if(entries_, [&](const auto &item) { return item.second.origin == origin; });
+void Baseline::update(std::span<const Finding> findings, Origin origin, const LookedAt &looked_at) {
+  std::erase_if(entries_, [&](const auto &item) {
+    return item.second.origin == origin && looked_at(item.first.first, item.second.file);
+  });
   for (const Finding &finding : findings)
     if (finding.origin == origin)
       entries_.insert_or_assign({finding.rule, finding.fingerprint}, entryOf(finding));

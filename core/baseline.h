@@ -8,6 +8,7 @@
 #include "core/finding.h"
 #include "core/result.h"
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -16,6 +17,11 @@
 #include <vector>
 
 namespace devsan::core {
+
+// Whether a run looked for findings of a rule in a file. What it did not look at is not gone.
+using LookedAt = std::function<bool(const std::string &rule, const std::string &file)>;
+bool everything(const std::string &rule, const std::string &file);
+bool nothing(const std::string &rule, const std::string &file);
 
 class Baseline {
 public:
@@ -26,13 +32,13 @@ public:
   // fingerprints.
   void apply(std::span<Finding> findings);
 
-  // "device-host-sync in train.cpp, function step" for each entry of `origin` that no finding stood
-  // for. Entries of the other origin are another tool's.
-  std::vector<std::string> stale(Origin origin) const;
+  // "device-host-sync in train.cpp, function step" for each entry of `origin` that was looked for
+  // and that no finding stood for. Entries of the other origin are another tool's.
+  std::vector<std::string> stale(Origin origin, const LookedAt &looked_at = everything) const;
 
-  // Makes the entries of `origin` those of `findings`. Where only a part of the program was seen,
-  // `keep_others` leaves the entries that no finding stands for.
-  void update(std::span<const Finding> findings, Origin origin, bool keep_others);
+  // Makes the entries of `origin` that were looked for those of `findings`; keeps the others.
+  void update(std::span<const Finding> findings, Origin origin,
+              const LookedAt &looked_at = everything);
 
   std::string text() const;
 

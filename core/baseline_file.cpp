@@ -31,12 +31,12 @@ Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
 }
 
 Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Origin> &origins,
-                                 Summary &summary) {
+                                 Summary &summary, const LookedAt &looked_at) {
   if (path_.empty())
     return {};
   if (update_) {
     for (const Origin origin : origins)
-      content_.update(findings, origin, summary.partial);
+      content_.update(findings, origin, summary.partial ? LookedAt(nothing) : looked_at);
     Result<void> written = writeFile(path_, [&](std::ostream &out) { out << content_.text(); });
     if (!written)
       return written;
@@ -45,7 +45,8 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
   summary.stale_baseline.clear();
   for (const Origin origin : origins)
     if (!summary.partial)
-      std::ranges::move(content_.stale(origin), std::back_inserter(summary.stale_baseline));
+      std::ranges::move(content_.stale(origin, looked_at),
+                        std::back_inserter(summary.stale_baseline));
   return {};
 }
 

@@ -23,7 +23,7 @@ Finding finding(const char *fingerprint, Severity severity = Severity::kWarning,
 
 Baseline baselineOf(std::vector<Finding> findings) {
   Baseline baseline;
-  baseline.update(findings, Origin::kRuntime, false);
+  baseline.update(findings, Origin::kRuntime);
   return Baseline::parse(baseline.text(), "b.json").value();
 }
 
@@ -51,14 +51,14 @@ TEST(Baseline, WhatHasBecomeWorseIsNew) {
 TEST(Baseline, AnUpdateLeavesTheOtherToolsEntries) {
   Baseline baseline = baselineOf({finding("a")});
   const std::vector found{finding("s", Severity::kWarning, Origin::kStatic)};
-  baseline.update(found, Origin::kStatic, false);
-  baseline.update({}, Origin::kRuntime, false);
+  baseline.update(found, Origin::kStatic);
+  baseline.update({}, Origin::kRuntime);
   EXPECT_THAT(baseline.text(), AllOf(HasSubstr("\"s\""), testing::Not(HasSubstr("\"a\""))));
 }
 
 TEST(Baseline, AnUpdateByAPartialRunOnlyAdds) {
   Baseline baseline = baselineOf({finding("a")});
-  baseline.update(std::vector{finding("b")}, Origin::kRuntime, true);
+  baseline.update(std::vector{finding("b")}, Origin::kRuntime, nothing);
   EXPECT_THAT(baseline.text(), AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
 }
 

@@ -86,12 +86,17 @@ Framework frameworkOf(const Finding &finding) {
   return result;
 }
 
+bool isStatic(const Finding *finding) {
+  return finding->origin == Origin::kStatic;
+}
+
 class Printer {
 public:
   Printer(const Summary &summary, bool color) : summary_(summary), color_(color) {}
 
   void head(std::span<const Finding *const> findings) {
-    if (findings.size() <= kFixFirst)
+    // Without a run there is no cost to go by: then they stand by place, as a compiler's do.
+    if (findings.size() <= kFixFirst || std::ranges::all_of(findings, &isStatic))
       return;
     styled(fmt::emphasis::bold, fmt::format("{}: fix first, of {}:\n", summary_.tool,
                                             plural(findings.size(), "finding")));
@@ -101,7 +106,8 @@ public:
       add("  {}. ", i + 1);
       place(location);
       styled(severityStyle(finding.severity), fmt::format("{}: ", name(finding.severity)));
-      add("{}, {}\n", finding.rule, costText(finding, summary_.basis));
+      add("{}{}\n", finding.rule,
+          isStatic(&finding) ? "" : ", " + costText(finding, summary_.basis));
     }
     if (summary_.basis.simulated)
       add("  (simulated devices take the host's time, so the order is by count and bytes)\n");

@@ -36,6 +36,16 @@ TEST_F(TextReport, PrintsClangsLineTheSourceAndTheRemedyOnce) {
               HasSubstr("devsan check: 1 file: 2 findings (0 errors, 2 warnings, 0 notes)\n"));
 }
 
+TEST_F(TextReport, SaysWhatToFixFirstOfWhatARunFound) {
+  finding_.origin = Origin::kRuntime;
+  std::vector<Finding> findings(6, finding_);
+  EXPECT_THAT(textReport(findings, {"devsan run", "a.out"}, false),
+              StartsWith("devsan run: fix first, of 6 findings:\n  1. "));
+  for (Finding &finding : findings)
+    finding.origin = Origin::kStatic;
+  EXPECT_THAT(textReport(findings, {"devsan check", "1 file"}, false), Not(HasSubstr("fix first")));
+}
+
 TEST_F(TextReport, NamesTheCallersButNotTheLineItself) {
   finding_.stack = {{{file_, 2, 0, "step"}, "", true},
                     {{"lib.cpp", 3, 0, "lib"}, "", false},

@@ -20,6 +20,17 @@
 // RUN: echo > %t/x.cpp
 // RUN: %{check} %t/x.cpp -- %{flags} | FileCheck %s --check-prefix=GONE
 // GONE: device-raw-set-device in {{.*}}x.cpp, function choose
+
+// A run over some of the files, or for some of the rules, leaves the others' entries: they are not gone.
+// RUN: cp %s %t/x.cpp && sed 's/choose/other/' %s > %t/y.cpp
+// RUN: %{check} --update-baseline %t -- %{flags}
+// RUN: %{check} --update-baseline %t/x.cpp -- %{flags} | FileCheck %s --check-prefix=PART --implicit-check-not=y.cpp
+// RUN: %devsan_check --checks=device-host-sync --torch=none --baseline=%t/baseline.json --update-baseline %t -- %{flags} | FileCheck %s --check-prefix=RULE --implicit-check-not=.cpp
+// PART: devsan check: 1 file: no {{.*}}findings{{.*}}1 known
+// RULE: devsan check: 2 files: no
+// RUN: %{check} %t -- %{flags} | FileCheck %s --check-prefix=BOTH
+// BOTH: devsan check: 2 files: no {{.*}}findings{{.*}}2 known
+// RUN: rm %t/y.cpp && %{check} --update-baseline %t/x.cpp -- %{flags} && not grep y.cpp %t/baseline.json
 // RUN: echo '{' > %t/baseline.json
 // RUN: not %{check} %t/x.cpp -- %{flags} 2>&1 | FileCheck %s --check-prefix=BROKEN
 // BROKEN: devsan check: error: {{.*}}baseline.json

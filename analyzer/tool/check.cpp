@@ -240,6 +240,7 @@ core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &co
 struct Collected {
   std::vector<core::Finding> findings; // sorted by place
   std::vector<std::string> notes;
+  std::set<std::string> files_read;
   std::size_t suppressed = 0;
   std::size_t not_analysed = 0;
   bool complete = true; // every file parsed as a whole
@@ -263,6 +264,8 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     }
     FileResult &result = *outcomes[i].result;
     all.suppressed += result.suppressed;
+    all.files_read.insert(commands[i].file);
+    all.files_read.insert(result.files_read.begin(), result.files_read.end());
     if (changes) {
       std::size_t at = 0;
       std::erase_if(result.findings, [&](const core::Finding &finding) {
@@ -329,15 +332,21 @@ core::Result<int> check(const Options &options) {
                          return suppressions.covers(f);
                        });
   const bool is_whole = all.complete && !*changes && options.shard.count == 1;
+  const clang::tidy::GlobList wanted(*checks);
   if (is_whole) {
-    const clang::tidy::GlobList wanted(*checks);
     summary.unused_suppressions = suppressions.unused([&](const core::Rule &rule) {
       return rule.on_static && wanted.contains(llvm::StringRef(rule.id.data(), rule.id.size()));
     });
   }
   // What was not looked at is neither gone from the baseline nor taken out of it.
   summary.partial = !is_whole;
-  if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary); !applied)
+  const auto looked_at = [&](const std::string &rule, const std::string &file) {
+    const std::string path =
+        repository.empty() || file.starts_with("/") ? file : repository + "/" + file;
+    return wanted.contains(rule) && (all.files_read.contains(path) || !llvm::sys::fs::exists(path));
+  };
+  if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary, looked_at);
+      !applied)
     return tl::unexpected(applied.error());
   summary.partial = all.not_analysed != 0;
   if (options.fix) {

@@ -104,8 +104,8 @@ void writeReports() {
   write("json_report", "two", core::jsonReport(std::vector{finding(), other}, summary));
   core::Baseline baseline;
   write("baseline", "empty", baseline.text());
-  baseline.update(std::vector{finding()}, core::Origin::kRuntime, false);
-  baseline.update(std::vector{other}, core::Origin::kStatic, false);
+  baseline.update(std::vector{finding()}, core::Origin::kRuntime);
+  baseline.update(std::vector{other}, core::Origin::kStatic);
   write("baseline", "two", baseline.text());
 }
 
