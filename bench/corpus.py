@@ -110,15 +110,17 @@ def reports(row, findings, source):
 
 def analyse(devsan, root, files, checks):
     """The findings of each file, the notes on it, and the time all took."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [devsan, "check", "--format=json", "-j", "1", "-o", report.name]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [devsan, "check", "--format=json", "-j", "1", "-o", report]
         command += [f"--checks={checks}"] if checks else []
         start = time.perf_counter()
         ended = subprocess.run([*command, *files], cwd=root, capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - start
-        if ended.returncode not in (0, 1):
+        # Status 2 with a report: some files could not be analysed, and its notes name them.
+        if not report.exists():
             return [], [f"status {ended.returncode}: {ended.stderr.strip()}"], seconds
-        result = json.loads(Path(report.name).read_text())
+        result = json.loads(report.read_text())
         return result["findings"], result["summary"].get("notes", []), seconds
 
 

@@ -91,12 +91,14 @@ def check(devsan, project, folders, report, options):
     """The report of one project, how the command ended, and the seconds that it took."""
     # Makes it a repository of its own: paths, and fingerprints with them, begin there wherever it was unpacked.
     (project / ".git").mkdir(exist_ok=True)
+    report.unlink(missing_ok=True)
     start = time.perf_counter()
     folders = [folder for folder in folders if (project / folder).exists()]
     ended = subprocess.run([devsan, "check", "--format=json", "-o", report, *options, *folders],
                            cwd=project, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
-    if ended.returncode not in (0, 1):
+    # Status 2 with a report: some files could not be analysed, and its notes name them.
+    if not report.exists():
         return None, f"status {ended.returncode}: {ended.stderr.strip()}", seconds
     return json.loads(report.read_text()), "", seconds
 

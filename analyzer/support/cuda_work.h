@@ -130,7 +130,8 @@ public:
   // nor in the launch's configuration.
   static llvm::SmallVector<const clang::ValueDecl *, 4> tensorsOf(const clang::Expr *call,
                                                                   const CudaWork &work);
-  // The first of them, variables before members; else one that is mentioned, else any of the function's.
+  // The first of them, variables before members; else one that is mentioned, else any of the
+  // function's.
   static const clang::ValueDecl *tensorOf(const clang::Expr *call, const CudaWork &work);
 
 private:

@@ -1,9 +1,9 @@
 #include "analyzer/tool/source_files.h"
 
+#include "core/whole_file.h"
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 namespace devsan::analyzer {
@@ -91,10 +91,7 @@ bool isCudaFile(std::string_view path) {
 
 std::string textOf(const std::string &file) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error))
-    return {};
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return fs::is_regular_file(file, error) ? core::readFile(file).value_or("") : "";
 }
 
 void walkProject(const std::string &root, bool third_party,

@@ -1,11 +1,12 @@
 #include "analyzer/tool/torch_macros.h"
 
+#include "analyzer/tool/source_files.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 #include <optional>
@@ -63,11 +64,9 @@ private:
   void read(const std::string &file, const std::vector<std::string> &outer, std::size_t depth) {
     if (depth > kMaxDepth || seen_.size() > kMaxFiles || !seen_.insert(file).second)
       return;
-    auto buffer = llvm::MemoryBuffer::getFile(file);
-    if (!buffer)
-      return;
     std::vector<Condition> conditions;
-    StringRef text = (*buffer)->getBuffer();
+    const std::string content = textOf(file);
+    StringRef text = content;
     while (!text.empty() && !always_) {
       StringRef line;
       std::tie(line, text) = text.split('\n');

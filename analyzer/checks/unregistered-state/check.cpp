@@ -156,7 +156,8 @@ private:
 
   void collectConstruction(const FunctionFacts &facts, std::vector<MemberUse> &members) {
     for (MemberUse &member : members) {
-      const bool by_earlier = member.initialised; // constructor: the first one's place is reported
+      // Of several constructors the first one's place is reported.
+      const bool by_earlier = member.initialised;
       Path path{nullptr, {member.field}};
       auto last = facts.exit.values.find(path);
       if (last != facts.exit.values.end() && last->second.has(Origin::Kind::kRegistered))
