@@ -1,8 +1,9 @@
 """What the runtime costs, side by side: every pair of figures comes from processes that take turns, so that both see the
 same machine. Times are the processor's time of the process, a ratio is that of the least ones of all rounds: what other
 programs disturb least. Where a process's memory lies makes it some percent faster or slower than the next (Mytkowicz et al.
-2009), so steps are timed in several processes of each kind, each with another number of objects on its heap, and the ratio
-is that of their medians. One thread each.
+2009), so steps are timed in several processes of each kind, each with another number of objects on its heap; the ratio is
+that of their medians, given with the interval that holds it with a probability of 95 % (bootstrap), and beside it stands what
+the plain program gives against itself. One thread each.
 
 Plain against `devsan run` on the CPU, where no device is used and the runtime should cost nothing: a training step of a
 small CNN and of a transformer block, and `add_` of 8 elements in C++, both also in instructions (callgrind). The simulator
@@ -17,6 +18,7 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -145,30 +147,59 @@ def least(processes: dict[str, Process], questions: list[tuple[str, str]], round
     return answers
 
 
-def median_of_processes(commands: dict[str, list], whats: tuple[str, ...], processes: int,
-                        rounds: int) -> dict[tuple[str, str], float]:  # fmt: skip
-    """The median of the least answers of `processes` processes for each (command, what)."""
+def figures_of_processes(commands: dict[str, list], whats: tuple[str, ...], processes: int,
+                         rounds: int) -> dict[tuple[str, str], list[float]]:  # fmt: skip
+    """The least answer of each of `processes` processes for each (command, what)."""
     answers = collections.defaultdict(list)
     for number in range(processes):
         running = {name: Process([*command, str(1500 * number)]) for name, command in commands.items()}
-        for question, figure in least(running, [(name, what) for what in whats for name in commands], rounds).items():
+        names = list(commands) if number % 2 else list(reversed(commands))
+        for question, figure in least(running, [(name, what) for what in whats for name in names], rounds).items():
             answers[question].append(figure)
         for process in running.values():
             process.close()
-    return {question: statistics.median(figures) for question, figures in answers.items()}
+    return answers
 
 
-def step_instructions(model: str, environment: dict[str, str], folder: Path) -> float:
-    """Of one training step on the CPU: callgrind's counts of two runs that differ in their number of steps."""
-    totals = []
-    for steps in (4, 14):
-        out = folder / "callgrind.out"
-        subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, __file__, "--steps", model, str(steps)],
-            env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        totals.append(total_of(out))
-    return (totals[1] - totals[0]) / 10
+def interval(without: list[float], with_it: list[float]) -> tuple[float, float]:
+    """Of the ratio of medians: the middle 95 % of what resampled processes give."""
+    draw = random.Random(0)
+    ratios = sorted(
+        statistics.median(draw.choices(with_it, k=len(with_it))) / statistics.median(draw.choices(without, k=len(without)))
+        for _ in range(4000)
+    )
+    return ratios[100], ratios[-101]
+
+
+STEPS_COUNTED = 10
+
+
+def step_instructions(environment: dict[str, str], folder: Path) -> dict[str, float]:
+    """Of one training step of each model on the CPU, by callgrind."""
+    out = folder / "callgrind.out"
+    ended = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", sys.executable, __file__, "--steps"],
+        env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    models = ended.stdout.split()
+    return {model: total_of(Path(f"{out}.{number}")) / STEPS_COUNTED for number, model in enumerate(models, 1)}
+
+
+def count_steps() -> None:
+    """Runs under callgrind, and has it write one profile for each model."""
+
+    def callgrind(*options: str) -> None:
+        subprocess.run(["callgrind_control", *options, str(os.getpid())], check=True, stdout=subprocess.DEVNULL)
+
+    worker = Worker("cpu")
+    callgrind("--instr=on")
+    for model, step in worker.steps.items():
+        callgrind("--zero")
+        for _ in range(STEPS_COUNTED):
+            step()
+        callgrind("--dump")
+        print(model, flush=True)
+    os._exit(0)  # what ends an interpreter is not counted
 
 
 def total_of(out: Path) -> int:
@@ -187,6 +218,16 @@ def instructions(program: Path, calls: int, environment: dict[str, str], folder:
     return total_of(out) / calls
 
 
+def report_steps(name: str, without: list[float], with_it: list[float], limit: float | None = None) -> None:
+    low, high = interval(without, with_it)
+    plain, loaded = statistics.median(without) * 1e3, statistics.median(with_it) * 1e3
+    verdict = ""
+    if limit is not None:
+        within = "yes" if loaded / plain <= limit else "NO" if low > limit else "not told apart from it"
+        verdict = f"   at most {limit:.2f}: {within}"
+    print(f"{name:64} {plain:10.3f} {loaded:10.3f} ms {loaded / plain:8.3f} ({low:.3f} to {high:.3f}){verdict}", flush=True)
+
+
 def report(name: str, without: float, with_it: float, limit: float | None = None, unit: str = "ms") -> None:
     scale = {"ms": 1e3, "us": 1e6, "ns": 1.0}[unit]
     verdict = "" if limit is None else f"   at most {limit:.2f}: {'yes' if with_it / without <= limit else 'NO'}"
@@ -198,14 +239,11 @@ def main() -> None:
         serve(sys.argv[2], int(sys.argv[3]), os.fdopen(int(sys.argv[4]), "w"))
         return
     if sys.argv[1:2] == ["--steps"]:
-        step = Worker("cpu").steps[sys.argv[2]]
-        for _ in range(int(sys.argv[3])):
-            step()
-        os._exit(0)  # what ends an interpreter is not counted
+        count_steps()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--processes", type=int, default=9, help="of each kind, for the steps")
+    parser.add_argument("--processes", type=int, default=15, help="of each kind, for the steps")
     parser.add_argument("--calls", type=int, default=2000, help="of add_, under callgrind")
     parser.add_argument("--skip-callgrind", action="store_true")
     arguments = parser.parse_args()
@@ -240,15 +278,17 @@ def main() -> None:
             ("plain", "run", "on the CPU, devsan run"),
             ("simulator", "run --sim", "simulated, devsan run --sim=1 (the hooks)"),
         ):
-            pair = {name: commands[name] for name in (without, with_it)}
-            figures = median_of_processes(pair, steps, arguments.processes, max(2, arguments.rounds // 5))
+            kinds = {without: commands[without], "itself": commands[without], with_it: commands[with_it]}
+            figures = figures_of_processes(kinds, steps, arguments.processes, max(2, arguments.rounds // 5))
             for step in steps:
-                report(f"{step} step {work}", figures[without, step], figures[with_it, step], 1.01)
+                report_steps(f"{step} step {work}", figures[without, step], figures[with_it, step], 1.01)
+                report_steps(f"{step} step, {without} against itself", figures[without, step], figures["itself", step])
         has_callgrind = not arguments.skip_callgrind and shutil.which("valgrind") is not None
         if has_callgrind:
             hooked = {**os.environ, **preloaded("runtime"), "PYTHONPATH": str(build / "python")}
+            counted = [step_instructions(environment, folder) for environment in (dict(os.environ), hooked)]
             for step in steps:
-                plain, loaded = (step_instructions(step, environment, folder) / 1e6 for environment in (dict(os.environ), hooked))
+                plain, loaded = (counts[step] / 1e6 for counts in counted)
                 print(f"{f'{step} step on the CPU, instructions':64} {plain:10.2f} {loaded:10.2f} M  {loaded / plain:8.3f}"
                       f"   at most 1.01: {'yes' if loaded / plain <= 1.01 else 'NO'}", flush=True)  # fmt: skip
 

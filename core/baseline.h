@@ -41,6 +41,7 @@ public:
               const LookedAt &looked_at = everything);
 
   std::string text() const;
+  std::size_t size() const { return entries_.size(); }
 
 private:
   struct Entry {

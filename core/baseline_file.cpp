@@ -2,6 +2,7 @@
 #include "core/whole_file.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <iterator>
 
 namespace devsan::core {
@@ -40,6 +41,9 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
     Result<void> written = writeFile(path_, [&](std::ostream &out) { out << content_.text(); });
     if (!written)
       return written;
+    const std::size_t count = content_.size();
+    summary.notes.push_back(
+        fmt::format("{}: {} finding{} recorded", path_.string(), count, count == 1 ? "" : "s"));
   }
   content_.apply(findings);
   summary.stale_baseline.clear();

@@ -1,5 +1,7 @@
 #include "core/finding.h"
 
+#include "core/rule_table.h"
+
 namespace devsan::core {
 
 std::string_view name(Severity severity) {
@@ -45,6 +47,11 @@ std::string stepsText(const Steps &steps) {
     return "after every step";
   return "in " + std::to_string(steps.seen) + " of " + std::to_string(steps.total) + " steps" +
          (steps.last >= steps.total ? " and after the last" : "");
+}
+
+std::string remedyOf(const Finding &finding) {
+  const Rule *rule = findRule(finding.rule);
+  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
 }
 
 } // namespace devsan::core

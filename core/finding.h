@@ -119,4 +119,7 @@ struct Finding {
   std::vector<Replacement> fix;
 };
 
+// The finding's own remedy, else its rule's.
+std::string remedyOf(const Finding &finding);
+
 } // namespace devsan::core

@@ -1,5 +1,4 @@
 #include "core/reports.h"
-#include "core/rule_table.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -33,11 +32,6 @@ std::string_view level(Severity severity) {
     return "error";
   }
   return {};
-}
-
-std::string remedyOf(const Finding &finding) {
-  const Rule *rule = findRule(finding.rule);
-  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
 }
 
 std::string annotation(const Finding &finding) {

@@ -1,6 +1,5 @@
 #include "core/json_fields.h"
 #include "core/reports.h"
-#include "core/rule_table.h"
 
 #include <sstream>
 
@@ -74,11 +73,6 @@ Json toJson(const std::optional<Cost> &cost) {
   if (cost->per_step_ns)
     json["saves_ns_per_step"] = *cost->per_step_ns;
   return json;
-}
-
-std::string remedyOf(const Finding &finding) {
-  const Rule *rule = findRule(finding.rule);
-  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
 }
 
 Json toJson(const Finding &finding, const CostBasis &basis) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <span>
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -12,13 +13,18 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::array<std::string_view, 3> kTables = {"budgets", "run", "suppressions"};
+constexpr std::array<std::string_view, 4> kTables = {"budgets", "check", "run", "suppressions"};
 
-enum class Kind { kText, kTextOrList, kPath, kPaths, kCount };
+enum class Kind { kText, kTextOrList, kPath, kPaths, kCount, kSwitch };
 
 struct Key {
   std::string_view name;
   Kind kind;
+};
+
+constexpr Key kCheckKeys[] = {
+    {"baseline", Kind::kPath}, {"checks", Kind::kTextOrList}, {"extra-flags", Kind::kTextOrList},
+    {"strict", Kind::kSwitch}, {"timeout", Kind::kCount},
 };
 
 constexpr Key kRunKeys[] = {
@@ -39,13 +45,15 @@ std::string_view form(Kind kind) {
     return "the path of a file, as a string, or a list of them";
   case Kind::kCount:
     return "a number";
+  case Kind::kSwitch:
+    return "true or false";
   }
   return {};
 }
 
-std::string runKeys() {
+std::string namesOf(std::span<const Key> keys) {
   std::string text;
-  for (const Key &key : kRunKeys)
+  for (const Key &key : keys)
     text += fmt::format("{}{}", text.empty() ? "" : ", ", key.name);
   return text;
 }
@@ -63,7 +71,7 @@ public:
       if (!table)
         return failure(fmt::format("{}: '{}' must be a table", where(value.source()), key.str()));
       if (key.str() != "suppressions")
-        if (Result<void> done = key.str() == "run" ? run(*table) : budgets(*table); !done)
+        if (Result<void> done = read(key.str(), *table); !done)
           return tl::unexpected(done.error());
     }
     return std::move(file_);
@@ -74,25 +82,35 @@ private:
     return fmt::format("{}:{}", source_, region.begin.line);
   }
 
-  Result<void> run(const toml::table &table) {
+  Result<void> read(std::string_view name, const toml::table &table) {
+    if (name == "run")
+      return settings(name, table, kRunKeys, file_.run);
+    if (name == "check")
+      return settings(name, table, kCheckKeys, file_.check);
+    return budgets(table);
+  }
+
+  Result<void> settings(std::string_view name, const toml::table &table, std::span<const Key> keys,
+                        ProjectTable &settings) {
     for (const auto &[key, value] : table) {
-      const auto known = std::ranges::find(kRunKeys, key.str(), &Key::name);
-      if (known == std::end(kRunKeys))
-        return failure(fmt::format("{}: unknown key '{}'; valid in [run]: {}", where(key.source()),
-                                   key.str(), runKeys()));
+      const auto known = std::ranges::find(keys, key.str(), &Key::name);
+      if (known == keys.end())
+        return failure(fmt::format("{}: unknown key '{}'; valid in [{}]: {}", where(key.source()),
+                                   key.str(), name, namesOf(keys)));
       const std::optional<std::vector<std::string>> texts = textsOf(value, known->kind);
       if (!texts)
         return failure(fmt::format("{}: '{}' must be {}", where(value.source()), key.str(),
                                    form(known->kind)));
-      if (known->name == "report") {
+      if (known->name == "report" || known->name == "extra-flags") {
+        auto &list = known->name == "report" ? file_.reports : file_.extra_flags;
         for (const std::string &text : *texts)
-          file_.reports.push_back({text, where(value.source())});
+          list.push_back({text, where(value.source())});
         continue;
       }
       std::string joined;
       for (const std::string &text : *texts)
         joined += (joined.empty() ? "" : ",") + text;
-      file_.run[std::string(key.str())] = {joined, where(value.source())};
+      settings.set(key.str(), {joined, where(value.source())});
     }
     return {};
   }
@@ -105,6 +123,11 @@ private:
         if (const auto number = node.value_exact<std::int64_t>())
           texts.push_back(std::to_string(*number));
         return node.is_integer();
+      }
+      if (kind == Kind::kSwitch) {
+        if (const auto on = node.value_exact<bool>())
+          texts.push_back(*on ? "true" : "false");
+        return node.is_boolean();
       }
       const auto text = node.value_exact<std::string>();
       if (!text || text->empty() || text->find('\0') != std::string::npos)
@@ -147,9 +170,13 @@ private:
 
 } // namespace
 
-const ProjectSetting *ProjectFile::find(std::string_view key) const {
-  const auto setting = run.find(key);
-  return setting == run.end() ? nullptr : &setting->second;
+const ProjectSetting *ProjectTable::find(std::string_view key) const {
+  const auto setting = settings_.find(key);
+  return setting == settings_.end() ? nullptr : &setting->second;
+}
+
+void ProjectTable::set(std::string_view key, ProjectSetting setting) {
+  settings_.insert_or_assign(std::string(key), std::move(setting));
 }
 
 bool isProjectTable(std::string_view name) {

@@ -10,6 +10,12 @@
 //   transfer = ["host_to_device:disallow"]
 //   sync = "log"
 //   warmup = 10
+//   [check]                           what `devsan check` takes where the command line says nothing
+//   checks = ["device-*", "-device-host-sync"]
+//   baseline = "devsan-check.json"    relative to this file
+//   extra-flags = ["-DUSE_FEATURE"]   for clang, after those of each file
+//   strict = true
+//   timeout = 600
 //   [budgets]
 //   device-host-sync = 10             as --max; also "1/step"
 //   [suppressions]
@@ -33,13 +39,23 @@ struct ProjectSetting {
   std::string where; // "/project/.devsan.toml:3"
 };
 
-struct ProjectFile {
-  std::map<std::string, ProjectSetting, std::less<>> run; // by key
-  std::vector<ProjectSetting> reports;
-  std::vector<ProjectSetting> budgets; // "device-host-sync=10"
-
+class ProjectTable {
+public:
   // Null where the file has no such key.
   const ProjectSetting *find(std::string_view key) const;
+  void set(std::string_view key, ProjectSetting setting);
+  const auto &all() const { return settings_; }
+
+private:
+  std::map<std::string, ProjectSetting, std::less<>> settings_;
+};
+
+struct ProjectFile {
+  ProjectTable run;
+  ProjectTable check;
+  std::vector<ProjectSetting> reports;     // of [run]
+  std::vector<ProjectSetting> extra_flags; // of [check]
+  std::vector<ProjectSetting> budgets;     // "device-host-sync=10"
 };
 
 // `source` is the path of the file; the text of `baseline` and of reports comes back absolute. An
@@ -47,7 +63,7 @@ struct ProjectFile {
 // are not looked at.
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source);
 
-// The tables that a project file may hold: "[budgets], [run], [suppressions]".
+// The tables that a project file may hold: "[budgets], [check], [run], [suppressions]".
 bool isProjectTable(std::string_view name);
 std::string projectTables();
 

@@ -15,6 +15,12 @@ fail-on = ["warning", "device-mismatch"]
 baseline = "ci/baseline.json"
 report = "devsan.json"
 sim = 2
+[check]
+checks = ["device-*", "-device-host-sync"]
+baseline = "check.json"
+extra-flags = ["-DA", "-DB=1,2"]
+strict = true
+timeout = 60
 [budgets]
 device-host-sync = 3
 device-implicit-transfer = "1/step"
@@ -23,12 +29,17 @@ device-host-sync = "*"
 )",
                                      kFile);
   ASSERT_TRUE(file) << file.error().message;
-  EXPECT_EQ(file->find("fail-on")->text, "warning,device-mismatch");
-  EXPECT_EQ(file->find("fail-on")->where, "/project/.devsan.toml:2");
-  EXPECT_EQ(file->find("baseline")->text, "/project/ci/baseline.json");
-  EXPECT_EQ(file->find("sim")->text, "2");
-  EXPECT_EQ(file->find("sim-memory"), nullptr);
+  EXPECT_EQ(file->run.find("fail-on")->text, "warning,device-mismatch");
+  EXPECT_EQ(file->run.find("fail-on")->where, "/project/.devsan.toml:2");
+  EXPECT_EQ(file->run.find("baseline")->text, "/project/ci/baseline.json");
+  EXPECT_EQ(file->run.find("sim")->text, "2");
+  EXPECT_EQ(file->run.find("sim-memory"), nullptr);
   EXPECT_EQ(file->reports.at(0).text, "/project/devsan.json");
+  EXPECT_EQ(file->check.find("checks")->text, "device-*,-device-host-sync");
+  EXPECT_EQ(file->check.find("baseline")->text, "/project/check.json");
+  EXPECT_EQ(file->check.find("strict")->text, "true");
+  EXPECT_EQ(file->check.find("timeout")->text, "60");
+  EXPECT_EQ(file->extra_flags.at(1).text, "-DB=1,2");
   EXPECT_EQ(file->budgets.at(0).text, "device-host-sync=3");
   EXPECT_EQ(file->budgets.at(1).text, "device-implicit-transfer=1/step");
 }
@@ -50,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
     Tables, BadProjectFile,
     testing::Values(
         Bad{"\n[runs]", "/project/.devsan.toml:2: unknown key 'runs'; valid are the tables "
-                        "[budgets], [run], [suppressions]"},
+                        "[budgets], [check], [run], [suppressions]"},
         Bad{"run = 1", "/project/.devsan.toml:1: 'run' must be a table"},
         Bad{"[run]\nfailon = 1",
             ":2: unknown key 'failon'; valid in [run]: baseline, fail-on, report, sim, sim-memory, "
@@ -63,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[run]\nbaseline = \"\"", ":2: 'baseline' must be the path of a file"},
         Bad{"[run]\nreport = true",
             ":2: 'report' must be the path of a file, as a string, or a list"},
+        Bad{"[check]\nfail-on = 1", ":2: unknown key 'fail-on'; valid in [check]: baseline, checks, "},
+        Bad{"[check]\nstrict = 1", ":2: 'strict' must be true or false"},
         Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; the rules are device-"},
         Bad{"[budgets]\ndevice-host-sync = 1.5",
             ":2: 'device-host-sync' must be a number, or a string such as \"1/step\""},

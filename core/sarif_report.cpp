@@ -157,8 +157,7 @@ private:
     Json changes = Json::array();
     for (auto &[file, replacements] : by_file)
       changes.push_back({{"artifactLocation", artifact(file)}, {"replacements", replacements}});
-    const Rule *known = findRule(finding.rule);
-    return Json{{"description", message(known ? std::string(known->remedy) : finding.message)},
+    return Json{{"description", message(remedyOf(finding))},
                 {"artifactChanges", std::move(changes)}};
   }
 
@@ -166,7 +165,9 @@ private:
     Json json = {{"ruleId", finding.rule},
                  {"ruleIndex", rule_index_.at(finding.rule)},
                  {"level", name(finding.severity)},
-                 {"message", message(finding.message)},
+                 {"message", message(finding.remedy.empty()
+                                         ? finding.message
+                                         : finding.message + "; " + finding.remedy)},
                  {"locations", Json::array()}};
     for (const Location &place : finding.locations)
       json["locations"].push_back(location(place));

@@ -89,9 +89,7 @@ bool Suppressions::covers(const Finding &finding) {
     const auto matchesLocation = [&](const Location &location) {
       if (entry.on_function)
         return matches(entry.pattern, location.function);
-      return matches(entry.pattern, location.file) ||
-             (location.file.starts_with(entry.folder) &&
-              matches(entry.pattern, location.file.substr(entry.folder.size())));
+      return entry.matchesFile(location.file);
     };
     if (std::ranges::any_of(finding.locations, matchesLocation) ||
         std::ranges::any_of(finding.stack, matchesLocation, &Frame::location)) {
@@ -102,11 +100,27 @@ bool Suppressions::covers(const Finding &finding) {
   return covered;
 }
 
-std::vector<std::string>
-Suppressions::unused(const std::function<bool(const Rule &)> &looked_for) const {
+bool Suppressions::Entry::matchesFile(const std::string &file) const {
+  return matches(pattern, file) ||
+         (file.starts_with(folder) && matches(pattern, file.substr(folder.size())));
+}
+
+bool Suppressions::Entry::isJudgedBy(const Seen &seen) const {
+  const auto holdsAll = [&](const std::string &input) {
+    return folder.starts_with(input.ends_with('/') ? input : input + '/');
+  };
+  return std::ranges::any_of(seen.inputs, holdsAll) ||
+         (!on_function && std::ranges::any_of(seen.files, [&](const std::string &file) {
+           return matchesFile(file);
+         }));
+}
+
+std::vector<std::string> Suppressions::unused(const std::function<bool(const Rule &)> &looked_for,
+                                              const std::optional<Seen> &seen) const {
   std::vector<std::string> lines;
   for (const Entry &entry : entries_)
-    if (const Rule *rule = findRule(entry.rule); !entry.hits && rule && looked_for(*rule))
+    if (const Rule *rule = findRule(entry.rule);
+        !entry.hits && rule && looked_for(*rule) && (!seen || entry.isJudgedBy(*seen)))
       lines.push_back(fmt::format("{} = {}{} ({})", entry.rule,
                                   entry.on_function ? kFunctionPrefix : std::string_view(),
                                   entry.pattern, entry.where));

@@ -14,6 +14,7 @@
 #include "core/rule_table.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,17 @@ public:
   // True, and counted, where a suppression covers the finding.
   bool covers(const Finding &finding);
 
+  // What a run over some sources has seen, as absolute paths.
+  struct Seen {
+    std::vector<std::string> inputs; // folders and files that it was to look at
+    std::vector<std::string> files;  // that it read; also as reports show them
+  };
+
   // "device-host-sync = src/old.cpp (.devsan.toml:4)" for each suppression that covered nothing,
-  // of the rules that were looked for: the others are another command's.
-  std::vector<std::string> unused(const std::function<bool(const Rule &)> &looked_for) const;
+  // of the rules that were looked for: the others are another command's. A run over a part of what
+  // a file of suppressions is for tells nothing of those that no file it read matches.
+  std::vector<std::string> unused(const std::function<bool(const Rule &)> &looked_for,
+                                  const std::optional<Seen> &seen = {}) const;
 
 private:
   struct Entry {
@@ -43,6 +52,9 @@ private:
     std::string folder; // of the file that holds the pattern, with a slash at its end
     std::string where;
     std::uint64_t hits = 0;
+
+    bool matchesFile(const std::string &file) const;
+    bool isJudgedBy(const Seen &seen) const;
   };
   std::vector<Entry> entries_;
 };

@@ -69,6 +69,18 @@ TEST(Suppressions, ThoseOfRulesThatWereNotLookedForAreNotUnused) {
               ElementsAre("device-mismatch = a.cpp (s.toml:2)"));
 }
 
+TEST(Suppressions, ARunOverAPartJudgesThoseForFilesThatItRead) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add(
+      "device-host-sync = [\"src/a.cpp\", \"src/b.cpp\", \"function:f\"]", "/project/s.toml", ""));
+  const auto unused = [&](const std::string &input) {
+    return suppressions.unused([](const Rule &) { return true; },
+                               Suppressions::Seen{{input}, {"/project/src/a.cpp", "src/a.cpp"}});
+  };
+  EXPECT_THAT(unused("/project/src"), ElementsAre("device-host-sync = src/a.cpp (/project/s.toml:1)"));
+  EXPECT_THAT(unused("/project/"), testing::SizeIs(3));
+}
+
 TEST(Suppressions, NothingOfAMalformedFileIsUsed) {
   Suppressions suppressions;
   ASSERT_FALSE(suppressions.add("device-host-sync = \"*\"\ndevice-typo = \"*\"", "s.toml", ""));
@@ -95,7 +107,7 @@ TEST(Suppressions, AProjectFileHoldsNothingElse) {
                   .error()
                   .message,
               HasSubstr(".devsan.toml:1: unknown key 'device-host-sync'; valid are the tables "
-                        "[budgets], [run], [suppressions]"));
+                        "[budgets], [check], [run], [suppressions]"));
 }
 
 } // namespace

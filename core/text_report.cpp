@@ -1,7 +1,6 @@
 #include "core/merge.h"
 #include "core/quantities.h"
 #include "core/reports.h"
-#include "core/rule_table.h"
 #include "core/source_lines.h"
 
 #include <algorithm>
@@ -128,9 +127,7 @@ public:
       note(printable(related.message));
     }
     // Once: the tenth finding of a rule needs no tenth advice.
-    const Rule *rule = findRule(finding.rule);
-    const std::string remedy =
-        finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
+    const std::string remedy = remedyOf(finding);
     if (!remedy.empty() && advised_.insert(remedy).second)
       add("  remedy: {}\n", printable(remedy));
   }

@@ -31,6 +31,10 @@ void DeviceCheck::onEndOfTranslationUnit() {
   reported_.clear();
 }
 
+void DeviceCheck::advise(SourceLocation location, const llvm::Twine &remedy) {
+  diag(location, "%0%1", DiagnosticIDs::Note) << kRemedyNote << remedy.str();
+}
+
 bool DeviceCheck::firstAt(const Expr *expr) {
   return reported_.insert(locationOf(expr)).second;
 }

@@ -9,6 +9,9 @@
 
 namespace devsan::analyzer {
 
+// What to do instead, in a note of its own, where the remedy of the rule does not fit the finding.
+inline constexpr llvm::StringLiteral kRemedyNote = "remedy: ";
+
 class DeviceCheck : public clang::tidy::ClangTidyCheck {
 public:
   using ClangTidyCheck::ClangTidyCheck;
@@ -26,6 +29,8 @@ protected:
   // Takes the shared model; for a check with matchers of its own.
   void useModel(clang::ASTContext &context);
   DeviceModel &model() { return *model_; }
+  // After the finding whose remedy it is.
+  void advise(clang::SourceLocation location, const llvm::Twine &remedy);
   // False where this place was reported before.
   bool firstAt(const clang::Expr *expr);
   // The user's spelling of an expression, on one line and not longer than a message bears.

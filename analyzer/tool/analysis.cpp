@@ -1,5 +1,6 @@
 #include "analyzer/tool/analysis.h"
 
+#include "analyzer/support/device_check.h"
 #include "analyzer/tool/clang_run.h"
 #include "core/rule_table.h"
 
@@ -173,8 +174,13 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
   finding.severity = rule.severity;
   finding.message = error.Message.Message;
   finding.locations.push_back(places.at(error.Message.FilePath, error.Message.FileOffset));
-  for (const clang::tooling::DiagnosticMessage &note : error.Notes)
-    finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
+  for (const clang::tooling::DiagnosticMessage &note : error.Notes) {
+    llvm::StringRef text = note.Message;
+    if (text.consume_front(kRemedyNote))
+      finding.remedy = text.str();
+    else
+      finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
+  }
   for (const auto &file : error.Message.Fix)
     for (const clang::tooling::Replacement &fix : file.second)
       finding.fix.push_back(

@@ -14,7 +14,7 @@
 // RUN: not %devsan_check --format=yaml %s 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: devsan check: error: --format=yaml is unknown; valid: text, json, sarif, github
 // RUN: not %devsan_check --suppressions=%t.absent.toml %s 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS
-// SUPPRESSIONS: devsan check: error: --suppressions={{.*}}absent.toml: No such file
+// SUPPRESSIONS: devsan check: error: --suppressions: cannot read {{.*}}absent.toml: No such file
 // RUN: not %devsan_check --torch=%t.absent %s 2>&1 | FileCheck %s --check-prefix=TORCH
 // TORCH: devsan check: error: --torch={{.*}}absent: no include/torch
 

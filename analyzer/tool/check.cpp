@@ -1,17 +1,16 @@
 #include "analyzer/tool/check.h"
 
-#include "analyzer/check_registry.h"
 #include "analyzer/tool/apply_fixes.h"
 #include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/changes.h"
 #include "analyzer/tool/print_commands.h"
 #include "analyzer/tool/progress.h"
+#include "analyzer/tool/project_settings.h"
 #include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/result_cache.h"
 #include "analyzer/tool/schedule.h"
 #include "core/baseline_file.h"
 #include "core/rule_table.h"
-#include "core/suppressions.h"
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
@@ -33,48 +32,6 @@ namespace {
 constexpr int kClean = 0;
 constexpr int kFindings = 1;
 constexpr int kFailed = 2;
-
-std::string checkNames() {
-  return llvm::join(
-      llvm::map_range(allChecks(), [](const CheckEntry &check) { return check.rule; }), ", ");
-}
-
-// A glob that matches nothing is a spelling mistake, and a clean report would hide it.
-core::Result<std::string> validChecks(const std::string &globs) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  llvm::StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
-  if (parts.empty())
-    return core::failure("--checks is empty; the rules are " + checkNames());
-  for (llvm::StringRef part : parts) {
-    llvm::StringRef glob = part.trim();
-    glob.consume_front("-");
-    const clang::tidy::GlobList list(glob, /*KeepNegativeGlobs=*/false);
-    if (llvm::none_of(allChecks(),
-                      [&](const CheckEntry &check) { return list.contains(check.rule); }))
-      return core::failure("--checks: no rule is called '" + glob.str() + "'; the rules are " +
-                           checkNames());
-  }
-  return parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
-}
-
-core::Result<void> readSuppressions(const Options &options, const std::string &first_file,
-                                    core::Suppressions &suppressions) {
-  for (const std::string &path : options.suppressions) {
-    auto text = llvm::MemoryBuffer::getFile(path);
-    if (!text)
-      return core::failure("--suppressions=" + path + ": " + text.getError().message());
-    if (auto added = suppressions.add((*text)->getBuffer().str(), path, ""); !added)
-      return added;
-  }
-  const std::string folder = nearestFolderWith(first_file, {".devsan.toml"});
-  if (folder.empty())
-    return {};
-  const std::string path = folder + "/.devsan.toml";
-  auto text = llvm::MemoryBuffer::getFile(path);
-  if (!text)
-    return core::failure(path + ": " + text.getError().message());
-  return suppressions.add((*text)->getBuffer().str(), path, "suppressions");
-}
 
 std::string plural(std::size_t count, const std::string &noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -125,6 +82,7 @@ std::string foreignEncoding(const std::string &file) {
 
 std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
                                  const AnalysisSettings &settings,
+                                 const std::optional<TorchLocation> &torch,
                                  const std::string &configuration) {
   ResultCache cache(settings.use_cache, configuration);
   std::vector<FileOutcome> outcomes(commands.size());
@@ -142,12 +100,19 @@ std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
     changed.push_back(commands[i]);
     indices.push_back(i);
   }
-  analyzeAll(changed, settings, [&](std::size_t i, FileOutcome outcome) {
-    progress.step(changed[i].file);
-    if (outcome.result)
-      cache.store(changed[i], *outcome.result);
-    outcomes[indices[i]] = std::move(outcome);
-  });
+  analyzeAll(
+      changed, settings,
+      [&](std::size_t i, FileOutcome outcome) {
+        progress.step(changed[i].file);
+        if (outcome.result)
+          cache.store(changed[i], *outcome.result);
+        outcomes[indices[i]] = std::move(outcome);
+      },
+      [&] {
+        progress.say("parsing LibTorch's headers" +
+                     (torch ? " (" + torch->version + " in " + torch->folder + ")" : "") +
+                     (settings.use_cache ? "; the next run takes them from the cache" : ""));
+      });
   cache.trim();
   return outcomes;
 }
@@ -169,7 +134,7 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!outcome.result)
     return "not analysed, the analysis " +
            (outcome.timed_out
-                ? "took longer than " + std::to_string(options.limit.count()) + " s (--timeout)"
+                ? "took longer than " + std::to_string(options.limit->count()) + " s (--timeout)"
             : outcome.signal ? "was ended by signal " + std::to_string(outcome.signal)
                              : "failed");
   const FileResult &result = *outcome.result;
@@ -181,6 +146,24 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (result.errors)
     text += "; " + plural(result.errors, "error") + ", the first: " + shortPath(result.first_error);
   return text;
+}
+
+std::vector<std::string> absolutePaths(const std::vector<std::string> &paths) {
+  std::vector<std::string> absolute;
+  for (const std::string &path : paths)
+    absolute.push_back(std::filesystem::absolute(path).lexically_normal());
+  return absolute;
+}
+
+// Absolute, and as reports show them.
+std::vector<std::string> namesOf(const std::set<std::string> &files,
+                                 const std::string &repository) {
+  std::vector<std::string> names(files.begin(), files.end());
+  if (!repository.empty())
+    for (llvm::StringRef file : files)
+      if (file.consume_front(repository) && file.consume_front("/"))
+        names.push_back(file.str());
+  return names;
 }
 
 core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
@@ -283,19 +266,22 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
 
 } // namespace
 
-core::Result<int> check(const Options &options) {
-  auto checks = validChecks(options.checks);
+core::Result<int> check(Options options) {
+  auto files = expandInputs(options.inputs);
+  if (!files)
+    return tl::unexpected(files.error());
+  if (auto applied = applyProjectFile(options, files->front()); !applied)
+    return tl::unexpected(applied.error());
+  options.limit = options.limit.value_or(kDefaultLimit);
+  auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
     return tl::unexpected(checks.error());
   auto baseline = core::BaselineFile::open(options.baseline, options.update_baseline);
   if (!baseline)
     return tl::unexpected(baseline.error());
-  auto files = expandInputs(options.inputs);
-  if (!files)
-    return tl::unexpected(files.error());
-  core::Suppressions suppressions;
-  if (auto read = readSuppressions(options, files->front(), suppressions); !read)
-    return tl::unexpected(read.error());
+  auto suppressions = readSuppressions(options, files->front());
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
   auto torch = findTorch(options.torch, files->front(), options.use_cache);
   if (!torch)
     return tl::unexpected(torch.error());
@@ -316,12 +302,12 @@ core::Result<int> check(const Options &options) {
   keepShard(*commands, options.shard, repository);
 
   const AnalysisSettings settings{*checks, *torch ? (*torch)->version : std::string(), options.jobs,
-                                  options.limit, options.use_cache};
+                                  *options.limit, options.use_cache};
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
   Collected all =
-      collect(*commands, analyze(*commands, settings, configuration), *changes, options);
+      collect(*commands, analyze(*commands, settings, *torch, configuration), *changes, options);
 
   std::vector<core::Finding> &findings = all.findings;
   core::Summary summary{.tool = "devsan check",
@@ -329,14 +315,17 @@ core::Result<int> check(const Options &options) {
   summary.notes = std::move(all.notes);
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
-                         return suppressions.covers(f);
+                         return suppressions->covers(f);
                        });
   const bool is_whole = all.complete && !*changes && options.shard.count == 1;
   const clang::tidy::GlobList wanted(*checks);
   if (is_whole) {
-    summary.unused_suppressions = suppressions.unused([&](const core::Rule &rule) {
+    const auto looked_for = [&](const core::Rule &rule) {
       return rule.on_static && wanted.contains(llvm::StringRef(rule.id.data(), rule.id.size()));
-    });
+    };
+    summary.unused_suppressions = suppressions->unused(
+        looked_for, core::Suppressions::Seen{absolutePaths(options.inputs),
+                                             namesOf(all.files_read, repository)});
   }
   // What was not looked at is neither gone from the baseline nor taken out of it.
   summary.partial = !is_whole;
@@ -357,13 +346,15 @@ core::Result<int> check(const Options &options) {
       summary.notes.push_back(plural(*fixed, "finding") +
                               " fixed in the sources and left out of this report");
   }
-  const bool has_findings =
-      std::ranges::any_of(findings, [](const core::Finding &f) { return !f.known; });
+  const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
 
   if (options.format == core::ReportFormat::kText)
     showPathsFromHere(findings, repository);
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
+  if (!options.output.empty())
+    llvm::errs() << "devsan check: " << summary.subject << ": " << plural(new_findings, "finding")
+                 << ", in " << options.output << "\n";
   if (all.not_analysed) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
                  << plural(commands->size(), "file") << " not analysed; the report names them\n";
@@ -371,7 +362,7 @@ core::Result<int> check(const Options &options) {
   }
   if (options.strict && !all.complete)
     return kFailed;
-  return has_findings ? kFindings : kClean;
+  return new_findings ? kFindings : kClean;
 }
 
 } // namespace devsan::analyzer

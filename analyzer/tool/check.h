@@ -7,6 +7,6 @@
 namespace devsan::analyzer {
 
 // The exit status.
-core::Result<int> check(const Options &options);
+core::Result<int> check(Options options);
 
 } // namespace devsan::analyzer

@@ -261,6 +261,9 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
       adopt(command, known.front().CommandLine);
     }
   }
+  const std::string folder = std::exchange(command.folder, options_.extra_flags_folder);
+  adopt(command, options_.extra_flags);
+  command.folder = folder;
   finish(command);
   return command;
 }

@@ -27,13 +27,13 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.jobs = std::max(1u, std::thread::hardware_concurrency());
   std::string format = "text";
   std::string shard;
-  long timeout = options.limit.count();
+  long timeout = kDefaultLimit.count();
   CLI::App app("Finds device bugs in C++ and CUDA sources that use LibTorch.\n"
                "devsan check [OPTIONS] FILE|DIR... [-- FLAGS]",
                "devsan check");
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
   app.footer("FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace\n"
-             "compile_commands.json.\n"
+             "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
              "Exit status: 0 no findings, 1 findings, 2 could not do its work.");
   app.add_option("-p", options.build_dir, "Folder of compile_commands.json")
       ->type_name("BUILD_DIR");
@@ -64,7 +64,7 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   app.add_flag("!--no-cache", options.use_cache, "Neither use nor fill the cache");
   app.add_option("--timeout", timeout, "Seconds that the analysis of a file may take, 0: any")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0L, 86'400L))
+      ->check(CLI::Range(0L, kLongestLimit.count()))
       ->capture_default_str();
   app.add_flag("--strict", options.strict, "Exit with 2 where a file could only be parsed in part");
   app.add_flag("--print-commands", options.print_commands,
@@ -91,9 +91,12 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   } catch (const CLI::ParseError &error) {
     return core::failure(std::string(error.what()) + "; see devsan check --help");
   }
+  if (options.inputs.empty() && app.count("--diff"))
+    options.inputs.push_back(".");
   if (options.inputs.empty())
     return core::failure("no input: name source files or folders, as in devsan check src/");
-  options.limit = Seconds(timeout);
+  if (app.count("--timeout"))
+    options.limit = Seconds(timeout);
   core::Result<core::ReportFormat> known = core::parseReportFormat(format);
   if (!known)
     return tl::unexpected(known.error());

@@ -16,9 +16,12 @@ struct Shard {
   unsigned count = 1;
 };
 
+constexpr Seconds kDefaultLimit{300};
+constexpr Seconds kLongestLimit{86'400};
+
 struct Options {
   std::string build_dir;
-  std::string checks = "device-*";
+  std::optional<std::string> checks; // globs
   core::ReportFormat format = core::ReportFormat::kText;
   std::string output;
   std::string diff; // a revision of git; empty: everything
@@ -26,10 +29,12 @@ struct Options {
   std::string torch;
   std::vector<std::string> suppressions;
   std::vector<std::string> inputs;
-  std::vector<std::string> flags; // what stood after `--`
+  std::vector<std::string> flags;       // what stood after `--`
+  std::vector<std::string> extra_flags; // of the project file, after those of each file
+  std::string extra_flags_folder;       // where their relative paths start
   unsigned jobs = 0;
   Shard shard;
-  Seconds limit{300}; // for one file
+  std::optional<Seconds> limit; // for one file; 0: none
   bool fix = false;
   bool update_baseline = false;
   bool use_cache = true;

@@ -53,6 +53,10 @@ Progress::~Progress() {
     std::signal(signal, SIG_DFL);
 }
 
+void Progress::say(llvm::StringRef text) {
+  llvm::errs() << (shown_ ? kClearLine : "") << "devsan check: " << text << "\n";
+}
+
 void Progress::step(llvm::StringRef file) {
   ++count_;
   if (!shown_)

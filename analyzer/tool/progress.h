@@ -13,6 +13,7 @@ public:
   explicit Progress(std::size_t total);
   ~Progress(); // takes the line away; so does an interrupt
 
+  void say(llvm::StringRef text); // a line that stays, on any stderr
   void step(llvm::StringRef file);
 
 private:

@@ -31,8 +31,10 @@ struct Group {
 class Schedule {
 public:
   Schedule(llvm::ArrayRef<CompileCommand> commands, const AnalysisSettings &settings,
-           llvm::function_ref<void(std::size_t, FileOutcome)> done)
-      : commands_(commands), settings_(settings), done_(done), with_header_(commands.size()) {
+           llvm::function_ref<void(std::size_t, FileOutcome)> done,
+           llvm::function_ref<void()> parses_headers)
+      : commands_(commands), settings_(settings), done_(done), parses_headers_(parses_headers),
+        with_header_(commands.size()) {
     for (std::size_t i = 0; i < commands.size(); ++i) {
       std::optional<TorchHeader> header = torchHeaderOf(commands[i], settings.torch_version);
       if (!header) {
@@ -127,6 +129,8 @@ private:
   void start(Group &group) {
     if (group.storer && group.failures == 0)
       group.served.is_stored = isStored(group.served.header);
+    if (!group.served.is_stored && !std::exchange(told_, true))
+      parses_headers_();
     group.server = HeaderServer::start(group.served, commands_, group.waiting.front(),
                                        settings_.checks, settings_.limit);
     if (!group.server) {
@@ -241,6 +245,8 @@ private:
   llvm::ArrayRef<CompileCommand> commands_;
   const AnalysisSettings &settings_;
   llvm::function_ref<void(std::size_t, FileOutcome)> done_;
+  llvm::function_ref<void()> parses_headers_;
+  bool told_ = false;
   std::map<std::string, Group> groups_;
   std::map<std::string, Group *> storers_; // by the path of the headers
   std::deque<std::size_t> alone_;
@@ -251,8 +257,9 @@ private:
 } // namespace
 
 void analyzeAll(llvm::ArrayRef<CompileCommand> commands, const AnalysisSettings &settings,
-                llvm::function_ref<void(std::size_t, FileOutcome)> done) {
-  Schedule(commands, settings, done).run();
+                llvm::function_ref<void(std::size_t, FileOutcome)> done,
+                llvm::function_ref<void()> parses_headers) {
+  Schedule(commands, settings, done, parses_headers).run();
 }
 
 } // namespace devsan::analyzer

@@ -32,8 +32,10 @@ struct FileOutcome {
 
 // Analyses each of `commands` and hands its index and outcome over, in the order in which they end.
 // Files that begin with the same headers of LibTorch share one server of these; whatever fails
-// there is tried again by itself.
+// there is tried again by itself. `parses_headers` is told when LibTorch's headers are not at hand,
+// before their first file.
 void analyzeAll(llvm::ArrayRef<CompileCommand> commands, const AnalysisSettings &settings,
-                llvm::function_ref<void(std::size_t, FileOutcome)> done);
+                llvm::function_ref<void(std::size_t, FileOutcome)> done,
+                llvm::function_ref<void()> parses_headers);
 
 } // namespace devsan::analyzer

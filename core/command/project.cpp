@@ -21,7 +21,7 @@ core::Result<void> judged(const core::ProjectSetting &setting, const core::Resul
 template <typename Argument, typename Judge>
 core::Result<void> fill(const core::ProjectFile &file, const std::string &key, bool given,
                         Argument &argument, const Judge &judge) {
-  const core::ProjectSetting *setting = file.find(key);
+  const core::ProjectSetting *setting = file.run.find(key);
   if (!setting)
     return {};
   // Judged even where the command line goes before it: a mistake should not wait for its day.

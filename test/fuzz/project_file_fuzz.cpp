@@ -14,10 +14,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     CHECK(file.error().message.starts_with("/p/.devsan.toml:"));
     return 0;
   }
-  for (const auto &[key, setting] : file->run)
-    CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
+  for (const ProjectTable *table : {&file->run, &file->check})
+    for (const auto &[key, setting] : table->all())
+      CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
   for (const ProjectSetting &setting : file->reports)
     CHECK(setting.text.starts_with("/") && setting.where.starts_with(kFile));
+  for (const ProjectSetting &setting : file->extra_flags)
+    CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
   for (const ProjectSetting &setting : file->budgets)
     CHECK(setting.text.find('=') != std::string::npos && setting.where.starts_with(kFile));
   return 0;

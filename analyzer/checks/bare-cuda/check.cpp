@@ -60,6 +60,8 @@ private:
                      << spelled->getSourceRange();
       fix(finding, request, *source);
     }
+    if (!moves)
+      advise(locationOf(spelled), "pass the device: `.device(x.device())` on the options");
     if (lineOf(spelled) != lineOf(request.expr))
       diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
           << request.expr->getSourceRange();
@@ -81,9 +83,9 @@ private:
         !firstAt(spelled))
       return;
     diag(locationOf(spelled),
-         "'%0' is %select{|put on }1the fixed device %2, whichever GPU the program is to use: take "
-         "the device as a parameter")
+         "'%0' is %select{|put on }1the fixed device %2, whichever GPU the program is to use")
         << choice.path->text() << moves_module << value.place.text() << spelled->getSourceRange();
+    advise(locationOf(spelled), "take the device as a parameter");
   }
 
   // Who says which device, other than the data that is being moved.

@@ -23,6 +23,7 @@ torch::Tensor onMps(torch::Tensor x, torch::Tensor weight) {
 torch::Tensor made(const torch::Tensor &x) {
   // CHECK: warning: 'torch::zeros({2}, torch::kCUDA)' is made on the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
   auto zeros = torch::zeros({2}, torch::kCUDA);
+  // CHECK: remedy: pass the device: `.device(x.device())` on the options
   // CHECK: :[[@LINE+2]]:{{[0-9]+}}: warning: 'at::empty({2}, options)' is made on the current cuda device, whichever device 'x' is on: use x.device() [device-bare-cuda]
   // CHECK: :[[@LINE+2]]:{{[0-9]+}}: note: used here
   auto options = torch::TensorOptions().dtype(torch::kFloat).device(torch::kCUDA);
@@ -100,8 +101,9 @@ class Recognizer {
 public:
   explicit Recognizer(bool use_gpu) {
     if (use_gpu)
-      // CHECK: :[[@LINE+1]]:31: warning: 'device_' is the fixed device cuda:0, whichever GPU the program is to use: take the device as a parameter [device-bare-cuda]
+      // CHECK: :[[@LINE+1]]:31: warning: 'device_' is the fixed device cuda:0, whichever GPU the program is to use [device-bare-cuda]
       device_ = torch::Device("cuda:0");
+      // CHECK: remedy: take the device as a parameter
     // CHECK: warning: 'model_' is put on the fixed device cuda:1, whichever GPU {{.*}} [device-bare-cuda]
     model_->to(torch::Device(torch::kCUDA, 1));
   }

@@ -21,7 +21,7 @@ protected:
     for (const Operation &operation : facts.operations) {
       if (operation.kind == Operation::Kind::kWait)
         report(facts, operation.expr, nullptr, "'%0' makes the host wait for the device",
-               "order the work with streams and events");
+               waitRemedy(operation.name));
       if (operation.operands.empty())
         continue;
       if (operation.kind == Operation::Kind::kMove)
@@ -33,6 +33,9 @@ protected:
   }
 
 private:
+  static constexpr llvm::StringLiteral kMakeThere =
+      "make it once, before the loop, or fill it on the device: `torch::full`";
+
   // Reads data of the device to tell the host something: a number, a truth, or how many elements a
   // result has.
   static bool reads(llvm::StringRef name) {
@@ -104,7 +107,7 @@ private:
     if (!twin.empty() && !onHost(operation.operands.front().value))
       report(facts, operation.expr, operation.operands.front().expr,
              "'%0' reads on the host whether it succeeded, so the host waits for the device",
-             ("use " + twin + ", and look at its info once, if at all").str());
+             ("use `" + twin + "`, and look at its info once, if at all").str());
     examineCopy(facts, operation);
     bool mask = isMask(operation);
     // where(condition) alone is nonzero under another name.
@@ -126,7 +129,18 @@ private:
         : size ? "'%0' needs the size of its result, so the host waits for the device"
         : operation.name == "item"
             ? "'%0' makes the host wait for the device"
-            : "'%0' gives the host a result of the device, so the host waits");
+            : "'%0' gives the host a result of the device, so the host waits",
+        mask                          ? "keep the shape: `torch::where` or `masked_fill`"
+        : operation.name == "one_hot" ? "pass `num_classes`"
+        : size                        ? "pass `output_size`"
+                                      : "");
+  }
+
+  static llvm::StringRef waitRemedy(llvm::StringRef name) {
+    return name.ends_with("Memcpy")
+               ? "copy asynchronously, to pinned memory, and wait for an event where the data is "
+                 "needed"
+               : "order the work with streams and events, and wait once after the loop, if at all";
   }
 
   void examineMove(const FunctionFacts &facts, const Operation &move) {
@@ -141,7 +155,7 @@ private:
                "'%0' copies from the device, so the host waits for it");
     } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
                moved.value.zero_dim) {
-      report(facts, move.expr, moved.expr, "'%0' copies one host value to the device");
+      report(facts, move.expr, moved.expr, "'%0' copies one host value to the device", kMakeThere);
     }
   }
 
@@ -152,7 +166,8 @@ private:
                     !operation.receiver && !operation.target.place.onHost() &&
                     !operation.target.place.is(Place::Kind::kNone);
       if (copies)
-        report(facts, operation.expr, operation.expr, "'%0' copies a host value to the device");
+        report(facts, operation.expr, operation.expr, "'%0' copies a host value to the device",
+               kMakeThere);
     }
   }
 
@@ -207,12 +222,10 @@ private:
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
         !firstAt(call))
       return;
-    if (remedy.empty())
-      remedy = model().loopAround(call) ? "keep the value on the device, or read it once after the "
-                                          "loop"
-                                        : "keep the value on the device";
-    diag(locationOf(call), (message + " on every step (%1); " + remedy).str())
+    diag(locationOf(call), (message + " on every step (%1)").str())
         << spelling(call) << when << call->getSourceRange();
+    if (!remedy.empty())
+      advise(locationOf(call), remedy);
   }
 
   // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;

@@ -11,39 +11,41 @@
 double loop(const std::vector<torch::Tensor> &batches) {
   double total = 0;
   for (const auto &batch : batches)
-    // CHECK: :[[@LINE+1]]:26: warning: 'batch.sum().item<double>()' makes the host wait for the device on every step (in a loop); keep the value on the device, or read it once after the loop [device-host-sync]
+    // CHECK: :[[@LINE+1]]:26: warning: 'batch.sum().item<double>()' makes the host wait for the device on every step (in a loop) [device-host-sync]
     total += batch.sum().item<double>();
   return total;
 }
 
 struct NetImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) {
-    // CHECK: warning: 'x.isnan().any().item<bool>()' makes the host wait for the device on every step (in 'forward'); {{.*}} [device-host-sync]
+    // CHECK: warning: 'x.isnan().any().item<bool>()' makes the host wait for the device on every step (in 'forward') [device-host-sync]
     if (x.isnan().any().item<bool>())
       x = x * 0;
     auto mask = x > 0;
-    // CHECK: warning: 'x.index({mask})' needs the number of true elements of the mask, so the host waits for the device on every step (in 'forward'); {{.*}} [device-host-sync]
+    // CHECK: warning: 'x.index({mask})' needs the number of true elements of the mask, so the host waits for the device on every step (in 'forward') [device-host-sync]
+    // CHECK: remedy: keep the shape: `torch::where` or `masked_fill`
     auto positive = x.index({mask});
-    // CHECK: warning: 'torch::nonzero(x)' gives the host a result of the device, so the host waits on every step (in 'forward'); {{.*}} [device-host-sync]
+    // CHECK: warning: 'torch::nonzero(x)' gives the host a result of the device, so the host waits on every step (in 'forward') [device-host-sync]
     auto where = torch::nonzero(x);
     // CHECK: warning: 'torch::_unique2(x)' gives {{.*}} [device-host-sync]
     auto unique = torch::_unique2(x);
     // CHECK: warning: 'torch::equal(x, positive)' gives {{.*}} [device-host-sync]
     if (torch::equal(x, positive))
       return where;
-    // CHECK: warning: 'x.cpu()' copies from the device, so the host waits for it on every step (in 'forward'); {{.*}} [device-host-sync]
+    // CHECK: warning: 'x.cpu()' copies from the device, so the host waits for it on every step (in 'forward') [device-host-sync]
     auto host = x.cpu();
     return positive + helper(x);
   }
   torch::Tensor helper(torch::Tensor x) {
-    // CHECK: warning: 'x.max().item()' makes the host wait for the device on every step (in 'helper', which 'forward' calls); {{.*}} [device-host-sync]
+    // CHECK: warning: 'x.max().item()' makes the host wait for the device on every step (in 'helper', which 'forward' calls) [device-host-sync]
     auto largest = x.max().item();
     return x;
   }
 };
 
 torch::Tensor safeDivide(const torch::Tensor &a, const torch::Tensor &b, double zero_division) {
-  // CHECK: warning: 'torch::tensor(zero_division).to(a.device())' copies one host value to the device on every step (in 'safeDivide', which 'update' calls); {{.*}} [device-host-sync]
+  // CHECK: warning: 'torch::tensor(zero_division).to(a.device())' copies one host value to the device on every step (in 'safeDivide', which 'update' calls) [device-host-sync]
+  // CHECK: remedy: make it once, before the loop, or fill it on the device: `torch::full`
   auto fallback = torch::tensor(zero_division).to(a.device());
   return torch::where(b != 0, a / b, fallback);
 }
@@ -51,7 +53,7 @@ torch::Tensor safeDivide(const torch::Tensor &a, const torch::Tensor &b, double 
 class Accuracy {
 public:
   void update(const torch::Tensor &correct, const torch::Tensor &total) {
-    // CHECK: warning: 'torch::tensor(1.0, correct.device())' copies a host value to the device on every step (in 'update'); {{.*}} [device-host-sync]
+    // CHECK: warning: 'torch::tensor(1.0, correct.device())' copies a host value to the device on every step (in 'update') [device-host-sync]
     auto one = torch::tensor(1.0, correct.device());
     ratio_ = safeDivide(correct, total, 0.0) * one;
   }
@@ -62,7 +64,7 @@ private:
 
 // Operators run whenever the library is used.
 torch::Tensor compact(const torch::Tensor &x) {
-  // CHECK: warning: 'x.sum().item<int>()' makes {{.*}} (in the operator 'compact'); {{.*}} [device-host-sync]
+  // CHECK: warning: 'x.sum().item<int>()' makes {{.*}} (in the operator 'compact') [device-host-sync]
   int count = x.sum().item<int>();
   return torch::zeros({count}, x.options());
 }
@@ -70,15 +72,17 @@ TORCH_LIBRARY(mine, m) { m.def("compact", &compact); }
 
 struct Invert : torch::autograd::Function<Invert> {
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context, torch::Tensor x) {
-    // CHECK: warning: 'torch::inverse(x)' reads on the host whether it succeeded, so the host waits for the device on every step (in 'forward'); use linalg_inv_ex, and look at its info once, if at all [device-host-sync]
+    // CHECK: warning: 'torch::inverse(x)' reads on the host whether it succeeded, so the host waits for the device on every step (in 'forward') [device-host-sync]
+    // CHECK: remedy: use `linalg_inv_ex`, and look at its info once, if at all
     auto y = torch::inverse(x);
-    // CHECK: warning: 'torch::cuda::synchronize()' makes the host wait for the device on every step (in 'forward'); order the work with streams and events [device-host-sync]
+    // CHECK: warning: 'torch::cuda::synchronize()' makes the host wait for the device on every step (in 'forward') [device-host-sync]
+    // CHECK: remedy: order the work with streams and events, and wait once after the loop, if at all
     torch::cuda::synchronize();
     return {y};
   }
 };
 torch::Tensor applied(const torch::Tensor &x) {
-  // CHECK: warning: 'x.nonzero()' gives {{.*}} (in the operator 'applied'); {{.*}} [device-host-sync]
+  // CHECK: warning: 'x.nonzero()' gives {{.*}} (in the operator 'applied') [device-host-sync]
   auto rows = x.nonzero();
   return Invert::apply(rows)[0];
 }
@@ -88,7 +92,7 @@ void waits(const std::vector<torch::Tensor> &batches, torch::Tensor host) {
   auto stream = c10::cuda::getCurrentCUDAStream();
   host = host.cpu();
   for (const auto &batch : batches) {
-    // CHECK: warning: 'stream.synchronize()' makes {{.*}} (in a loop); order {{.*}} [device-host-sync]
+    // CHECK: warning: 'stream.synchronize()' makes {{.*}} (in a loop) [device-host-sync]
     stream.synchronize();
     // CHECK: warning: 'c10::cuda::device_synchronize()' makes {{.*}} [device-host-sync]
     c10::cuda::device_synchronize();
@@ -108,14 +112,15 @@ int main() {
     auto loss = torch::mean(model->forward(x));
     loss.backward();
     optimizer.step();
-    // CHECK: :[[@LINE+1]]:21: warning: 'loss.item<float>()' makes {{.*}} (in a loop); {{.*}} [device-host-sync]
+    // CHECK: :[[@LINE+1]]:21: warning: 'loss.item<float>()' makes {{.*}} (in a loop) [device-host-sync]
     running += loss.item<float>();
   }
 }
 
 struct Sizes : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x, torch::Tensor counts) {
-    // CHECK: warning: 'torch::repeat_interleave(x, counts)' needs the size of its result, so the host waits for the device on every step (in 'forward'); keep the value on the device [device-host-sync]
+    // CHECK: warning: 'torch::repeat_interleave(x, counts)' needs the size of its result, so the host waits for the device on every step (in 'forward') [device-host-sync]
+    // CHECK: remedy: pass `output_size`
     auto rows = torch::repeat_interleave(x, counts);
     // CHECK: warning: 'torch::one_hot(counts)' needs the size of its result{{.*}} [device-host-sync]
     auto classes = torch::one_hot(counts);

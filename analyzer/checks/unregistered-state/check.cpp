@@ -391,15 +391,15 @@ private:
       auto finding =
           diag(locationOf(member.initialised),
                "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %3 and stays "
-               "there|neither buffer nor parameter, so it does not follow .to()}1: %select{create "
-               "it on the device of the first input|make it with register_buffer, or create it on "
-               "the device of the first input}1")
+               "there|neither buffer nor parameter, so it does not follow .to()}1")
           << member.field->getName() << module << record->getName() << member.initial.text()
           << member.initialised->getSourceRange();
       // Where a method puts another tensor there, the one that is registered is of no use to it.
       if (module && isTensor(member.field->getType()) && !member.rebound)
         registerAt(finding, record, member, "register_buffer");
     }
+    if (!module)
+      advise(locationOf(member.initialised), "create it on the device of the first input");
     diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
     if (member.combined)
       diag(locationOf(member.combined), "meets another tensor here", DiagnosticIDs::Note)
@@ -412,12 +412,12 @@ private:
     {
       auto finding = diag(locationOf(member.initialised),
                           "submodule '%0' of module '%1' is not registered, so it does not follow "
-                          ".to(), and its parameters are not among the module's: use "
-                          "register_module")
+                          ".to(), and its parameters are not among the module's")
                      << member.field->getName() << record->getName()
                      << member.initialised->getSourceRange();
       registerAt(finding, record, member, "register_module");
     }
+    advise(locationOf(member.initialised), "make it with `register_module`");
     diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
   }
 

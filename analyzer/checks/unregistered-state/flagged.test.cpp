@@ -6,7 +6,7 @@
 #include <vector>
 
 struct NormImpl : torch::nn::Module {
-  // CHECK: :[[@LINE+1]]:22: error: tensor member 'mean_' of module 'NormImpl' is neither buffer nor parameter, so it does not follow .to(): make it with register_buffer, or create it on the device of the first input [device-unregistered-state]
+  // CHECK: :[[@LINE+1]]:22: error: tensor member 'mean_' of module 'NormImpl' is neither buffer nor parameter, so it does not follow .to() [device-unregistered-state]
   NormImpl() : mean_(torch::zeros({3})) {
     scale_ = register_parameter("scale", torch::ones({3}));
     auto betas = torch::linspace(0, 1, 10);
@@ -42,9 +42,10 @@ struct BareImpl : torch::nn::Module {
 
 class PearsonCorrCoef {
 public:
-  // CHECK: :[[@LINE+4]]:31: error: tensor member 'mean_x_' of metric 'PearsonCorrCoef' is made on the CPU and stays there: create it on the device of the first input [device-unregistered-state]
-  // CHECK: :[[@LINE+12]]:17: note: declared here
-  // CHECK: :[[@LINE+4]]:15: note: meets another tensor here
+  // CHECK: :[[@LINE+5]]:31: error: tensor member 'mean_x_' of metric 'PearsonCorrCoef' is made on the CPU and stays there [device-unregistered-state]
+  // CHECK: :[[@LINE+13]]:17: note: declared here
+  // CHECK: :[[@LINE+5]]:15: note: meets another tensor here
+  // CHECK: remedy: create it on the device of the first input
   // CHECK: :[[@LINE+1]]:58: error: tensor member 'total_' of metric 'PearsonCorrCoef' {{.*}} [device-unregistered-state]
   PearsonCorrCoef() : mean_x_(torch::zeros({1})), total_(torch::zeros({1}, torch::kDouble)) {}
   void update(const torch::Tensor &x, const torch::Tensor &y) {
@@ -65,8 +66,9 @@ struct HeadImpl : torch::nn::Module {
 };
 struct PolicyImpl : torch::nn::Module {
   explicit PolicyImpl(std::shared_ptr<HeadImpl> base) : base_(base) {
-    // CHECK: :[[@LINE+1]]:13: error: submodule 'head_' of module 'PolicyImpl' is not registered, so it does not follow .to(), and its parameters are not among the module's: use register_module [device-unregistered-state]
+    // CHECK: :[[@LINE+1]]:13: error: submodule 'head_' of module 'PolicyImpl' is not registered, so it does not follow .to(), and its parameters are not among the module's [device-unregistered-state]
     head_ = std::make_shared<HeadImpl>();
+    // CHECK: remedy: make it with `register_module`
     // CHECK: :[[@LINE+1]]:11: error: submodule 'fc_' of module 'PolicyImpl' is not registered{{.*}} [device-unregistered-state]
     fc_ = torch::nn::Linear(2, 3);
   }

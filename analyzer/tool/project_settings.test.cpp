@@ -1,0 +1,37 @@
+// [check] of .devsan.toml says what the command line leaves open.
+// RUN: rm -rf %t && mkdir -p %t/src %t/include && cp %s %t/src/x.cpp && touch %t/include/feature.h && mkdir %t/.git
+// RUN: echo '[check]' > %t/.devsan.toml
+// RUN: echo 'checks = ["device-*", "-device-bare-cuda"]' >> %t/.devsan.toml
+// RUN: echo 'extra-flags = ["-DSET_DEVICE", "-Iinclude"]' >> %t/.devsan.toml
+// RUN: echo 'baseline = "known.json"' >> %t/.devsan.toml
+
+// The file is looked for above the sources, and its paths begin at it.
+// RUN: cd / && not %devsan_check --torch=none %t/src 2>&1 | FileCheck %s --check-prefix=ABSENT
+// ABSENT: known.json{{.*}}--update-baseline` makes it
+// RUN: %devsan_check --torch=none --update-baseline %t/src -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=RECORDED
+// RECORDED: note: {{.*}}known.json: 1 finding recorded
+// RUN: %devsan_check --torch=none %t/src -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=KNOWN
+// KNOWN: 1 file: no new findings, 1 known
+
+// The command line goes before it.
+// RUN: not %devsan_check --checks=device-bare-cuda --torch=none %t/src -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=OPTION
+// OPTION: 'x' goes to the current cuda device{{.*}} [device-bare-cuda]
+// OPTION-NOT: device-raw-set-device
+
+// RUN: printf '[check]\nchecks = "device-mismatch"\n' > %t/.devsan.toml
+// RUN: not %devsan_check --torch=none %t/src 2>&1 | FileCheck %s --check-prefix=RUN-TIME
+// RUN-TIME: error: {{.*}}.devsan.toml:2: --checks: 'device-mismatch' is found at run time only, by devsan run; the rules for sources are device-
+// RUN: printf '[check]\n\ntimeout = -1\n' > %t/.devsan.toml
+// RUN: not %devsan_check --torch=none %t/src 2>&1 | FileCheck %s --check-prefix=TIMEOUT
+// TIMEOUT: error: {{.*}}.devsan.toml:3: 'timeout' must be from 0 to 86400 seconds
+// RUN: printf '[check]\nstrict = true\n' > %t/.devsan.toml
+// RUN: echo '#include "absent.h"' > %t/src/x.cpp
+// RUN: sh -c '%devsan_check --torch=none %t/src; test $? -eq 2'
+#include <c10/cuda/CUDAFunctions.h>
+#include <torch/torch.h>
+#ifdef SET_DEVICE
+#include "feature.h"
+void choose(at::Tensor x) { cudaSetDevice(x.get_device()); }
+#endif
+
+at::Tensor move(at::Tensor x, at::Tensor y) { return x.cuda() + y; }
