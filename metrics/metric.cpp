@@ -1,8 +1,11 @@
 #include "metrics/metric.h"
 
+#include <limits>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "metrics/detail/wide.h"
 #include "metrics/distributed/exchange.h"
 
 namespace devsan::metrics {
@@ -51,21 +54,28 @@ void Metric::check_inputs(NamedInputs inputs) const {
 std::vector<at::Tensor> Metric::states_on(at::Device device) const {
   if (!states_.empty())
     return states_;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Accumulation format = accumulation_on(device);
+  const auto real = at::TensorOptions().device(device).dtype(detail::base_dtype(format));
   std::vector<at::Tensor> fresh;
   for (const StateSpec &spec : specs_) {
-    at::TensorOptions options = at::TensorOptions().device(device);
-    std::vector<int64_t> sizes = spec.sizes;
     switch (spec.kind) {
     case StateSpec::Kind::kCount:
-      options = options.dtype(at::kLong);
+      fresh.push_back(at::zeros(spec.sizes, real.dtype(at::kLong)));
       break;
-    case StateSpec::Kind::kMoment:
-      const bool pair = accumulation_on(device) == Accumulation::kFloatPair;
-      options = options.dtype(pair ? at::kFloat : at::kDouble);
-      sizes.insert(sizes.begin(), pair ? 2 : 1);
+    case StateSpec::Kind::kMoment: {
+      std::vector<int64_t> sizes = spec.sizes;
+      sizes.insert(sizes.begin(), format == Accumulation::kFloatPair ? 2 : 1);
+      fresh.push_back(at::zeros(sizes, real));
       break;
     }
-    fresh.push_back(at::zeros(sizes, options));
+    case StateSpec::Kind::kMaximum:
+      fresh.push_back(at::full(spec.sizes, -kInfinity, real));
+      break;
+    case StateSpec::Kind::kMinimum:
+      fresh.push_back(at::full(spec.sizes, kInfinity, real));
+      break;
+    }
   }
   return fresh;
 }
@@ -147,10 +157,25 @@ std::optional<at::Device> Metric::device() const {
 
 std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a,
                                        const std::vector<at::Tensor> &b) const {
-  std::vector<at::Tensor> sums;
-  for (size_t i = 0; i < a.size(); ++i)
-    sums.push_back(a[i] + b[i]);
-  return sums;
+  using detail::Wide;
+  std::vector<at::Tensor> combined;
+  for (size_t i = 0; i < a.size(); ++i) {
+    switch (specs_[i].kind) {
+    case StateSpec::Kind::kCount:
+      combined.push_back(a[i] + b[i]);
+      break;
+    case StateSpec::Kind::kMoment:
+      combined.push_back((Wide::from_state(a[i]) + Wide::from_state(b[i])).to_state());
+      break;
+    case StateSpec::Kind::kMaximum:
+      combined.push_back(at::maximum(a[i], b[i]));
+      break;
+    case StateSpec::Kind::kMinimum:
+      combined.push_back(at::minimum(a[i], b[i]));
+      break;
+    }
+  }
+  return combined;
 }
 
 void Metric::merge(const Metric &other) {

@@ -1,7 +1,7 @@
 // The base of every metric: named states that live on one device, and what can be done with any
 // metric (reset, move, merge, synchronise over ranks). A concrete metric declares its states, folds
 // batches into them in update() and reads them in compute(); it lies with its test in one stem of
-// its domain's folder.
+// its domain's folder. Why states are as they are: docs/design/metrics-states.md.
 //
 // Device rule, the same for CPU, CUDA, MPS and XPU: the states are made on the device of the first
 // input, unless to() named one before. Inputs on any other device are an error that names the
@@ -48,10 +48,6 @@ public:
   // The class name, as it stands at the head of every error.
   virtual std::string name() const = 0;
 
-  // Folds one batch into the states. Shapes and dtypes: see the concrete metric. Runs on `meta`
-  // tensors too.
-  virtual void update(const at::Tensor &preds, const at::Tensor &target) = 0;
-
   // The value over everything seen since construction or reset(), on the device of the states.
   // Throws when there was no update().
   virtual at::Tensor compute() const = 0;
@@ -97,9 +93,13 @@ public:
 
 protected:
   struct StateSpec {
+    // A kind says how a state is stored, what it is before anything was seen, and how the states of
+    // two disjoint sets of samples combine.
     enum class Kind {
-      kCount,  // int64, all zeros at first
-      kMoment, // real, accumulated wide: [1, ...] float64 or [2, ...] float32, see Accumulation
+      kCount,   // int64, zero, added
+      kMoment,  // real, zero, added wide: [1, ...] float64 or [2, ...] float32, see Accumulation
+      kMaximum, // float64, or float32 where moments are pairs; -infinity, the larger; NaN stays
+      kMinimum, // the same from +infinity with the smaller
     };
     std::string name;
     std::vector<int64_t> sizes;
@@ -119,7 +119,7 @@ protected:
     c10::impl::ExcludeDispatchKeyGuard no_autocast_;
   };
 
-  // `accumulation` overrides the device's default format.
+  // `accumulation` overrides the device's default format. `specs` is not empty.
   explicit Metric(std::vector<StateSpec> specs,
                   std::optional<Accumulation> accumulation = std::nullopt);
 
@@ -129,7 +129,8 @@ protected:
   // otherwise. To be called before anything else looks at the inputs.
   void check_inputs(NamedInputs inputs) const;
 
-  // The states to compute the next ones from: zeros on `device` where there are none yet.
+  // The states to compute the next ones from: those of nothing on `device` where there are none
+  // yet.
   std::vector<at::Tensor> states_on(at::Device device) const;
   void set_states(std::vector<at::Tensor> states) { states_ = std::move(states); }
 
@@ -139,8 +140,8 @@ protected:
   // What two metrics must have in common to be merged: the options, as text.
   virtual std::string signature() const = 0;
 
-  // The states of two disjoint sets of samples, combined; by default the sum. Must not write to its
-  // arguments.
+  // The states of two disjoint sets of samples, combined; by default state by state as their kinds
+  // say. Must not write to its arguments.
   virtual std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                          const std::vector<at::Tensor> &b) const;
 
@@ -153,6 +154,18 @@ private:
   std::vector<at::Tensor> own_states_; // this rank's, while synced
   std::optional<at::Device> pinned_;
   bool synced_ = false;
+};
+
+// A metric of predictions against targets: what a loop over batches can update without knowing the
+// class.
+class SupervisedMetric : public Metric {
+public:
+  // Folds one batch into the states. Shapes and dtypes: see the concrete metric. Runs on `meta`
+  // tensors too.
+  virtual void update(const at::Tensor &preds, const at::Tensor &target) = 0;
+
+protected:
+  using Metric::Metric;
 };
 
 } // namespace devsan::metrics

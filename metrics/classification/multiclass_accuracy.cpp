@@ -25,8 +25,8 @@ std::vector<int64_t> count_sizes(const MulticlassAccuracyOptions &options) {
 } // namespace
 
 MulticlassAccuracy::MulticlassAccuracy(const MulticlassAccuracyOptions &options)
-    : Metric({{"counts", count_sizes(options), StateSpec::Kind::kCount},
-              {"out_of_range", {1}, StateSpec::Kind::kCount}}),
+    : SupervisedMetric({{"counts", count_sizes(options), StateSpec::Kind::kCount},
+                        {"out_of_range", {1}, StateSpec::Kind::kCount}}),
       options_(options) {
   TORCH_CHECK(options.num_classes() >= 2, "MulticlassAccuracy: num_classes is ",
               options.num_classes(), "; pass at least 2");
@@ -97,9 +97,7 @@ void MulticlassAccuracy::update(const at::Tensor &preds, const at::Tensor &targe
 
   const StateScope scope;
   const Samples batch = samples(preds, target);
-  const bool eager = options_.validate() == Validate::kEager ||
-                     (options_.validate() == Validate::kAuto && preds.is_cpu());
-  if (eager && !preds.is_meta()) {
+  if (validates_eagerly(options_.validate(), preds)) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     const auto out_of_range = batch.out_of_range.sum().item<int64_t>();
     TORCH_CHECK(out_of_range == 0, name(), ": ", out_of_range, " of ", batch.target.numel(),

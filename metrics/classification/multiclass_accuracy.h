@@ -5,6 +5,7 @@
 #include <torch/arg.h>
 
 #include "metrics/metric.h"
+#include "metrics/validate.h"
 
 namespace devsan::metrics {
 
@@ -17,13 +18,6 @@ enum class Average {
   kNone,     // each class for itself
 };
 
-// When targets (and predicted labels) outside [0, num_classes) are noticed.
-enum class Validate {
-  kAuto,     // kEager for CPU inputs, where looking costs no wait, else kDeferred
-  kEager,    // in update(): it throws and the states stay as they were; waits for a device
-  kDeferred, // in compute(): update() leaves such samples out and counts them on the device
-};
-
 struct MulticlassAccuracyOptions {
   MulticlassAccuracyOptions(int64_t num_classes) : num_classes_(num_classes) {}
   TORCH_ARG(int64_t, num_classes);
@@ -33,6 +27,7 @@ struct MulticlassAccuracyOptions {
   TORCH_ARG(int64_t, top_k) = 1;
   // Samples with this target are left out; need not be a class.
   TORCH_ARG(std::optional<int64_t>, ignore_index) = std::nullopt;
+  // When targets and predicted labels outside [0, num_classes) are noticed.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
 };
 
@@ -50,7 +45,7 @@ struct MulticlassAccuracyOptions {
 //            not wait, the result is NaN, and check_valid() tells how many.
 //
 // Counts are int64, so that no sample is lost however many there are.
-class MulticlassAccuracy : public Metric {
+class MulticlassAccuracy : public SupervisedMetric {
 public:
   explicit MulticlassAccuracy(const MulticlassAccuracyOptions &options);
 

@@ -41,34 +41,34 @@ std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &
 
 CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                                std::optional<Accumulation> accumulation)
-    : Metric({{"count", {1}, StateSpec::Kind::kCount},
-              {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
-              {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
-              {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
-              {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
-              {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
-             accumulation),
-      num_outputs_(num_outputs), dtype_(dtype), accumulation_(accumulation) {}
+    : RegressionMetric({{"count", {1}, StateSpec::Kind::kCount},
+                        {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
+                        {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
+                        {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
+                        {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
+                        {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
+                       num_outputs, dtype, accumulation) {}
+
+void CoMomentMetric::check_samples(const at::Tensor &preds, const at::Tensor &target) const {
+  check_pairs(preds, target);
+  TORCH_CHECK(num_outputs() == 1 ? preds.dim() == 1 || (preds.dim() == 2 && preds.size(1) == 1)
+                                 : preds.dim() == 2 && preds.size(1) == num_outputs(),
+              name(), ": `preds` has shape ", preds.sizes(), ", but num_outputs is ", num_outputs(),
+              "; pass [N", num_outputs() == 1 ? "" : ", ",
+              num_outputs() == 1 ? "" : std::to_string(num_outputs()), "]");
+}
+
+void CoMomentMetric::fold(const at::Tensor &x, const at::Tensor &y) {
+  const std::vector<at::Tensor> states = states_on(x.device());
+  const Accumulation format = accumulation_on(x.device());
+  const bool empty = x.size(0) == 0;
+  set_states(empty ? states : merged(states, batch_states(x, y, num_outputs(), format)));
+}
 
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
-  check_inputs({{"preds", preds}, {"target", target}});
-  for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)}) {
-    TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
-                "` has dtype ", input.scalar_type(), "; pass real numbers");
-    TORCH_CHECK(num_outputs_ == 1 ? input.dim() == 1 || (input.dim() == 2 && input.size(1) == 1)
-                                  : input.dim() == 2 && input.size(1) == num_outputs_,
-                name(), ": `", input_name, "` has shape ", input.sizes(), ", but num_outputs is ",
-                num_outputs_, "; pass [N", num_outputs_ == 1 ? "" : ", ",
-                num_outputs_ == 1 ? "" : std::to_string(num_outputs_), "]");
-  }
-  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
-              " but `target` ", target.sizes(), "; pass the same shape");
-
+  check_samples(preds, target);
   const StateScope scope;
-  const std::vector<at::Tensor> states = states_on(preds.device());
-  const Accumulation format = accumulation_on(preds.device());
-  const bool empty = preds.size(0) == 0;
-  set_states(empty ? states : merged(states, batch_states(preds, target, num_outputs_, format)));
+  fold(preds, target);
 }
 
 std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
@@ -117,21 +117,6 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
   moments.constant_x = moments.m2_x <= (moments.mean_x * ulps).square() * moments.count;
   moments.constant_y = moments.m2_y <= (moments.mean_y * ulps).square() * moments.count;
   return moments;
-}
-
-at::Tensor CoMomentMetric::shaped_result(const at::Tensor &result) const {
-  const bool too_wide =
-      dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
-  TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ",
-              result.device(), "; leave the option `dtype` at float32");
-  return (num_outputs_ == 1 ? result.squeeze(0) : result).to(dtype_);
-}
-
-std::string CoMomentMetric::signature() const {
-  const char *format = !accumulation_                            ? "default"
-                       : *accumulation_ == Accumulation::kDouble ? "double"
-                                                                 : "float pair";
-  return c10::str("num_outputs=", num_outputs_, ", accumulation=", format);
 }
 
 } // namespace devsan::metrics

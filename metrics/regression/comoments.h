@@ -9,11 +9,11 @@
 // Everything stays on the device.
 #pragma once
 
-#include "metrics/metric.h"
+#include "metrics/regression/regression_metric.h"
 
 namespace devsan::metrics {
 
-class CoMomentMetric : public Metric {
+class CoMomentMetric : public RegressionMetric {
 public:
   // preds, target  real tensors of one shape, [N], or [N, num_outputs]; [N, 1] is fine for one
   // output. N may be 0.
@@ -32,17 +32,13 @@ protected:
   };
   Moments moments() const;
 
-  // [num_outputs] to the result's shape and dtype: one output gives a 0-dim tensor.
-  at::Tensor shaped_result(const at::Tensor &result) const;
+  // For metrics of other variables than preds and target: update()'s checks, and the fold of two
+  // variables of that shape, in a StateScope.
+  void check_samples(const at::Tensor &preds, const at::Tensor &target) const;
+  void fold(const at::Tensor &x, const at::Tensor &y);
 
-  std::string signature() const override;
   std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                  const std::vector<at::Tensor> &b) const override;
-
-private:
-  int64_t num_outputs_;
-  at::ScalarType dtype_;
-  std::optional<Accumulation> accumulation_;
 };
 
 } // namespace devsan::metrics

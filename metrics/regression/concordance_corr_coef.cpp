@@ -2,20 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/evaluate.h"
+
 namespace devsan::metrics {
-namespace {
-
-int64_t checked_outputs(int64_t num_outputs) {
-  TORCH_CHECK(num_outputs >= 1, "ConcordanceCorrCoef: num_outputs is ", num_outputs,
-              "; pass at least 1");
-  return num_outputs;
-}
-
-} // namespace
 
 ConcordanceCorrCoef::ConcordanceCorrCoef(const ConcordanceCorrCoefOptions &options)
-    : CoMomentMetric(checked_outputs(options.num_outputs()), options.dtype(),
-                     options.accumulation()),
+    : CoMomentMetric(checked_num_outputs("ConcordanceCorrCoef", options.num_outputs()),
+                     options.dtype(), options.accumulation()),
       unbiased_(options.unbiased()) {}
 
 at::Tensor ConcordanceCorrCoef::compute() const {
@@ -33,6 +26,11 @@ at::Tensor ConcordanceCorrCoef::compute() const {
 
 std::string ConcordanceCorrCoef::signature() const {
   return CoMomentMetric::signature() + ", unbiased=" + (unbiased_ ? "true" : "false");
+}
+
+at::Tensor concordance_corrcoef(const at::Tensor &preds, const at::Tensor &target,
+                                const ConcordanceCorrCoefOptions &options) {
+  return detail::evaluate<ConcordanceCorrCoef>(options, preds, target);
 }
 
 } // namespace devsan::metrics

@@ -42,4 +42,8 @@ private:
   bool unbiased_;
 };
 
+// The functional form.
+at::Tensor concordance_corrcoef(const at::Tensor &preds, const at::Tensor &target,
+                                const ConcordanceCorrCoefOptions &options = {});
+
 } // namespace devsan::metrics

@@ -33,4 +33,8 @@ public:
   at::Tensor compute() const override;
 };
 
+// The functional form.
+at::Tensor pearson_corrcoef(const at::Tensor &preds, const at::Tensor &target,
+                            const PearsonCorrCoefOptions &options = {});
+
 } // namespace devsan::metrics

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include <torch/arg.h>
+
+#include "metrics/regression/reduction.h"
+#include "metrics/regression/sample_sums.h"
+
+namespace devsan::metrics {
+
+struct CosineSimilarityOptions {
+  TORCH_ARG(Reduction, reduction) = Reduction::kSum;
+  // Of the result. float64 needs a device that has it.
+  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+};
+
+// Sum or mean over the samples of <preds, target> / (|preds| |target|); NaN where a vector is zero.
+//
+// update()   per row: [N, D], N vectors; see SampleSums::update().
+// compute()  see SampleSums::compute(); the sum over no samples is 0.
+//
+// TorchMetrics keeps all inputs and sums at the end; here a sum is kept.
+class CosineSimilarity : public SampleSums {
+public:
+  explicit CosineSimilarity(const CosineSimilarityOptions &options = {});
+  std::string name() const override { return "CosineSimilarity"; }
+
+protected:
+  std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
+  at::Tensor value() const override;
+  std::string signature() const override;
+
+private:
+  Reduction reduction_;
+};
+
+// The functional form. Without options it is called by its qualified name, as ATen has a
+// cosine_similarity() of two tensors, too, which has a value for each row.
+at::Tensor cosine_similarity(const at::Tensor &preds, const at::Tensor &target,
+                             const CosineSimilarityOptions &options = {});
+
+} // namespace devsan::metrics

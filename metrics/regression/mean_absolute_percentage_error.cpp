@@ -1,0 +1,28 @@
+#include "metrics/regression/mean_absolute_percentage_error.h"
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/absolute.h"
+#include "metrics/detail/evaluate.h"
+#include "metrics/regression/percentage_epsilon.h"
+
+namespace devsan::metrics {
+
+MeanAbsolutePercentageError::MeanAbsolutePercentageError(
+    const MeanAbsolutePercentageErrorOptions &options)
+    : SampleSums({.sums = {"sum_abs_per_error"},
+                  .dtype = options.dtype(),
+                  .accumulation = options.accumulation()}) {}
+
+std::vector<at::Tensor> MeanAbsolutePercentageError::terms(const at::Tensor &preds,
+                                                           const at::Tensor &target) const {
+  return {detail::absolute(preds - target) /
+          detail::absolute(target).clamp_min(kPercentageEpsilon)};
+}
+
+at::Tensor mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,
+                                          const MeanAbsolutePercentageErrorOptions &options) {
+  return detail::evaluate<MeanAbsolutePercentageError>(options, preds, target);
+}
+
+} // namespace devsan::metrics

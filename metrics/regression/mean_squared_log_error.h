@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+
+#include <torch/arg.h>
+
+#include "metrics/regression/sample_sums.h"
+
+namespace devsan::metrics {
+
+struct MeanSquaredLogErrorOptions {
+  // When samples outside the domain are noticed.
+  TORCH_ARG(Validate, validate) = Validate::kAuto;
+  // Of the result. float64 needs a device that has it.
+  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+};
+
+// Mean of (log(1 + preds) - log(1 + target))^2, for values above -1.
+//
+// update()   per element, see SampleSums::update().
+// compute()  see SampleSums::compute().
+class MeanSquaredLogError : public SampleSums {
+public:
+  explicit MeanSquaredLogError(const MeanSquaredLogErrorOptions &options = {});
+  std::string name() const override { return "MeanSquaredLogError"; }
+
+protected:
+  std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
+  at::Tensor outside_domain(const at::Tensor &preds, const at::Tensor &target) const override;
+};
+
+// The functional form.
+at::Tensor mean_squared_log_error(const at::Tensor &preds, const at::Tensor &target,
+                                  const MeanSquaredLogErrorOptions &options = {});
+
+} // namespace devsan::metrics

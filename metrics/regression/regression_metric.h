@@ -1,0 +1,35 @@
+// What the metrics of real predictions and targets share: the check of their inputs, and the shape
+// and dtype of their results.
+#pragma once
+
+#include "metrics/metric.h"
+
+namespace devsan::metrics {
+
+class RegressionMetric : public SupervisedMetric {
+protected:
+  // `dtype` is that of the result.
+  RegressionMetric(std::vector<StateSpec> specs, int64_t num_outputs, at::ScalarType dtype,
+                   std::optional<Accumulation> accumulation);
+
+  int64_t num_outputs() const { return num_outputs_; }
+
+  // Throws unless `preds` and `target` are real tensors (neither bool nor complex) of one shape on
+  // the metric's device.
+  void check_pairs(const at::Tensor &preds, const at::Tensor &target) const;
+
+  // [num_outputs] to the result's dtype and shape: one output gives a 0-dim tensor.
+  at::Tensor shaped_result(const at::Tensor &result) const;
+
+  std::string signature() const override;
+
+private:
+  int64_t num_outputs_;
+  at::ScalarType dtype_;
+  std::optional<Accumulation> accumulation_;
+};
+
+// For constructors: `num_outputs`, or an error that names the metric where it is below 1.
+int64_t checked_num_outputs(const char *metric, int64_t num_outputs);
+
+} // namespace devsan::metrics

@@ -1,0 +1,31 @@
+#include "metrics/regression/symmetric_mean_absolute_percentage_error.h"
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/absolute.h"
+#include "metrics/detail/evaluate.h"
+#include "metrics/regression/percentage_epsilon.h"
+
+namespace devsan::metrics {
+
+SymmetricMeanAbsolutePercentageError::SymmetricMeanAbsolutePercentageError(
+    const SymmetricMeanAbsolutePercentageErrorOptions &options)
+    : SampleSums({.sums = {"sum_abs_per_error"},
+                  .dtype = options.dtype(),
+                  .accumulation = options.accumulation()}) {}
+
+std::vector<at::Tensor>
+SymmetricMeanAbsolutePercentageError::terms(const at::Tensor &preds,
+                                            const at::Tensor &target) const {
+  const at::Tensor scale =
+      (detail::absolute(preds) + detail::absolute(target)).clamp_min(kPercentageEpsilon);
+  return {2 * detail::absolute(preds - target) / scale};
+}
+
+at::Tensor symmetric_mean_absolute_percentage_error(
+    const at::Tensor &preds, const at::Tensor &target,
+    const SymmetricMeanAbsolutePercentageErrorOptions &options) {
+  return detail::evaluate<SymmetricMeanAbsolutePercentageError>(options, preds, target);
+}
+
+} // namespace devsan::metrics
