@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/absolute.h"
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/meta.h"
 
 namespace devsan::metrics {
 

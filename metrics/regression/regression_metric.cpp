@@ -23,7 +23,7 @@ at::Tensor RegressionMetric::shaped_result(const at::Tensor &result) const {
       dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
   TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ",
               result.device(), "; leave the option `dtype` at float32");
-  return (num_outputs_ == 1 ? result.squeeze(0) : result).to(dtype_);
+  return (result.size(0) == 1 ? result.squeeze(0) : result).to(dtype_);
 }
 
 std::string RegressionMetric::signature() const {

@@ -18,7 +18,8 @@ protected:
   // the metric's device.
   void check_pairs(const at::Tensor &preds, const at::Tensor &target) const;
 
-  // [num_outputs] to the result's dtype and shape: one output gives a 0-dim tensor.
+  // [num_outputs], or the [1] that outputs were averaged to, to the result's dtype and shape: a
+  // single value is a 0-dim tensor.
   at::Tensor shaped_result(const at::Tensor &result) const;
 
   std::string signature() const override;

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/absolute.h"
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/meta.h"
 #include "metrics/regression/percentage_epsilon.h"
 
 namespace devsan::metrics {

@@ -1,0 +1,41 @@
+#include "metrics/regression/r2_score.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/evaluate.h"
+#include "metrics/detail/meta.h"
+
+namespace devsan::metrics {
+
+R2Score::R2Score(const R2ScoreOptions &options)
+    : ResidualMomentMetric(checked_num_outputs("R2Score", options.num_outputs()),
+                           options.multioutput(), options.dtype(), options.accumulation()),
+      adjusted_(options.adjusted()) {
+  TORCH_CHECK(adjusted_ >= 0, "R2Score: adjusted is ", adjusted_,
+              "; pass the number of regressors, or 0");
+}
+
+at::Tensor R2Score::compute() const {
+  const StateScope scope;
+  const Moments m = moments();
+  const at::Tensor residual = m.m2_x + m.count * m.mean_x.square();
+  at::Tensor score = scores(m, residual, residual.eq(0)).masked_fill(m.count.lt(2), NAN);
+  if (adjusted_ > 0) {
+    const at::Tensor freedom = m.count - (adjusted_ + 1);
+    score = detail::where(freedom.gt(0), 1 - (1 - score) * (m.count - 1) / freedom, score);
+  }
+  return averaged(m, score);
+}
+
+std::string R2Score::signature() const {
+  return ResidualMomentMetric::signature() + ", adjusted=" + std::to_string(adjusted_);
+}
+
+at::Tensor r2_score(const at::Tensor &preds, const at::Tensor &target,
+                    const R2ScoreOptions &options) {
+  return detail::evaluate<R2Score>(options, preds, target);
+}
+
+} // namespace devsan::metrics
