@@ -25,6 +25,12 @@ Accumulation Metric::accumulation_on(at::Device device) const {
   return accumulation_.value_or(default_accumulation(device));
 }
 
+const char *Metric::accumulation_name() const {
+  return !accumulation_                            ? "default"
+         : *accumulation_ == Accumulation::kDouble ? "double"
+                                                   : "float pair";
+}
+
 void Metric::check_not_synced(const char *call) const {
   TORCH_CHECK(!synced_, name(), ": ", call,
               " after sync() would count other ranks' samples twice; call unsync() first");
@@ -84,6 +90,14 @@ const std::vector<at::Tensor> &Metric::computable_states() const {
   TORCH_CHECK(!states_.empty(), name(),
               ": compute() before the first update(); nothing was seen yet");
   return states_;
+}
+
+at::Tensor Metric::shaped_result(const at::Tensor &value, at::ScalarType dtype) const {
+  const bool too_wide =
+      dtype == at::kDouble && default_accumulation(value.device()) != Accumulation::kDouble;
+  TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype, " do not exist on ", value.device(),
+              "; leave the option `dtype` at float32");
+  return (value.numel() == 1 ? value.reshape({}) : value).to(dtype);
 }
 
 void Metric::reset() {

@@ -32,7 +32,7 @@ class ProcessGroup;
 namespace devsan::metrics {
 
 // The number format that moments are accumulated in. kFloatPair holds a value as the unevaluated
-// sum of two float32, about 46 significant bits.
+// sum of two float32, about 46 significant bits; an infinity becomes NaN in it.
 enum class Accumulation { kDouble, kFloatPair };
 
 // The format by default: float64 on CPU and CUDA; pairs on MPS, which has no float64, and on XPU,
@@ -124,6 +124,8 @@ protected:
                   std::optional<Accumulation> accumulation = std::nullopt);
 
   Accumulation accumulation_on(at::Device device) const;
+  // For signature(): the format that was asked for.
+  const char *accumulation_name() const;
 
   // Checks that all `inputs` lie on the metric's device and that the metric is not synced; throws
   // otherwise. To be called before anything else looks at the inputs.
@@ -136,6 +138,10 @@ protected:
 
   // The states, for compute(); throws where nothing was seen.
   const std::vector<at::Tensor> &computable_states() const;
+
+  // For the end of compute(): `value` as `dtype`, [1] as a 0-dim tensor. Throws where the device
+  // has no such dtype.
+  at::Tensor shaped_result(const at::Tensor &value, at::ScalarType dtype) const;
 
   // What two metrics must have in common to be merged: the options, as text.
   virtual std::string signature() const = 0;

@@ -6,8 +6,7 @@ namespace devsan::metrics {
 
 RegressionMetric::RegressionMetric(std::vector<StateSpec> specs, int64_t num_outputs,
                                    at::ScalarType dtype, std::optional<Accumulation> accumulation)
-    : SupervisedMetric(std::move(specs), accumulation), num_outputs_(num_outputs), dtype_(dtype),
-      accumulation_(accumulation) {}
+    : SupervisedMetric(std::move(specs), accumulation), num_outputs_(num_outputs), dtype_(dtype) {}
 
 void RegressionMetric::check_pairs(const at::Tensor &preds, const at::Tensor &target) const {
   check_inputs({{"preds", preds}, {"target", target}});
@@ -18,19 +17,12 @@ void RegressionMetric::check_pairs(const at::Tensor &preds, const at::Tensor &ta
               " but `target` ", target.sizes(), "; pass the same shape");
 }
 
-at::Tensor RegressionMetric::shaped_result(const at::Tensor &result) const {
-  const bool too_wide =
-      dtype_ == at::kDouble && default_accumulation(result.device()) != Accumulation::kDouble;
-  TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype_, " do not exist on ",
-              result.device(), "; leave the option `dtype` at float32");
-  return (result.size(0) == 1 ? result.squeeze(0) : result).to(dtype_);
+at::Tensor RegressionMetric::shaped_result(const at::Tensor &value) const {
+  return Metric::shaped_result(value, dtype_);
 }
 
 std::string RegressionMetric::signature() const {
-  const char *format = !accumulation_                            ? "default"
-                       : *accumulation_ == Accumulation::kDouble ? "double"
-                                                                 : "float pair";
-  return c10::str("num_outputs=", num_outputs_, ", accumulation=", format);
+  return c10::str("num_outputs=", num_outputs_, ", accumulation=", accumulation_name());
 }
 
 int64_t checked_num_outputs(const char *metric, int64_t num_outputs) {

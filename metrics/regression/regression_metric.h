@@ -18,16 +18,14 @@ protected:
   // the metric's device.
   void check_pairs(const at::Tensor &preds, const at::Tensor &target) const;
 
-  // [num_outputs], or the [1] that outputs were averaged to, to the result's dtype and shape: a
-  // single value is a 0-dim tensor.
-  at::Tensor shaped_result(const at::Tensor &result) const;
+  // Of the option's dtype, see Metric::shaped_result().
+  at::Tensor shaped_result(const at::Tensor &value) const;
 
   std::string signature() const override;
 
 private:
   int64_t num_outputs_;
   at::ScalarType dtype_;
-  std::optional<Accumulation> accumulation_;
 };
 
 // For constructors: `num_outputs`, or an error that names the metric where it is below 1.

@@ -1,0 +1,154 @@
+#include "metrics/aggregation/aggregator.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+
+#include "metrics/detail/meta.h"
+#include "metrics/detail/wide.h"
+
+namespace devsan::metrics {
+namespace {
+
+using detail::Wide;
+
+bool reports(const NanStrategy &strategy) {
+  return strategy.action() == NanStrategy::kError || strategy.action() == NanStrategy::kWarn;
+}
+
+// [1 or 2, window] to [1 or 2, 1].
+at::Tensor summed(at::Tensor state) {
+  while (state.size(1) > 1) {
+    const int64_t half = state.size(1) / 2;
+    const at::Tensor sum =
+        (Wide::from_state(state.narrow(1, 0, half)) + Wide::from_state(state.narrow(1, half, half)))
+            .to_state();
+    state = state.size(1) % 2 == 0 ? sum : at::cat({sum, state.narrow(1, 2 * half, 1)}, 1);
+  }
+  return state;
+}
+
+} // namespace
+
+std::vector<Metric::StateSpec> Aggregator::windowed(std::vector<StateSpec> states, bool count_nans,
+                                                    std::optional<int64_t> window) {
+  if (count_nans)
+    states.push_back({"nans", {1}, StateSpec::Kind::kCount});
+  if (window)
+    for (StateSpec &state : states)
+      state.sizes = {*window};
+  return states;
+}
+
+Aggregator::Aggregator(const std::vector<StateSpec> &states, const AggregatorOptions &options,
+                       std::optional<int64_t> window)
+    : Metric(windowed(states, reports(options.nan_strategy()), window), options.accumulation()),
+      options_(options), window_(window) {}
+
+at::Tensor Aggregator::scalar(double number) const {
+  const at::Device on = device().value_or(at::kCPU);
+  const at::ScalarType base = detail::base_dtype(accumulation_on(on));
+  return at::full({}, number, at::TensorOptions().device(on).dtype(base));
+}
+
+Aggregator::Batch Aggregator::batch(const at::Tensor &value, const at::Tensor &weight) const {
+  if (weight.defined())
+    check_inputs({{"value", value}, {"weight", weight}});
+  else
+    check_inputs({{"value", value}});
+  for (const auto &[input_name, input] : {std::pair("value", value), std::pair("weight", weight)})
+    TORCH_CHECK(!input.defined() || !input.is_complex(), name(), ": `", input_name, "` has dtype ",
+                input.scalar_type(), "; pass real numbers");
+  TORCH_CHECK(!weight.defined() || at::is_expandable_to(weight.sizes(), value.sizes()), name(),
+              ": `weight` has shape ", weight.sizes(),
+              ", which does not broadcast to that of `value`, ", value.sizes(),
+              "; pass one weight, or one for each value");
+
+  const at::ScalarType base = detail::base_dtype(accumulation_on(value.device()));
+  Batch batch{value.reshape(-1).to(base), {}, {}};
+  if (weight.defined())
+    batch.weight = weight.to(base).expand(value.sizes()).reshape(-1);
+  if (options_.nan_strategy().action() == NanStrategy::kDisable)
+    return batch;
+
+  at::Tensor nan = detail::is_nan(batch.value);
+  if (weight.defined())
+    nan = nan.bitwise_or(detail::is_nan(batch.weight));
+  const bool replace = options_.nan_strategy().action() == NanStrategy::kReplace;
+  batch.value = batch.value.masked_fill(nan, replace ? options_.nan_strategy().replacement() : 0);
+  if (weight.defined())
+    batch.weight = batch.weight.masked_fill(nan, replace ? 1 : 0);
+  if (!replace)
+    batch.left_out = nan;
+  return batch;
+}
+
+at::Tensor Aggregator::moment(const at::Tensor &sum) const {
+  return Wide::from(sum.reshape(1), accumulation_on(sum.device())).to_state();
+}
+
+void Aggregator::fold(std::vector<at::Tensor> batch_states, const Batch &batch) {
+  const at::Device on = batch.value.device();
+  if (reports(options_.nan_strategy())) {
+    at::Tensor nans = batch.left_out.sum().reshape(1);
+    if (validates_eagerly(options_.validate(), batch.value)) {
+      // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
+      report(nans.item<int64_t>());
+      nans = at::zeros_like(nans); // so that it is not reported again
+    }
+    batch_states.push_back(nans);
+  }
+  const std::vector<at::Tensor> states = states_on(on);
+  if (!window_) {
+    set_states(merged(states, batch_states));
+    return;
+  }
+  std::vector<at::Tensor> moved;
+  for (size_t i = 0; i < states.size(); ++i)
+    moved.push_back(at::cat({batch_states[i], states[i].narrow(-1, 0, *window_ - 1)}, -1));
+  set_states(std::move(moved));
+}
+
+at::Tensor Aggregator::total(size_t index) const {
+  return Wide::from_state(summed(computable_states()[index])).rounded();
+}
+
+at::Tensor Aggregator::quotient(size_t numerator, size_t denominator) const {
+  const std::vector<at::Tensor> &states = computable_states();
+  return (Wide::from_state(summed(states[numerator])) /
+          Wide::from_state(summed(states[denominator])))
+      .rounded();
+}
+
+at::Tensor Aggregator::result(const at::Tensor &value) const {
+  if (!reports(options_.nan_strategy()))
+    return shaped_result(value, options_.dtype());
+  const at::Tensor &nans = computable_states().back();
+  if (nans.is_cpu())
+    check_nan();
+  const bool poison = options_.nan_strategy().action() == NanStrategy::kError;
+  return shaped_result(poison ? value.masked_fill(nans.gt(0).any(), NAN) : value, options_.dtype());
+}
+
+void Aggregator::check_nan() const {
+  if (reports(options_.nan_strategy()))
+    report(computable_states().back().sum().item<int64_t>());
+}
+
+void Aggregator::report(int64_t nans) const {
+  if (nans == 0)
+    return;
+  TORCH_CHECK(options_.nan_strategy().action() == NanStrategy::kWarn, name(), ": ", nans,
+              " values (or their weights) are NaN; correct them, or choose another nan_strategy");
+  TORCH_WARN(name(), ": ", nans, " values (or their weights) are NaN and are left out");
+}
+
+std::string Aggregator::signature() const {
+  const NanStrategy &strategy = options_.nan_strategy();
+  return c10::str("nan_strategy=", static_cast<int>(strategy.action()), "(", strategy.replacement(),
+                  "), window=", window_ ? std::to_string(*window_) : "none",
+                  ", accumulation=", accumulation_name());
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,118 @@
+// What the aggregators share: numbers of any dtype in, widened; what happens to NaN; a window over
+// the last updates.
+//
+// Whether there was a NaN is known to the device alone, so that "error" and "warn" are deferred:
+// NaN is left out and counted, and compute() speaks of it where the states are on the CPU. On other
+// devices, where it must not wait, the result is NaN for "error" and that of the other values for
+// "warn", and check_nan() tells. CPU inputs are looked at in update() already (Validate).
+#pragma once
+
+#include <optional>
+
+#include <torch/arg.h>
+
+#include "metrics/metric.h"
+#include "metrics/validate.h"
+
+namespace devsan::metrics {
+
+// What an aggregator makes of NaN, as a value or as its weight.
+class NanStrategy {
+public:
+  enum Action {
+    kError,   // an error; left out
+    kWarn,    // a warning; left out
+    kIgnore,  // left out
+    kDisable, // a value like others
+    kReplace, // replaced by a number, of weight 1
+  };
+
+  NanStrategy(Action action) : action_(action) {
+    TORCH_CHECK(action != kReplace, "NanStrategy: pass the number that replaces NaN");
+  }
+  NanStrategy(double replacement) : action_(kReplace), replacement_(replacement) {}
+
+  Action action() const { return action_; }
+  double replacement() const { return replacement_; }
+
+private:
+  Action action_;
+  double replacement_ = 0;
+};
+
+// The options of MeanMetric, SumMetric, MaxMetric and MinMetric.
+struct AggregatorOptions {
+  AggregatorOptions(NanStrategy nan_strategy = NanStrategy::kWarn) : nan_strategy_(nan_strategy) {}
+  TORCH_ARG(NanStrategy, nan_strategy);
+  // When NaN is noticed, for kError and kWarn.
+  TORCH_ARG(Validate, validate) = Validate::kAuto;
+  // Of the result. float64 needs a device that has it.
+  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+};
+
+// The options of RunningMean and RunningSum.
+struct RunningOptions {
+  RunningOptions(int64_t window = 5) : window_(window) {}
+  // Of how many updates the value is.
+  TORCH_ARG(int64_t, window);
+  TORCH_ARG(NanStrategy, nan_strategy) = NanStrategy::kWarn;
+  // When NaN is noticed, for kError and kWarn.
+  TORCH_ARG(Validate, validate) = Validate::kAuto;
+  // Of the result. float64 needs a device that has it.
+  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
+  // Of the states; by default what suits the device, see default_accumulation().
+  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+};
+
+class Aggregator : public Metric {
+public:
+  // Throws (kError) or warns (kWarn) if there is NaN among the values seen, or in the window, that
+  // update() has not spoken of. Reads one number from the device.
+  void check_nan() const;
+
+protected:
+  // `states` are those of the value, each of size [1]. With a window, which is positive, there is
+  // one of each for each of the last updates, the newest first, so that merged metrics are of the
+  // last updates of each.
+  Aggregator(const std::vector<StateSpec> &states, const AggregatorOptions &options,
+             std::optional<int64_t> window = std::nullopt);
+
+  // One batch, 1-d, in the base dtype.
+  struct Batch {
+    at::Tensor value;
+    at::Tensor weight;   // undefined where none was given
+    at::Tensor left_out; // bool, where value and weight are no longer NaN but 0; undefined: nowhere
+  };
+  // Checks the inputs, of which `weight` may be undefined.
+  Batch batch(const at::Tensor &value, const at::Tensor &weight = {}) const;
+
+  // `number` on the metric's device, or on the CPU while it has none.
+  at::Tensor scalar(double number) const;
+
+  // The kMoment state of a batch whose sum is given.
+  at::Tensor moment(const at::Tensor &sum) const;
+
+  // Folds in the states of one batch.
+  void fold(std::vector<at::Tensor> batch_states, const Batch &batch);
+
+  // For compute(): a kMoment over all of the window, and the quotient of two, [1].
+  at::Tensor total(size_t index) const;
+  at::Tensor quotient(size_t numerator, size_t denominator) const;
+
+  // The end of compute(): says what is to be said of NaN, then gives `value` the result's dtype.
+  at::Tensor result(const at::Tensor &value) const;
+
+  std::string signature() const override;
+
+private:
+  static std::vector<StateSpec> windowed(std::vector<StateSpec> states, bool count_nans,
+                                         std::optional<int64_t> window);
+  void report(int64_t nans) const;
+
+  AggregatorOptions options_;
+  std::optional<int64_t> window_;
+};
+
+} // namespace devsan::metrics
