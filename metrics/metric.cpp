@@ -1,6 +1,9 @@
 #include "metrics/metric.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -9,6 +12,56 @@
 #include "metrics/distributed/exchange.h"
 
 namespace devsan::metrics {
+namespace {
+
+// The header of sync() has room for so many lists, whatever the metric, because ranks with
+// different metrics must still be able to tell each other.
+constexpr size_t kMaxLists = 4;
+constexpr int64_t kMaxRowDims = 6;
+
+// What the ranks have to know of a list: rows, dtype, dimensions and sizes of a row.
+struct ListShape {
+  static constexpr size_t kNumbers = 3 + kMaxRowDims;
+
+  int64_t rows = 0;
+  at::ScalarType dtype = at::kFloat;
+  std::vector<int64_t> row;
+
+  static ListShape of(const at::Tensor &list) {
+    return {list.size(0), list.scalar_type(), list.sizes().slice(1).vec()};
+  }
+
+  static ListShape parse(const int64_t *numbers) {
+    return {numbers[0], static_cast<at::ScalarType>(numbers[1]),
+            std::vector<int64_t>(numbers + 3, numbers + 3 + numbers[2])};
+  }
+
+  void write(int64_t *numbers) const {
+    numbers[0] = rows;
+    numbers[1] = static_cast<int64_t>(dtype);
+    numbers[2] = static_cast<int64_t>(row.size());
+    std::copy(row.begin(), row.end(), numbers + 3);
+  }
+
+  int64_t nbytes() const {
+    return std::accumulate(row.begin(), row.end(), rows * c10::elementSize(dtype),
+                           std::multiplies<>());
+  }
+
+  std::vector<int64_t> sizes() const {
+    std::vector<int64_t> all{rows};
+    all.insert(all.end(), row.begin(), row.end());
+    return all;
+  }
+};
+
+// Rows of nothing have neither dtype nor size to speak of.
+at::Tensor concatenated(std::vector<at::Tensor> lists, const at::Tensor &nothing) {
+  std::erase_if(lists, [](const at::Tensor &list) { return list.size(0) == 0; });
+  return lists.empty() ? nothing : at::cat(lists);
+}
+
+} // namespace
 
 Accumulation default_accumulation(at::Device device) {
   return device.is_mps() || device.is_xpu() ? Accumulation::kFloatPair : Accumulation::kDouble;
@@ -18,7 +71,12 @@ Metric::StateScope::StateScope()
     : no_inference_mode_(false), no_autocast_(c10::autocast_dispatch_keyset) {}
 
 Metric::Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation)
-    : specs_(std::move(specs)), accumulation_(accumulation) {}
+    : specs_(std::move(specs)), accumulation_(accumulation), pieces_(specs_.size()) {
+  size_t lists = 0;
+  for (size_t i = 0; i < specs_.size(); ++i)
+    lists += is_list(i);
+  TORCH_INTERNAL_ASSERT(lists <= kMaxLists);
+}
 Metric::~Metric() = default;
 
 Accumulation Metric::accumulation_on(at::Device device) const {
@@ -81,15 +139,74 @@ std::vector<at::Tensor> Metric::states_on(at::Device device) const {
     case StateSpec::Kind::kMinimum:
       fresh.push_back(at::full(spec.sizes, kInfinity, real));
       break;
+    case StateSpec::Kind::kList:
+      fresh.push_back(at::empty({0}, real.dtype(at::kFloat)));
+      break;
     }
   }
   return fresh;
 }
 
+void Metric::append(const std::vector<at::Tensor> &pieces) {
+  size_t next = 0;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (!is_list(i))
+      continue;
+    const at::Tensor &piece = pieces[next++];
+    TORCH_CHECK(piece.dim() >= 1 && piece.dim() <= 1 + kMaxRowDims, name(), ": `", specs_[i].name,
+                "` has shape ", piece.sizes(), "; pass [N, ...] of at most ", 1 + kMaxRowDims,
+                " dimensions");
+    const at::Tensor *like = nullptr;
+    if (!pieces_[i].empty())
+      like = &pieces_[i].back().rows;
+    else if (!states_.empty() && states_[i].size(0) != 0)
+      like = &states_[i];
+    TORCH_CHECK(piece.size(0) == 0 || !like || piece.sizes().slice(1) == like->sizes().slice(1),
+                name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
+                ", but what was seen before has ", like->sizes(),
+                "; pass tensors that differ in the first dimension only");
+    pieces_[i].reserve(pieces_[i].size() + 1);
+  }
+  if (states_.empty())
+    states_ = states_on(pieces.front().device());
+  next = 0;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (!is_list(i))
+      continue;
+    const at::Tensor rows = pieces[next++].detach();
+    if (rows.size(0) != 0)
+      pieces_[i].push_back(
+          {rows, rows.is_inference() ? std::nullopt : std::optional<uint32_t>(rows._version())});
+  }
+}
+
+void Metric::concatenate_lists() const {
+  const StateScope scope;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (pieces_[i].empty())
+      continue;
+    std::vector<at::Tensor> lists{states_[i]};
+    for (const Piece &piece : pieces_[i]) {
+      TORCH_CHECK(!piece.version || piece.rows._version() == *piece.version, name(),
+                  ": a tensor of `", specs_[i].name,
+                  "` was written to after update(), which keeps the tensor itself and "
+                  "no copy; pass a clone() of a tensor that is used again");
+      lists.push_back(piece.rows);
+    }
+    states_[i] = concatenated(std::move(lists), states_[i]);
+    pieces_[i].clear();
+  }
+}
+
+const std::vector<at::Tensor> &Metric::states() const {
+  concatenate_lists();
+  return states_;
+}
+
 const std::vector<at::Tensor> &Metric::computable_states() const {
   TORCH_CHECK(!states_.empty(), name(),
               ": compute() before the first update(); nothing was seen yet");
-  return states_;
+  return states();
 }
 
 at::Tensor Metric::shaped_result(const at::Tensor &value, at::ScalarType dtype) const {
@@ -102,6 +219,7 @@ at::Tensor Metric::shaped_result(const at::Tensor &value, at::ScalarType dtype) 
 
 void Metric::reset() {
   states_.clear();
+  pieces_.assign(specs_.size(), {});
   own_states_.clear();
   synced_ = false;
 }
@@ -119,17 +237,18 @@ void Metric::to(at::Device device) {
               states_.front().device(), " to ", device,
               ", which accumulates in another number format; call to() before the first update()");
   std::vector<at::Tensor> moved;
-  for (const at::Tensor &state : states_)
+  for (const at::Tensor &state : states())
     moved.push_back(state.to(device));
   states_ = std::move(moved);
   pinned_ = states_.front().device();
 }
 
 torch::OrderedDict<std::string, at::Tensor> Metric::state_dict() const {
-  torch::OrderedDict<std::string, at::Tensor> states("State");
-  for (size_t i = 0; i < states_.size(); ++i)
-    states.insert(specs_[i].name, states_[i]);
-  return states;
+  torch::OrderedDict<std::string, at::Tensor> named("State");
+  const std::vector<at::Tensor> &all = states();
+  for (size_t i = 0; i < all.size(); ++i)
+    named.insert(specs_[i].name, all[i]);
+  return named;
 }
 
 void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states) {
@@ -146,21 +265,25 @@ void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &
     TORCH_CHECK(device().value_or(source) == source, name(), ": the dictionary's states lie on ",
                 source, ", this metric on ", *device(), "; move them to ", *device(), " first");
     const std::vector<at::Tensor> expected = states_on(source);
+    const auto fits = [&](const at::Tensor &state, size_t i) {
+      return state.device() == source &&
+             (is_list(i) ? state.dim() >= 1 && state.dim() <= 1 + kMaxRowDims
+                         : state.sizes() == expected[i].sizes() &&
+                               state.scalar_type() == expected[i].scalar_type());
+    };
     for (size_t i = 0; i < specs_.size(); ++i) {
       const at::Tensor *state = states.find(specs_[i].name);
       TORCH_CHECK(state && state->defined(), name(), ": the dictionary has no state `",
                   specs_[i].name, "`; pass the state_dict() of the same class");
-      TORCH_CHECK(state->sizes() == expected[i].sizes() &&
-                      state->scalar_type() == expected[i].scalar_type() &&
-                      state->device() == source,
-                  name(), ": state `", specs_[i].name, "` is ", state->scalar_type(), " of shape ",
-                  state->sizes(), " on ", state->device(), ", not ", expected[i].scalar_type(),
-                  " of shape ", expected[i].sizes(), " on ", source,
-                  "; pass the state_dict() of a metric with the same options");
+      TORCH_CHECK(fits(*state, i), name(), ": state `", specs_[i].name, "` is ",
+                  state->scalar_type(), " of shape ", state->sizes(), " on ", state->device(),
+                  ", not ", expected[i].scalar_type(), " of shape ", expected[i].sizes(), " on ",
+                  source, "; pass the state_dict() of a metric with the same options");
       loaded.push_back(state->detach().clone());
     }
   }
   states_ = std::move(loaded);
+  pieces_.assign(specs_.size(), {});
 }
 
 std::optional<at::Device> Metric::device() const {
@@ -187,6 +310,9 @@ std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a,
     case StateSpec::Kind::kMinimum:
       combined.push_back(at::minimum(a[i], b[i]));
       break;
+    case StateSpec::Kind::kList:
+      combined.push_back(concatenated({a[i], b[i]}, a[i]));
+      break;
     }
   }
   return combined;
@@ -204,7 +330,16 @@ void Metric::merge(const Metric &other) {
               ": the other metric's states lie on ", *other.device(), ", these on ", *device(),
               "; move one of them with to() first");
   const StateScope scope;
-  states_ = states_.empty() ? other.states_ : merged(states_, other.states_);
+  // Before either side changes.
+  const std::vector<at::Tensor> &others = other.states();
+  const std::vector<at::Tensor> &own = states();
+  for (size_t i = 0; i < own.size(); ++i)
+    TORCH_CHECK(!is_list(i) || own[i].size(0) == 0 || others[i].size(0) == 0 ||
+                    own[i].sizes().slice(1) == others[i].sizes().slice(1),
+                name(), ": `", specs_[i].name, "` of the other metric has shape ",
+                others[i].sizes(), ", but ", own[i].sizes(),
+                " here; both may differ in the first dimension only");
+  states_ = own.empty() ? others : merged(own, others);
 }
 
 void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
@@ -214,12 +349,19 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
 
   // Device types, not devices: every rank has its own index.
   constexpr int64_t kNoDevice = -1;
+  constexpr size_t kLists = 2; // where the lists begin in the header
   const std::optional<at::Device> own_device = device();
   const auto signature_hash =
       static_cast<int64_t>(std::hash<std::string>()(name() + "(" + signature() + ")"));
-  const auto headers = exchange_headers(
-      {signature_hash, own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice},
-      own_device, group);
+  std::vector<int64_t> header(kLists + kMaxLists * ListShape::kNumbers);
+  header[0] = signature_hash;
+  header[1] = own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice;
+  size_t lists = 0;
+  concatenate_lists();
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (is_list(i))
+      ListShape::of(states_[i]).write(&header[kLists + ListShape::kNumbers * lists++]);
+  const auto headers = exchange_headers(header, own_device, group);
 
   int64_t device_type = kNoDevice;
   for (size_t rank = 0; rank < headers.size(); ++rank) {
@@ -238,29 +380,77 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   TORCH_CHECK(device_type != kNoDevice, name(),
               ": sync() before any rank's first update(); nothing was seen yet");
 
-  const std::vector<at::Tensor> own =
+  std::vector<at::Tensor> own =
       states_on(own_device.value_or(at::Device(static_cast<at::DeviceType>(device_type))));
-  std::vector<at::Tensor> pieces;
-  for (const at::Tensor &state : own)
-    pieces.push_back(state.reshape(-1).view(at::kByte));
-  const at::Tensor gathered = all_gather_bytes(at::cat(pieces), group);
+
+  // What each rank sends of each state; of lists in the dtype that holds those of all ranks.
+  std::vector<std::vector<ListShape>> shapes(headers.size());
+  lists = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (!is_list(i)) {
+      for (std::vector<ListShape> &of_rank : shapes)
+        of_rank.push_back({1, own[i].scalar_type(), own[i].sizes().vec()});
+      continue;
+    }
+    std::optional<size_t> first;
+    const size_t offset = kLists + ListShape::kNumbers * lists++;
+    for (size_t rank = 0; rank < headers.size(); ++rank) {
+      shapes[rank].push_back(ListShape::parse(&headers[rank][offset]));
+      ListShape &shape = shapes[rank].back();
+      if (shape.rows == 0)
+        continue;
+      first = first.value_or(rank);
+      ListShape &reference = shapes[*first].back();
+      TORCH_CHECK(shape.row == reference.row, name(), ": `", specs_[i].name, "` has shape ",
+                  at::IntArrayRef(shape.sizes()), " on rank ", rank, ", but ",
+                  at::IntArrayRef(reference.sizes()), " on rank ", *first,
+                  "; the ranks' tensors may differ in the first dimension only");
+      reference.dtype = c10::promoteTypes(reference.dtype, shape.dtype);
+    }
+    for (size_t rank = 0; rank < headers.size(); ++rank)
+      shapes[rank].back().dtype = shapes[first.value_or(rank)].back().dtype;
+    own[i] = own[i].to(shapes[group->getRank()].back().dtype);
+  }
+
+  int64_t longest = 0;
+  for (const std::vector<ListShape> &of_rank : shapes)
+    longest = std::max(longest, std::accumulate(of_rank.begin(), of_rank.end(), int64_t{0},
+                                                [](int64_t sum, const ListShape &shape) {
+                                                  return sum + shape.nbytes();
+                                                }));
+  std::vector<at::Tensor> sent;
+  int64_t filled = 0;
+  for (const at::Tensor &state : own) {
+    sent.push_back(state.reshape(-1).view(at::kByte));
+    filled += sent.back().numel();
+  }
+  if (filled < longest)
+    sent.push_back(at::zeros({longest - filled}, sent.front().options()));
+  const at::Tensor gathered = all_gather_bytes(at::cat(sent), group);
 
   std::vector<at::Tensor> total;
+  std::vector<std::vector<at::Tensor>> rows(own.size());
   for (int64_t rank = 0; rank < gathered.size(0); ++rank) {
     std::vector<at::Tensor> states;
     int64_t offset = 0;
-    for (const at::Tensor &state : own) {
-      const int64_t length = static_cast<int64_t>(state.nbytes());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const ListShape &shape = shapes[rank][i];
+      const at::Tensor bytes = gathered[rank].narrow(0, offset, shape.nbytes());
+      offset += shape.nbytes();
       // A copy, since a slice of the buffer need not be aligned for its dtype.
-      states.push_back(gathered[rank]
-                           .narrow(0, offset, length)
-                           .clone()
-                           .view(state.scalar_type())
-                           .view(state.sizes()));
-      offset += length;
+      const at::Tensor flat = bytes.clone().view(shape.dtype);
+      if (is_list(i)) {
+        rows[i].push_back(flat.view(shape.sizes()));
+        states.push_back(own[i].narrow(0, 0, 0)); // concatenated once, below, and not rank by rank
+      } else {
+        states.push_back(flat.view(shape.row));
+      }
     }
     total = total.empty() ? states : merged(total, states);
   }
+  for (size_t i = 0; i < own.size(); ++i)
+    if (is_list(i))
+      total[i] = concatenated(std::move(rows[i]), total[i]);
   own_states_ = std::exchange(states_, std::move(total));
   synced_ = true;
 }

@@ -6,7 +6,8 @@
 // Device rule, the same for CPU, CUDA, MPS and XPU: the states are made on the device of the first
 // input, unless to() named one before. Inputs on any other device are an error that names the
 // metric, both devices and the remedy; no tensor is ever moved silently. update() and compute()
-// enqueue work and never wait for the device.
+// enqueue work and never wait for the device; where the size of a result depends on values, so that
+// compute() must, the metric says so.
 //
 // States never carry an autograd graph, are never inference tensors and keep their dtype under
 // autocast. A call that throws leaves them as they were. One thread at a time per metric; use one
@@ -71,9 +72,10 @@ public:
   // Replaces the states by those of all ranks of `group` together; every rank must call it. The
   // same bits result on every rank, and a rank that has seen nothing takes part. Two collectives: a
   // header that turns ranks with other metrics, options or devices into an error on every rank,
-  // then all states in one buffer (memory: ranks + 1 times the states). Reads the header on the
-  // host; it travels over the group's CPU back end where there is one, otherwise this waits for the
-  // device once. Until unsync(), update(), merge() and sync() are errors.
+  // then all states in one buffer (memory: ranks + 1 times the states of the rank that has most,
+  // and lists once more). Reads the header on the host; it travels over the group's CPU back end
+  // where there is one, otherwise this waits for the device once. Until unsync(), update(), merge()
+  // and sync() are errors.
   void sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group);
 
   // Brings back this rank's own states after sync().
@@ -88,8 +90,8 @@ public:
   // of a metric that has seen nothing.
   void load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states);
 
-  // The states in the order of their declaration; empty before they are made.
-  const std::vector<at::Tensor> &states() const { return states_; }
+  // The states in the order of their declaration; empty before they are made. Concatenates lists.
+  const std::vector<at::Tensor> &states() const;
 
 protected:
   struct StateSpec {
@@ -100,9 +102,10 @@ protected:
       kMoment,  // real, zero, added wide: [1, ...] float64 or [2, ...] float32, see Accumulation
       kMaximum, // float64, or float32 where moments are pairs; -infinity, the larger; NaN stays
       kMinimum, // the same from +infinity with the smaller
+      kList,    // rows [N, ...] of any dtype, none, concatenated; see append()
     };
     std::string name;
-    std::vector<int64_t> sizes;
+    std::vector<int64_t> sizes; // of a list: not given, as its rows are like the first ones seen
     Kind kind;
   };
 
@@ -136,7 +139,14 @@ protected:
   std::vector<at::Tensor> states_on(at::Device device) const;
   void set_states(std::vector<at::Tensor> states) { states_ = std::move(states); }
 
-  // The states, for compute(); throws where nothing was seen.
+  // Adds a piece to each list, in the order of their declaration; rows [N, ...] of up to 7
+  // dimensions, of which N may be 0, and all else is the same for all pieces of a list. Dtypes are
+  // promoted. A piece is kept as it is, without a copy, until the lists are needed; that it was
+  // written to in the meantime is an error then, if its version tells. To be called when nothing
+  // else can fail any more.
+  void append(const std::vector<at::Tensor> &pieces);
+
+  // The states, for compute(); throws where nothing was seen. Concatenates lists.
   const std::vector<at::Tensor> &computable_states() const;
 
   // For the end of compute(): `value` as `dtype`, [1] as a 0-dim tensor. Throws where the device
@@ -152,12 +162,20 @@ protected:
                                          const std::vector<at::Tensor> &b) const;
 
 private:
+  struct Piece {
+    at::Tensor rows;
+    std::optional<uint32_t> version; // none: its tensor counts none
+  };
+
   void check_not_synced(const char *call) const;
+  bool is_list(size_t index) const { return specs_[index].kind == StateSpec::Kind::kList; }
+  void concatenate_lists() const;
 
   std::vector<StateSpec> specs_;
   std::optional<Accumulation> accumulation_;
-  std::vector<at::Tensor> states_;
-  std::vector<at::Tensor> own_states_; // this rank's, while synced
+  mutable std::vector<at::Tensor> states_;         // of a list: what is concatenated already
+  mutable std::vector<std::vector<Piece>> pieces_; // of each state: what is not
+  std::vector<at::Tensor> own_states_;             // this rank's, while synced
   std::optional<at::Device> pinned_;
   bool synced_ = false;
 };

@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 
-#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -19,6 +18,7 @@
 #include "test/support/expect_error.h"
 #include "test/support/store_backend.h"
 #include "test/support/values.h"
+#include "test/support/warnings.h"
 
 namespace devsan::metrics {
 namespace {
@@ -96,11 +96,6 @@ std::vector<Family> families() {
 }
 
 const auto kDoubleResult = AggregatorOptions(NanStrategy::kIgnore).dtype(at::kDouble);
-
-struct Warnings : c10::WarningHandler {
-  void process(const c10::Warning &warning) override { messages.push_back(warning.msg()); }
-  std::vector<std::string> messages;
-};
 
 class Aggregation : public test::DeviceTest {
 protected:
@@ -201,13 +196,12 @@ TEST_P(Aggregation, ReportsNanAtOnceWhereAsked) {
                  "nan_strategy");
     EXPECT_EQ(value(*error.metric), 5);
 
-    Warnings warnings;
-    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+    const test::Warnings warnings;
     warning.update(numbers({5}));
     warning.update(numbers({NAN, 5}));
     EXPECT_EQ(value(*warning.metric), family.reference({{5}, {5}}));
-    ASSERT_EQ(warnings.messages.size(), 1u);
-    EXPECT_NE(warnings.messages[0].find(warning.metric->name() + ": 1 values"), std::string::npos);
+    ASSERT_EQ(warnings.messages().size(), 1u);
+    EXPECT_NE(warnings.messages()[0].find(warning.metric->name() + ": 1 values"), std::string::npos);
   }
 }
 
@@ -226,12 +220,11 @@ TEST_P(Aggregation, ReportsNanLaterWhereItMustNotWait) {
     const Subject warning =
         family.make(AggregatorOptions(NanStrategy::kWarn).validate(Validate::kDeferred));
     warning.update(numbers({5, NAN}));
-    Warnings warnings;
-    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+    const test::Warnings warnings;
     EXPECT_EQ(value(*warning.metric), 5);
-    EXPECT_EQ(warnings.messages.size(), device().is_cpu() ? 1u : 0u);
+    EXPECT_EQ(warnings.messages().size(), device().is_cpu() ? 1u : 0u);
     warning.metric->check_nan();
-    EXPECT_EQ(warnings.messages.size(), device().is_cpu() ? 2u : 1u);
+    EXPECT_EQ(warnings.messages().size(), device().is_cpu() ? 2u : 1u);
   }
 }
 

@@ -49,15 +49,6 @@ CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                         {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
                        num_outputs, dtype, accumulation) {}
 
-void CoMomentMetric::check_samples(const at::Tensor &preds, const at::Tensor &target) const {
-  check_pairs(preds, target);
-  TORCH_CHECK(num_outputs() == 1 ? preds.dim() == 1 || (preds.dim() == 2 && preds.size(1) == 1)
-                                 : preds.dim() == 2 && preds.size(1) == num_outputs(),
-              name(), ": `preds` has shape ", preds.sizes(), ", but num_outputs is ", num_outputs(),
-              "; pass [N", num_outputs() == 1 ? "" : ", ",
-              num_outputs() == 1 ? "" : std::to_string(num_outputs()), "]");
-}
-
 void CoMomentMetric::fold(const at::Tensor &x, const at::Tensor &y) {
   const std::vector<at::Tensor> states = states_on(x.device());
   const Accumulation format = accumulation_on(x.device());
@@ -66,7 +57,7 @@ void CoMomentMetric::fold(const at::Tensor &x, const at::Tensor &y) {
 }
 
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
-  check_samples(preds, target);
+  check_columns(preds, target);
   const StateScope scope;
   fold(preds, target);
 }

@@ -32,9 +32,8 @@ protected:
   };
   Moments moments() const;
 
-  // For metrics of other variables than preds and target: update()'s checks, and the fold of two
-  // variables of that shape, in a StateScope.
-  void check_samples(const at::Tensor &preds, const at::Tensor &target) const;
+  // For metrics of other variables than preds and target: folds in a batch of two variables of the
+  // shape that check_columns() has checked, in a StateScope.
   void fold(const at::Tensor &x, const at::Tensor &y);
 
   std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,

@@ -17,6 +17,15 @@ void RegressionMetric::check_pairs(const at::Tensor &preds, const at::Tensor &ta
               " but `target` ", target.sizes(), "; pass the same shape");
 }
 
+void RegressionMetric::check_columns(const at::Tensor &preds, const at::Tensor &target) const {
+  check_pairs(preds, target);
+  TORCH_CHECK(num_outputs_ == 1 ? preds.dim() == 1 || (preds.dim() == 2 && preds.size(1) == 1)
+                                : preds.dim() == 2 && preds.size(1) == num_outputs_,
+              name(), ": `preds` has shape ", preds.sizes(), ", but num_outputs is ", num_outputs_,
+              "; pass [N", num_outputs_ == 1 ? "" : ", ",
+              num_outputs_ == 1 ? "" : std::to_string(num_outputs_), "]");
+}
+
 at::Tensor RegressionMetric::shaped_result(const at::Tensor &value) const {
   return Metric::shaped_result(value, dtype_);
 }

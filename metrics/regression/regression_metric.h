@@ -18,6 +18,9 @@ protected:
   // the metric's device.
   void check_pairs(const at::Tensor &preds, const at::Tensor &target) const;
 
+  // The same for inputs of one row per sample: [N], or [N, num_outputs]; [N, 1] is fine for one.
+  void check_columns(const at::Tensor &preds, const at::Tensor &target) const;
+
   // Of the option's dtype, see Metric::shaped_result().
   at::Tensor shaped_result(const at::Tensor &value) const;
 

@@ -13,7 +13,7 @@ ResidualMomentMetric::ResidualMomentMetric(int64_t num_outputs, Multioutput mult
     : CoMomentMetric(num_outputs, dtype, accumulation), multioutput_(multioutput) {}
 
 void ResidualMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
-  check_samples(preds, target);
+  check_columns(preds, target);
   const StateScope scope;
   const at::ScalarType base = detail::base_dtype(accumulation_on(preds.device()));
   const at::Tensor wide_target = target.to(base);

@@ -1,0 +1,33 @@
+#include "metrics/regression/spearman_corr_coef.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/evaluate.h"
+
+namespace devsan::metrics {
+
+SpearmanCorrCoef::SpearmanCorrCoef(const SpearmanCorrCoefOptions &options)
+    : RankCorrelation(checked_num_outputs("SpearmanCorrCoef", options.num_outputs()),
+                      options.dtype()) {}
+
+at::Tensor SpearmanCorrCoef::compute() const {
+  const StateScope scope;
+  const All inputs = all();
+  // Ranks count from 0.5 here, so that their mean is N / 2 whatever the ties.
+  const auto centred_ranks = [&](const at::Tensor &x) {
+    const Places at = places(x);
+    return (at.below + at.up_to - inputs.n).to(inputs.base) / 2;
+  };
+  const at::Tensor dx = centred_ranks(inputs.preds), dy = centred_ranks(inputs.target);
+  const at::Tensor r = (dx * dy).sum(1) / dx.square().sum(1).sqrt() / dy.square().sum(1).sqrt();
+  return shaped_result(r.clamp(-1, 1).masked_fill(inputs.any_nan, NAN));
+}
+
+at::Tensor spearman_corrcoef(const at::Tensor &preds, const at::Tensor &target,
+                             const SpearmanCorrCoefOptions &options) {
+  return detail::evaluate<SpearmanCorrCoef>(options, preds, target);
+}
+
+} // namespace devsan::metrics
