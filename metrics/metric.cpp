@@ -1,15 +1,14 @@
 #include "metrics/metric.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "metrics/detail/wide.h"
 #include "metrics/distributed/exchange.h"
+#include "metrics/distributed/packing.h"
 
 namespace devsan::metrics {
 namespace {
@@ -17,43 +16,6 @@ namespace {
 // The header of sync() has room for so many lists, whatever the metric, because ranks with
 // different metrics must still be able to tell each other.
 constexpr size_t kMaxLists = 4;
-constexpr int64_t kMaxRowDims = 6;
-
-// What the ranks have to know of a list: rows, dtype, dimensions and sizes of a row.
-struct ListShape {
-  static constexpr size_t kNumbers = 3 + kMaxRowDims;
-
-  int64_t rows = 0;
-  at::ScalarType dtype = at::kFloat;
-  std::vector<int64_t> row;
-
-  static ListShape of(const at::Tensor &list) {
-    return {list.size(0), list.scalar_type(), list.sizes().slice(1).vec()};
-  }
-
-  static ListShape parse(const int64_t *numbers) {
-    return {numbers[0], static_cast<at::ScalarType>(numbers[1]),
-            std::vector<int64_t>(numbers + 3, numbers + 3 + numbers[2])};
-  }
-
-  void write(int64_t *numbers) const {
-    numbers[0] = rows;
-    numbers[1] = static_cast<int64_t>(dtype);
-    numbers[2] = static_cast<int64_t>(row.size());
-    std::copy(row.begin(), row.end(), numbers + 3);
-  }
-
-  int64_t nbytes() const {
-    return std::accumulate(row.begin(), row.end(), rows * c10::elementSize(dtype),
-                           std::multiplies<>());
-  }
-
-  std::vector<int64_t> sizes() const {
-    std::vector<int64_t> all{rows};
-    all.insert(all.end(), row.begin(), row.end());
-    return all;
-  }
-};
 
 // Rows of nothing have neither dtype nor size to speak of.
 at::Tensor concatenated(std::vector<at::Tensor> lists, const at::Tensor &nothing) {
@@ -153,8 +115,9 @@ void Metric::append(const std::vector<at::Tensor> &pieces) {
     if (!is_list(i))
       continue;
     const at::Tensor &piece = pieces[next++];
-    TORCH_CHECK(piece.dim() >= 1 && piece.dim() <= 1 + kMaxRowDims, name(), ": `", specs_[i].name,
-                "` has shape ", piece.sizes(), "; pass [N, ...] of at most ", 1 + kMaxRowDims,
+    TORCH_CHECK(piece.dim() >= 1 && piece.dim() <= static_cast<int64_t>(PackedShape::kMaxDims),
+                name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
+                "; pass [N, ...] of at most ", static_cast<int64_t>(PackedShape::kMaxDims),
                 " dimensions");
     const at::Tensor *like = nullptr;
     if (!pieces_[i].empty())
@@ -267,9 +230,10 @@ void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &
     const std::vector<at::Tensor> expected = states_on(source);
     const auto fits = [&](const at::Tensor &state, size_t i) {
       return state.device() == source &&
-             (is_list(i) ? state.dim() >= 1 && state.dim() <= 1 + kMaxRowDims
-                         : state.sizes() == expected[i].sizes() &&
-                               state.scalar_type() == expected[i].scalar_type());
+             (is_list(i)
+                  ? state.dim() >= 1 && state.dim() <= static_cast<int64_t>(PackedShape::kMaxDims)
+                  : state.sizes() == expected[i].sizes() &&
+                        state.scalar_type() == expected[i].scalar_type());
     };
     for (size_t i = 0; i < specs_.size(); ++i) {
       const at::Tensor *state = states.find(specs_[i].name);
@@ -353,14 +317,15 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   const std::optional<at::Device> own_device = device();
   const auto signature_hash =
       static_cast<int64_t>(std::hash<std::string>()(name() + "(" + signature() + ")"));
-  std::vector<int64_t> header(kLists + kMaxLists * ListShape::kNumbers);
+  std::vector<int64_t> header(kLists + kMaxLists * PackedShape::kNumbers);
   header[0] = signature_hash;
   header[1] = own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice;
-  size_t lists = 0;
-  concatenate_lists();
-  for (size_t i = 0; i < states_.size(); ++i)
-    if (is_list(i))
-      ListShape::of(states_[i]).write(&header[kLists + ListShape::kNumbers * lists++]);
+  size_t next = kLists;
+  for (size_t i = 0; i < states().size(); ++i)
+    if (is_list(i)) {
+      PackedShape::of(states_[i]).write(&header[next]);
+      next += PackedShape::kNumbers;
+    }
   const auto headers = exchange_headers(header, own_device, group);
 
   int64_t device_type = kNoDevice;
@@ -382,75 +347,46 @@ void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
 
   std::vector<at::Tensor> own =
       states_on(own_device.value_or(at::Device(static_cast<at::DeviceType>(device_type))));
-
-  // What each rank sends of each state; of lists in the dtype that holds those of all ranks.
-  std::vector<std::vector<ListShape>> shapes(headers.size());
-  lists = 0;
+  std::vector<std::vector<PackedShape>> shapes(headers.size());
+  next = kLists;
   for (size_t i = 0; i < own.size(); ++i) {
-    if (!is_list(i)) {
-      for (std::vector<ListShape> &of_rank : shapes)
-        of_rank.push_back({1, own[i].scalar_type(), own[i].sizes().vec()});
-      continue;
-    }
-    std::optional<size_t> first;
-    const size_t offset = kLists + ListShape::kNumbers * lists++;
+    std::vector<PackedShape *> of_ranks;
     for (size_t rank = 0; rank < headers.size(); ++rank) {
-      shapes[rank].push_back(ListShape::parse(&headers[rank][offset]));
-      ListShape &shape = shapes[rank].back();
-      if (shape.rows == 0)
-        continue;
-      first = first.value_or(rank);
-      ListShape &reference = shapes[*first].back();
-      TORCH_CHECK(shape.row == reference.row, name(), ": `", specs_[i].name, "` has shape ",
-                  at::IntArrayRef(shape.sizes()), " on rank ", rank, ", but ",
-                  at::IntArrayRef(reference.sizes()), " on rank ", *first,
-                  "; the ranks' tensors may differ in the first dimension only");
-      reference.dtype = c10::promoteTypes(reference.dtype, shape.dtype);
+      shapes[rank].reserve(own.size());
+      shapes[rank].push_back(is_list(i) ? PackedShape::read(&headers[rank][next])
+                                        : PackedShape::of(own[i]));
+      of_ranks.push_back(&shapes[rank].back());
     }
-    for (size_t rank = 0; rank < headers.size(); ++rank)
-      shapes[rank].back().dtype = shapes[first.value_or(rank)].back().dtype;
-    own[i] = own[i].to(shapes[group->getRank()].back().dtype);
+    if (!is_list(i))
+      continue;
+    agree_on_rows(of_ranks, name() + ": `" + specs_[i].name + "`");
+    own[i] = own[i].to(of_ranks[group->getRank()]->dtype);
+    next += PackedShape::kNumbers;
   }
-
   int64_t longest = 0;
-  for (const std::vector<ListShape> &of_rank : shapes)
-    longest = std::max(longest, std::accumulate(of_rank.begin(), of_rank.end(), int64_t{0},
-                                                [](int64_t sum, const ListShape &shape) {
-                                                  return sum + shape.nbytes();
-                                                }));
-  std::vector<at::Tensor> sent;
-  int64_t filled = 0;
-  for (const at::Tensor &state : own) {
-    sent.push_back(state.reshape(-1).view(at::kByte));
-    filled += sent.back().numel();
+  for (const std::vector<PackedShape> &of_rank : shapes) {
+    int64_t length = 0;
+    for (const PackedShape &shape : of_rank)
+      length += shape.nbytes();
+    longest = std::max(longest, length);
   }
-  if (filled < longest)
-    sent.push_back(at::zeros({longest - filled}, sent.front().options()));
-  const at::Tensor gathered = all_gather_bytes(at::cat(sent), group);
+  const at::Tensor gathered = all_gather_bytes(pack(own, longest), group);
 
+  // Lists are concatenated once for all ranks.
   std::vector<at::Tensor> total;
-  std::vector<std::vector<at::Tensor>> rows(own.size());
+  std::vector<std::vector<at::Tensor>> lists(own.size());
   for (int64_t rank = 0; rank < gathered.size(0); ++rank) {
-    std::vector<at::Tensor> states;
-    int64_t offset = 0;
-    for (size_t i = 0; i < own.size(); ++i) {
-      const ListShape &shape = shapes[rank][i];
-      const at::Tensor bytes = gathered[rank].narrow(0, offset, shape.nbytes());
-      offset += shape.nbytes();
-      // A copy, since a slice of the buffer need not be aligned for its dtype.
-      const at::Tensor flat = bytes.clone().view(shape.dtype);
+    std::vector<at::Tensor> states = unpack(gathered[rank], shapes[rank]);
+    for (size_t i = 0; i < own.size(); ++i)
       if (is_list(i)) {
-        rows[i].push_back(flat.view(shape.sizes()));
-        states.push_back(own[i].narrow(0, 0, 0)); // concatenated once, below, and not rank by rank
-      } else {
-        states.push_back(flat.view(shape.row));
+        lists[i].push_back(states[i]);
+        states[i] = states[i].narrow(0, 0, 0);
       }
-    }
     total = total.empty() ? states : merged(total, states);
   }
   for (size_t i = 0; i < own.size(); ++i)
     if (is_list(i))
-      total[i] = concatenated(std::move(rows[i]), total[i]);
+      total[i] = concatenated(std::move(lists[i]), total[i]);
   own_states_ = std::exchange(states_, std::move(total));
   synced_ = true;
 }
