@@ -45,7 +45,7 @@ KendallRankCorrCoef::KendallRankCorrCoef(const KendallRankCorrCoefOptions &optio
 KendallRankCorrCoef::Pairs KendallRankCorrCoef::pairs(const All &inputs) const {
   const Places x = places(inputs.preds), y = places(inputs.target);
   // One number for both: ordered by x, and by y where x is tied.
-  const Places both = places(x.below * inputs.n + y.below);
+  const Places both = places(x.restored(x.below) * inputs.n + y.restored(y.below));
   const auto tied = [](const Places &at) {
     return (at.up_to - at.below - 1).sum(1).floor_divide(2);
   };
@@ -60,7 +60,7 @@ at::Tensor KendallRankCorrCoef::compute() const {
   const StateScope scope;
   const All inputs = all();
   if (inputs.n < 2)
-    return shaped_result(at::full({num_outputs()}, NAN, inputs.preds.options().dtype(inputs.base)));
+    return undefined(inputs);
   const Pairs pairs = this->pairs(inputs);
   const auto real = [&](const at::Tensor &x) { return x.to(inputs.base); };
   const auto n = static_cast<double>(inputs.n);
@@ -87,7 +87,7 @@ at::Tensor KendallRankCorrCoef::p_value() const {
   const StateScope scope;
   const All inputs = all();
   if (inputs.n < 2)
-    return shaped_result(at::full({num_outputs()}, NAN, inputs.preds.options().dtype(inputs.base)));
+    return undefined(inputs);
   const Pairs pairs = this->pairs(inputs);
   const auto n = static_cast<double>(inputs.n);
   // Sums over groups of t equal numbers, taken over their members.

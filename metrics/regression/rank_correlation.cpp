@@ -1,5 +1,7 @@
 #include "metrics/regression/rank_correlation.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "metrics/detail/meta.h"
@@ -32,10 +34,25 @@ RankCorrelation::All RankCorrelation::all() const {
   return all;
 }
 
+at::Tensor RankCorrelation::undefined(const All &inputs) const {
+  return shaped_result(at::full({num_outputs()}, NAN, inputs.preds.options().dtype(inputs.base)));
+}
+
+at::Tensor RankCorrelation::Places::restored(const at::Tensor &sorted_values) const {
+  return at::empty_like(sorted_values).scatter(1, order, sorted_values);
+}
+
 RankCorrelation::Places RankCorrelation::places(const at::Tensor &x) {
-  const at::Tensor sorted = std::get<0>(x.sort(1));
-  return {sorted, at::searchsorted(sorted, x),
-          at::searchsorted(sorted, x, /*out_int32=*/false, /*right=*/true)};
+  const auto [sorted, order] = x.sort(1);
+  const int64_t n = x.size(1);
+  const at::Tensor changes = sorted.narrow(1, 1, n - 1).ne(sorted.narrow(1, 0, n - 1));
+  const at::Tensor end = at::ones({x.size(0), 1}, changes.options());
+  const at::Tensor position = at::arange(n, order.options()).expand_as(order);
+  // The last start of a group of equal numbers, and the next end.
+  const at::Tensor starts = position.masked_fill(at::cat({end, changes}, 1).bitwise_not(), 0);
+  const at::Tensor ends =
+      (position + 1).masked_fill(at::cat({changes, end}, 1).bitwise_not(), n).flip(1);
+  return {sorted, order, std::get<0>(starts.cummax(1)), std::get<0>(ends.cummin(1)).flip(1)};
 }
 
 } // namespace devsan::metrics

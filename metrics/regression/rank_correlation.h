@@ -26,10 +26,17 @@ protected:
   };
   All all() const;
 
-  // For each number of `x` [k, N] how many of its row are below it, and how many not above it;
-  // int64 [k, N]. Without a host's look at the number of ties.
+  // NaN for each output.
+  at::Tensor undefined(const All &inputs) const;
+
+  // Where the numbers of each row of `x` [k, N], N >= 1, stand in its order, all int64 [k, N]; the
+  // number of ties is not looked at by the host.
   struct Places {
-    at::Tensor sorted, below, up_to;
+    at::Tensor sorted, order;
+    at::Tensor below, up_to; // of the sorted numbers: how many are below, how many not above them
+
+    // `sorted_values` in the order of `x` again.
+    at::Tensor restored(const at::Tensor &sorted_values) const;
   };
   static Places places(const at::Tensor &x);
 };

@@ -15,10 +15,12 @@ SpearmanCorrCoef::SpearmanCorrCoef(const SpearmanCorrCoefOptions &options)
 at::Tensor SpearmanCorrCoef::compute() const {
   const StateScope scope;
   const All inputs = all();
+  if (inputs.n < 2)
+    return undefined(inputs);
   // Ranks count from 0.5 here, so that their mean is N / 2 whatever the ties.
   const auto centred_ranks = [&](const at::Tensor &x) {
     const Places at = places(x);
-    return (at.below + at.up_to - inputs.n).to(inputs.base) / 2;
+    return at.restored((at.below + at.up_to - inputs.n).to(inputs.base) / 2);
   };
   const at::Tensor dx = centred_ranks(inputs.preds), dy = centred_ranks(inputs.target);
   const at::Tensor r = (dx * dy).sum(1) / dx.square().sum(1).sqrt() / dy.square().sum(1).sqrt();
