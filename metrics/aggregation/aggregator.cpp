@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 
+#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 #include "metrics/detail/wide.h"
 
@@ -46,42 +47,85 @@ Aggregator::Aggregator(const std::vector<StateSpec> &states, const AggregatorOpt
     : Metric(windowed(states, reports(options.nan_strategy()), window), options.accumulation()),
       options_(options), window_(window) {}
 
-at::Tensor Aggregator::scalar(double number) const {
-  const at::Device on = device().value_or(at::kCPU);
-  const at::ScalarType base = detail::base_dtype(accumulation_on(on));
-  return at::full({}, number, at::TensorOptions().device(on).dtype(base));
+at::TensorOptions Aggregator::real_on(at::Device device) const {
+  return at::TensorOptions().device(device).dtype(detail::base_dtype(accumulation_on(device)));
 }
 
-Aggregator::Batch Aggregator::batch(const at::Tensor &value, const at::Tensor &weight) const {
+at::Tensor Aggregator::scalar(double number) const {
+  return at::full({}, number, real_on(device().value_or(at::kCPU)));
+}
+
+void Aggregator::check(const at::Tensor &value, const at::Tensor &weight) const {
   if (weight.defined())
     check_inputs({{"value", value}, {"weight", weight}});
   else
     check_inputs({{"value", value}});
-  for (const auto &[input_name, input] : {std::pair("value", value), std::pair("weight", weight)})
+  for (const auto &[input_name, input] :
+       {std::pair<const char *, const at::Tensor &>("value", value), {"weight", weight}})
     TORCH_CHECK(!input.defined() || !input.is_complex(), name(), ": `", input_name, "` has dtype ",
                 input.scalar_type(), "; pass real numbers");
   TORCH_CHECK(!weight.defined() || at::is_expandable_to(weight.sizes(), value.sizes()), name(),
               ": `weight` has shape ", weight.sizes(),
               ", which does not broadcast to that of `value`, ", value.sizes(),
               "; pass one weight, or one for each value");
+}
 
-  const at::ScalarType base = detail::base_dtype(accumulation_on(value.device()));
-  Batch batch{value.reshape(-1).to(base), {}, {}};
-  if (weight.defined())
-    batch.weight = weight.to(base).expand(value.sizes()).reshape(-1);
-  if (options_.nan_strategy().action() == NanStrategy::kDisable)
+Aggregator::Batch Aggregator::masked(Batch batch) const {
+  const NanStrategy &strategy = options_.nan_strategy();
+  if (strategy.action() == NanStrategy::kDisable)
     return batch;
-
   at::Tensor nan = detail::is_nan(batch.value);
-  if (weight.defined())
+  if (batch.weight.defined())
     nan = nan.bitwise_or(detail::is_nan(batch.weight));
-  const bool replace = options_.nan_strategy().action() == NanStrategy::kReplace;
-  batch.value = batch.value.masked_fill(nan, replace ? options_.nan_strategy().replacement() : 0);
-  if (weight.defined())
+  const bool replace = strategy.action() == NanStrategy::kReplace;
+  if (batch.value.is_floating_point())
+    batch.value = batch.value.masked_fill(nan, replace ? strategy.replacement() : 0);
+  if (batch.weight.defined())
     batch.weight = batch.weight.masked_fill(nan, replace ? 1 : 0);
   if (!replace)
     batch.left_out = nan;
   return batch;
+}
+
+Aggregator::Batch Aggregator::batch(const at::Tensor &value, const at::Tensor &weight) const {
+  const at::ScalarType base = detail::base_dtype(accumulation_on(value.device()));
+  return masked(
+      {value.reshape(-1).to(base),
+       weight.defined() ? weight.to(base).expand(value.sizes()).reshape(-1) : at::Tensor(),
+       {}});
+}
+
+Aggregator::Batch Aggregator::batch_as_it_is(const at::Tensor &value) const {
+  return masked({value.reshape(-1), {}, {}});
+}
+
+bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
+  if (!value.is_cpu() || window_ || accumulation_on(value.device()) != Accumulation::kDouble)
+    return false;
+  const NanStrategy &strategy = options_.nan_strategy();
+  const bool leave = strategy.action() == NanStrategy::kDisable;
+  const double instead = strategy.action() == NanStrategy::kReplace ? strategy.replacement() : 0;
+  const auto sums = detail::fused_sums<2>(value, value, [=](double x, double) {
+    const bool nan = x != x;
+    return detail::Sums<2>{nan && !leave ? instead : x, nan ? 1. : 0.};
+  });
+  if (!sums)
+    return false;
+  const auto n = static_cast<double>(value.numel());
+  const double nans = (*sums)[1];
+  const bool left_out = !leave && strategy.action() != NanStrategy::kReplace;
+  const bool eager = validates_eagerly(options_.validate(), value);
+  if (reports(strategy) && eager)
+    report(static_cast<int64_t>(nans));
+
+  std::vector<at::Tensor> states = states_on(value.device());
+  states[0] = detail::plus(states[0], (*sums)[0]);
+  if (counted)
+    states[1] = detail::plus(states[1], left_out ? n - nans : n);
+  if (reports(strategy) && !eager)
+    states.back() = detail::plus(states.back(), static_cast<int64_t>(nans));
+  set_states(std::move(states));
+  return true;
 }
 
 at::Tensor Aggregator::moment(const at::Tensor &sum) const {

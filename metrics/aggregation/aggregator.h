@@ -79,14 +79,25 @@ protected:
   Aggregator(const std::vector<StateSpec> &states, const AggregatorOptions &options,
              std::optional<int64_t> window = std::nullopt);
 
-  // One batch, 1-d, in the base dtype.
+  // Checks the inputs of update(), of which `weight` may be undefined.
+  void check(const at::Tensor &value, const at::Tensor &weight = {}) const;
+
+  // One batch, 1-d, in the base dtype, or in that of the inputs for those that only compare.
   struct Batch {
     at::Tensor value;
     at::Tensor weight;   // undefined where none was given
     at::Tensor left_out; // bool, where value and weight are no longer NaN but 0; undefined: nowhere
   };
-  // Checks the inputs, of which `weight` may be undefined.
   Batch batch(const at::Tensor &value, const at::Tensor &weight = {}) const;
+  Batch batch_as_it_is(const at::Tensor &value) const;
+
+  // Folds in a batch without weights in one pass on the CPU, where fused_sums() can and there is no
+  // window: its sum into the first state and, if there is one for that, its number into the second.
+  // Whether it has.
+  bool fold_fused(const at::Tensor &value, bool counted);
+
+  // The device and base dtype of sums there.
+  at::TensorOptions real_on(at::Device device) const;
 
   // `number` on the metric's device, or on the CPU while it has none.
   at::Tensor scalar(double number) const;
@@ -107,6 +118,7 @@ protected:
   std::string signature() const override;
 
 private:
+  Batch masked(Batch batch) const;
   static std::vector<StateSpec> windowed(std::vector<StateSpec> states, bool count_nans,
                                          std::optional<int64_t> window);
   void report(int64_t nans) const;

@@ -133,6 +133,16 @@ TEST_P(Aggregation, EqualsLoopsOverSeveralUpdates) {
       }
 }
 
+TEST_P(Aggregation, TakesLargeBatchesOfAnyLayout) {
+  const at::Tensor x = at::randn({101, 203}, at::kDouble);
+  for (const Family &family : families())
+    for (const at::Tensor &laid_out : {x, x.t()}) {
+      const Subject subject = family.make(kDoubleResult);
+      subject.update(laid_out.to(device()));
+      EXPECT_NEAR(values(subject.metric->compute())[0], family.reference({values(x)}), 1e-10);
+    }
+}
+
 TEST_P(Aggregation, MergesAndSyncsAsIfSeenByOne) {
   for (const Family &family : families()) {
     if (family.title.starts_with("Running"))

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "metrics/aggregation/running.h"
-#include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
 namespace {
@@ -26,7 +25,10 @@ RunningMean::RunningMean(const RunningMeanOptions &options)
     : MeanMetric(without_window(options), checked_window("RunningMean", options.window())) {}
 
 void MeanMetric::update(const at::Tensor &value, const at::Tensor &weight) {
+  check(value, weight);
   const StateScope scope;
+  if (!weight.defined() && fold_fused(value, /*counted=*/true))
+    return;
   const Batch values = batch(value, weight);
   if (weight.defined()) {
     fold({moment((values.value * values.weight).sum()), moment(values.weight.sum())}, values);
@@ -42,10 +44,7 @@ void MeanMetric::update(const at::Tensor &value, const at::Tensor &weight) {
 void MeanMetric::update(const at::Tensor &value, double weight) {
   check_inputs({{"value", value}});
   const StateScope scope;
-  update(value, at::full({}, weight,
-                         at::TensorOptions()
-                             .device(value.device())
-                             .dtype(detail::base_dtype(accumulation_on(value.device())))));
+  update(value, at::full({}, weight, real_on(value.device())));
 }
 
 at::Tensor MeanMetric::compute() const {

@@ -9,7 +9,8 @@ using MinMetricOptions = AggregatorOptions;
 // The smallest of all values.
 //
 // update()   a real or bool tensor of any shape, none too, or a number.
-// compute()  [] of the option's dtype; infinity where there were no values. Exact for floating inputs, if
+// compute()  [] of the option's dtype; infinity where there were no values. Exact for floating
+// inputs, if
 //            the dtype holds them; integers beyond 2^53 are rounded.
 class MinMetric : public Aggregator {
 public:

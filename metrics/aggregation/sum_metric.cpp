@@ -16,7 +16,10 @@ RunningSum::RunningSum(const RunningSumOptions &options)
     : SumMetric(without_window(options), checked_window("RunningSum", options.window())) {}
 
 void SumMetric::update(const at::Tensor &value) {
+  check(value);
   const StateScope scope;
+  if (fold_fused(value, /*counted=*/false))
+    return;
   const Batch values = batch(value);
   fold({moment(values.value.sum())}, values);
 }

@@ -1,9 +1,11 @@
 #include "metrics/regression/comoments.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/fused.h"
 #include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
@@ -11,25 +13,26 @@ namespace {
 
 using detail::Wide;
 
+// Numbers of a widened part on the CPU, see SampleSums.
+constexpr int64_t kCacheBlock = 8192;
+
 enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY };
 
-// The moments of one batch of at least one sample.
-std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &target,
-                                     int64_t num_outputs, Accumulation format) {
-  const at::ScalarType base = detail::base_dtype(format);
-  const auto count = static_cast<double>(preds.size(0));
-  const auto centred = [&](const at::Tensor &input) {
-    const at::Tensor x = input.reshape({-1, num_outputs}).to(base);
+// The moments of at least one sample, [N, num_outputs] in the base dtype.
+std::vector<at::Tensor> batch_states(const at::Tensor &first, const at::Tensor &second,
+                                     Accumulation format) {
+  const auto count = static_cast<double>(first.size(0));
+  const auto centred = [&](const at::Tensor &x) {
     const at::Tensor mean = x.sum(0) / count;
     const at::Tensor deviation = x - mean;
     return std::tuple(mean, deviation, deviation.sum(0) / count);
   };
-  const auto [mean_x, dx, residue_x] = centred(preds);
-  const auto [mean_y, dy, residue_y] = centred(target);
+  const auto [mean_x, dx, residue_x] = centred(first);
+  const auto [mean_y, dy, residue_y] = centred(second);
   const auto moment = [&](const at::Tensor &sum, const at::Tensor &correction) {
     return Wide::from(sum - correction * count, format).to_state();
   };
-  return {at::full({1}, preds.size(0), preds.options().dtype(at::kLong)),
+  return {at::full({1}, first.size(0), first.options().dtype(at::kLong)),
           Wide::from_sum(mean_x, residue_x, format).to_state(),
           Wide::from_sum(mean_y, residue_y, format).to_state(),
           moment(dx.square().sum(0), residue_x.square()),
@@ -37,29 +40,97 @@ std::vector<at::Tensor> batch_states(const at::Tensor &preds, const at::Tensor &
           moment((dx * dy).sum(0), residue_x * residue_y)};
 }
 
+// The same sums in two fused passes over one output, where these can be had; `x` is the first
+// variable as a function of preds and target.
+struct BatchSums {
+  double mean_x, mean_y;   // as rounded
+  detail::Sums<5> centred; // dx, dy, dx^2, dy^2, dx dy, about these
+};
+
+template <typename X>
+std::optional<BatchSums> batch_sums(const at::Tensor &preds, const at::Tensor &target, const X &x) {
+  const auto sums = detail::fused_sums<2>(
+      preds, target, [&](double pred, double y) { return detail::Sums<2>{x(pred, y), y}; });
+  if (!sums)
+    return std::nullopt;
+  const auto n = static_cast<double>(preds.numel());
+  const double mean_x = (*sums)[0] / n, mean_y = (*sums)[1] / n;
+  const auto centred = detail::fused_sums<5>(preds, target, [&](double pred, double y) {
+    const double dx = x(pred, y) - mean_x, dy = y - mean_y;
+    return detail::Sums<5>{dx, dy, dx * dx, dy * dy, dx * dy};
+  });
+  return BatchSums{mean_x, mean_y, *centred};
+}
+
 } // namespace
 
 CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
-                               std::optional<Accumulation> accumulation)
+                               std::optional<Accumulation> accumulation, X x)
     : RegressionMetric({{"count", {1}, StateSpec::Kind::kCount},
                         {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
                         {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
                         {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
                         {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
                         {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
-                       num_outputs, dtype, accumulation) {}
-
-void CoMomentMetric::fold(const at::Tensor &x, const at::Tensor &y) {
-  const std::vector<at::Tensor> states = states_on(x.device());
-  const Accumulation format = accumulation_on(x.device());
-  const bool empty = x.size(0) == 0;
-  set_states(empty ? states : merged(states, batch_states(x, y, num_outputs(), format)));
-}
+                       num_outputs, dtype, accumulation),
+      x_(x) {}
 
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
   check_columns(preds, target);
   const StateScope scope;
-  fold(preds, target);
+  if (update_fused(preds, target))
+    return;
+  const Accumulation format = accumulation_on(preds.device());
+  const int64_t n = preds.size(0);
+  const int64_t block = preds.is_cpu() ? std::max<int64_t>(kCacheBlock / num_outputs(), 1) : n;
+  std::vector<at::Tensor> states = states_on(preds.device());
+  for (int64_t start = 0; start < n; start += block) {
+    const auto part = [&](const at::Tensor &all) {
+      return (block < n ? all.narrow(0, start, std::min(block, n - start)) : all)
+          .reshape({-1, num_outputs()})
+          .to(detail::base_dtype(format));
+    };
+    const at::Tensor y = part(target);
+    const at::Tensor x = x_ == X::kResidual ? part(preds) - y : part(preds);
+    states = merged(states, batch_states(x, y, format));
+  }
+  set_states(std::move(states));
+}
+
+// The same in two passes over the inputs, and with the merge in host arithmetic.
+bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &target) {
+  if (!preds.is_cpu() || num_outputs() != 1 || preds.numel() == 0 ||
+      accumulation_on(preds.device()) != Accumulation::kDouble)
+    return false;
+  const std::optional<BatchSums> batch =
+      x_ == X::kResidual ? batch_sums(preds, target, [](double pred, double y) { return pred - y; })
+                         : batch_sums(preds, target, [](double pred, double) { return pred; });
+  if (!batch)
+    return false;
+  const auto n = static_cast<double>(preds.numel());
+  const detail::Sums<5> &centred = batch->centred;
+  const double residue_x = centred[0] / n, residue_y = centred[1] / n;
+
+  std::vector<at::Tensor> states = states_on(preds.device());
+  const auto old = [&](StateIndex index) { return *states[index].const_data_ptr<double>(); };
+  const int64_t old_count = *states[kCount].const_data_ptr<int64_t>();
+  const double share = n / (static_cast<double>(old_count) + n);
+  const double weight = static_cast<double>(old_count) * share;
+  const double delta_x = batch->mean_x + residue_x - old(kMeanX);
+  const double delta_y = batch->mean_y + residue_y - old(kMeanY);
+  const auto replaced = [&](StateIndex index, auto value) {
+    return detail::with_value(states[index], value);
+  };
+  const auto moment = [&](StateIndex index, double sum, double correction, double between) {
+    return replaced(index, old(index) + (sum - correction * n) + between * weight);
+  };
+  set_states({replaced(kCount, old_count + preds.numel()),
+              replaced(kMeanX, old(kMeanX) + delta_x * share),
+              replaced(kMeanY, old(kMeanY) + delta_y * share),
+              moment(kM2X, centred[2], residue_x * residue_x, delta_x * delta_x),
+              moment(kM2Y, centred[3], residue_y * residue_y, delta_y * delta_y),
+              moment(kCXY, centred[4], residue_x * residue_y, delta_x * delta_y)});
+  return true;
 }
 
 std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,

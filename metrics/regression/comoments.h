@@ -6,7 +6,7 @@
 // rounding error taken out) and folded in by the pairwise update of Chan, Golub and LeVeque,
 // "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), so that
 // neither large means nor many batches cost digits. Half and bfloat16 inputs are widened first.
-// Everything stays on the device.
+// Everything stays on the device; on the CPU the passes go without temporaries where they can.
 #pragma once
 
 #include "metrics/regression/regression_metric.h"
@@ -21,8 +21,11 @@ public:
   void update(const at::Tensor &preds, const at::Tensor &target) override;
 
 protected:
+  // What the first variable, x, is; the second, y, is the target.
+  enum class X { kPreds, kResidual /* preds - target */ };
+
   CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
-                 std::optional<Accumulation> accumulation);
+                 std::optional<Accumulation> accumulation, X x = X::kPreds);
 
   // All [num_outputs], in the base dtype of the accumulation format; count is [1].
   struct Moments {
@@ -32,12 +35,13 @@ protected:
   };
   Moments moments() const;
 
-  // For metrics of other variables than preds and target: folds in a batch of two variables of the
-  // shape that check_columns() has checked, in a StateScope.
-  void fold(const at::Tensor &x, const at::Tensor &y);
-
   std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                  const std::vector<at::Tensor> &b) const override;
+
+private:
+  bool update_fused(const at::Tensor &preds, const at::Tensor &target);
+
+  X x_;
 };
 
 } // namespace devsan::metrics

@@ -1,8 +1,11 @@
 #include "metrics/regression/mean_absolute_error.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 
 namespace devsan::metrics {
@@ -16,6 +19,12 @@ MeanAbsoluteError::MeanAbsoluteError(const MeanAbsoluteErrorOptions &options)
 std::vector<at::Tensor> MeanAbsoluteError::terms(const at::Tensor &preds,
                                                  const at::Tensor &target) const {
   return {detail::absolute(preds - target)};
+}
+
+std::optional<std::vector<double>> MeanAbsoluteError::fused(const at::Tensor &preds,
+                                                            const at::Tensor &target) const {
+  return detail::fused_sum_list<1>(
+      preds, target, [](double x, double y) -> detail::Sums<1> { return {std::abs(x - y)}; });
 }
 
 at::Tensor mean_absolute_error(const at::Tensor &preds, const at::Tensor &target,

@@ -1,8 +1,11 @@
 #include "metrics/regression/mean_absolute_percentage_error.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 #include "metrics/regression/percentage_epsilon.h"
 
@@ -18,6 +21,13 @@ std::vector<at::Tensor> MeanAbsolutePercentageError::terms(const at::Tensor &pre
                                                            const at::Tensor &target) const {
   return {detail::absolute(preds - target) /
           detail::absolute(target).clamp_min(kPercentageEpsilon)};
+}
+
+std::optional<std::vector<double>>
+MeanAbsolutePercentageError::fused(const at::Tensor &preds, const at::Tensor &target) const {
+  return detail::fused_sum_list<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
+    return {std::abs(x - y) / detail::at_least(std::abs(y), kPercentageEpsilon)};
+  });
 }
 
 at::Tensor mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
 
 namespace devsan::metrics {
 
@@ -16,6 +17,12 @@ MeanSquaredError::MeanSquaredError(const MeanSquaredErrorOptions &options)
 std::vector<at::Tensor> MeanSquaredError::terms(const at::Tensor &preds,
                                                 const at::Tensor &target) const {
   return {(preds - target).square()};
+}
+
+std::optional<std::vector<double>> MeanSquaredError::fused(const at::Tensor &preds,
+                                                           const at::Tensor &target) const {
+  return detail::fused_sum_list<1>(
+      preds, target, [](double x, double y) -> detail::Sums<1> { return {(x - y) * (x - y)}; });
 }
 
 at::Tensor MeanSquaredError::value() const {

@@ -3,22 +3,13 @@
 #include <ATen/ATen.h>
 
 #include "metrics/detail/meta.h"
-#include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
 
 ResidualMomentMetric::ResidualMomentMetric(int64_t num_outputs, Multioutput multioutput,
                                            at::ScalarType dtype,
                                            std::optional<Accumulation> accumulation)
-    : CoMomentMetric(num_outputs, dtype, accumulation), multioutput_(multioutput) {}
-
-void ResidualMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
-  check_columns(preds, target);
-  const StateScope scope;
-  const at::ScalarType base = detail::base_dtype(accumulation_on(preds.device()));
-  const at::Tensor wide_target = target.to(base);
-  fold(preds.to(base) - wide_target, wide_target);
-}
+    : CoMomentMetric(num_outputs, dtype, accumulation, X::kResidual), multioutput_(multioutput) {}
 
 at::Tensor ResidualMomentMetric::scores(const Moments &moments, const at::Tensor &unexplained,
                                         const at::Tensor &perfect) {

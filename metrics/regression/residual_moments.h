@@ -15,10 +15,6 @@ enum class Multioutput {
 };
 
 class ResidualMomentMetric : public CoMomentMetric {
-public:
-  // See CoMomentMetric::update().
-  void update(const at::Tensor &preds, const at::Tensor &target) override;
-
 protected:
   ResidualMomentMetric(int64_t num_outputs, Multioutput multioutput, at::ScalarType dtype,
                        std::optional<Accumulation> accumulation);

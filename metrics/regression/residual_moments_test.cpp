@@ -156,6 +156,22 @@ TEST_P(Explained, KeepsItsDigitsWhereTheMeanIsLarge) {
            });
 }
 
+TEST_P(Explained, TakesLargeBatches) {
+  for (const int64_t outputs : {1, 3})
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
+      each(outputs, Multioutput::kUniformAverage, at::kDouble, std::nullopt,
+           [&](SupervisedMetric &metric, bool explained_variance) {
+             Pairs all = random_pairs(20001, outputs, 3);
+             all = {all.preds.to(dtype), all.target.to(dtype)};
+             const Pairs batch = moved(all, 0, 20001);
+             metric.update(batch.preds, batch.target);
+             metric.update(batch.preds.narrow(0, 0, 0), batch.target.narrow(0, 0, 0));
+             EXPECT_NEAR(
+                 values(metric.compute())[0],
+                 reference(all, explained_variance, Multioutput::kUniformAverage)[0], 1e-12);
+           });
+}
+
 TEST_P(Explained, TakesHalfPrecision) {
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16})
     each(1, Multioutput::kUniformAverage, at::kFloat, std::nullopt,

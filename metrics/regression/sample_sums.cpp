@@ -1,9 +1,11 @@
 #include "metrics/regression/sample_sums.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/fused.h"
 #include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
@@ -13,6 +15,10 @@ using detail::Wide;
 
 // The sums follow them.
 enum StateIndex { kTotal, kOutOfRange };
+
+// Numbers of a widened part on the CPU: 64 KiB, so that a few temporaries stay in the second-level
+// cache and come from the allocator's lists.
+constexpr int64_t kCacheBlock = 8192;
 
 Accumulation format_of(const at::Tensor &state) {
   return state.scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
@@ -37,47 +43,83 @@ at::Tensor SampleSums::outside_domain(const at::Tensor &, const at::Tensor &) co
   return {};
 }
 
+std::optional<std::vector<double>> SampleSums::fused(const at::Tensor &, const at::Tensor &) const {
+  return std::nullopt;
+}
+
+// [N, num_outputs] or [N, D].
 at::Tensor SampleSums::samples(const char *input_name, const at::Tensor &input) const {
-  const at::ScalarType base = detail::base_dtype(accumulation_on(input.device()));
   if (traits_.samples == Samples::kRows) {
     TORCH_CHECK(input.dim() == 2 && input.size(1) >= 1, name(), ": `", input_name, "` has shape ",
                 input.sizes(), "; pass [N, D] with D of at least 1");
-    return input.to(base);
+    return input;
   }
   TORCH_CHECK(num_outputs() == 1 || (input.dim() == 2 && input.size(1) == num_outputs()), name(),
               ": `", input_name, "` has shape ", input.sizes(), ", but num_outputs is ",
               num_outputs(), "; pass [N, ", num_outputs(), "]");
-  return input.reshape({-1, num_outputs()}).to(base);
+  return input.reshape({-1, num_outputs()});
+}
+
+bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target) {
+  if (!preds.is_cpu() || num_outputs() != 1 || traits_.domain ||
+      traits_.samples != Samples::kElements ||
+      accumulation_on(preds.device()) != Accumulation::kDouble)
+    return false;
+  const std::optional<std::vector<double>> sums = fused(preds, target);
+  if (!sums)
+    return false;
+  std::vector<at::Tensor> states = states_on(preds.device());
+  states[kTotal] = detail::plus(states[kTotal], preds.numel());
+  const size_t first = states.size() - sums->size();
+  for (size_t i = 0; i < sums->size(); ++i)
+    states[first + i] = detail::plus(states[first + i], (*sums)[i]);
+  set_states(std::move(states));
+  return true;
 }
 
 void SampleSums::update(const at::Tensor &preds, const at::Tensor &target) {
   check_pairs(preds, target);
   const StateScope scope;
-  const at::Tensor x = samples("preds", preds), y = samples("target", target);
+  if (update_fused(preds, target))
+    return;
+  const at::Tensor all_preds = samples("preds", preds), all_target = samples("target", target);
+  const int64_t n = all_preds.size(0);
+  const at::ScalarType base = detail::base_dtype(accumulation_on(preds.device()));
 
-  std::vector<at::Tensor> batch = terms(x, y);
   std::vector<at::Tensor> states = states_on(preds.device());
-  states[kTotal] = states[kTotal] + x.size(0);
+  const size_t first = states.size() - traits_.sums.size();
+  const int64_t columns = std::max<int64_t>(all_preds.size(1), 1);
+  const int64_t block = std::max<int64_t>(preds.is_cpu() ? kCacheBlock / columns : n, 1);
+  at::Tensor left_out;
+  for (int64_t start = 0; start == 0 || start < n; start += block) {
+    const auto part = [&](const at::Tensor &all) {
+      return (block < n ? all.narrow(0, start, std::min(block, n - start)) : all).to(base);
+    };
+    const at::Tensor x = part(all_preds), y = part(all_target);
+    std::vector<at::Tensor> batch = terms(x, y);
+    if (traits_.domain) {
+      const at::Tensor outside = outside_domain(x, y);
+      left_out = left_out.defined() ? left_out + outside.sum() : outside.sum();
+      for (at::Tensor &term : batch)
+        term = term.masked_fill(outside, 0);
+    }
+    for (size_t i = 0; i < batch.size(); ++i) {
+      at::Tensor &state = states[first + i];
+      const Wide term_sum = Wide::from(batch[i].sum(0), format_of(state));
+      state = (Wide::from_state(state) + term_sum).to_state();
+    }
+  }
+  states[kTotal] = states[kTotal] + n;
   if (traits_.domain) {
-    const at::Tensor outside = outside_domain(x, y);
-    const at::Tensor left_out = outside.sum();
     if (validates_eagerly(traits_.domain->validate, preds)) {
       // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
       const auto count = left_out.item<int64_t>();
-      TORCH_CHECK(count == 0, name(), ": ", count, " of ", x.size(0),
+      TORCH_CHECK(count == 0, name(), ": ", count, " of ", n,
                   " samples are not among those it is defined for, ", traits_.domain->text,
                   "; correct them");
     }
-    for (at::Tensor &term : batch)
-      term = term.masked_fill(outside, 0);
     states[kTotal] = states[kTotal] - left_out;
     states[kOutOfRange] = states[kOutOfRange] + left_out;
-  }
-  const size_t first = states.size() - batch.size();
-  for (size_t i = 0; i < batch.size(); ++i) {
-    at::Tensor &state = states[first + i];
-    const Wide term_sum = Wide::from(batch[i].sum(0), format_of(state));
-    state = (Wide::from_state(state) + term_sum).to_state();
   }
   set_states(std::move(states));
 }

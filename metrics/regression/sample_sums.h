@@ -55,6 +55,11 @@ protected:
   virtual std::vector<at::Tensor> terms(const at::Tensor &preds,
                                         const at::Tensor &target) const = 0;
 
+  // The same sums of one output, computed in one pass on the CPU where fused_sums() can; none:
+  // terms() does it. For metrics without a domain.
+  virtual std::optional<std::vector<double>> fused(const at::Tensor &preds,
+                                                   const at::Tensor &target) const;
+
   // The samples outside the domain, bool [N, 1]; asked for only where there is one. NaN is inside.
   virtual at::Tensor outside_domain(const at::Tensor &preds, const at::Tensor &target) const;
 
@@ -68,6 +73,7 @@ protected:
 private:
   static std::vector<StateSpec> specs(const Traits &traits);
   at::Tensor samples(const char *input_name, const at::Tensor &input) const;
+  bool update_fused(const at::Tensor &preds, const at::Tensor &target);
 
   Traits traits_;
 };

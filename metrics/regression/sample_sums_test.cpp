@@ -271,6 +271,22 @@ TEST_P(SumMetrics, TakeHalfPrecisionAndPairsOfFloat32) {
     }
 }
 
+// The CPU goes through large batches in blocks, and in one pass where they are contiguous.
+TEST_P(SumMetrics, TakeLargeBatchesOfAnyLayout) {
+  for (const Family &family : families()) {
+    SCOPED_TRACE(family.title);
+    const Batch all = random_batch(family, 4001, at::kFloat);
+    const double value = expected(family, all);
+    const at::Tensor preds = all.preds.to(device()), target = all.target.to(device());
+    const at::Tensor columns = at::empty({kColumns, 4001}, target.options()).t().copy_(target);
+    for (const at::Tensor &laid_out : {target, columns, target.to(at::kDouble)}) {
+      const auto metric = family.make(at::kDouble, std::nullopt);
+      metric->update(preds, laid_out);
+      EXPECT_NEAR(values(metric->compute())[0], value, 1e-11 * std::max(1., std::abs(value)));
+    }
+  }
+}
+
 TEST_P(SumMetrics, MergeAsIfSeenByOne) {
   for (const Family &family : families()) {
     SCOPED_TRACE(family.title);

@@ -1,8 +1,11 @@
 #include "metrics/regression/symmetric_mean_absolute_percentage_error.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 #include "metrics/regression/percentage_epsilon.h"
 
@@ -20,6 +23,14 @@ SymmetricMeanAbsolutePercentageError::terms(const at::Tensor &preds,
   const at::Tensor scale =
       (detail::absolute(preds) + detail::absolute(target)).clamp_min(kPercentageEpsilon);
   return {2 * detail::absolute(preds - target) / scale};
+}
+
+std::optional<std::vector<double>>
+SymmetricMeanAbsolutePercentageError::fused(const at::Tensor &preds,
+                                            const at::Tensor &target) const {
+  return detail::fused_sum_list<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
+    return {2 * std::abs(x - y) / detail::at_least(std::abs(x) + std::abs(y), kPercentageEpsilon)};
+  });
 }
 
 at::Tensor symmetric_mean_absolute_percentage_error(

@@ -1,8 +1,11 @@
 #include "metrics/regression/weighted_mean_absolute_percentage_error.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 #include "metrics/regression/percentage_epsilon.h"
 
@@ -17,6 +20,14 @@ WeightedMeanAbsolutePercentageError::WeightedMeanAbsolutePercentageError(
 std::vector<at::Tensor> WeightedMeanAbsolutePercentageError::terms(const at::Tensor &preds,
                                                                    const at::Tensor &target) const {
   return {detail::absolute(preds - target), detail::absolute(target)};
+}
+
+std::optional<std::vector<double>>
+WeightedMeanAbsolutePercentageError::fused(const at::Tensor &preds,
+                                           const at::Tensor &target) const {
+  return detail::fused_sum_list<2>(preds, target, [](double x, double y) -> detail::Sums<2> {
+    return {std::abs(x - y), std::abs(y)};
+  });
 }
 
 at::Tensor WeightedMeanAbsolutePercentageError::value() const {
