@@ -193,7 +193,7 @@ def count_steps() -> None:
 
     worker = Worker("cpu")
     # The runtime looks where a program's first thousand tensors are made, once.
-    for _ in range(60):
+    for _ in range(20):
         for step in worker.steps.values():
             step()
     callgrind("--instr=on")
