@@ -1,0 +1,69 @@
+// The base of the metrics that are functions of counts: it takes in the batches, validates them and
+// keeps the sums; a family says what is counted, a metric what the counts come to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metrics/classification/task.h"
+#include "metrics/metric.h"
+
+namespace devsan::metrics {
+
+// update()   see the task, in task.h.
+// compute()  float32, if the metric says nothing else. Where deferred validation has met samples
+//            out of range, it throws for states on the CPU; on other devices, where it must not
+//            wait, every number of the result is NaN (of an integer result -1), and check_valid()
+//            tells how many.
+//
+// Counts are int64, so that no sample is lost however many there are.
+class ClassificationMetric : public Metric {
+public:
+  std::string name() const final { return name_; }
+  void update(const at::Tensor &preds, const at::Tensor &target) final;
+  at::Tensor compute() const final;
+
+  // Throws if samples were left out because they were out of range. Reads one number from the
+  // device.
+  void check_valid() const;
+
+protected:
+  // `formula` without the task: "Precision" for BinaryPrecision. `sizes` are those of the counts.
+  ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<int64_t> sizes);
+
+  const TaskConfig &config() const { return config_; }
+  std::string signature() const override { return config_.signature(); }
+
+  // The counts of a batch, int64, of the state's sizes.
+  virtual at::Tensor count(const Samples &samples) const = 0;
+
+  // What the counts of all batches come to.
+  virtual at::Tensor value(const at::Tensor &counts) const = 0;
+
+private:
+  std::string name_;
+  TaskConfig config_;
+};
+
+// Counts as real numbers, in the widest format that their device has.
+at::Tensor wide(const at::Tensor &counts);
+
+// The functional form of a metric.
+template <class AMetric>
+at::Tensor evaluate(const at::Tensor &preds, const at::Tensor &target,
+                    const typename AMetric::Options &options) {
+  AMetric metric(options);
+  metric.update(preds, target);
+  return metric.compute();
+}
+
+} // namespace devsan::metrics
+
+// Gives a metric its public names: the class, its options and its functional form.
+#define DEVSAN_CLASSIFICATION_METRIC(Class, function, ...)                                         \
+  using Class = __VA_ARGS__;                                                                       \
+  using Class##Options = Class::Options;                                                           \
+  inline at::Tensor function(const at::Tensor &preds, const at::Tensor &target,                    \
+                             const Class##Options &options) {                                      \
+    return evaluate<Class>(preds, target, options);                                                \
+  }
