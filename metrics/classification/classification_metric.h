@@ -37,12 +37,50 @@ protected:
   // The counts of a batch, int64, of the state's sizes.
   virtual at::Tensor count(const Samples &samples) const = 0;
 
-  // What the counts of all batches come to.
+  // What the counts of all batches, int64, come to.
   virtual at::Tensor value(const at::Tensor &counts) const = 0;
 
 private:
   std::string name_;
   TaskConfig config_;
+};
+
+// The metric of a formula, of a family that derives from ClassificationMetric:
+//   struct Formula {
+//     static constexpr const char *kName;                    // without the task
+//     template <template <class> class TaskT> using Options; // PlainOptions<TaskT>, ...
+//     static at::Tensor value(const Counts &counts);         // as the family passes them on
+//     static constexpr bool kByClass;                        // optional, see TaskConfig::by_class
+//   };
+template <class Family, class Formula, template <class> class TaskT>
+class FormulaMetric final : public Family {
+public:
+  using Options = typename Formula::template Options<TaskT>;
+
+  explicit FormulaMetric(const Options &options) : Family(Formula::kName, configured(options)) {}
+  FormulaMetric()
+    requires std::is_default_constructible_v<Options>
+      : FormulaMetric(Options()) {}
+
+protected:
+  at::Tensor value(const typename Family::Counts &counts) const override {
+    return Formula::value(counts);
+  }
+
+private:
+  static TaskConfig configured(const Options &options) {
+    TaskConfig config(options);
+    config.by_class = requires { Formula::kByClass; };
+    return config;
+  }
+};
+
+// What most formulas have for options.
+struct PlainFormula {
+  template <template <class> class TaskT> using Options = PlainOptions<TaskT>;
+};
+struct ZeroDivisionFormula {
+  template <template <class> class TaskT> using Options = ZeroDivisionOptions<TaskT>;
 };
 
 // Counts as real numbers, in the widest format that their device has.

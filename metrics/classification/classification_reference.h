@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ struct Arguments {
   double zero_division = 0;
   double beta = 2;
   Validate validate = Validate::kAuto;
+  Normalize normalize = Normalize::kNone;
+  KappaWeights weights = KappaWeights::kNone;
 };
 
 // The metric of type M with those of the arguments that it has.
@@ -51,8 +54,14 @@ template <class M> std::unique_ptr<Metric> make(const Arguments &a) {
     options.threshold(a.threshold).from_logits(a.from_logits);
   if constexpr (requires { options.zero_division(); })
     options.zero_division(a.zero_division);
+  if constexpr (requires { options.normalize(); })
+    options.normalize(a.normalize);
+  if constexpr (requires { options.weights(); })
+    options.weights(a.weights);
   return std::make_unique<M>(options);
 }
+
+#define DEVSAN_TASKS(Name) make<Binary##Name>, make<Multiclass##Name>, make<Multilabel##Name>
 
 using Maker = std::unique_ptr<Metric> (*)(const Arguments &);
 
@@ -96,9 +105,11 @@ struct ClassCounts {
   void add(bool predicted, bool wanted) { (predicted ? wanted ? tp : fp : wanted ? fn : tn) += 1; }
 };
 
-// Predicted and true class (of labels: 0 and 1, by label) of each sample that is not ignored.
+// Predicted and true class (of labels: 0 and 1, by label) of each sample that is not ignored, in
+// the order of the targets, labels last.
 struct Outcome {
   int64_t label, predicted, target;
+  int64_t group; // what has to be right together for an exact match
 };
 
 inline std::vector<Outcome> reference_outcomes(Task task, const Batch &batch, const Arguments &a) {
@@ -127,7 +138,9 @@ inline std::vector<Outcome> reference_outcomes(Task task, const Batch &batch, co
     } else {
       predicted = static_cast<int64_t>(preds[i]);
     }
-    outcomes.push_back({static_cast<int64_t>(i) % labels, predicted, wanted});
+    const int64_t index = static_cast<int64_t>(i);
+    const int64_t together = by_class ? batch.target.numel() / batch.target.size(0) : labels;
+    outcomes.push_back({index % labels, predicted, wanted, index / together});
   }
   return outcomes;
 }

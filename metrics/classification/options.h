@@ -22,6 +22,21 @@ enum class Validate {
   kDeferred, // in compute(): update() leaves such samples out and counts them on the device
 };
 
+// What the entries of a confusion matrix are divided by; entries of an empty sum are 0.
+enum class Normalize {
+  kNone, // nothing: counts
+  kTrue, // the number of targets of the class: rows sum to 1
+  kPred, // the number of predictions of the class: columns sum to 1
+  kAll,  // the number of samples
+};
+
+// How much a confusion of classes i and j weighs in Cohen's kappa.
+enum class KappaWeights {
+  kNone,      // 1
+  kLinear,    // |i - j|
+  kQuadratic, // (i - j)^2
+};
+
 } // namespace devsan::metrics
 
 // TORCH_ARG for a base class of options: the setter returns the options themselves (`Self`, the

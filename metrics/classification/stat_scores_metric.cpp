@@ -10,6 +10,10 @@ namespace {
 // classes, the targets are as many as the predictions.
 enum CountRow { kTruePositives, kTargets, kPredictions, kCounted };
 
+bool over_all_classes(const TaskConfig &config) {
+  return config.average == Average::kMicro && !config.by_class;
+}
+
 std::vector<int64_t> count_sizes(const TaskConfig &config, bool one_row) {
   if (config.task == Task::kMulticlass)
     return one_row ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{3, config.classes};
@@ -61,25 +65,25 @@ at::Tensor StatCounts::averaged(const at::Tensor &score, Appearing appearing) co
   return safe_divide((score * weights).sum(), weights.sum());
 }
 
-StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config, bool by_class)
-    : ClassificationMetric(formula, config,
-                           count_sizes(config, config.average == Average::kMicro && !by_class)),
-      one_row_(config.average == Average::kMicro && !by_class) {}
+StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config)
+    : ClassificationMetric(formula, config, count_sizes(config, over_all_classes(config))) {}
 
 at::Tensor StatScoresMetric::count(const Samples &samples) const {
-  return config().task == Task::kMulticlass ? count_classes(samples, config().classes, one_row_)
-                                            : count_labels(samples, one_row_);
+  return config().task == Task::kMulticlass
+             ? count_classes(samples, config().classes, over_all_classes(config()))
+             : count_labels(samples, over_all_classes(config()));
 }
 
 at::Tensor StatScoresMetric::value(const at::Tensor &counts) const {
   const at::Tensor tp = counts[kTruePositives];
   const at::Tensor targets = counts[kTargets];
   const bool multiclass = config().task == Task::kMulticlass;
-  const at::Tensor predictions = multiclass && one_row_ ? targets : counts[kPredictions];
+  const at::Tensor predictions =
+      multiclass && over_all_classes(config()) ? targets : counts[kPredictions];
   // How often a class could have been right or wrong.
-  const at::Tensor all = !multiclass ? counts[kCounted]
-                         : one_row_  ? targets * config().classes
-                                     : targets.sum();
+  const at::Tensor all = !multiclass                  ? counts[kCounted]
+                         : over_all_classes(config()) ? targets * config().classes
+                                                      : targets.sum();
   const at::Tensor fp = predictions - tp;
   const at::Tensor exact = at::stack({tp, fp, all - targets - fp, targets - tp});
   const at::Tensor real = wide(exact);

@@ -10,8 +10,8 @@
 
 namespace devsan::metrics {
 
-// One number for each class (of binary tasks: for class 1), or one over all classes where only the
-// micro average is asked for.
+// One number for each class (of binary tasks: for class 1), or one over all classes where the micro
+// average needs no more.
 struct StatCounts {
   at::Tensor exact;          // int64 [4, classes]: tp, fp, tn, fn
   at::Tensor tp, fp, tn, fn; // the same as real numbers
@@ -36,46 +36,18 @@ struct StatCounts {
 // update(), compute(): see ClassificationMetric. compute() is [] for binary tasks and averages,
 // [num_classes] or [num_labels] for Average::kNone, where the metric says nothing else.
 class StatScoresMetric : public ClassificationMetric {
+public:
+  using Counts = StatCounts;
+
 protected:
-  // `by_class`: counts of each class also for the micro average.
-  StatScoresMetric(const char *formula, const TaskConfig &config, bool by_class);
+  StatScoresMetric(const char *formula, const TaskConfig &config);
 
   at::Tensor count(const Samples &samples) const final;
   at::Tensor value(const at::Tensor &counts) const final;
   virtual at::Tensor value(const StatCounts &counts) const = 0;
-
-private:
-  const bool one_row_; // counts are over all classes
 };
 
-// The metric of a formula:
-//   struct Formula {
-//     static constexpr const char *kName;                    // without the task
-//     static constexpr bool kByClass;                        // see StatScoresMetric
-//     template <template <class> class TaskT> using Options; // PlainOptions<TaskT>, ...
-//     static at::Tensor value(const StatCounts &counts);
-//   };
-template <class Formula, template <class> class TaskT> class StatScore : public StatScoresMetric {
-public:
-  using Options = typename Formula::template Options<TaskT>;
-
-  explicit StatScore(const Options &options)
-      : StatScoresMetric(Formula::kName, TaskConfig(options), Formula::kByClass) {}
-  StatScore()
-    requires std::is_default_constructible_v<Options>
-      : StatScore(Options()) {}
-
-protected:
-  at::Tensor value(const StatCounts &counts) const final { return Formula::value(counts); }
-};
-
-// What most formulas share: no options of their own, counts as few as the average needs.
-struct PlainFormula {
-  static constexpr bool kByClass = false;
-  template <template <class> class TaskT> using Options = PlainOptions<TaskT>;
-};
-struct ZeroDivisionFormula : PlainFormula {
-  template <template <class> class TaskT> using Options = ZeroDivisionOptions<TaskT>;
-};
+template <class Formula, template <class> class TaskT>
+using StatScore = FormulaMetric<StatScoresMetric, Formula, TaskT>;
 
 } // namespace devsan::metrics

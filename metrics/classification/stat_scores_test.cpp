@@ -7,6 +7,7 @@
 
 #include "metrics/classification/accuracy.h"
 #include "metrics/classification/classification_reference.h"
+#include "metrics/classification/dice.h"
 #include "metrics/classification/f_beta.h"
 #include "metrics/classification/hamming_distance.h"
 #include "metrics/classification/negative_predictive_value.h"
@@ -38,11 +39,6 @@ struct Case {
   bool has_zero_division = true;
 };
 
-#define DEVSAN_TASKS(Name)                                                                         \
-  #Name, {                                                                                         \
-    make<Binary##Name>, make<Multiclass##Name>, make<Multilabel##Name>                             \
-  }
-
 Ratio accuracy(const ClassCounts &c, Task task) {
   return task == Task::kMulticlass ? Ratio{c.tp, c.tp + c.fn}
                                    : Ratio{c.tp + c.tn, c.tp + c.fp + c.tn + c.fn};
@@ -50,19 +46,37 @@ Ratio accuracy(const ClassCounts &c, Task task) {
 
 const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
-      {DEVSAN_TASKS(Accuracy), accuracy, false, true, false},
-      {DEVSAN_TASKS(HammingDistance), accuracy, true, false, false},
-      {DEVSAN_TASKS(Precision), [](const ClassCounts &c, Task) { return Ratio{c.tp, c.tp + c.fp}; },
-       false, true},
-      {DEVSAN_TASKS(Recall), [](const ClassCounts &c, Task) { return Ratio{c.tp, c.tp + c.fn}; },
-       false, true},
-      {DEVSAN_TASKS(Specificity),
-       [](const ClassCounts &c, Task) { return Ratio{c.tn, c.tn + c.fp}; }, false, false, false},
-      {DEVSAN_TASKS(NegativePredictiveValue),
-       [](const ClassCounts &c, Task) { return Ratio{c.tn, c.tn + c.fn}; }, false, true},
-      {DEVSAN_TASKS(F1Score),
+      {"Accuracy", {DEVSAN_TASKS(Accuracy)}, accuracy, false, true, false},
+      {"HammingDistance", {DEVSAN_TASKS(HammingDistance)}, accuracy, true, false, false},
+      {"Precision",
+       {DEVSAN_TASKS(Precision)},
+       [](const ClassCounts &c, Task) { return Ratio{c.tp, c.tp + c.fp}; },
+       false,
+       true},
+      {"Recall",
+       {DEVSAN_TASKS(Recall)},
+       [](const ClassCounts &c, Task) { return Ratio{c.tp, c.tp + c.fn}; },
+       false,
+       true},
+      {"Specificity",
+       {DEVSAN_TASKS(Specificity)},
+       [](const ClassCounts &c, Task) { return Ratio{c.tn, c.tn + c.fp}; },
+       false,
+       false,
+       false},
+      {"NegativePredictiveValue",
+       {DEVSAN_TASKS(NegativePredictiveValue)},
+       [](const ClassCounts &c, Task) { return Ratio{c.tn, c.tn + c.fn}; },
+       false,
+       true},
+      {"F1Score",
+       {DEVSAN_TASKS(F1Score)},
        [](const ClassCounts &c, Task) { return Ratio{2 * c.tp, 2 * c.tp + c.fp + c.fn}; }},
-      {DEVSAN_TASKS(FBetaScore), // of beta 2
+      {"Dice",
+       {DEVSAN_TASKS(Dice)},
+       [](const ClassCounts &c, Task) { return Ratio{2 * c.tp, c.tp + c.fp + c.tp + c.fn}; }},
+      {"FBetaScore",
+       {DEVSAN_TASKS(FBetaScore)}, // of beta 2
        [](const ClassCounts &c, Task) { return Ratio{5 * c.tp, 5 * c.tp + 4 * c.fn + c.fp}; }},
   };
   return all;
@@ -161,8 +175,7 @@ TEST_P(StatScores, EqualsTheDefinition) {
 }
 
 TEST_P(StatScores, AreTheCounts) {
-  constexpr std::array<Maker, 3> makers = {make<BinaryStatScores>, make<MulticlassStatScores>,
-                                           make<MultilabelStatScores>};
+  constexpr std::array<Maker, 3> makers = {DEVSAN_TASKS(StatScores)};
   for (const Task task : kTasks)
     for (const Average average : kAverages) {
       Arguments a;
@@ -340,8 +353,7 @@ TEST_P(StatScoresNoSync, NeverWaitsForTheDevice) {
         std::vector<std::unique_ptr<Metric>> metrics;
         for (const Case &metric : cases())
           metrics.push_back(metric.make[static_cast<int>(task)](a));
-        constexpr std::array<Maker, 3> counts = {make<BinaryStatScores>, make<MulticlassStatScores>,
-                                                 make<MultilabelStatScores>};
+        constexpr std::array<Maker, 3> counts = {DEVSAN_TASKS(StatScores)};
         metrics.push_back(counts[static_cast<int>(task)](a));
         for (const auto &metric : metrics) {
           for (int step = 0; step < 2; ++step)

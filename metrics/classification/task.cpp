@@ -144,7 +144,9 @@ std::string TaskConfig::signature() const {
                   ", threshold=", threshold, ", from_logits=", from_logits,
                   ", average=", static_cast<int>(average), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
-                  ", zero_division=", zero_division, ", beta=", beta);
+                  ", zero_division=", zero_division, ", beta=", beta,
+                  ", normalize=", static_cast<int>(normalize),
+                  ", weights=", static_cast<int>(weights));
 }
 
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
@@ -156,8 +158,11 @@ void check_shapes(const TaskConfig &config, const std::string &name, const at::T
 }
 
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target) {
-  return config.task == Task::kMulticlass ? multiclass_samples(config, preds, target)
-                                          : label_samples(config, preds, target);
+  Samples result = config.task == Task::kMulticlass ? multiclass_samples(config, preds, target)
+                                                    : label_samples(config, preds, target);
+  const size_t outer = config.task == Task::kMultilabel ? 2 : 1;
+  result.inner = c10::multiply_integers(target.sizes().slice(outer));
+  return result;
 }
 
 } // namespace devsan::metrics

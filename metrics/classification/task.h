@@ -97,7 +97,7 @@ public:
   TORCH_ARG(double, zero_division) = 0;
 };
 
-// What the options of a task come down to. An option that a metric has not keeps its value here.
+// What a metric's options come down to. An option that a metric has not keeps its value here.
 struct TaskConfig {
   template <class Options> explicit TaskConfig(const Options &options) : task(Options::kTask) {
     ignore_index = options.ignore_index();
@@ -118,6 +118,10 @@ struct TaskConfig {
       zero_division = options.zero_division();
     if constexpr (requires { options.beta(); })
       beta = options.beta();
+    if constexpr (requires { options.normalize(); })
+      normalize = options.normalize();
+    if constexpr (requires { options.weights(); })
+      weights = options.weights();
   }
 
   // Throws for what no metric of `name` can be made of.
@@ -134,15 +138,20 @@ struct TaskConfig {
   std::optional<int64_t> ignore_index;
   double zero_division = 0;
   double beta = 1;
+  Normalize normalize = Normalize::kNone;
+  KappaWeights weights = KappaWeights::kNone;
   Validate validate = Validate::kAuto;
+  bool by_class = false; // the formula needs each class's counts also for the micro average
 };
 
 // A batch in one form, whatever was passed. Multiclass: labels, int64 [n]. Binary: bool [n, 1].
-// Multilabel: bool [n, num_labels]. The dimensions after the class are samples like the first one.
+// Multilabel: bool [n, num_labels]. The dimensions after the class are samples like the first one,
+// inner ones first.
 struct Samples {
   at::Tensor predicted, target;
   at::Tensor counted;      // bool: neither ignored nor out of range
   at::Tensor out_of_range; // bool: and not ignored
+  int64_t inner = 1;       // samples to each element of the inputs' first dimension
 };
 
 // Throws, in the name of metric `name`, where shapes or dtypes are not the task's.
