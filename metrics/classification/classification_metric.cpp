@@ -36,10 +36,10 @@ std::string fault(const TaskConfig &config, const char *verb, const char *conseq
 } // namespace
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
-                                           std::vector<int64_t> sizes)
-    : Metric({{"counts", std::move(sizes), StateSpec::Kind::kCount},
+                                           Tally tally)
+    : Metric({{"counts", tally_sizes(config, tally), StateSpec::Kind::kCount},
               {"out_of_range", {1}, StateSpec::Kind::kCount}}),
-      name_(std::string(task_name(config.task)) + formula), config_(config) {
+      name_(std::string(task_name(config.task)) + formula), config_(config), tally_(tally) {
   config_.check(name_);
 }
 
@@ -48,20 +48,21 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
   check_shapes(config_, name_, preds, target);
 
   const StateScope scope;
-  const Samples batch = samples(config_, preds, target);
-  const at::Tensor out_of_range = batch.out_of_range.sum();
+  const BatchCounts batch = counts_on_cpu(config_, tally_, preds)
+                                ? count_on_cpu(config_, tally_, preds, target)
+                                : count_on_device(config_, tally_, preds, target);
   const bool eager = config_.validate == Validate::kEager ||
                      (config_.validate == Validate::kAuto && preds.is_cpu());
   if (eager && !preds.is_meta()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
-    const auto number = out_of_range.item<int64_t>();
+    const auto number = batch.out_of_range.item<int64_t>();
     TORCH_CHECK(number == 0, name_, ": ", number, " of ", target.numel(), " samples ",
                 fault(config_, "have", ""));
   }
 
   std::vector<at::Tensor> states = states_on(preds.device());
-  states[kCounts] = states[kCounts] + count(batch);
-  states[kOutOfRange] = states[kOutOfRange] + out_of_range;
+  states[kCounts] = states[kCounts] + batch.counts;
+  states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
   set_states(std::move(states));
 }
 

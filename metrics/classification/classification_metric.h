@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/classification/task.h"
+#include "metrics/classification/counts.h"
 #include "metrics/metric.h"
 
 namespace devsan::metrics {
@@ -28,14 +28,11 @@ public:
   void check_valid() const;
 
 protected:
-  // `formula` without the task: "Precision" for BinaryPrecision. `sizes` are those of the counts.
-  ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<int64_t> sizes);
+  // `formula` without the task: "Precision" for BinaryPrecision.
+  ClassificationMetric(const char *formula, const TaskConfig &config, Tally tally);
 
   const TaskConfig &config() const { return config_; }
   std::string signature() const override { return config_.signature(); }
-
-  // The counts of a batch, int64, of the state's sizes.
-  virtual at::Tensor count(const Samples &samples) const = 0;
 
   // What the counts of all batches, int64, come to.
   virtual at::Tensor value(const at::Tensor &counts) const = 0;
@@ -43,6 +40,7 @@ protected:
 private:
   std::string name_;
   TaskConfig config_;
+  Tally tally_;
 };
 
 // The metric of a formula, of a family that derives from ClassificationMetric:

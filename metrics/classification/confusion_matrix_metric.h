@@ -19,9 +19,9 @@ public:
   using Counts = ConfusionCounts;
 
 protected:
-  ConfusionMatrixMetric(const char *formula, const TaskConfig &config);
+  ConfusionMatrixMetric(const char *formula, const TaskConfig &config)
+      : ClassificationMetric(formula, config, Tally::kMatrix) {}
 
-  at::Tensor count(const Samples &samples) const final;
   at::Tensor value(const at::Tensor &counts) const final { return value({counts, config()}); }
   virtual at::Tensor value(const ConfusionCounts &counts) const = 0;
 };

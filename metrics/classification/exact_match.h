@@ -20,8 +20,7 @@ public:
 
 protected:
   ExactMatchMetric(const char *formula, const TaskConfig &config)
-      : ClassificationMetric(formula, config, {2}) {}
-  at::Tensor count(const Samples &samples) const final;
+      : ClassificationMetric(formula, config, Tally::kSamples) {}
 };
 
 struct ExactMatchFormula : PlainFormula {

@@ -5,45 +5,8 @@
 namespace devsan::metrics {
 namespace {
 
-// Rows of the counts. A sample of several classes has one target, so that the sum of the targets
-// tells how many there are; labels are counted each on its own and need a row for it. Over all
-// classes, the targets are as many as the predictions.
-enum CountRow { kTruePositives, kTargets, kPredictions, kCounted };
-
 bool over_all_classes(const TaskConfig &config) {
   return config.average == Average::kMicro && !config.by_class;
-}
-
-std::vector<int64_t> count_sizes(const TaskConfig &config, bool one_row) {
-  if (config.task == Task::kMulticlass)
-    return one_row ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{3, config.classes};
-  return {4, one_row ? 1 : config.classes};
-}
-
-at::Tensor count_classes(const Samples &batch, int64_t classes, bool one_row) {
-  const at::Tensor correct = batch.predicted.eq(batch.target).bitwise_and(batch.counted);
-  if (one_row)
-    return at::stack({correct.sum(), batch.counted.sum()}).unsqueeze(1);
-  // One histogram for the three counts, each in bins of its own; whatever does not count goes to
-  // the bin after the last.
-  const int64_t nowhere = 3 * classes;
-  const at::Tensor uncounted = batch.counted.bitwise_not();
-  const at::Tensor bins =
-      at::cat({batch.target.masked_fill(correct.bitwise_not(), nowhere),
-               (batch.target + kTargets * classes).masked_fill(uncounted, nowhere),
-               (batch.predicted + kPredictions * classes).masked_fill(uncounted, nowhere)});
-  return at::zeros({nowhere + 1}, bins.options())
-      .scatter_add(0, bins, at::ones_like(bins))
-      .narrow(0, 0, nowhere)
-      .view({3, classes});
-}
-
-at::Tensor count_labels(const Samples &batch, bool one_row) {
-  const at::Tensor target = batch.target.bitwise_and(batch.counted);
-  const at::Tensor predicted = batch.predicted.bitwise_and(batch.counted);
-  const at::Tensor sums =
-      at::stack({target.bitwise_and(predicted), target, predicted, batch.counted}).sum(1);
-  return one_row ? sums.sum(1, /*keepdim=*/true) : sums;
 }
 
 } // namespace
@@ -66,13 +29,8 @@ at::Tensor StatCounts::averaged(const at::Tensor &score, Appearing appearing) co
 }
 
 StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config)
-    : ClassificationMetric(formula, config, count_sizes(config, over_all_classes(config))) {}
-
-at::Tensor StatScoresMetric::count(const Samples &samples) const {
-  return config().task == Task::kMulticlass
-             ? count_classes(samples, config().classes, over_all_classes(config()))
-             : count_labels(samples, over_all_classes(config()));
-}
+    : ClassificationMetric(formula, config,
+                           over_all_classes(config) ? Tally::kTotals : Tally::kMargins) {}
 
 at::Tensor StatScoresMetric::value(const at::Tensor &counts) const {
   const at::Tensor tp = counts[kTruePositives];

@@ -42,7 +42,6 @@ public:
 protected:
   StatScoresMetric(const char *formula, const TaskConfig &config);
 
-  at::Tensor count(const Samples &samples) const final;
   at::Tensor value(const at::Tensor &counts) const final;
   virtual at::Tensor value(const StatCounts &counts) const = 0;
 };

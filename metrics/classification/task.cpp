@@ -157,6 +157,22 @@ void check_shapes(const TaskConfig &config, const std::string &name, const at::T
     check_labels(config, name, preds, target);
 }
 
+double score_threshold(const TaskConfig &config, at::ScalarType dtype) {
+  const double threshold = config.from_logits
+                               ? std::log(config.threshold) - std::log1p(-config.threshold)
+                               : config.threshold;
+  switch (dtype) {
+  case at::kDouble:
+    return threshold;
+  case at::kHalf:
+    return static_cast<at::Half>(static_cast<float>(threshold));
+  case at::kBFloat16:
+    return static_cast<at::BFloat16>(static_cast<float>(threshold));
+  default:
+    return static_cast<float>(threshold);
+  }
+}
+
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target) {
   Samples result = config.task == Task::kMulticlass ? multiclass_samples(config, preds, target)
                                                     : label_samples(config, preds, target);

@@ -158,6 +158,10 @@ struct Samples {
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                   const at::Tensor &target);
 
+// What a score of a label has to be above for class 1: the threshold, or of logits its logit,
+// rounded to the dtype of the scores.
+double score_threshold(const TaskConfig &config, at::ScalarType dtype);
+
 // Only for inputs that have passed check_shapes(). Never waits for the device.
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target);
 
