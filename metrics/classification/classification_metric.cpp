@@ -60,9 +60,13 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
                 fault(config_, "have", ""));
   }
 
+  // Nobody else sees the state change: a merged metric and state_dict() may hold the same tensor.
+  const size_t holders = this->states().empty() ? 1 : 2; // `states`, and this metric
   std::vector<at::Tensor> states = states_on(preds.device());
-  states[kCounts] = states[kCounts] + batch.counts;
+  const bool own = states[kCounts].use_count() == holders && states[kCounts].has_storage() &&
+                   states[kCounts].storage().use_count() == 1;
   states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
+  states[kCounts] = added(states[kCounts], batch, own);
   set_states(std::move(states));
 }
 

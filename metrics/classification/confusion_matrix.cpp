@@ -19,7 +19,7 @@ at::Tensor ConfusionMatrixFormula::value(const ConfusionCounts &counts) {
   case Normalize::kAll:
     return divided({-2, -1});
   }
-  return counts.exact;
+  return counts.exact.clone(); // not the state itself
 }
 
 } // namespace devsan::metrics

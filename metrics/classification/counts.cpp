@@ -77,13 +77,25 @@ std::vector<int64_t> tally_sizes(const TaskConfig &config, Tally tally) {
   return {};
 }
 
+at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool in_place) {
+  if (!batch.places.defined())
+    return state + batch.counts;
+  const at::Tensor sum = in_place ? state : state.clone();
+  int64_t *counts = sum.mutable_data_ptr<int64_t>();
+  const int64_t *place = batch.places.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < batch.places.numel(); ++i)
+    if (place[i] >= 0)
+      ++counts[place[i]];
+  return sum;
+}
+
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                             const at::Tensor &target) {
   const Samples batch = samples(config, preds, target);
   const at::Tensor counts = tally == Tally::kSamples           ? count_whole_samples(batch)
                             : config.task == Task::kMulticlass ? count_classes(config, tally, batch)
                                                                : count_labels(tally, batch);
-  return {counts.reshape(tally_sizes(config, tally)), batch.out_of_range.sum()};
+  return {counts.reshape(tally_sizes(config, tally)), {}, batch.out_of_range.sum()};
 }
 
 } // namespace devsan::metrics

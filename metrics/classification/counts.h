@@ -22,9 +22,14 @@ enum CountRow { kTruePositives, kTargets, kPredictions, kCounted };
 std::vector<int64_t> tally_sizes(const TaskConfig &config, Tally tally);
 
 struct BatchCounts {
-  at::Tensor counts;       // int64, of tally_sizes()
+  at::Tensor counts;       // int64, of tally_sizes(); or undefined, and instead
+  at::Tensor places;       // int64 [n]: to which of the counts each sample adds one, -1: to none
   at::Tensor out_of_range; // int64 []
 };
+
+// `state` and the counts of a batch. In place only where there are places: for a batch that is
+// small against the state then no more is touched than changes.
+at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool in_place);
 
 // Both for inputs that have passed check_shapes().
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,

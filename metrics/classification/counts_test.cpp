@@ -8,6 +8,8 @@
 
 #include "metrics/classification/accuracy.h"
 #include "metrics/classification/classification_reference.h"
+#include "metrics/classification/confusion_matrix.h"
+#include "test/support/expect_error.h"
 #include "test/support/values.h"
 
 namespace devsan::metrics {
@@ -31,9 +33,11 @@ void expect_equal(const TaskConfig &config, const at::Tensor &preds, const at::T
     ASSERT_TRUE(counts_on_cpu(config, tally, preds));
     const BatchCounts one = count_on_cpu(config, tally, preds, target);
     const BatchCounts other = count_on_device(config, tally, preds, target);
-    EXPECT_EQ(one.counts.sizes(), other.counts.sizes()) << what;
-    EXPECT_EQ(one.counts.scalar_type(), at::kLong);
-    EXPECT_EQ(values<int64_t>(one.counts), values<int64_t>(other.counts))
+    const at::Tensor state = at::ones(tally_sizes(config, tally), at::kLong);
+    const at::Tensor sum = added(state, one, /*in_place=*/false);
+    EXPECT_EQ(sum.sizes(), other.counts.sizes()) << what;
+    EXPECT_EQ(sum.scalar_type(), at::kLong);
+    EXPECT_EQ(values<int64_t>(sum - 1), values<int64_t>(other.counts))
         << what << ", tally " << static_cast<int>(tally);
     EXPECT_EQ(values<int64_t>(one.out_of_range), values<int64_t>(other.out_of_range)) << what;
   }
@@ -106,6 +110,33 @@ TEST(CountsOnCpu, AddUpInParts) {
   for (const int64_t labels : {10, 300})
     expect_equal(config_of(Task::kMultilabel, labels), at::rand({n / labels, labels}),
                  at::rand({n / labels, labels}).gt(0.3), "several labels");
+}
+
+// A large matrix takes a small batch in place, unless somebody else holds it.
+TEST(CountsOnCpu, ChangeOnlyWhatIsTheMetricsOwn) {
+  MulticlassConfusionMatrix metric(100), other(100);
+  const at::Tensor labels = at::tensor({3, 4, 4}, at::kLong);
+  const auto total = [](const at::Tensor &x) { return x.sum().item<int64_t>(); };
+  metric.update(labels, labels);
+  const void *before = metric.states()[0].data_ptr();
+  metric.update(labels, labels);
+  EXPECT_EQ(metric.states()[0].data_ptr(), before);
+  EXPECT_EQ(total(metric.compute()), 6);
+
+  const auto checkpoint = metric.state_dict();
+  metric.update(labels, labels);
+  EXPECT_EQ(total(checkpoint["counts"]), 6);
+  other.merge(metric);
+  metric.update(labels, labels);
+  EXPECT_EQ(total(other.compute()), 9);
+  EXPECT_EQ(total(metric.compute()), 12);
+  const at::Tensor view = metric.states()[0].view(-1);
+  const at::Tensor result = metric.compute();
+  metric.update(labels, labels);
+  EXPECT_EQ(total(view), 12);
+  EXPECT_EQ(total(result), 12);
+  EXPECT_ERROR(metric.update(labels, labels + 97), "3 of 3", "[0, 100)");
+  EXPECT_EQ(total(metric.compute()), 15);
 }
 
 TEST(CountsOnCpu, LeaveTopKAndExactMatchToTheOperators) {

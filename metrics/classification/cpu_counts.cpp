@@ -1,6 +1,7 @@
 // The counts of a batch on the CPU, each input read once: blocks of samples that stay in the first
 // cache are decided, then counted.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -15,11 +16,18 @@ namespace devsan::metrics {
 namespace {
 
 constexpr int64_t kBlock = detail::kArgmaxBlock;
-constexpr int64_t kChunk = 1 << 16; // numbers read that are worth a thread
+constexpr int64_t kChunk = 1 << 16;   // numbers read that are worth a thread
+constexpr int64_t kFewBins = 1 << 12; // adding them costs less than looking for the right ones
 
 // The inputs in the form that the loops take.
 at::Tensor dense(const at::Tensor &x, at::ScalarType dtype) {
   return x.resolve_neg().to(dtype).contiguous();
+}
+
+// Of n things from `numbers` numbers, so many that they are worth a thread, which has `bins` to
+// add.
+int64_t grain_size(int64_t n, int64_t numbers, int64_t bins) {
+  return numbers ? std::max<int64_t>(1, n * std::max(kChunk, 4 * bins) / numbers) : n;
 }
 
 // Calls count(begin, end, bins, out_of_range) for parts of [0, n) on several threads where it pays;
@@ -30,10 +38,7 @@ BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Co
   int64_t *bins = counts.mutable_data_ptr<int64_t>();
   int64_t out_of_range = 0;
   std::mutex mutex;
-  // A part has to be worth its bins too.
-  const int64_t part = std::max(kChunk, 4 * counts.numel());
-  const int64_t grain = numbers ? std::max<int64_t>(1, n * part / numbers) : n;
-  at::parallel_for(0, n, grain, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, n, grain_size(n, numbers, counts.numel()), [&](int64_t begin, int64_t end) {
     if (begin == 0 && end == n) {
       count(begin, end, bins, out_of_range);
       return;
@@ -46,7 +51,7 @@ BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Co
       bins[i] += own[i];
     out_of_range += own_out_of_range;
   });
-  return {counts, at::scalar_tensor(out_of_range, at::kLong)};
+  return {counts, {}, at::scalar_tensor(out_of_range, at::kLong)};
 }
 
 // Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock
@@ -55,29 +60,33 @@ template <typename Predict>
 BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tensor &target,
                           int64_t numbers, const Predict &predict) {
   const int64_t *targets = target.const_data_ptr<int64_t>();
-  const int64_t classes = config.classes;
+  const int64_t classes = config.classes, samples = target.numel();
   const bool ignores = config.ignore_index.has_value();
   const int64_t ignored = config.ignore_index.value_or(0);
 
+  // Calls add(sample, target, label) for all samples from begin to end that count.
+  const auto each = [&](int64_t begin, int64_t end, int64_t &out_of_range, const auto &add) {
+    int64_t room[kBlock];
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const int64_t n = std::min(kBlock, end - first);
+      const int64_t *labels = predict(first, n, room);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t wanted = targets[first + i], label = labels[i];
+        if (ignores && wanted == ignored)
+          continue;
+        if ((wanted >= 0) & (wanted < classes) & (label >= 0) & (label < classes))
+          add(first + i, wanted, label);
+        else
+          ++out_of_range;
+      }
+    }
+  };
   const auto count_with = [&](const auto &add) {
-    return in_parts(target.numel(), numbers, tally_sizes(config, tally),
+    return in_parts(samples, numbers, tally_sizes(config, tally),
                     [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
-                      int64_t room[kBlock];
-                      for (int64_t first = begin; first < end; first += kBlock) {
-                        const int64_t n = std::min(kBlock, end - first);
-                        const int64_t *labels = predict(first, n, room);
-                        for (int64_t i = 0; i < n; ++i) {
-                          const int64_t wanted = targets[first + i], label = labels[i];
-                          if (ignores && wanted == ignored)
-                            continue;
-                          const bool valid =
-                              (wanted >= 0) & (wanted < classes) & (label >= 0) & (label < classes);
-                          if (valid)
-                            add(bins, wanted, label);
-                          else
-                            ++out_of_range;
-                        }
-                      }
+                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
+                        add(bins, wanted, label);
+                      });
                     });
   };
   switch (tally) {
@@ -92,10 +101,23 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
       bins[kTargets * classes + wanted] += 1;
       bins[kPredictions * classes + label] += 1;
     });
-  case Tally::kMatrix:
-    return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
-      bins[wanted * classes + label] += 1;
+  case Tally::kMatrix: {
+    if (classes * classes <= kFewBins || classes * classes <= samples)
+      return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
+        bins[wanted * classes + label] += 1;
+      });
+    const at::Tensor places = at::full({samples}, -1, at::kLong);
+    int64_t *place = places.mutable_data_ptr<int64_t>();
+    std::atomic<int64_t> out_of_range = 0;
+    at::parallel_for(0, samples, grain_size(samples, numbers, 0), [&](int64_t begin, int64_t end) {
+      int64_t own_out_of_range = 0;
+      each(begin, end, own_out_of_range, [&](int64_t sample, int64_t wanted, int64_t label) {
+        place[sample] = wanted * classes + label;
+      });
+      out_of_range += own_out_of_range;
     });
+    return {{}, places, at::scalar_tensor(out_of_range.load(), at::kLong)};
+  }
   case Tally::kSamples:
     break;
   }
@@ -182,7 +204,7 @@ BatchCounts count_labels(const TaskConfig &config, Tally tally, const at::Tensor
   const at::Tensor matrix = at::stack({rows[kCounted] - rows[kTargets] - fp, fp,
                                        rows[kTargets] - rows[kTruePositives], rows[kTruePositives]},
                                       1);
-  return {matrix.view(tally_sizes(config, tally)), batch.out_of_range};
+  return {matrix.view(tally_sizes(config, tally)), {}, batch.out_of_range};
 }
 
 template <typename T>

@@ -33,18 +33,18 @@ StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config
                            over_all_classes(config) ? Tally::kTotals : Tally::kMargins) {}
 
 at::Tensor StatScoresMetric::value(const at::Tensor &counts) const {
-  const at::Tensor tp = counts[kTruePositives];
-  const at::Tensor targets = counts[kTargets];
+  const std::vector<at::Tensor> rows = counts.unbind();
+  const at::Tensor &tp = rows[kTruePositives], &targets = rows[kTargets];
   const bool multiclass = config().task == Task::kMulticlass;
-  const at::Tensor predictions =
-      multiclass && over_all_classes(config()) ? targets : counts[kPredictions];
+  const bool over_all = over_all_classes(config());
+  const at::Tensor &predictions = multiclass && over_all ? targets : rows[kPredictions];
   // How often a class could have been right or wrong.
-  const at::Tensor all = !multiclass                  ? counts[kCounted]
-                         : over_all_classes(config()) ? targets * config().classes
-                                                      : targets.sum();
+  const at::Tensor all = !multiclass ? rows[kCounted]
+                         : over_all  ? targets * config().classes
+                                     : targets.sum();
   const at::Tensor fp = predictions - tp;
   const at::Tensor exact = at::stack({tp, fp, all - targets - fp, targets - tp});
-  const at::Tensor real = wide(exact);
+  const std::vector<at::Tensor> real = wide(exact).unbind();
   return value(StatCounts{exact, real[0], real[1], real[2], real[3], config()});
 }
 

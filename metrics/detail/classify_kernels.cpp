@@ -1,6 +1,6 @@
 #include "metrics/detail/classify_kernels.h"
 
-#include <algorithm>
+#include <type_traits>
 
 // Clang takes no templates here, therefore the plain functions around the bodies.
 #if defined(__x86_64__) && defined(__linux__)
@@ -26,8 +26,8 @@ template <typename T> DEVSAN_BODY bool above(T x, T best) {
 template <typename T>
 DEVSAN_BODY void argmax_block(const T *scores, int64_t n, int64_t classes, int64_t sample_stride,
                               int64_t class_stride, int64_t *labels) {
-  T best[kArgmaxBlock], copied[kArgmaxBlock];
-  Index<T> index[kArgmaxBlock];
+  alignas(64) T best[kArgmaxBlock], copied[kArgmaxBlock];
+  alignas(64) Index<T> index[kArgmaxBlock];
   for (int64_t i = 0; i < n; ++i) {
     best[i] = scores[i * sample_stride];
     index[i] = 0;
@@ -56,8 +56,8 @@ template <typename T> constexpr int64_t kLanes = 128 / sizeof(T);
 
 template <typename T> DEVSAN_BODY int64_t argmax_row(const T *row, int64_t classes) {
   constexpr int64_t lanes = kLanes<T>;
-  T best[lanes];
-  Index<T> index[lanes];
+  alignas(64) T best[lanes];
+  alignas(64) Index<T> index[lanes];
   for (int64_t lane = 0; lane < lanes; ++lane) {
     best[lane] = row[lane];
     index[lane] = 0;
