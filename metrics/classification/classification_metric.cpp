@@ -53,20 +53,22 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
                                 : count_on_device(config_, tally_, preds, target);
   const bool eager = config_.validate == Validate::kEager ||
                      (config_.validate == Validate::kAuto && preds.is_cpu());
-  if (eager && !preds.is_meta()) {
+  if (eager && batch.out_of_range.defined() && !preds.is_meta()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     const auto number = batch.out_of_range.item<int64_t>();
     TORCH_CHECK(number == 0, name_, ": ", number, " of ", target.numel(), " samples ",
                 fault(config_, "have", ""));
   }
 
-  // Nobody else sees the state change: a merged metric and state_dict() may hold the same tensor.
+  // Nobody else may see a state change: a merged metric and state_dict() can hold the same tensor.
   const size_t holders = this->states().empty() ? 1 : 2; // `states`, and this metric
   std::vector<at::Tensor> states = states_on(preds.device());
-  const bool own = states[kCounts].use_count() == holders && states[kCounts].has_storage() &&
-                   states[kCounts].storage().use_count() == 1;
-  states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
-  states[kCounts] = added(states[kCounts], batch, own);
+  const at::Tensor &counts = states[kCounts];
+  const bool own =
+      counts.use_count() == holders && counts.has_storage() && counts.storage().use_count() == 1;
+  if (batch.out_of_range.defined())
+    states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
+  states[kCounts] = added(counts, batch, own);
   set_states(std::move(states));
 }
 

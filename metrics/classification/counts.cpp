@@ -77,15 +77,23 @@ std::vector<int64_t> tally_sizes(const TaskConfig &config, Tally tally) {
   return {};
 }
 
-at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool in_place) {
-  if (!batch.places.defined())
+at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool may_change) {
+  const bool in_place = may_change && state.is_cpu() && state.is_contiguous();
+  if (!in_place && batch.counts.defined())
     return state + batch.counts;
-  const at::Tensor sum = in_place ? state : state.clone();
-  int64_t *counts = sum.mutable_data_ptr<int64_t>();
-  const int64_t *place = batch.places.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < batch.places.numel(); ++i)
-    if (place[i] >= 0)
-      ++counts[place[i]];
+  // No more of a large state is touched than changes.
+  const at::Tensor sum = in_place ? state : state.clone(at::MemoryFormat::Contiguous);
+  int64_t *to = sum.mutable_data_ptr<int64_t>();
+  if (batch.counts.defined()) {
+    const int64_t *counts = batch.counts.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < sum.numel(); ++i)
+      to[i] += counts[i];
+  } else {
+    const int64_t *place = batch.places.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < batch.places.numel(); ++i)
+      if (place[i] >= 0)
+        ++to[place[i]];
+  }
   return sum;
 }
 

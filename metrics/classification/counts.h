@@ -24,12 +24,12 @@ std::vector<int64_t> tally_sizes(const TaskConfig &config, Tally tally);
 struct BatchCounts {
   at::Tensor counts;       // int64, of tally_sizes(); or undefined, and instead
   at::Tensor places;       // int64 [n]: to which of the counts each sample adds one, -1: to none
-  at::Tensor out_of_range; // int64 []
+  at::Tensor out_of_range; // int64 []; undefined where there are known to be none
 };
 
-// `state` and the counts of a batch. In place only where there are places: for a batch that is
-// small against the state then no more is touched than changes.
-at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool in_place);
+// `state` and the counts of a batch; in place only where the caller allows it, and for a contiguous
+// state on the CPU.
+at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool may_change);
 
 // Both for inputs that have passed check_shapes().
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,

@@ -24,6 +24,10 @@ at::Tensor dense(const at::Tensor &x, at::ScalarType dtype) {
   return x.resolve_neg().to(dtype).contiguous();
 }
 
+at::Tensor if_any(int64_t number) {
+  return number ? at::scalar_tensor(number, at::kLong) : at::Tensor();
+}
+
 // Of n things from `numbers` numbers, so many that they are worth a thread, which has `bins` to
 // add.
 int64_t grain_size(int64_t n, int64_t numbers, int64_t bins) {
@@ -51,7 +55,7 @@ BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Co
       bins[i] += own[i];
     out_of_range += own_out_of_range;
   });
-  return {counts, {}, at::scalar_tensor(out_of_range, at::kLong)};
+  return {counts, {}, if_any(out_of_range)};
 }
 
 // Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock
@@ -116,7 +120,7 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
       });
       out_of_range += own_out_of_range;
     });
-    return {{}, places, at::scalar_tensor(out_of_range.load(), at::kLong)};
+    return {{}, places, if_any(out_of_range)};
   }
   case Tally::kSamples:
     break;
@@ -204,7 +208,7 @@ BatchCounts count_labels(const TaskConfig &config, Tally tally, const at::Tensor
   const at::Tensor matrix = at::stack({rows[kCounted] - rows[kTargets] - fp, fp,
                                        rows[kTargets] - rows[kTruePositives], rows[kTruePositives]},
                                       1);
-  return {matrix.view(tally_sizes(config, tally)), {}, batch.out_of_range};
+  return {matrix.reshape(tally_sizes(config, tally)), {}, batch.out_of_range};
 }
 
 template <typename T>
