@@ -144,6 +144,8 @@ void Metric::append(const std::vector<at::Tensor> &pieces) {
 }
 
 void Metric::concatenate_lists() const {
+  if (std::all_of(pieces_.begin(), pieces_.end(), [](const auto &list) { return list.empty(); }))
+    return;
   const StateScope scope;
   for (size_t i = 0; i < states_.size(); ++i) {
     if (pieces_[i].empty())

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "metrics/classification/multiclass_accuracy.h"
+#include "metrics/classification/accuracy.h"
 #include "metrics/regression/concordance_corr_coef.h"
 #include "metrics/regression/correlation_reference.h"
 #include "metrics/regression/pearson_corr_coef.h"

@@ -265,6 +265,10 @@ bool asksCurrentDevice(const FunctionDecl *callee) {
   return callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
 }
 
+bool isGuardedByDispatcher(const FunctionDecl *function) {
+  return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
+}
+
 bool tellDevice(llvm::ArrayRef<const Expr *> arguments) {
   DeviceFinder finder;
   for (const Expr *argument : arguments) {

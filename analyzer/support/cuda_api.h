@@ -42,6 +42,8 @@ bool isCubAlgorithm(const clang::FunctionDecl *callee);
 // A call of one that only asks how much temporary memory it needs.
 bool isCubSizeQuery(const clang::CallExpr *call);
 
+// ATen's own kernels: the dispatcher sets the device before it calls them.
+bool isGuardedByDispatcher(const clang::FunctionDecl *function);
 bool isCurrentStreamCall(const clang::FunctionDecl *callee);
 // Answers for the current device: getCurrentDeviceProperties, current_device …
 bool asksCurrentDevice(const clang::FunctionDecl *callee);

@@ -130,6 +130,17 @@ void Flow::record(Operation operation) {
   facts_.operations.push_back(std::move(operation));
 }
 
+// What a kernel is given of the memory of tensors.
+std::vector<Operand> Flow::argumentsWithPlace(const CUDAKernelCallExpr *launch) const {
+  std::vector<Operand> operands;
+  for (const Expr *argument : launch->arguments()) {
+    const Value value = facts_.value(argument);
+    if (!value.place.is(Place::Kind::kNone) && !namesDevice(argument->getType()))
+      operands.push_back({argument, value});
+  }
+  return operands;
+}
+
 std::vector<Operand> Flow::tensorOperands(const Expr *receiver,
                                           llvm::ArrayRef<const Expr *> arguments) const {
   std::vector<Operand> operands;
@@ -268,9 +279,17 @@ Value Flow::evaluate(const Expr *expr) {
     return facts_.value(subscript->getBase());
   if (const auto *created = dyn_cast<CXXNewExpr>(expr); created && created->getConstructExpr())
     return facts_.value(created->getConstructExpr());
-  if (const auto *binary = dyn_cast<BinaryOperator>(expr);
-      binary && binary->getOpcode() == BO_Comma)
-    return facts_.value(binary->getRHS());
+  if (const auto *binary = dyn_cast<BinaryOperator>(expr)) {
+    if (binary->getOpcode() == BO_Comma)
+      return facts_.value(binary->getRHS());
+    if (binary->getOpcode() == BO_Add || binary->getOpcode() == BO_Sub) // p + n
+      return binary->getType()->isPointerType() ? facts_.value(binary->getLHS()) : Value();
+    if (binary->getOpcode() == BO_Assign) { // of pointers and enumerators; classes have operators
+      if (std::optional<Path> target = path(binary->getLHS()))
+        assign(*target, binary->getRHS(), binary);
+      return facts_.value(binary->getRHS());
+    }
+  }
   return {};
 }
 
@@ -362,6 +381,8 @@ Value Flow::evaluateCall(const CallExpr *call) {
     record({Kind::kWait, call, name, receiver, {}, {}, {}, {}});
     return {};
   }
+  if (const auto *launch = dyn_cast<CUDAKernelCallExpr>(call))
+    record({Kind::kLaunch, call, name, nullptr, {}, argumentsWithPlace(launch), {}, {}});
   Value result;
   if (receiver && moduleCall(call, name, receiver, result))
     return result;
@@ -542,6 +563,13 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
       result.dtype = Dtype::kIntegral;
     if (dropsGrad(name))
       result.no_grad = true;
+  }
+  // A pointer lies where its tensor does.
+  if (receiver && givesMemory(name)) {
+    const Value self = facts_.value(receiver);
+    result.place = self.place;
+    if (const Expr *factory = self.origin(Origin::Kind::kFactory))
+      result.add(Origin::Kind::kFactory, factory);
   }
   record({Kind::kTensorOp, call, name, receiver, {}, operands, result, {}});
   bool writes = isInPlace(name) || name == "set_data" || name == "operator+=" ||

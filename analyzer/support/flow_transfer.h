@@ -65,6 +65,7 @@ private:
   void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordReturn(const clang::Expr *result);
   void record(Operation operation);
+  std::vector<Operand> argumentsWithPlace(const clang::CUDAKernelCallExpr *launch) const;
   std::vector<Operand> tensorOperands(const clang::Expr *receiver,
                                       llvm::ArrayRef<const clang::Expr *> arguments) const;
 

@@ -417,6 +417,10 @@ bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
   return owner.empty() || owner.ends_with("Stream") || owner.ends_with("Event");
 }
 
+bool givesMemory(llvm::StringRef name) {
+  return name.ends_with("data_ptr") || name.contains("packed_accessor");
+}
+
 bool isStepName(llvm::StringRef name) {
   std::string lower = name.lower();
   llvm::StringRef text = lower;

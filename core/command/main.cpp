@@ -133,8 +133,8 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("RULES|SEVERITY|none");
   run_app
       ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt or .json (not "
-                   "yet: .sarif, .html, .perfetto.json)")
+                   "also write a report; the format follows the name's end: .txt, .json or "
+                   ".sarif (not yet: .html, .perfetto.json)")
       ->type_name("FILE")
       ->allow_extra_args(false);
   run_app

@@ -243,13 +243,15 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
   const std::string extension = std::filesystem::path(path).extension();
   std::error_code error;
   if (extension == ".txt")
-    return ReportFile{std::filesystem::absolute(path, error), ReportFormat::kText};
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kText};
   if (extension == ".json" && !path.ends_with(".perfetto.json"))
-    return ReportFile{std::filesystem::absolute(path, error), ReportFormat::kJson};
-  if (extension == ".sarif" || extension == ".html" || extension == ".json")
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJson};
+  if (extension == ".sarif")
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kSarif};
+  if (extension == ".html" || extension == ".json")
     return core::failure(name + "=" + path +
-                         ": this format is not supported yet; supported: .txt, .json");
-  return core::failure(name + "=" + path + ": the file's name must end in .txt or .json");
+                         ": this format is not supported yet; supported: .txt, .json, .sarif");
+  return core::failure(name + "=" + path + ": the file's name must end in .txt, .json or .sarif");
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "core/command/commands.h"
 #include "core/finding.h"
+#include "core/reports.h"
 #include "core/result.h"
 
 #include <filesystem>
@@ -30,11 +31,9 @@ struct FailureCriteria {
   bool countsNotes(std::span<const core::Finding> findings) const;
 };
 
-enum class ReportFormat { kText, kJson };
-
 struct ReportFile {
   std::filesystem::path path; // absolute
-  ReportFormat format;
+  core::ReportFormat format;
 };
 
 struct RunOptions {

@@ -204,9 +204,10 @@ TEST(FailureCriteria, RejectsMalformedBudgets) {
 }
 
 TEST(ReportFile, FormatFollowsTheName) {
-  EXPECT_EQ(parseReportFile("--report", "a.txt").value().format, ReportFormat::kText);
-  EXPECT_EQ(parseReportFile("--report", "d/a.json").value().format, ReportFormat::kJson);
-  for (const char *path : {"a.sarif", "a.html", "a.perfetto.json"}) {
+  EXPECT_EQ(parseReportFile("--report", "a.txt").value().format, core::ReportFormat::kText);
+  EXPECT_EQ(parseReportFile("--report", "d/a.json").value().format, core::ReportFormat::kJson);
+  EXPECT_EQ(parseReportFile("--report", "a.sarif").value().format, core::ReportFormat::kSarif);
+  for (const char *path : {"a.html", "a.perfetto.json"}) {
     auto report = parseReportFile("--report", path);
     ASSERT_FALSE(report) << path;
     EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos) << path;

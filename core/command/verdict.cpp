@@ -5,10 +5,7 @@ namespace devsan::command {
 
 core::Result<void> writeReport(const ReportFile &file, const core::Report &report) {
   return core::writeFile(file.path, [&](std::ostream &out) {
-    if (file.format == ReportFormat::kJson)
-      core::writeJsonReport(out, report.findings, report.summary);
-    else
-      out << core::textReport(report.findings, report.summary, false);
+    core::writeReport(out, file.format, report.findings, report.summary, {});
   });
 }
 

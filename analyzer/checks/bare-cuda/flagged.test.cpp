@@ -116,3 +116,11 @@ void start() {
   // CHECK: warning: 'device' is the fixed device cuda:0{{.*}} [device-bare-cuda]
   const torch::Device device(torch::kCUDA, 0);
 }
+
+// An enumerator that was set anew.
+torch::Tensor chosenLater(torch::Tensor x, torch::Tensor weight) {
+  auto type = torch::kCPU;
+  type = torch::kCUDA;
+  // CHECK: warning: 'x' goes to the current cuda device, whichever device 'weight' is on{{.*}} [device-bare-cuda]
+  return x.to(type) * weight;
+}

@@ -170,6 +170,7 @@ private:
       case Operation::Kind::kFactory:
       case Operation::Kind::kGather:
       case Operation::Kind::kCall:
+      case Operation::Kind::kLaunch:
       case Operation::Kind::kWait:
         return false;
       }

@@ -11,11 +11,6 @@ namespace {
 
 using namespace clang;
 
-// ATen sets the device before it calls these.
-bool isGuardedByDispatcher(const FunctionDecl *function) {
-  return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
-}
-
 // The expression is `part`, or holds it.
 bool holds(const Expr *expr, const Expr *part) {
   struct Visitor : RecursiveASTVisitor<Visitor> {

@@ -73,6 +73,7 @@ private:
     case Operation::Kind::kGather:
     case Operation::Kind::kCall:
     case Operation::Kind::kAssign:
+    case Operation::Kind::kLaunch:
     case Operation::Kind::kWait:
       return nullptr;
     }

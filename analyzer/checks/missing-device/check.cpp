@@ -34,6 +34,8 @@ protected:
         examineReturn(facts, operation);
       else if (operation.kind == Operation::Kind::kCall)
         examineCall(facts, operation);
+      else if (operation.kind == Operation::Kind::kLaunch)
+        examineLaunch(facts, operation);
     }
   }
 
@@ -147,6 +149,17 @@ private:
           !model().stepOf(facts.function).empty())
         report(facts, factory, *device, call.expr, "is handed on beside");
     }
+  }
+
+  // The kernel would follow a pointer into the host's memory; ATen has no say there.
+  void examineLaunch(const FunctionFacts &facts, const Operation &launch) {
+    const Operand *device = deviceOperand(facts, launch.operands);
+    for (const Operand &operand : launch.operands)
+      if (const Expr *factory = operand.value.place.is(Place::Kind::kDefaultHost)
+                                    ? operand.value.origin(Origin::Kind::kFactory)
+                                    : nullptr;
+          device && factory)
+        report(facts, factory, *device, launch.expr, "goes to a kernel beside");
   }
 
   // Made with the default dtype, or with that of another tensor; not the integers of metadata.

@@ -10,11 +10,6 @@ using namespace clang;
 
 constexpr char kGuardName[] = "device_guard";
 
-// ATen sets the device before it calls these.
-bool isGuardedByDispatcher(const FunctionDecl *function) {
-  return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
-}
-
 class MissingGuardCheck : public CudaCheck {
 public:
   using CudaCheck::CudaCheck;

@@ -63,7 +63,7 @@ private:
         sources.getExpansionRange(launch.expr->getBeginLoc()); // with the macro's arguments
     const bool is_argument = sources.isPointWithin(written, use.getBegin(), use.getEnd());
     return is_argument || sources.isWrittenInScratchSpace(written) ||
-                   sources.isInSystemHeader(written)
+                   sources.isWrittenInCommandLineFile(written) || sources.isInSystemHeader(written)
                ? SourceLocation()
                : written;
   }

@@ -1,4 +1,4 @@
-#include "metrics/classification/multiclass_accuracy.h"
+#include "metrics/classification/accuracy.h"
 
 #include <cmath>
 #include <numeric>

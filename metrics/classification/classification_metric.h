@@ -1,0 +1,105 @@
+// The base of the metrics that are functions of counts: it takes in the batches, validates them and
+// keeps the sums; a family says what is counted, a metric what the counts come to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metrics/classification/counts.h"
+#include "metrics/metric.h"
+
+namespace devsan::metrics {
+
+// update()   see the task, in task.h.
+// compute()  float32, if the metric says nothing else. Where deferred validation has met samples
+//            out of range, it throws for states on the CPU; on other devices, where it must not
+//            wait, every number of the result is NaN (of an integer result -1), and check_valid()
+//            tells how many.
+//
+// Counts are int64, so that no sample is lost however many there are.
+class ClassificationMetric : public SupervisedMetric {
+public:
+  std::string name() const final { return name_; }
+  void update(const at::Tensor &preds, const at::Tensor &target) final;
+  at::Tensor compute() const final;
+
+  // Throws if samples were left out because they were out of range. Reads one number from the
+  // device.
+  void check_valid() const;
+
+protected:
+  // `formula` without the task: "Precision" for BinaryPrecision.
+  ClassificationMetric(const char *formula, const TaskConfig &config, Tally tally);
+
+  const TaskConfig &config() const { return config_; }
+  std::string signature() const override { return config_.signature(); }
+
+  // What the counts of all batches, int64, come to.
+  virtual at::Tensor value(const at::Tensor &counts) const = 0;
+
+private:
+  std::string name_;
+  TaskConfig config_;
+  Tally tally_;
+};
+
+// The metric of a formula, of a family that derives from ClassificationMetric:
+//   struct Formula {
+//     static constexpr const char *kName;                    // without the task
+//     template <template <class> class TaskT> using Options; // PlainOptions<TaskT>, ...
+//     static at::Tensor value(const Counts &counts);         // as the family passes them on
+//     static constexpr bool kByClass;                        // optional, see TaskConfig::by_class
+//   };
+template <class Family, class Formula, template <class> class TaskT>
+class FormulaMetric final : public Family {
+public:
+  using Options = typename Formula::template Options<TaskT>;
+
+  explicit FormulaMetric(const Options &options) : Family(Formula::kName, configured(options)) {}
+  FormulaMetric()
+    requires std::is_default_constructible_v<Options>
+      : FormulaMetric(Options()) {}
+
+protected:
+  at::Tensor value(const typename Family::Counts &counts) const override {
+    return Formula::value(counts);
+  }
+
+private:
+  static TaskConfig configured(const Options &options) {
+    TaskConfig config(options);
+    config.by_class = requires { Formula::kByClass; };
+    return config;
+  }
+};
+
+// What most formulas have for options.
+struct PlainFormula {
+  template <template <class> class TaskT> using Options = PlainOptions<TaskT>;
+};
+struct ZeroDivisionFormula {
+  template <template <class> class TaskT> using Options = ZeroDivisionOptions<TaskT>;
+};
+
+// Counts as real numbers, in the widest format that their device has.
+at::Tensor wide(const at::Tensor &counts);
+
+// The functional form of a metric.
+template <class AMetric>
+at::Tensor evaluate(const at::Tensor &preds, const at::Tensor &target,
+                    const typename AMetric::Options &options) {
+  AMetric metric(options);
+  metric.update(preds, target);
+  return metric.compute();
+}
+
+} // namespace devsan::metrics
+
+// Gives a metric its public names: the class, its options and its functional form.
+#define DEVSAN_CLASSIFICATION_METRIC(Class, function, ...)                                         \
+  using Class = __VA_ARGS__;                                                                       \
+  using Class##Options = Class::Options;                                                           \
+  inline at::Tensor function(const at::Tensor &preds, const at::Tensor &target,                    \
+                             const Class##Options &options) {                                      \
+    return evaluate<Class>(preds, target, options);                                                \
+  }

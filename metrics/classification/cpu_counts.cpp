@@ -1,0 +1,252 @@
+// The counts of a batch on the CPU, each input read once: blocks of samples that stay in the first
+// cache are decided, then counted.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "metrics/classification/counts.h"
+#include "metrics/detail/classify_kernels.h"
+
+namespace devsan::metrics {
+namespace {
+
+constexpr int64_t kBlock = detail::kArgmaxBlock;
+constexpr int64_t kChunk = 1 << 16;   // numbers read that are worth a thread
+constexpr int64_t kFewBins = 1 << 12; // adding them costs less than looking for the right ones
+
+// The inputs in the form that the loops take.
+at::Tensor dense(const at::Tensor &x, at::ScalarType dtype) {
+  return x.resolve_neg().to(dtype).contiguous();
+}
+
+at::Tensor if_any(int64_t number) {
+  return number ? at::scalar_tensor(number, at::kLong) : at::Tensor();
+}
+
+// Of n things from `numbers` numbers, so many that they are worth a thread, which has `bins` to
+// add.
+int64_t grain_size(int64_t n, int64_t numbers, int64_t bins) {
+  return numbers ? std::max<int64_t>(1, n * std::max(kChunk, 4 * bins) / numbers) : n;
+}
+
+// Calls count(begin, end, bins, out_of_range) for parts of [0, n) on several threads where it pays;
+// each adds to bins of its own.
+template <typename Count>
+BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Count &count) {
+  const at::Tensor counts = at::zeros(sizes, at::kLong);
+  int64_t *bins = counts.mutable_data_ptr<int64_t>();
+  int64_t out_of_range = 0;
+  std::mutex mutex;
+  at::parallel_for(0, n, grain_size(n, numbers, counts.numel()), [&](int64_t begin, int64_t end) {
+    if (begin == 0 && end == n) {
+      count(begin, end, bins, out_of_range);
+      return;
+    }
+    std::vector<int64_t> own(counts.numel());
+    int64_t own_out_of_range = 0;
+    count(begin, end, own.data(), own_out_of_range);
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (size_t i = 0; i < own.size(); ++i)
+      bins[i] += own[i];
+    out_of_range += own_out_of_range;
+  });
+  return {counts, {}, if_any(out_of_range)};
+}
+
+// Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock
+// samples.
+template <typename Predict>
+BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tensor &target,
+                          int64_t numbers, const Predict &predict) {
+  const int64_t *targets = target.const_data_ptr<int64_t>();
+  const int64_t classes = config.classes, samples = target.numel();
+  const bool ignores = config.ignore_index.has_value();
+  const int64_t ignored = config.ignore_index.value_or(0);
+
+  // Calls add(sample, target, label) for all samples from begin to end that count.
+  const auto each = [&](int64_t begin, int64_t end, int64_t &out_of_range, const auto &add) {
+    int64_t room[kBlock];
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const int64_t n = std::min(kBlock, end - first);
+      const int64_t *labels = predict(first, n, room);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t wanted = targets[first + i], label = labels[i];
+        if (ignores && wanted == ignored)
+          continue;
+        if ((wanted >= 0) & (wanted < classes) & (label >= 0) & (label < classes))
+          add(first + i, wanted, label);
+        else
+          ++out_of_range;
+      }
+    }
+  };
+  const auto count_with = [&](const auto &add) {
+    return in_parts(samples, numbers, tally_sizes(config, tally),
+                    [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
+                        add(bins, wanted, label);
+                      });
+                    });
+  };
+  switch (tally) {
+  case Tally::kTotals:
+    return count_with([](int64_t *bins, int64_t wanted, int64_t label) {
+      bins[0] += wanted == label;
+      bins[1] += 1;
+    });
+  case Tally::kMargins:
+    return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
+      bins[wanted] += wanted == label;
+      bins[kTargets * classes + wanted] += 1;
+      bins[kPredictions * classes + label] += 1;
+    });
+  case Tally::kMatrix: {
+    if (classes * classes <= kFewBins || classes * classes <= samples)
+      return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
+        bins[wanted * classes + label] += 1;
+      });
+    const at::Tensor places = at::full({samples}, -1, at::kLong);
+    int64_t *place = places.mutable_data_ptr<int64_t>();
+    std::atomic<int64_t> out_of_range = 0;
+    at::parallel_for(0, samples, grain_size(samples, numbers, 0), [&](int64_t begin, int64_t end) {
+      int64_t own_out_of_range = 0;
+      each(begin, end, own_out_of_range, [&](int64_t sample, int64_t wanted, int64_t label) {
+        place[sample] = wanted * classes + label;
+      });
+      out_of_range += own_out_of_range;
+    });
+    return {{}, places, if_any(out_of_range)};
+  }
+  case Tally::kSamples:
+    break;
+  }
+  TORCH_INTERNAL_ASSERT(false, "no tally of the CPU");
+}
+
+template <typename T>
+BatchCounts count_scores(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                         const at::Tensor &target) {
+  const T *scores = preds.const_data_ptr<T>();
+  const int64_t classes = config.classes;
+  const int64_t inner = c10::multiply_integers(target.sizes().slice(1));
+  return count_classes(config, tally, target, preds.numel(),
+                       [=](int64_t first, int64_t n, int64_t *labels) {
+                         // What lies in one element of the first dimension, at a time; rows are all
+                         // alike.
+                         for (int64_t i = 0; i < n;) {
+                           const int64_t outer = (first + i) / inner, offset = (first + i) % inner;
+                           const int64_t run = inner == 1 ? n : std::min(n - i, inner - offset);
+                           const int64_t sample_stride = inner == 1 ? classes : 1;
+                           detail::argmax(scores + outer * classes * inner + offset, run, classes,
+                                          sample_stride, inner, labels + i);
+                           i += run;
+                         }
+                         return labels;
+                       });
+}
+
+template <typename T>
+BatchCounts count_labels(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                         const at::Tensor &target, const detail::Decision<T> &decision) {
+  const bool by_label = config.task == Task::kMultilabel && tally != Tally::kTotals;
+  const int64_t labels = by_label ? config.classes : 1;
+  const int64_t inner = by_label ? c10::multiply_integers(target.sizes().slice(2)) : 1;
+  const int64_t outer = by_label ? target.size(0) : target.numel();
+  const T *all_preds = preds.const_data_ptr<T>();
+  const int64_t *all_targets = target.const_data_ptr<int64_t>();
+  BatchCounts batch = in_parts(
+      outer, target.numel(), {4, labels},
+      [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+        // Adds n numbers of one label to its column of the bins.
+        const auto count = [&](const T *numbers, const int64_t *wanted, int64_t n,
+                               int64_t *column) {
+          int64_t sums[4] = {};
+          detail::count_labels(numbers, wanted, n, decision, config.ignore_index,
+                               /*one_label=*/true, sums, &out_of_range);
+          for (int64_t row = 0; row < 4; ++row)
+            column[row * labels] += sums[row];
+        };
+        if (labels == 1) {
+          count(all_preds + begin, all_targets + begin, end - begin, bins);
+          return;
+        }
+        // Of few labels, each label's numbers are gathered first: long loops are the faster ones.
+        if (inner == 1 && labels < kBlock) {
+          T numbers[kBlock];
+          int64_t wanted[kBlock];
+          for (int64_t first = begin; first < end; first += kBlock) {
+            const int64_t n = std::min(kBlock, end - first);
+            for (int64_t label = 0; label < labels; ++label) {
+              for (int64_t i = 0; i < n; ++i) {
+                numbers[i] = all_preds[(first + i) * labels + label];
+                wanted[i] = all_targets[(first + i) * labels + label];
+              }
+              count(numbers, wanted, n, bins + label);
+            }
+          }
+          return;
+        }
+        for (int64_t i = begin; i < end; ++i)
+          if (inner == 1)
+            detail::count_labels(all_preds + i * labels, all_targets + i * labels, labels, decision,
+                                 config.ignore_index, /*one_label=*/false, bins, &out_of_range);
+          else
+            for (int64_t label = 0; label < labels; ++label) {
+              const int64_t at = (i * labels + label) * inner;
+              count(all_preds + at, all_targets + at, inner, bins + label);
+            }
+      });
+  if (tally != Tally::kMatrix)
+    return batch;
+  const auto rows = batch.counts.unbind();
+  const at::Tensor fp = rows[kPredictions] - rows[kTruePositives];
+  const at::Tensor matrix = at::stack({rows[kCounted] - rows[kTargets] - fp, fp,
+                                       rows[kTargets] - rows[kTruePositives], rows[kTruePositives]},
+                                      1);
+  return {matrix.reshape(tally_sizes(config, tally)), {}, batch.out_of_range};
+}
+
+template <typename T>
+BatchCounts count_label_scores(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                               const at::Tensor &target, double threshold) {
+  const T infinity = std::numeric_limits<T>::infinity();
+  const detail::Decision<T> decision{static_cast<T>(threshold), config.from_logits ? -infinity : 0,
+                                     config.from_logits ? infinity : 1};
+  return count_labels(config, tally, preds, target, decision);
+}
+
+} // namespace
+
+bool counts_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds) {
+  return preds.is_cpu() && config.top_k == 1 && tally != Tally::kSamples;
+}
+
+BatchCounts count_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                         const at::Tensor &target) {
+  const at::Tensor targets = dense(target, at::kLong);
+  const bool multiclass = config.task == Task::kMulticlass;
+  if (!preds.is_floating_point()) {
+    const at::Tensor labels = dense(preds, at::kLong);
+    if (!multiclass)
+      return count_labels<int64_t>(config, tally, labels, targets, {0, 0, 1});
+    const int64_t *data = labels.const_data_ptr<int64_t>();
+    return count_classes(config, tally, targets, targets.numel(),
+                         [=](int64_t first, int64_t, int64_t *) { return data + first; });
+  }
+  // The narrower dtypes are exact, and in the same order, in float32.
+  const bool wide = preds.scalar_type() == at::kDouble;
+  const at::Tensor scores = dense(preds, wide ? at::kDouble : at::kFloat);
+  if (multiclass)
+    return wide ? count_scores<double>(config, tally, scores, targets)
+                : count_scores<float>(config, tally, scores, targets);
+  const double threshold = score_threshold(config, preds.scalar_type());
+  return wide ? count_label_scores<double>(config, tally, scores, targets, threshold)
+              : count_label_scores<float>(config, tally, scores, targets, threshold);
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "metrics/classification/classification_metric.h"
+#include "metrics/functional/safe_divide.h"
+
+namespace devsan::metrics {
+
+// The part of the samples that are right everywhere: of several classes, in all of the dimensions
+// after the first; of several labels, in every label (the dimensions after the labels are samples
+// like the first one).
+//
+// What is ignored in a sample does not matter; a sample of which everything is ignored, or
+// something is out of range, is left out. (TorchMetrics takes a sample of which everything is
+// ignored for right.)
+//
+// compute()  float32 [], 0 where there are no samples.
+class ExactMatchMetric : public ClassificationMetric {
+public:
+  using Counts = at::Tensor; // int64 [2]: samples that are right, samples
+
+protected:
+  ExactMatchMetric(const char *formula, const TaskConfig &config)
+      : ClassificationMetric(formula, config, Tally::kSamples) {}
+};
+
+struct ExactMatchFormula : PlainFormula {
+  static constexpr const char *kName = "ExactMatch";
+  static at::Tensor value(const at::Tensor &counts) {
+    const at::Tensor real = wide(counts);
+    return safe_divide(real[0], real[1]);
+  }
+};
+
+DEVSAN_CLASSIFICATION_METRIC(MulticlassExactMatch, multiclass_exact_match,
+                             FormulaMetric<ExactMatchMetric, ExactMatchFormula, Multiclass>)
+DEVSAN_CLASSIFICATION_METRIC(MultilabelExactMatch, multilabel_exact_match,
+                             FormulaMetric<ExactMatchMetric, ExactMatchFormula, Multilabel>)
+
+} // namespace devsan::metrics

@@ -1,0 +1,49 @@
+// Arguments that the classification metrics have in common.
+#pragma once
+
+#include <utility>
+
+#include "metrics/validate.h"
+
+namespace devsan::metrics {
+
+// How the scores of the classes (or labels) become the result.
+enum class Average {
+  kMicro, // over all samples, whatever their class
+  kMacro, // mean of the classes' scores, without the classes that appear neither as target nor as
+          // prediction; of several labels, the mean of all of them
+  kWeighted, // the mean weighted by the classes' number of targets
+  kNone,     // each class for itself
+};
+
+// What the entries of a confusion matrix are divided by; entries of an empty sum are 0.
+enum class Normalize {
+  kNone, // nothing: counts
+  kTrue, // the number of targets of the class: rows sum to 1
+  kPred, // the number of predictions of the class: columns sum to 1
+  kAll,  // the number of samples
+};
+
+// How much a confusion of classes i and j weighs in Cohen's kappa.
+enum class KappaWeights {
+  kNone,      // 1
+  kLinear,    // |i - j|
+  kQuadratic, // (i - j)^2
+};
+
+} // namespace devsan::metrics
+
+// TORCH_ARG for a base class of options: the setter returns the options themselves (`Self`, the
+// template parameter), so that the arguments of all bases chain in any order.
+#define DEVSAN_SHARED_ARG(T, name)                                                                 \
+public:                                                                                            \
+  Self &name(T new_##name) {                                                                       \
+    name##_ = std::move(new_##name);                                                               \
+    return static_cast<Self &>(*this);                                                             \
+  }                                                                                                \
+  const T &name() const noexcept {                                                                 \
+    return name##_;                                                                                \
+  }                                                                                                \
+                                                                                                   \
+private:                                                                                           \
+  T name##_

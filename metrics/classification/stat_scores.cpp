@@ -1,0 +1,25 @@
+#include "metrics/classification/stat_scores.h"
+
+#include <ATen/ATen.h>
+
+namespace devsan::metrics {
+
+at::Tensor StatScoresFormula::value(const StatCounts &counts) {
+  const at::Tensor support = counts.exact[0] + counts.exact[3];
+  const at::Tensor scores = at::cat({counts.exact, support.unsqueeze(0)}).t();
+  switch (counts.config.task == Task::kBinary ? Average::kMicro : counts.config.average) {
+  case Average::kMicro:
+    return scores.squeeze(0);
+  case Average::kMacro:
+    return wide(scores).mean(0);
+  case Average::kWeighted: {
+    const at::Tensor weights = wide(support);
+    return safe_divide((wide(scores) * weights.unsqueeze(1)).sum(0), weights.sum());
+  }
+  case Average::kNone:
+    break;
+  }
+  return scores;
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,184 @@
+#include "metrics/classification/task.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+namespace devsan::metrics {
+namespace {
+
+bool is_integer(const at::Tensor &x, bool or_bool = false) {
+  return at::isIntegralType(x.scalar_type(), /*includeBool=*/or_bool);
+}
+
+void check_target(const std::string &name, const at::Tensor &target, bool or_bool) {
+  TORCH_CHECK(is_integer(target, or_bool), name, ": `target` has dtype ", target.scalar_type(),
+              "; pass class indices of an integer dtype");
+  TORCH_CHECK(target.dim() >= 1, name, ": `target` has shape ", target.sizes(), "; pass [N, ...]");
+}
+
+void check_multiclass(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
+                      const at::Tensor &target) {
+  check_target(name, target, /*or_bool=*/false);
+  if (is_integer(preds)) {
+    TORCH_CHECK(config.top_k == 1, name, ": `preds` holds labels (", preds.scalar_type(),
+                "), but top_k is ", config.top_k, "; pass scores [N, ", config.classes, ", ...]");
+    TORCH_CHECK(preds.sizes() == target.sizes(), name, ": `preds` holds labels (",
+                preds.scalar_type(), ") of shape ", preds.sizes(), " but `target` has shape ",
+                target.sizes(), "; pass the same shape");
+    return;
+  }
+  TORCH_CHECK(preds.is_floating_point(), name, ": `preds` has dtype ", preds.scalar_type(),
+              "; pass floating scores or integer labels");
+  const at::IntArrayRef sizes = preds.sizes(), rest = target.sizes();
+  const bool fits = preds.dim() == target.dim() + 1 && sizes[0] == rest[0] &&
+                    sizes[1] == config.classes && sizes.slice(2) == rest.slice(1);
+  if (fits)
+    return;
+  std::vector<int64_t> expected = rest.vec();
+  expected.insert(expected.begin() + 1, config.classes);
+  TORCH_CHECK(false, name, ": `preds` has shape ", sizes, ", but with `target` of shape ", rest,
+              " and num_classes ", config.classes, " scores have shape ",
+              at::IntArrayRef(expected));
+}
+
+// Binary, and several labels.
+void check_labels(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
+                  const at::Tensor &target) {
+  check_target(name, target, /*or_bool=*/true);
+  TORCH_CHECK(preds.is_floating_point() || is_integer(preds, /*or_bool=*/true), name,
+              ": `preds` has dtype ", preds.scalar_type(),
+              "; pass floating scores, or integer or bool labels");
+  TORCH_CHECK(preds.sizes() == target.sizes(), name, ": `preds` has shape ", preds.sizes(),
+              " but `target` has shape ", target.sizes(), "; pass the same shape");
+  TORCH_CHECK(config.task == Task::kBinary || (preds.dim() >= 2 && preds.size(1) == config.classes),
+              name, ": `preds` has shape ", preds.sizes(), "; with num_labels ", config.classes,
+              " pass [N, ", config.classes, ", ...]");
+}
+
+Samples with_validity(const at::Tensor &predicted, const at::Tensor &target,
+                      const at::Tensor &valid, const at::Tensor &ignored) {
+  return {predicted, target, ignored.defined() ? valid.bitwise_and(ignored.bitwise_not()) : valid,
+          (ignored.defined() ? valid.bitwise_or(ignored) : valid).bitwise_not()};
+}
+
+at::Tensor ignored_in(const TaskConfig &config, const at::Tensor &target) {
+  return config.ignore_index ? target.eq(*config.ignore_index) : at::Tensor();
+}
+
+Samples multiclass_samples(const TaskConfig &config, const at::Tensor &preds,
+                           const at::Tensor &all_targets) {
+  const auto in_range = [&](const at::Tensor &labels) {
+    return labels.ge(0).bitwise_and(labels.lt(config.classes));
+  };
+  const at::Tensor target = all_targets.reshape(-1).to(at::kLong);
+  at::Tensor valid = in_range(target), predicted;
+  if (is_integer(preds)) {
+    predicted = preds.reshape(-1).to(at::kLong);
+    valid = valid.bitwise_and(in_range(predicted));
+  } else {
+    const at::Tensor scores = preds.movedim(1, -1).reshape({-1, config.classes});
+    if (config.top_k == 1) {
+      predicted = scores.argmax(1);
+    } else {
+      // A target among the best stands for itself, any other sample for its first guess.
+      const at::Tensor best = std::get<1>(scores.topk(config.top_k, 1));
+      const at::Tensor hit = best.eq(target.unsqueeze(1)).any(1);
+      predicted = at::where(hit, target, best.select(1, 0));
+    }
+  }
+  return with_validity(predicted, target, valid, ignored_in(config, target));
+}
+
+Samples label_samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target) {
+  const auto rows = [&](const at::Tensor &x) {
+    return config.task == Task::kBinary ? x.reshape({-1, 1})
+                                        : x.movedim(1, -1).reshape({-1, config.classes});
+  };
+  // `valid` stays undefined where every value is.
+  const auto labels = [](const at::Tensor &x) -> std::pair<at::Tensor, at::Tensor> {
+    if (x.scalar_type() == at::kBool)
+      return {x, {}};
+    const at::Tensor one = x.eq(1);
+    return {one, one.bitwise_or(x.eq(0))};
+  };
+  const at::Tensor all_targets = rows(target);
+  auto [wanted, valid] = labels(all_targets);
+  at::Tensor predicted, valid_preds;
+  const at::Tensor all_preds = rows(preds);
+  if (!preds.is_floating_point()) {
+    std::tie(predicted, valid_preds) = labels(all_preds);
+  } else {
+    predicted =
+        all_preds.gt(config.from_logits ? std::log(config.threshold) - std::log1p(-config.threshold)
+                                        : config.threshold);
+    // NaN equals nothing, itself included.
+    valid_preds =
+        config.from_logits ? all_preds.eq(all_preds) : all_preds.ge(0).bitwise_and(all_preds.le(1));
+  }
+  if (!valid.defined())
+    valid = at::ones_like(wanted);
+  if (valid_preds.defined())
+    valid = valid.bitwise_and(valid_preds);
+  return with_validity(predicted, wanted, valid, ignored_in(config, all_targets));
+}
+
+} // namespace
+
+void TaskConfig::check(const std::string &name) const {
+  if (task != Task::kBinary)
+    TORCH_CHECK(classes >= 2, name, ": ", task == Task::kMulticlass ? "num_classes" : "num_labels",
+                " is ", classes, "; pass at least 2");
+  TORCH_CHECK(threshold >= 0 && threshold <= 1, name, ": threshold is ", threshold,
+              "; pass a probability, also for logits");
+  TORCH_CHECK(top_k >= 1 && (top_k == 1 || top_k <= classes), name, ": top_k is ", top_k,
+              "; pass a number from 1 to num_classes, ", classes);
+  TORCH_CHECK(zero_division >= 0 && zero_division <= 1, name, ": zero_division is ", zero_division,
+              "; pass a score in [0, 1]");
+  TORCH_CHECK(beta > 0, name, ": beta is ", beta, "; pass a number above 0");
+}
+
+std::string TaskConfig::signature() const {
+  return c10::str(task == Task::kMultilabel ? "num_labels=" : "num_classes=", classes,
+                  ", threshold=", threshold, ", from_logits=", from_logits,
+                  ", average=", static_cast<int>(average), ", top_k=", top_k,
+                  ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
+                  ", zero_division=", zero_division, ", beta=", beta,
+                  ", normalize=", static_cast<int>(normalize),
+                  ", weights=", static_cast<int>(weights));
+}
+
+void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
+                  const at::Tensor &target) {
+  if (config.task == Task::kMulticlass)
+    check_multiclass(config, name, preds, target);
+  else
+    check_labels(config, name, preds, target);
+}
+
+double score_threshold(const TaskConfig &config, at::ScalarType dtype) {
+  const double threshold = config.from_logits
+                               ? std::log(config.threshold) - std::log1p(-config.threshold)
+                               : config.threshold;
+  switch (dtype) {
+  case at::kDouble:
+    return threshold;
+  case at::kHalf:
+    return static_cast<at::Half>(static_cast<float>(threshold));
+  case at::kBFloat16:
+    return static_cast<at::BFloat16>(static_cast<float>(threshold));
+  default:
+    return static_cast<float>(threshold);
+  }
+}
+
+Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target) {
+  Samples result = config.task == Task::kMulticlass ? multiclass_samples(config, preds, target)
+                                                    : label_samples(config, preds, target);
+  const size_t outer = config.task == Task::kMultilabel ? 2 : 1;
+  result.inner = c10::multiply_integers(target.sizes().slice(outer));
+  return result;
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,41 @@
+// Loops over host memory that decide what a classifier says; no tensors, no threads, no memory of
+// their own. On x86-64 each is compiled for several instruction sets and the best one is taken when
+// the library is loaded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace devsan::metrics::detail {
+
+constexpr int64_t kArgmaxBlock = 256;
+
+// The first class with the highest score, NaN above everything (at::argmax's order), of `n`
+// samples, at most kArgmaxBlock; sample i's score of class c is at scores[i * sample_stride + c *
+// class_stride].
+void argmax(const float *scores, int64_t n, int64_t classes, int64_t sample_stride,
+            int64_t class_stride, int64_t *labels);
+void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_stride,
+            int64_t class_stride, int64_t *labels);
+
+// What a number says about label 1, and where it is valid; NaN is nowhere.
+template <typename T> struct Decision {
+  T above;     // a greater one is positive
+  T low, high; // of valid ones
+};
+
+// Adds `n` numbers to the counts of what is true and said of labels: both, true, said, all. Those
+// whose target is ignored are left out, invalid ones added to *invalid instead.
+// one_label: all of one label, counts[r] for r = 0 to 3; otherwise each of another, count r of the
+// i-th at counts[r * n + i].
+void count_labels(const float *numbers, const int64_t *target, int64_t n,
+                  const Decision<float> &decision, std::optional<int64_t> ignored, bool one_label,
+                  int64_t *counts, int64_t *invalid);
+void count_labels(const double *numbers, const int64_t *target, int64_t n,
+                  const Decision<double> &decision, std::optional<int64_t> ignored, bool one_label,
+                  int64_t *counts, int64_t *invalid);
+void count_labels(const int64_t *numbers, const int64_t *target, int64_t n,
+                  const Decision<int64_t> &decision, std::optional<int64_t> ignored, bool one_label,
+                  int64_t *counts, int64_t *invalid);
+
+} // namespace devsan::metrics::detail
