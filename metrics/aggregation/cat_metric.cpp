@@ -20,6 +20,7 @@ CatMetric::CatMetric(const CatMetricOptions &options)
     : Metric({{"value", {}, StateSpec::Kind::kList}}), options_(options) {}
 
 void CatMetric::check_no_nan(const at::Tensor &nan_rows) const {
+  // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
   const auto count = nan_rows.sum().item<int64_t>();
   TORCH_CHECK(count == 0, name(), ": ", count, " of ", nan_rows.size(0),
               " values are NaN; correct them, or choose another nan_strategy");
@@ -31,7 +32,6 @@ void CatMetric::update(const at::Tensor &value) {
   const at::Tensor rows = value.dim() == 0 ? value.unsqueeze(0) : value;
   if (options_.nan_strategy().action() == NanStrategy::kError && rows.numel() != 0 &&
       validates_eagerly(options_.validate(), rows))
-    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     check_no_nan(nan_rows(rows));
   append({rows});
 }
@@ -60,7 +60,7 @@ at::Tensor CatMetric::compute() const {
   }
   case NanStrategy::kWarn:
   case NanStrategy::kIgnore: {
-    // NOLINTNEXTLINE(device-host-sync): the size of the result
+    // Waits, for the size of the result.
     const at::Tensor kept = nan_rows(all).bitwise_not().nonzero().squeeze(1);
     const int64_t left_out = all.size(0) - kept.size(0);
     if (left_out > 0 && strategy.action() == NanStrategy::kWarn)
