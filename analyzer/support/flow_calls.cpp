@@ -39,6 +39,12 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
       named.place = Place::unknown();
     return named;
   }
+  // CUDA(kFloat): its lost index is another rule's matter.
+  if (isLegacyType(call->getType())) {
+    Value type = together(arguments);
+    type.place = name == "CPU" ? Place::host() : Place::unknown();
+    return type;
+  }
   // checkBackend("f", {x, y}, Backend::CPU)
   if ((name == "checkBackend" || name == "checkDeviceType") && !arguments.empty() &&
       namesHost(arguments.back()))

@@ -55,6 +55,8 @@ public:
   operator TensorOptions() const;
   DeprecatedTypeProperties &toScalarType(ScalarType type) const;
 };
+DeprecatedTypeProperties &CUDA(ScalarType type);
+DeprecatedTypeProperties &CPU(ScalarType type);
 
 class TensorBase {
 public:
