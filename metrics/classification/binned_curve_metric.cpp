@@ -1,5 +1,7 @@
 #include "metrics/classification/binned_curve_metric.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 namespace devsan::metrics {
@@ -11,6 +13,62 @@ at::Tensor thresholds_reached(const at::Tensor &scores, const at::Tensor &thresh
     return at::empty_like(scores, scores.options().dtype(at::kLong));
   return at::bucketize(scores.contiguous(), thresholds.to(scores.scalar_type()),
                        /*out_int32=*/false, /*right=*/true);
+}
+
+// The same of one score in [0, 1], in the host's memory. Evenly spaced thresholds are close to
+// where the score says.
+template <typename T>
+int64_t thresholds_reached(T score, const std::vector<float> &thresholds, bool evenly_spaced) {
+  if (!evenly_spaced)
+    return std::upper_bound(thresholds.begin(), thresholds.end(), score) - thresholds.begin();
+  const auto last = static_cast<int64_t>(thresholds.size()) - 1;
+  auto i = static_cast<int64_t>(score * static_cast<T>(last));
+  while (i < last && score >= thresholds[i + 1])
+    ++i;
+  while (score < thresholds[i])
+    --i;
+  return i + 1;
+}
+
+// The counts of a batch in one pass, see BinnedCurveMetric.
+template <typename T>
+BatchCounts count_on_cpu(const TaskConfig &config, const at::Tensor &all_scores,
+                         const at::Tensor &target) {
+  const std::vector<float> thresholds = config.thresholds->values();
+  const bool evenly_spaced = config.thresholds->evenly_spaced();
+  const int64_t classes = config.classes, bins = static_cast<int64_t>(thresholds.size()) + 1;
+  const bool multiclass = config.task == Task::kMulticlass;
+  const at::Tensor rows =
+      config.task == Task::kMultilabel ? target.movedim(1, -1) : target; // as the scores
+  const at::Tensor scores = all_scores.resolve_neg().contiguous();
+  const at::Tensor targets = rows.resolve_neg().to(at::kLong).contiguous();
+  const at::Tensor counts = at::zeros({2, classes, bins}, at::kLong);
+  const T *score = scores.const_data_ptr<T>();
+  const int64_t *wanted = targets.const_data_ptr<int64_t>();
+  int64_t *to = counts.mutable_data_ptr<int64_t>();
+  int64_t out_of_range = 0;
+
+  // As many scores of one target as count or not together.
+  const int64_t width = multiclass ? classes : 1;
+  for (int64_t i = 0; i < targets.numel(); ++i, score += width) {
+    const int64_t label = wanted[i];
+    if (config.ignore_index && label == *config.ignore_index)
+      continue;
+    bool valid = label >= 0 && label < (multiclass ? classes : 2);
+    for (int64_t c = 0; c < width; ++c)
+      valid &= score[c] >= 0 && score[c] <= 1;
+    if (!valid) {
+      ++out_of_range;
+      continue;
+    }
+    for (int64_t c = 0; c < width; ++c) {
+      const int64_t of_class = multiclass ? c : i % classes;
+      const bool positive = label == (multiclass ? c : 1);
+      ++to[(positive * classes + of_class) * bins +
+           thresholds_reached(score[c], thresholds, evenly_spaced)];
+    }
+  }
+  return {counts, {}, out_of_range ? at::scalar_tensor(out_of_range, at::kLong) : at::Tensor()};
 }
 
 } // namespace
@@ -60,6 +118,11 @@ at::Tensor BinnedCurveMetric::thresholds() const {
 BatchCounts BinnedCurveMetric::count(const at::Tensor &preds, const at::Tensor &target) const {
   TORCH_CHECK(preds.is_floating_point(), name(), ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores, since labels have no curve");
+  if (preds.is_cpu()) {
+    const at::Tensor scores = probabilities(config(), preds);
+    return scores.scalar_type() == at::kDouble ? count_on_cpu<double>(config(), scores, target)
+                                               : count_on_cpu<float>(config(), scores, target);
+  }
   const ScoredSamples batch = scored_samples(config(), preds, target);
   const int64_t classes = config().classes, bins = config().thresholds->number() + 1;
   const at::Tensor reached = thresholds_reached(batch.scores, thresholds_on(preds.device()));

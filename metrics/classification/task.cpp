@@ -195,26 +195,30 @@ Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Ten
   return result;
 }
 
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds) {
+  const at::Tensor rows = config.task == Task::kBinary
+                              ? preds.reshape({-1, 1})
+                              : preds.movedim(1, -1).reshape({-1, config.classes});
+  const at::Tensor scores = rows.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat);
+  if (!config.from_logits)
+    return scores;
+  return config.task == Task::kMulticlass ? scores.softmax(1) : scores.sigmoid();
+}
+
 ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
                              const at::Tensor &target) {
-  const auto rows = [&](const at::Tensor &x) {
-    return config.task == Task::kBinary ? x.reshape({-1, 1})
-                                        : x.movedim(1, -1).reshape({-1, config.classes});
-  };
-  const bool multiclass = config.task == Task::kMulticlass;
-  at::Tensor scores = rows(preds.scalar_type() == at::kDouble ? preds : preds.to(at::kFloat));
-  if (config.from_logits)
-    scores = multiclass ? scores.softmax(1) : scores.sigmoid();
+  const at::Tensor scores = probabilities(config, preds);
   at::Tensor valid = scores.ge(0).bitwise_and(scores.le(1)); // so not NaN either
   at::Tensor wanted, targets;
-  if (multiclass) {
+  if (config.task == Task::kMulticlass) {
     targets = target.reshape({-1, 1});
     wanted = targets.eq(at::arange(config.classes, targets.options()));
     valid = valid.all(1, /*keepdim=*/true)
                 .bitwise_and(targets.ge(0))
                 .bitwise_and(targets.lt(config.classes));
   } else {
-    targets = rows(target);
+    targets = config.task == Task::kBinary ? target.reshape({-1, 1})
+                                           : target.movedim(1, -1).reshape({-1, config.classes});
     wanted = targets.eq(1);
     valid = valid.bitwise_and(wanted.bitwise_or(targets.eq(0)));
   }

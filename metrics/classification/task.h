@@ -226,7 +226,10 @@ double score_threshold(const TaskConfig &config, at::ScalarType dtype);
 // Only for inputs that have passed check_shapes(). Never waits for the device.
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target);
 
-// The same for scores as probabilities: float32, or float64 if they came so.
+// Scores as probabilities [n, classes]: float32, or float64 if they came so.
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds);
+
+// The samples with these scores.
 struct ScoredSamples {
   at::Tensor scores;       // [n, classes]
   at::Tensor target;       // bool [n, classes]: of several classes, one against the rest
