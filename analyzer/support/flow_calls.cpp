@@ -1,5 +1,6 @@
 #include "analyzer/support/flow_transfer.h"
 
+#include "analyzer/support/device_kinds.h"
 #include "analyzer/support/torch_api.h"
 
 namespace devsan::analyzer {

@@ -24,23 +24,41 @@ const char *task_name(Task task) {
 // What is wrong with samples out of range, and what to do: for after "N samples ".
 std::string fault(const TaskConfig &config, const char *verb, const char *consequence) {
   const char *const ignore = "or name the value that marks unlabelled samples as ignore_index";
+  const char *const logits = config.from_logits ? "" : "say from_logits(true) of logits, ";
+  const char *const score = config.from_logits ? "NaN" : "no probability in [0, 1]";
+  if (config.thresholds) {
+    const std::string classes = config.task == Task::kMulticlass
+                                    ? c10::str("outside [0, ", config.classes, ")")
+                                    : "other than 0 and 1";
+    return c10::str(verb, " a target ", classes, ", or a score that is ", score, consequence,
+                    "; correct them, ", logits, ignore);
+  }
   if (config.task == Task::kMulticlass)
     return c10::str(verb, " a target (or predicted label) outside [0, ", config.classes, ")",
                     consequence, "; correct them, ", ignore);
   return c10::str(verb, " a target (or predicted label) other than 0 and 1, or a score that is ",
-                  config.from_logits ? "NaN" : "no probability in [0, 1]", consequence,
-                  "; correct them, ", config.from_logits ? "" : "say from_logits(true) of logits, ",
-                  ignore);
+                  score, consequence, "; correct them, ", logits, ignore);
 }
 
 } // namespace
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
                                            Tally tally)
-    : SupervisedMetric({{"counts", tally_sizes(config, tally), StateSpec::Kind::kCount},
+    : ClassificationMetric(formula, config, tally_sizes(config, tally)) {
+  tally_ = tally;
+}
+
+ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
+                                           std::vector<int64_t> sizes)
+    : SupervisedMetric({{"counts", std::move(sizes), StateSpec::Kind::kCount},
                         {"out_of_range", {1}, StateSpec::Kind::kCount}}),
-      name_(std::string(task_name(config.task)) + formula), config_(config), tally_(tally) {
+      name_(std::string(task_name(config.task)) + formula), config_(config) {
   config_.check(name_);
+}
+
+BatchCounts ClassificationMetric::count(const at::Tensor &preds, const at::Tensor &target) const {
+  return counts_on_cpu(config_, *tally_, preds) ? count_on_cpu(config_, *tally_, preds, target)
+                                                : count_on_device(config_, *tally_, preds, target);
 }
 
 void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &target) {
@@ -48,9 +66,7 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
   check_shapes(config_, name_, preds, target);
 
   const StateScope scope;
-  const BatchCounts batch = counts_on_cpu(config_, tally_, preds)
-                                ? count_on_cpu(config_, tally_, preds, target)
-                                : count_on_device(config_, tally_, preds, target);
+  const BatchCounts batch = count(preds, target);
   if (validates_eagerly(config_.validate, preds) && batch.out_of_range.defined()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     const auto number = batch.out_of_range.item<int64_t>();

@@ -30,9 +30,14 @@ public:
 protected:
   // `formula` without the task: "Precision" for BinaryPrecision.
   ClassificationMetric(const char *formula, const TaskConfig &config, Tally tally);
+  // With counts of the family's own, of these sizes; it overrides count().
+  ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<int64_t> sizes);
 
   const TaskConfig &config() const { return config_; }
   std::string signature() const override { return config_.signature(); }
+
+  // The counts of a batch that has passed check_shapes().
+  virtual BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const;
 
   // What the counts of all batches, int64, come to.
   virtual at::Tensor value(const at::Tensor &counts) const = 0;
@@ -40,7 +45,7 @@ protected:
 private:
   std::string name_;
   TaskConfig config_;
-  Tally tally_;
+  std::optional<Tally> tally_;
 };
 
 // The metric of a formula, of a family that derives from ClassificationMetric:
@@ -59,6 +64,14 @@ public:
   FormulaMetric()
     requires std::is_default_constructible_v<Options>
       : FormulaMetric(Options()) {}
+
+  // What compute() holds, by name, of a formula that has names for it (Formula::Result).
+  auto result() const
+    requires requires { typename Formula::Result; }
+  {
+    const at::Tensor computed = this->compute();
+    return Formula::result(computed, this->thresholds());
+  }
 
 protected:
   at::Tensor value(const typename Family::Counts &counts) const override {

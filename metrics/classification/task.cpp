@@ -136,6 +136,17 @@ void TaskConfig::check(const std::string &name) const {
               "; pass a number from 1 to num_classes, ", classes);
   TORCH_CHECK(zero_division >= 0 && zero_division <= 1, name, ": zero_division is ", zero_division,
               "; pass a score in [0, 1]");
+  if (thresholds)
+    thresholds->check(name);
+  TORCH_CHECK(!thresholds || task != Task::kMulticlass || average != Average::kMicro, name,
+              ": average is kMicro, but each class is one against the rest; pass kMacro, kWeighted "
+              "or kNone");
+  TORCH_CHECK(!max_fpr || (*max_fpr > 0 && *max_fpr <= 1), name, ": max_fpr is ",
+              max_fpr.value_or(1), "; pass a rate in (0, 1]");
+  TORCH_CHECK(min_precision >= 0 && min_precision <= 1, name, ": min_precision is ", min_precision,
+              "; pass a score in [0, 1]");
+  TORCH_CHECK(min_specificity >= 0 && min_specificity <= 1, name, ": min_specificity is ",
+              min_specificity, "; pass a score in [0, 1]");
   TORCH_CHECK(beta > 0, name, ": beta is ", beta, "; pass a number above 0");
 }
 
@@ -146,7 +157,10 @@ std::string TaskConfig::signature() const {
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
                   ", zero_division=", zero_division, ", beta=", beta,
                   ", normalize=", static_cast<int>(normalize),
-                  ", weights=", static_cast<int>(weights));
+                  ", weights=", static_cast<int>(weights),
+                  thresholds ? ", thresholds=" + thresholds->text() : "",
+                  max_fpr ? c10::str(", max_fpr=", *max_fpr) : "",
+                  ", min_precision=", min_precision, ", min_specificity=", min_specificity);
 }
 
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
@@ -179,6 +193,37 @@ Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Ten
   const size_t outer = config.task == Task::kMultilabel ? 2 : 1;
   result.inner = c10::multiply_integers(target.sizes().slice(outer));
   return result;
+}
+
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds) {
+  const at::Tensor rows = config.task == Task::kBinary
+                              ? preds.reshape({-1, 1})
+                              : preds.movedim(1, -1).reshape({-1, config.classes});
+  const at::Tensor scores = rows.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat);
+  if (!config.from_logits)
+    return scores;
+  return config.task == Task::kMulticlass ? scores.softmax(1) : scores.sigmoid();
+}
+
+ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
+                             const at::Tensor &target) {
+  const at::Tensor scores = probabilities(config, preds);
+  at::Tensor valid = scores.ge(0).bitwise_and(scores.le(1)); // so not NaN either
+  at::Tensor wanted, targets;
+  if (config.task == Task::kMulticlass) {
+    targets = target.reshape({-1, 1});
+    wanted = targets.eq(at::arange(config.classes, targets.options()));
+    valid = valid.all(1, /*keepdim=*/true)
+                .bitwise_and(targets.ge(0))
+                .bitwise_and(targets.lt(config.classes));
+  } else {
+    targets = config.task == Task::kBinary ? target.reshape({-1, 1})
+                                           : target.movedim(1, -1).reshape({-1, config.classes});
+    wanted = targets.eq(1);
+    valid = valid.bitwise_and(wanted.bitwise_or(targets.eq(0)));
+  }
+  const Samples samples = with_validity({}, wanted, valid, ignored_in(config, targets));
+  return {scores, wanted, samples.counted, samples.out_of_range};
 }
 
 } // namespace devsan::metrics

@@ -14,8 +14,11 @@
 // where a batch of logits that all happen to lie in [0, 1] is taken for probabilities; logits
 // without from_logits are out of range as soon as one is.
 //
-// Out of range are targets and labels that are no class, and in binary and multilabel tasks
-// probabilities outside [0, 1] and NaN. See Validate.
+// Metrics of scores at many thresholds take scores alone, of several classes too as probabilities,
+// or as logits if from_logits, and compare with `>=`; see binned_curve_metric.h.
+//
+// Out of range are targets and labels that are no class, and, except in multiclass tasks where only
+// the order counts, probabilities outside [0, 1] and NaN. See Validate.
 #pragma once
 
 #include <optional>
@@ -25,6 +28,7 @@
 #include <torch/arg.h>
 
 #include "metrics/classification/options.h"
+#include "metrics/classification/thresholds.h"
 
 namespace devsan::metrics {
 
@@ -83,6 +87,51 @@ public:
   DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
 };
 
+// The same for metrics of scores at many thresholds.
+template <class Self> class ScoreOptions : public TaskOptions<Self> {
+public:
+  ScoreOptions(Thresholds thresholds) : thresholds_(std::move(thresholds)) {}
+  DEVSAN_SHARED_ARG(Thresholds, thresholds);
+  // Scores are logits, not probabilities: their sigmoid, of several classes their softmax, is
+  // taken.
+  DEVSAN_SHARED_ARG(bool, from_logits) = false;
+};
+
+template <class Self> class BinaryScores : public ScoreOptions<Self> {
+public:
+  static constexpr Task kTask = Task::kBinary;
+  using ScoreOptions<Self>::ScoreOptions;
+};
+
+template <class Self> class MulticlassScores : public ScoreOptions<Self> {
+public:
+  static constexpr Task kTask = Task::kMulticlass;
+  MulticlassScores(int64_t num_classes, Thresholds thresholds)
+      : ScoreOptions<Self>(std::move(thresholds)), num_classes_(num_classes) {}
+  DEVSAN_SHARED_ARG(int64_t, num_classes);
+};
+
+template <class Self> class MultilabelScores : public ScoreOptions<Self> {
+public:
+  static constexpr Task kTask = Task::kMultilabel;
+  MultilabelScores(int64_t num_labels, Thresholds thresholds)
+      : ScoreOptions<Self>(std::move(thresholds)), num_labels_(num_labels) {}
+  DEVSAN_SHARED_ARG(int64_t, num_labels);
+};
+
+template <class Self> class MulticlassScoresAveraged : public MulticlassScores<Self> {
+public:
+  using MulticlassScores<Self>::MulticlassScores;
+  // Not kMicro: each class is one against the rest.
+  DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
+};
+
+template <class Self> class MultilabelScoresAveraged : public MultilabelScores<Self> {
+public:
+  using MultilabelScores<Self>::MultilabelScores;
+  DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
+};
+
 // A metric's options: those of its task, alone or with what the metric adds.
 template <template <class> class TaskT> class PlainOptions : public TaskT<PlainOptions<TaskT>> {
 public:
@@ -104,12 +153,20 @@ struct TaskConfig {
     validate = options.validate();
     if constexpr (Options::kTask == Task::kMulticlass)
       classes = options.num_classes();
-    else {
-      threshold = options.threshold();
-      from_logits = options.from_logits();
-    }
     if constexpr (Options::kTask == Task::kMultilabel)
       classes = options.num_labels();
+    if constexpr (requires { options.threshold(); })
+      threshold = options.threshold();
+    if constexpr (requires { options.from_logits(); })
+      from_logits = options.from_logits();
+    if constexpr (requires { options.thresholds(); })
+      thresholds = options.thresholds();
+    if constexpr (requires { options.max_fpr(); })
+      max_fpr = options.max_fpr();
+    if constexpr (requires { options.min_precision(); })
+      min_precision = options.min_precision();
+    if constexpr (requires { options.min_specificity(); })
+      min_specificity = options.min_specificity();
     if constexpr (requires { options.average(); })
       average = options.average();
     if constexpr (requires { options.top_k(); })
@@ -133,6 +190,10 @@ struct TaskConfig {
   int64_t classes = 1; // or labels
   double threshold = 0.5;
   bool from_logits = false;
+  std::optional<Thresholds> thresholds; // of metrics of scores at many
+  std::optional<double> max_fpr;
+  double min_precision = 0;
+  double min_specificity = 0;
   Average average = Average::kNone;
   int64_t top_k = 1;
   std::optional<int64_t> ignore_index;
@@ -164,5 +225,18 @@ double score_threshold(const TaskConfig &config, at::ScalarType dtype);
 
 // Only for inputs that have passed check_shapes(). Never waits for the device.
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target);
+
+// Scores as probabilities [n, classes]: float32, or float64 if they came so.
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds);
+
+// The samples with these scores.
+struct ScoredSamples {
+  at::Tensor scores;       // [n, classes]
+  at::Tensor target;       // bool [n, classes]: of several classes, one against the rest
+  at::Tensor counted;      // bool, multiclass [n, 1], else [n, classes]
+  at::Tensor out_of_range; // the same
+};
+ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
+                             const at::Tensor &target);
 
 } // namespace devsan::metrics

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "metrics/classification/binned_curve_metric.h"
+
+namespace devsan::metrics {
+
+// Precision and recall at each threshold, in ascending order, and after them the point 1, 0 that
+// closes the curve. 0 / 0 is NaN: precision where nothing is predicted, recall where there are no
+// targets.
+//
+// compute()  float32 [2, thresholds + 1] for binary tasks, else [2, classes, thresholds + 1]:
+//            precision, recall.
+struct PrecisionRecallCurveFormula : PlainFormula {
+  static constexpr const char *kName = "PrecisionRecallCurve";
+  struct Result {
+    at::Tensor precision, recall; // [thresholds + 1] or [classes, thresholds + 1]
+    at::Tensor thresholds;        // [thresholds], ascending
+  };
+  static at::Tensor value(const CurveCounts &counts);
+  static Result result(const at::Tensor &computed, const at::Tensor &thresholds) {
+    return {computed[0], computed[1], thresholds};
+  }
+};
+
+DEVSAN_CURVE_METRIC(BinaryPrecisionRecallCurve, binary_precision_recall_curve,
+                    CurveScore<PrecisionRecallCurveFormula, BinaryScores>)
+DEVSAN_CURVE_METRIC(MulticlassPrecisionRecallCurve, multiclass_precision_recall_curve,
+                    CurveScore<PrecisionRecallCurveFormula, MulticlassScores>)
+DEVSAN_CURVE_METRIC(MultilabelPrecisionRecallCurve, multilabel_precision_recall_curve,
+                    CurveScore<PrecisionRecallCurveFormula, MultilabelScores>)
+
+} // namespace devsan::metrics

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "metrics/classification/binned_curve_metric.h"
+
+namespace devsan::metrics {
+
+// Receiver operating characteristic: false and true positive rate at each threshold, from the
+// highest threshold down, so that both ascend. A rate of no samples is 0.
+//
+// compute()  float32 [2, thresholds] for binary tasks, else [2, classes, thresholds]: fpr, tpr.
+struct ROCFormula : PlainFormula {
+  static constexpr const char *kName = "ROC";
+  struct Result {
+    at::Tensor fpr, tpr;   // [thresholds] or [classes, thresholds]
+    at::Tensor thresholds; // [thresholds], descending
+  };
+  static at::Tensor value(const CurveCounts &c) { return descending(c.stacked(c.fpr(), c.tpr())); }
+  static Result result(const at::Tensor &computed, const at::Tensor &thresholds) {
+    return {computed[0], computed[1], descending(thresholds)};
+  }
+};
+
+DEVSAN_CURVE_METRIC(BinaryROC, binary_roc, CurveScore<ROCFormula, BinaryScores>)
+DEVSAN_CURVE_METRIC(MulticlassROC, multiclass_roc, CurveScore<ROCFormula, MulticlassScores>)
+DEVSAN_CURVE_METRIC(MultilabelROC, multilabel_roc, CurveScore<ROCFormula, MultilabelScores>)
+
+} // namespace devsan::metrics
