@@ -36,12 +36,14 @@
 # RULE: devsan: error: --fail-on: unknown rule or severity 'device-nothing'; valid: note, warning, error, none, {{.*}}device-bare-cuda
 # RUN: %status 2 %sim --max=device-host-sync=many -- true 2>&1 | FileCheck %s --check-prefix=BUDGET
 # BUDGET: devsan: error: --max=device-host-sync=many: write RULE=N
-# RUN: %status 2 %sim --report=%t.sarif -- true 2>&1 | FileCheck %s --check-prefix=FORMAT
-# FORMAT: devsan: error: --report={{.*}}.sarif: this format is not supported yet; supported: .txt, .json
+# RUN: %status 2 %sim --report=%t.html -- true 2>&1 | FileCheck %s --check-prefix=FORMAT
+# FORMAT: devsan: error: --report={{.*}}.html: this format is not supported yet; supported: .txt, .json, .sarif
 # RUN: %status 2 %sim --report=/no/such/folder/a.json -- true 2>&1 | FileCheck %s --check-prefix=UNWRITABLE
 # UNWRITABLE: devsan: error: cannot write the report /no/such/folder/a.json: No such file or directory
 # RUN: %status 2 %sim --suppressions=/no/such.toml -- true 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS
 # SUPPRESSIONS: devsan: error: cannot read /no/such.toml: No such file or directory
+# RUN: %status 3 %sim --fail-on=note --report=%t.sarif -- %python %s once && FileCheck %s --check-prefix=SARIF < %t.sarif
+# SARIF: "ruleId": "device-host-sync"
 # RUN: %status 2 %devsan no-such-command 2>&1 | FileCheck %s --check-prefix=COMMAND
 # COMMAND: devsan: error: unknown command 'no-such-command'; valid: check, run, report, rules, explain, doctor
 # RUN: %status 2 %devsan explain nothing 2>&1 | FileCheck %s --check-prefix=EXPLAIN
