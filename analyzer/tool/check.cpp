@@ -150,8 +150,9 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
 
 std::vector<std::string> absolutePaths(const std::vector<std::string> &paths) {
   std::vector<std::string> absolute;
+  std::error_code error;
   for (const std::string &path : paths)
-    absolute.push_back(std::filesystem::absolute(path).lexically_normal());
+    absolute.push_back(std::filesystem::absolute(path, error).lexically_normal());
   return absolute;
 }
 
