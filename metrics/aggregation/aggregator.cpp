@@ -1,6 +1,7 @@
 #include "metrics/aggregation/aggregator.h"
 
 #include <cmath>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
@@ -130,6 +131,23 @@ bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
 
 at::Tensor Aggregator::moment(const at::Tensor &sum) const {
   return Wide::from(sum.reshape(1), accumulation_on(sum.device())).to_state();
+}
+
+void Aggregator::fold_extreme(const at::Tensor &value, Extreme extreme) {
+  check(value);
+  const StateScope scope;
+  const Batch values = batch_as_it_is(value);
+  const bool largest = extreme == Extreme::kMaximum;
+  const double none = std::numeric_limits<double>::infinity() * (largest ? -1 : 1);
+  at::Tensor seen = values.value;
+  if (values.left_out.defined() && seen.is_floating_point())
+    seen = seen.masked_fill(values.left_out, none);
+  const at::TensorOptions real = real_on(value.device());
+  if (seen.numel() == 0)
+    seen = at::full({1}, none, real);
+  else
+    seen = largest ? seen.amax(0, /*keepdim=*/true) : seen.amin(0, /*keepdim=*/true);
+  fold({seen.to(c10::typeMetaToScalarType(real.dtype()))}, values);
 }
 
 void Aggregator::fold(std::vector<at::Tensor> batch_states, const Batch &batch) {

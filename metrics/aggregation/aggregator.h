@@ -108,6 +108,10 @@ protected:
   // Folds in the states of one batch.
   void fold(std::vector<at::Tensor> batch_states, const Batch &batch);
 
+  // Folds in the largest or smallest value of a batch, for a metric whose one state is that.
+  enum class Extreme { kMaximum, kMinimum };
+  void fold_extreme(const at::Tensor &value, Extreme extreme);
+
   // For compute(): a kMoment over all of the window, and the quotient of two, [1].
   at::Tensor total(size_t index) const;
   at::Tensor quotient(size_t numerator, size_t denominator) const;

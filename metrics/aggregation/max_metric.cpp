@@ -1,7 +1,5 @@
 #include "metrics/aggregation/max_metric.h"
 
-#include <limits>
-
 #include <ATen/ATen.h>
 
 namespace devsan::metrics {
@@ -10,18 +8,7 @@ MaxMetric::MaxMetric(const MaxMetricOptions &options)
     : Aggregator({{"max_value", {1}, StateSpec::Kind::kMaximum}}, options) {}
 
 void MaxMetric::update(const at::Tensor &value) {
-  check(value);
-  const StateScope scope;
-  const Batch values = batch_as_it_is(value);
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  at::Tensor seen = values.value;
-  if (values.left_out.defined() && seen.is_floating_point())
-    seen = seen.masked_fill(values.left_out, kNone);
-  const at::TensorOptions real = real_on(value.device());
-  fold({seen.numel() == 0
-            ? at::full({1}, kNone, real)
-            : seen.amax(0, /*keepdim=*/true).to(c10::typeMetaToScalarType(real.dtype()))},
-       values);
+  fold_extreme(value, Extreme::kMaximum);
 }
 
 at::Tensor MaxMetric::compute() const {
