@@ -311,6 +311,22 @@ TEST(Mismatch, KnowsATensorThatWasMoved) {
   EXPECT_EQ(recorded.log.string(event.operand), "other: float32 [4, 4]");
 }
 
+// The table of origins holds storages weakly; what is left of a dead one must not stay in the heap.
+TEST(Origins, GiveBackDeadStorages) {
+  auto onDevice = [] { return torch::ones({4, 4}).to(kFirst); };
+  auto kept = onDevice();
+  auto dead = onDevice();
+  const auto of_kept = kept.storage().getWeakStorageImpl(),
+             of_dead = dead.storage().getWeakStorageImpl();
+  EXPECT_EQ(of_dead.weak_use_count(), of_kept.weak_use_count());
+  dead.reset();
+  EXPECT_EQ(of_dead.weak_use_count(), 2u) << "not in the table, so that this test says nothing";
+  for (int i = 0; i < 64; ++i)
+    onDevice();
+  EXPECT_EQ(of_dead.weak_use_count(), 1u);
+  EXPECT_GT(of_kept.weak_use_count(), 2u) << "of a living tensor";
+}
+
 // Gathers `value(rank)` on two ranks and hands rank 0's list, and its own value, to `use`.
 template <typename Value, typename Use> void gather(Value value, Use use) {
   auto store = c10::make_intrusive<c10d::HashStore>();

@@ -8,6 +8,7 @@
 
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
+#include <array>
 #include <atomic>
 #include <span>
 
@@ -62,6 +63,40 @@ private:
   Slot &slot_;
   bool held_;
 };
+
+// What a dead storage leaves is small, but it pins the memory around it: the next tensor finds no
+// room between two of them, and the heap grows, with memory that no cache has seen. So every note
+// looks for dead ones among the last notes, where most are, and at some of the table.
+class DeadStorages {
+public:
+  void noted(const Slot &slot) {
+    const std::uint32_t number = notes_.fetch_add(1, std::memory_order_relaxed);
+    recent_[number % kRecent].store(static_cast<std::uint32_t>(&slot - slots()),
+                                    std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kRecentLooks; ++i)
+      release(
+          slots()[recent_[(number * kRecentLooks + i) % kRecent].load(std::memory_order_relaxed)]);
+    for (std::uint32_t i = 0; i < kLooks; ++i)
+      release(slots()[(number * kLooks + i) % kSlots]);
+  }
+
+private:
+  static constexpr std::uint32_t kRecent = 256, kRecentLooks = 16, kLooks = 8;
+
+  static void release(Slot &slot) {
+    WeakStorage dead{c10::intrusive_ptr<c10::StorageImpl>()}; // freed after the slot
+    SlotLock lock(slot);
+    if (!lock || !slot.key || slot.storage.use_count() != 0)
+      return;
+    dead = std::move(slot.storage);
+    slot.key = nullptr;
+  }
+
+  std::atomic<std::uint32_t> notes_ = 0;
+  std::array<std::atomic<std::uint32_t>, kRecent> recent_{}; // slots, by index
+};
+
+DeadStorages dead_storages;
 
 // The first tensors are those of the program's set-up, which live longest. Host tensors without
 // dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly ever refused.
@@ -155,16 +190,19 @@ void noteOrigin(const at::Tensor &tensor, TensorOrigin origin) {
   }
   if (!chosen)
     return;
-  SlotLock lock(*chosen);
-  if (!lock)
-    return;
-  if (chosen->key != key) {
-    displaced = std::move(chosen->storage);
-    chosen->storage = storage.getWeakStorageImpl();
-    chosen->key = key;
+  {
+    SlotLock lock(*chosen);
+    if (!lock)
+      return;
+    if (chosen->key != key) {
+      displaced = std::move(chosen->storage);
+      chosen->storage = storage.getWeakStorageImpl();
+      chosen->key = key;
+    }
+    chosen->origin = origin;
+    chosen->epoch = current_epoch;
   }
-  chosen->origin = origin;
-  chosen->epoch = current_epoch;
+  dead_storages.noted(*chosen);
 }
 
 TensorOrigin originOf(const at::Tensor &tensor) {

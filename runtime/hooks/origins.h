@@ -1,6 +1,6 @@
 // Where tensors were made or last moved, for those that still exist: a table of fixed size that
 // forgets when it is full. Any thread. Storages are held weakly: their memory is freed as ever,
-// only the small header lives until it is displaced.
+// only the small header lives on for a while.
 #pragma once
 
 #include "runtime/event.h"
