@@ -153,8 +153,11 @@ core::Result<std::optional<TorchLocation>> findTorch(const std::string &option,
   if (option == "none")
     return std::nullopt;
   Answer answer = ask(findPython(first_file), use_cache);
-  if (!option.empty())
-    answer.torch = option;
+  if (!option.empty()) {
+    llvm::SmallString<256> path(option);
+    llvm::sys::fs::make_absolute(path); // files are parsed in the folders of their commands
+    answer.torch = std::string(path);
+  }
   if (answer.torch.empty())
     return std::nullopt;
   TorchLocation torch;
