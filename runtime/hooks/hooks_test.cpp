@@ -321,7 +321,7 @@ TEST(Origins, GiveBackDeadStorages) {
   EXPECT_EQ(of_dead.weak_use_count(), of_kept.weak_use_count());
   dead.reset();
   EXPECT_EQ(of_dead.weak_use_count(), 2u) << "not in the table, so that this test says nothing";
-  for (int i = 0; i < 64; ++i)
+  for (int i = 0; i < 256; ++i)
     onDevice();
   EXPECT_EQ(of_dead.weak_use_count(), 1u);
   EXPECT_GT(of_kept.weak_use_count(), 2u) << "of a living tensor";

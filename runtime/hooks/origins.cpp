@@ -66,22 +66,21 @@ private:
 
 // What a dead storage leaves is small, but it pins the memory around it: the next tensor finds no
 // room between two of them, and the heap grows, with memory that no cache has seen. So every note
-// looks for dead ones among the last notes, where most are, and at some of the table.
+// looks for dead ones among the last notes, where most are, and at one slot of the table.
 class DeadStorages {
 public:
   void noted(const Slot &slot) {
     const std::uint32_t number = notes_.fetch_add(1, std::memory_order_relaxed);
     recent_[number % kRecent].store(static_cast<std::uint32_t>(&slot - slots()),
                                     std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < kRecentLooks; ++i)
-      release(
-          slots()[recent_[(number * kRecentLooks + i) % kRecent].load(std::memory_order_relaxed)]);
-    for (std::uint32_t i = 0; i < kLooks; ++i)
-      release(slots()[(number * kLooks + i) % kSlots]);
+    // Each note is looked at twice before it is the oldest of the last ones.
+    release(slots()[recent_[2 * number % kRecent].load(std::memory_order_relaxed)]);
+    release(slots()[recent_[(2 * number + 1) % kRecent].load(std::memory_order_relaxed)]);
+    release(slots()[number % kSlots]);
   }
 
 private:
-  static constexpr std::uint32_t kRecent = 256, kRecentLooks = 16, kLooks = 8;
+  static constexpr std::uint32_t kRecent = 256;
 
   static void release(Slot &slot) {
     WeakStorage dead{c10::intrusive_ptr<c10::StorageImpl>()}; // freed after the slot
