@@ -43,7 +43,7 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
       return written;
     const std::size_t count = content_.size();
     summary.notes.push_back(
-        fmt::format("{}: {} finding{} recorded", path_.string(), count, count == 1 ? "" : "s"));
+        fmt::format("{}: holds {} finding{} now", path_.string(), count, count == 1 ? "" : "s"));
   }
   content_.apply(findings);
   summary.stale_baseline.clear();

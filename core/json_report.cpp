@@ -1,5 +1,6 @@
 #include "core/json_fields.h"
 #include "core/reports.h"
+#include "core/rule_table.h"
 
 #include <sstream>
 
@@ -207,6 +208,9 @@ void read(JsonFields &fields, Finding &out) {
     fields.fail("origin", "static or runtime");
   fields.get("message", out.message);
   fields.get("remedy", out.remedy);
+  // Reports hold the remedy in either case; the finding's own is what the rule does not say.
+  if (const Rule *rule = findRule(out.rule); rule && out.remedy == rule->remedy)
+    out.remedy.clear();
   fields.get("fingerprint", out.fingerprint);
   fields.get("known", out.known);
   fields.get("count", out.count);

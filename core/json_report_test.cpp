@@ -57,6 +57,16 @@ TEST(JsonReport, ReadsBackWhatItWrote) {
   EXPECT_EQ(read->at(0).loads, example().loads);
 }
 
+// Else reports made of reports would say the rule's remedy as if it were the finding's own.
+TEST(JsonReport, TellsTheRulesRemedyFromTheFindings) {
+  std::vector findings{example(), example()};
+  findings[1].remedy = "keep it there";
+  const auto read = readJsonReport(jsonReport(findings, {}), "report.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at(0).remedy, "");
+  EXPECT_EQ(read->at(1).remedy, "keep it there");
+}
+
 TEST(JsonReport, ReplacesBytesThatAreNoUtf8) {
   Finding finding = example();
   finding.message = "bad \xff byte";

@@ -30,6 +30,24 @@ void Flow::insert(const Path &container, const Value &element) {
   state_.values[container] = held;
 }
 
+void Flow::forgetPointers(const CallExpr *call, const FunctionDecl *callee) {
+  const unsigned shift = isa<CXXOperatorCallExpr>(call) && ownerOf(callee) ? 1 : 0;
+  for (unsigned i = 0; i < callee->getNumParams() && i + shift < call->getNumArgs(); ++i) {
+    const Expr *pointer = call->getArg(i + shift)->IgnoreParenCasts();
+    const QualType parameter = callee->getParamDecl(i)->getType();
+    const auto *address = dyn_cast<UnaryOperator>(pointer);
+    if (address && address->getOpcode() == UO_AddrOf)
+      pointer = address->getSubExpr();
+    else if (!parameter->isLValueReferenceType() || parameter->getPointeeType().isConstQualified())
+      continue;
+    if (std::optional<Path> named = path(pointer); named && pointer->getType()->isPointerType()) {
+      Value anything;
+      anything.place = Place::unknown();
+      state_.values[*named] = anything;
+    }
+  }
+}
+
 Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
   if (namesDevice(call->getType())) { // device(d), dtype(t), device_of(x)

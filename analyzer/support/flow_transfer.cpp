@@ -130,12 +130,13 @@ void Flow::record(Operation operation) {
   facts_.operations.push_back(std::move(operation));
 }
 
-// What a kernel is given of the memory of tensors.
+// What a kernel is given of the memory of tensors; a number that was read there is none of it.
 std::vector<Operand> Flow::argumentsWithPlace(const CUDAKernelCallExpr *launch) const {
   std::vector<Operand> operands;
   for (const Expr *argument : launch->arguments()) {
     const Value value = facts_.value(argument);
-    if (!value.place.is(Place::Kind::kNone) && !namesDevice(argument->getType()))
+    if (!value.place.is(Place::Kind::kNone) && !namesDevice(argument->getType()) &&
+        !argument->getType()->isArithmeticType())
       operands.push_back({argument, value});
   }
   return operands;
@@ -271,12 +272,14 @@ Value Flow::evaluate(const Expr *expr) {
     either.own_slice |= yes.has(Origin::Kind::kGather) != no.has(Origin::Kind::kGather);
     return either;
   }
+  // A number lies nowhere, wherever it was read.
   if (const auto *unary = dyn_cast<UnaryOperator>(expr))
-    return unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf
+    return unary->getOpcode() == UO_AddrOf ||
+                   (unary->getOpcode() == UO_Deref && !unary->getType()->isArithmeticType())
                ? facts_.value(unary->getSubExpr())
                : Value();
   if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr))
-    return facts_.value(subscript->getBase());
+    return subscript->getType()->isArithmeticType() ? Value() : facts_.value(subscript->getBase());
   if (const auto *created = dyn_cast<CXXNewExpr>(expr); created && created->getConstructExpr())
     return facts_.value(created->getConstructExpr());
   if (const auto *binary = dyn_cast<BinaryOperator>(expr)) {
@@ -285,8 +288,13 @@ Value Flow::evaluate(const Expr *expr) {
     if (binary->getOpcode() == BO_Add || binary->getOpcode() == BO_Sub) // p + n
       return binary->getType()->isPointerType() ? facts_.value(binary->getLHS()) : Value();
     if (binary->getOpcode() == BO_Assign) { // of pointers and enumerators; classes have operators
-      if (std::optional<Path> target = path(binary->getLHS()))
-        assign(*target, binary->getRHS(), binary);
+      const Expr *target = strip(binary->getLHS());
+      if (std::optional<Path> named = path(target)) {
+        if (isa<DeclRefExpr, MemberExpr>(target))
+          assign(*named, binary->getRHS(), binary);
+        else if (target->getType()->isPointerType()) // one of several
+          insert(*named, facts_.value(binary->getRHS()));
+      }
       return facts_.value(binary->getRHS());
     }
   }
@@ -377,6 +385,8 @@ Value Flow::evaluateCall(const CallExpr *call) {
     for (const Expr *argument : argumentsOf(call))
       if (const auto *lambda = dyn_cast<LambdaExpr>(strip(argument)))
         relyOnHostIn(lambda->getBody());
+  if (callee)
+    forgetPointers(call, callee);
   if (callee && waitsForDevice(callee, call)) {
     record({Kind::kWait, call, name, receiver, {}, {}, {}, {}});
     return {};
@@ -513,8 +523,13 @@ Value Flow::evaluateFactory(const Expr *call, llvm::StringRef name, const Expr *
   // nobody's gather.
   result.no_grad = true;
   bool like = name.ends_with("_like") || receiver;
+  // A pointer into a tensor's memory says where the blob is.
+  const Value memory =
+      name == "from_blob" && !arguments.empty() ? facts_.value(arguments[0]) : Value();
   if (!target.place.is(Place::Kind::kNone))
     result.place = target.place;
+  else if (!memory.place.is(Place::Kind::kNone))
+    result.place = memory.place;
   else if (!operands.empty()) {
     result = combine(valuesOf(operands));
     if (like)

@@ -61,6 +61,8 @@ private:
   std::optional<Value> deviceAmong(llvm::ArrayRef<const clang::Expr *> arguments) const;
   std::vector<Path> sameTensors(const Path &container) const;
   void insert(const Path &container, const Value &element);
+  // Pointers whose address is given away, or that are taken by reference, may point elsewhere then.
+  void forgetPointers(const clang::CallExpr *call, const clang::FunctionDecl *callee);
   void write(const clang::Expr *target, const Value &value);
   void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordReturn(const clang::Expr *result);

@@ -271,7 +271,10 @@ core::Result<int> check(Options options) {
   auto files = expandInputs(options.inputs);
   if (!files)
     return tl::unexpected(files.error());
-  if (auto applied = applyProjectFile(options, files->front()); !applied)
+  auto project = ProjectSettings::find(*files);
+  if (!project)
+    return tl::unexpected(project.error());
+  if (auto applied = project->apply(options); !applied)
     return tl::unexpected(applied.error());
   options.limit = options.limit.value_or(kDefaultLimit);
   auto checks = validChecks(options.checks.value_or("device-*"));
@@ -280,7 +283,7 @@ core::Result<int> check(Options options) {
   auto baseline = core::BaselineFile::open(options.baseline, options.update_baseline);
   if (!baseline)
     return tl::unexpected(baseline.error());
-  auto suppressions = readSuppressions(options, files->front());
+  auto suppressions = project->suppressions(options);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
   auto torch = findTorch(options.torch, files->front(), options.use_cache);
@@ -314,6 +317,8 @@ core::Result<int> check(Options options) {
   core::Summary summary{.tool = "devsan check",
                         .subject = subjectOf(options, commands->size(), files->size())};
   summary.notes = std::move(all.notes);
+  for (const std::string &path : project->passedOver())
+    summary.notes.push_back(path + " does not count: it is not for all files of this run");
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
                          return suppressions->covers(f);
@@ -361,7 +366,7 @@ core::Result<int> check(Options options) {
                  << plural(commands->size(), "file") << " not analysed; the report names them\n";
     return kFailed;
   }
-  if (options.strict && !all.complete)
+  if (options.strict.value_or(false) && !all.complete)
     return kFailed;
   return new_findings ? kFindings : kClean;
 }

@@ -38,7 +38,7 @@ struct Options {
   bool fix = false;
   bool update_baseline = false;
   bool use_cache = true;
-  bool strict = false;
+  std::optional<bool> strict;
   bool print_commands = false;
   bool has_flags = false;
 };

@@ -2,7 +2,6 @@
 
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/source_files.h"
-#include "core/project_file.h"
 #include "core/rule_table.h"
 #include "core/whole_file.h"
 
@@ -10,6 +9,8 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Path.h>
+
+#include <set>
 
 namespace devsan::analyzer {
 namespace {
@@ -27,22 +28,77 @@ bool anyCheckIn(llvm::StringRef globs) {
                       [&](const CheckEntry &check) { return list.contains(check.rule); });
 }
 
-// Empty where there is none.
-std::string projectFileOf(const std::string &first_file) {
-  const std::string folder = nearestFolderWith(first_file, {kProjectFile});
-  return folder.empty() ? folder : folder + "/" + kProjectFile;
+std::string projectFileAbove(llvm::StringRef folder) {
+  const std::string found = nearestFolderWith((folder + "/x").str(), {kProjectFile});
+  return found.empty() ? found : found + "/" + kProjectFile;
 }
 
-core::Result<void> take(Options &options, const core::ProjectFile &file,
-                        const std::string &folder) {
+// The deepest folder that holds all of `folders`.
+std::string commonFolder(const std::set<std::string> &folders) {
+  std::string common = *folders.begin();
+  for (const std::string &folder : folders)
+    while (folder != common && !llvm::StringRef(folder).starts_with(common + "/") &&
+           llvm::sys::path::has_relative_path(common))
+      common = llvm::sys::path::parent_path(common).str();
+  return common;
+}
+
+// -I and its like may have their value in the next element.
+core::Result<void> checkFlags(const std::vector<core::ProjectSetting> &flags) {
+  bool wants_value = false;
+  for (const core::ProjectSetting &flag : flags) {
+    const llvm::StringRef text = flag.text;
+    if (!text.starts_with("-") && !wants_value)
+      return core::failure(flag.where + ": 'extra-flags': '" + flag.text +
+                           "' is no flag; flags begin with '-', each is an element of its own");
+    if (text.starts_with("-") && text.contains(" -"))
+      return core::failure(flag.where + ": 'extra-flags': '" + flag.text +
+                           "' holds several flags; make each an element of its own");
+    wants_value = !wants_value && text.starts_with("-") && !text.contains('=') &&
+                  (text.size() == 2 || text.starts_with("-i"));
+  }
+  if (wants_value)
+    return core::failure(flags.back().where + ": 'extra-flags': '" + flags.back().text +
+                         "' has no value");
+  return {};
+}
+
+} // namespace
+
+core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> files) {
+  std::set<std::string> folders;
+  for (const std::string &file : files)
+    folders.insert(llvm::sys::path::parent_path(file).str());
+  ProjectSettings settings;
+  settings.path_ = projectFileAbove(commonFolder(folders));
+  std::set<std::string> others;
+  for (const std::string &folder : folders)
+    if (const std::string path = projectFileAbove(folder); path != settings.path_)
+      others.insert(path);
+  settings.passed_over_.assign(others.begin(), others.end());
+  if (settings.path_.empty())
+    return settings;
+  core::Result<std::string> text = core::readFile(settings.path_);
+  if (!text)
+    return tl::unexpected(text.error());
+  core::Result<core::ProjectFile> file = core::parseProjectFile(*text, settings.path_);
+  if (!file)
+    return tl::unexpected(file.error());
+  settings.text_ = std::move(*text);
+  settings.file_ = std::move(*file);
+  return settings;
+}
+
+core::Result<void> ProjectSettings::apply(Options &options) const {
+  const core::ProjectTable &check = file_.check;
   // Judged even where the command line goes before it: a mistake should not wait for its day.
-  if (const core::ProjectSetting *checks = file.check.find("checks")) {
-    if (auto valid = validChecks(checks->text); !valid)
-      return core::failure(checks->where + ": " + valid.error().message);
+  if (const core::ProjectSetting *checks = check.find("checks")) {
+    if (auto valid = validChecks(checks->text, checks->where + ": 'checks'"); !valid)
+      return tl::unexpected(valid.error());
     if (!options.checks)
       options.checks = checks->text;
   }
-  if (const core::ProjectSetting *timeout = file.check.find("timeout")) {
+  if (const core::ProjectSetting *timeout = check.find("timeout")) {
     long seconds = -1;
     if (llvm::StringRef(timeout->text).getAsInteger(10, seconds) || seconds < 0 ||
         seconds > kLongestLimit.count())
@@ -51,57 +107,20 @@ core::Result<void> take(Options &options, const core::ProjectFile &file,
     if (!options.limit)
       options.limit = Seconds(seconds);
   }
-  if (const core::ProjectSetting *baseline = file.check.find("baseline");
+  if (const core::ProjectSetting *baseline = check.find("baseline");
       baseline && options.baseline.empty())
     options.baseline = baseline->text;
-  if (const core::ProjectSetting *strict = file.check.find("strict"))
-    options.strict |= strict->text == "true";
-  for (const core::ProjectSetting &flag : file.extra_flags)
+  if (const core::ProjectSetting *strict = check.find("strict"); strict && !options.strict)
+    options.strict = strict->text == "true";
+  if (auto valid = checkFlags(file_.extra_flags); !valid)
+    return valid;
+  for (const core::ProjectSetting &flag : file_.extra_flags)
     options.extra_flags.push_back(flag.text);
-  options.extra_flags_folder = folder;
+  options.extra_flags_folder = llvm::sys::path::parent_path(path_).str();
   return {};
 }
 
-} // namespace
-
-core::Result<std::string> validChecks(const std::string &globs) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  llvm::StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
-  if (parts.empty())
-    return core::failure("--checks is empty; the rules are " + checkNames());
-  for (llvm::StringRef part : parts) {
-    llvm::StringRef glob = part.trim();
-    glob.consume_front("-");
-    if (anyCheckIn(glob))
-      continue;
-    if (const core::Rule *rule = core::findRule(glob.str()))
-      return core::failure(
-          "--checks: '" + std::string(rule->id) +
-          "' is found at run time only, by devsan run; the rules for sources are " + checkNames());
-    return core::failure("--checks: no rule is called '" + glob.str() + "'; the rules are " +
-                         checkNames());
-  }
-  std::string valid = parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
-  if (!anyCheckIn(valid))
-    return core::failure("--checks=" + globs + " leaves no rule; the rules are " + checkNames());
-  return valid;
-}
-
-core::Result<void> applyProjectFile(Options &options, const std::string &first_file) {
-  const std::string path = projectFileOf(first_file);
-  if (path.empty())
-    return {};
-  const core::Result<std::string> text = core::readFile(path);
-  if (!text)
-    return tl::unexpected(text.error());
-  const core::Result<core::ProjectFile> file = core::parseProjectFile(*text, path);
-  if (!file)
-    return tl::unexpected(file.error());
-  return take(options, *file, llvm::sys::path::parent_path(path).str());
-}
-
-core::Result<core::Suppressions> readSuppressions(const Options &options,
-                                                  const std::string &first_file) {
+core::Result<core::Suppressions> ProjectSettings::suppressions(const Options &options) const {
   core::Suppressions suppressions;
   for (const std::string &path : options.suppressions) {
     const core::Result<std::string> text = core::readFile(path);
@@ -110,14 +129,33 @@ core::Result<core::Suppressions> readSuppressions(const Options &options,
     if (auto added = suppressions.add(*text, path, ""); !added)
       return tl::unexpected(added.error());
   }
-  if (const std::string path = projectFileOf(first_file); !path.empty()) {
-    const core::Result<std::string> text = core::readFile(path);
-    if (!text)
-      return tl::unexpected(text.error());
-    if (auto added = suppressions.add(*text, path, "suppressions"); !added)
+  if (!path_.empty())
+    if (auto added = suppressions.add(text_, path_, "suppressions"); !added)
       return tl::unexpected(added.error());
-  }
   return suppressions;
+}
+
+core::Result<std::string> validChecks(const std::string &globs, const std::string &name) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
+  if (parts.empty())
+    return core::failure(name + " is empty; the rules are " + checkNames());
+  for (llvm::StringRef part : parts) {
+    llvm::StringRef glob = part.trim();
+    glob.consume_front("-");
+    if (anyCheckIn(glob))
+      continue;
+    if (const core::Rule *rule = core::findRule(glob.str()))
+      return core::failure(
+          name + ": '" + std::string(rule->id) +
+          "' is found at run time only, by devsan run; the rules for sources are " + checkNames());
+    return core::failure(name + ": no rule is called '" + glob.str() + "'; the rules are " +
+                         checkNames());
+  }
+  std::string valid = parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
+  if (!anyCheckIn(valid))
+    return core::failure(name + ": '" + globs + "' leaves no rule; the rules are " + checkNames());
+  return valid;
 }
 
 } // namespace devsan::analyzer

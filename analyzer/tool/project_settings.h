@@ -1,23 +1,43 @@
-// The project's .devsan.toml, as `devsan check` uses it: the nearest above the first file.
+// The project's .devsan.toml, as `devsan check` uses it: the nearest at or above the folder that
+// all files lie in, so that it does not depend on which file comes first.
 #pragma once
 
 #include "analyzer/tool/options.h"
+#include "core/project_file.h"
 #include "core/suppressions.h"
 
+#include <llvm/ADT/ArrayRef.h>
+
 #include <string>
+#include <vector>
 
 namespace devsan::analyzer {
 
-// Takes from [check] what the command line leaves open. A value that the option would not take is
-// an error with file and line.
-core::Result<void> applyProjectFile(Options &options, const std::string &first_file);
+class ProjectSettings {
+public:
+  static core::Result<ProjectSettings> find(llvm::ArrayRef<std::string> files);
 
-// Those of the project file and of the files given with --suppressions.
-core::Result<core::Suppressions> readSuppressions(const Options &options,
-                                                  const std::string &first_file);
+  // Takes from [check] what the command line leaves open. A value that the option would not take is
+  // an error with file and line.
+  core::Result<void> apply(Options &options) const;
+
+  // Those of the project file and of the files given with --suppressions.
+  core::Result<core::Suppressions> suppressions(const Options &options) const;
+
+  // Project files of some of the files only, which do not count.
+  const std::vector<std::string> &passedOver() const { return passed_over_; }
+
+private:
+  std::string path_; // empty where there is none
+  std::string text_;
+  core::ProjectFile file_;
+  std::vector<std::string> passed_over_;
+};
 
 // The rules of --checks as clang-tidy's list of globs. A glob that matches nothing is an error that
 // lists the rules, and so are globs that leave none.
-core::Result<std::string> validChecks(const std::string &globs);
+// `name` is what the error calls them.
+core::Result<std::string> validChecks(const std::string &globs,
+                                      const std::string &name = "--checks");
 
 } // namespace devsan::analyzer

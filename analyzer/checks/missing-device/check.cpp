@@ -155,11 +155,27 @@ private:
   void examineLaunch(const FunctionFacts &facts, const Operation &launch) {
     const Operand *device = deviceOperand(facts, launch.operands);
     for (const Operand &operand : launch.operands)
-      if (const Expr *factory = operand.value.place.is(Place::Kind::kDefaultHost)
-                                    ? operand.value.origin(Origin::Kind::kFactory)
-                                    : nullptr;
-          device && factory)
+      if (const Expr *factory = factoryOf(operand.value);
+          device && factory && !makesNothing(factory))
         report(facts, factory, *device, launch.expr, "goes to a kernel beside");
+  }
+
+  // empty({0}), for a kernel's argument that is not there; its pointer is null.
+  bool makesNothing(const Expr *factory) {
+    const auto *call = dyn_cast<CallExpr>(strip(factory));
+    static const llvm::StringSet<> kSizesFirst{"empty", "zeros", "ones", "full", "rand", "randn"};
+    if (!call || call->getNumArgs() == 0 || !kSizesFirst.contains(nameOf(calleeOf(call))))
+      return false;
+    bool nothing = false;
+    const auto look = [&](auto &&self, const Stmt *part) -> void {
+      if (const auto *literal = dyn_cast<IntegerLiteral>(part))
+        nothing |= literal->getValue() == 0;
+      for (const Stmt *child : part->children())
+        if (child)
+          self(self, child);
+    };
+    look(look, call->getArg(0));
+    return nothing;
   }
 
   // Made with the default dtype, or with that of another tensor; not the integers of metadata.

@@ -32,6 +32,15 @@ void viewed(const at::Tensor &x) {
   accessors<<<1, 256>>>(x.packed_accessor32<float, 1>(), out.packed_accessor32<float, 1>());
 }
 
+void afterAStore(const at::Tensor &x, int n) {
+  // CHECK: warning: 'torch::zeros({1})' makes a tensor on the CPU that goes to a kernel {{.*}} [device-missing-device]
+  auto count = torch::zeros({1});
+  float *memory = count.data_ptr<float>();
+  memory[0] = 3;
+  *memory = 4;
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), memory, n);
+}
+
 // On the device, or meant to be on the host.
 void silent(const at::Tensor &x, int n) {
   auto there = torch::empty({n}, x.options());
@@ -46,5 +55,46 @@ void silent(const at::Tensor &x, int n) {
   float *memory = host.data_ptr<float>();
   memory = there.data_ptr<float>();
   scale<float><<<1, 256>>>(x.data_ptr<float>(), memory, n);
+}
+
+struct Arguments {
+  float scale;
+};
+__global__ void weighted(const float *x, float *out, long length, float weight, Arguments) {}
+
+// Numbers are read on the host and handed over as numbers.
+void numbers(const at::Tensor &x, at::Tensor out, at::IntArrayRef lengths) {
+  auto host = torch::tensor(lengths);
+  auto weights = torch::ones({4});
+  float weight = *weights.data_ptr<float>();
+  long length = 0;
+  length = host.data_ptr<long>()[1];
+  Arguments arguments;
+  arguments.scale = weights.data_ptr<float>()[0];
+  weighted<<<1, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), host.data_ptr<long>()[0], weight, arguments);
+  weighted<<<1, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), (int)length, 1, arguments);
+}
+
+// Pointers that are set anew, or are one of several.
+void pointers(const at::Tensor &x) {
+  auto host = torch::ones({4});
+  float *memory = host.data_ptr<float>();
+  cudaMalloc(&memory, 16);
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), memory, 4);
+  float *mapped = host.data_ptr<float>();
+  cudaHostGetDevicePointer((void **)&mapped, host.data_ptr<float>(), 0);
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), mapped, 4);
+  float *both[2];
+  both[0] = x.data_ptr<float>();
+  both[1] = host.data_ptr<float>();
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), both[0], 4);
+}
+
+// No memory at all, and the device's.
+void stand_ins(const at::Tensor &x) {
+  auto none = torch::empty({0});
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), none.data_ptr<float>(), 4);
+  auto same = torch::from_blob(x.data_ptr<float>(), {4});
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), same.data_ptr<float>(), 4);
 }
 // CHECK-NOT: :[[#]]:[[#]]: warning: {{.*}} [device-missing-device]
