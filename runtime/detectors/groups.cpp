@@ -64,6 +64,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
   std::vector<EventGroup> groups;
   std::map<Key, std::size_t> indices;
   std::vector<Calls> calls;
+  std::vector<std::vector<Occurrences>> parts;
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
@@ -71,17 +72,20 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     if (added) {
       groups.emplace_back().first = &event;
       calls.emplace_back();
+      parts.emplace_back();
     }
     EventGroup &group = groups[entry->second];
-    static_cast<Occurrences &>(group) = together(group, event.occurrences);
+    parts[entry->second].push_back(event.occurrences);
     group.any_flags |= event.event.flags;
     Occurrences &call = calls[entry->second][{event.stack, event.event.thread}];
     call = together(call, event.occurrences);
     group.same_rank &= event.rank == group.first->rank;
   }
-  for (std::size_t i = 0; i < groups.size(); ++i)
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    static_cast<Occurrences &>(groups[i]) = together(parts[i]);
     if (const Occurrences &call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
       groups[i].repeats = call.count;
+  }
   return groups;
 }
 

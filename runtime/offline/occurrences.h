@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <span>
 
 namespace devsan::runtime {
 
@@ -48,6 +50,30 @@ inline Occurrences together(const Occurrences &a, const Occurrences &b) {
                       : std::max(a.steps, b.steps);
   sum.most_in_step =
       apart ? std::max(a.most_in_step, b.most_in_step) : a.most_in_step + b.most_in_step;
+  return sum;
+}
+
+// All of them together. A line of Python has another stack once the interpreter has specialised it,
+// so what pairs would add up is told apart here: no step has more than the parts that cover it.
+inline Occurrences together(std::span<const Occurrences> parts) {
+  Occurrences sum;
+  std::map<std::uint32_t, std::uint64_t> rises, falls; // by the first step, and by the last
+  for (const Occurrences &part : parts) {
+    sum = together(sum, part);
+    if (part.count == 0)
+      continue;
+    rises[part.first_step] += part.most_in_step;
+    falls[part.last_step] += part.most_in_step;
+  }
+  std::uint64_t here = 0, most = 0;
+  auto fall = falls.begin();
+  for (const auto &[step, rise] : rises) {
+    for (; fall != falls.end() && fall->first < step; ++fall)
+      here -= fall->second;
+    here += rise;
+    most = std::max(most, here);
+  }
+  sum.most_in_step = std::min(sum.most_in_step, most);
   return sum;
 }
 

@@ -45,6 +45,20 @@ TEST(Occurrences, TogetherInDifferentStepsOrInOneIsExact) {
   EXPECT_EQ(together(same, {}), same);
 }
 
+// Two calls on a line, each with another stack from the eighth step on.
+TEST(Occurrences, TogetherAPartMayFollowAnother) {
+  const auto inSteps = [](std::uint32_t first, std::uint32_t last) {
+    const std::uint32_t steps = last - first + 1;
+    return Occurrences{steps, 0, 0, 0, first, last, steps, 1};
+  };
+  const std::vector parts{inSteps(0, 7), inSteps(0, 8), inSteps(8, 39), inSteps(9, 39)};
+  const Occurrences all = together(parts);
+  EXPECT_EQ(all.count, 80u);
+  EXPECT_EQ(all.most_in_step, 2u);
+  EXPECT_EQ(together(std::vector{inSteps(0, 4), inSteps(2, 9), inSteps(4, 9)}).most_in_step, 3u);
+  EXPECT_EQ(together(std::vector<Occurrences>()), Occurrences());
+}
+
 TEST(Occurrences, OneStepHasAllOfThem) {
   LogBuilder log;
   log.add(inStep(3)).tally(inStep(3)).count = 6'000'000'000; // more than a tally counts in a step

@@ -60,8 +60,11 @@ private:
                      << spelled->getSourceRange();
       fix(finding, request, *source);
     }
+    const std::string device = source->device.empty() ? "x.device()" : source->device;
     if (!moves)
-      advise(locationOf(spelled), "pass the device: `.device(x.device())` on the options");
+      advise(locationOf(spelled), "pass the device: `.device(" + device + ")` on the options");
+    else if (!source->device.empty())
+      advise(locationOf(spelled), "name the device: `.to(" + device + ")`");
     if (lineOf(spelled) != lineOf(request.expr))
       diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
           << request.expr->getSourceRange();

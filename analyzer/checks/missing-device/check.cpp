@@ -262,6 +262,8 @@ private:
       if (!device.empty())
         fix(finding, factory, device);
     }
+    if (!device.empty())
+      advise(locationOf(factory), "pass the device: `.device(" + device + ")` on the options");
     if (lineOf(where) != lineOf(factory))
       diag(locationOf(where), "here they come together", DiagnosticIDs::Note)
           << where->getSourceRange();
