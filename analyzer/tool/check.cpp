@@ -265,6 +265,16 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
   return all;
 }
 
+// As the runtime has it: fingerprints are the same on other machines.
+std::string projectRootOf(const std::string &file) {
+  for (const char *name : {".git", ".devsan.toml"})
+    if (std::string folder = nearestFolderWith(file, {name}); !folder.empty())
+      return folder;
+  llvm::SmallString<256> here;
+  llvm::sys::fs::current_path(here);
+  return here == "/" ? std::string() : std::string(here);
+}
+
 } // namespace
 
 core::Result<int> check(Options options) {
@@ -302,7 +312,7 @@ core::Result<int> check(Options options) {
       return tl::unexpected(written.error());
     return kClean;
   }
-  const std::string repository = nearestFolderWith(files->front(), {".git"});
+  const std::string repository = projectRootOf(files->front());
   keepShard(*commands, options.shard, repository);
 
   const AnalysisSettings settings{*checks, *torch ? (*torch)->version : std::string(), options.jobs,

@@ -87,8 +87,7 @@ core::Result<std::vector<Input>> findInputs(const std::vector<std::string> &name
 
 void enter(const fs::path &directory) {
   std::error_code error;
-  const fs::path repository = runtime::repositoryOf(directory);
-  fs::current_path(repository.empty() ? directory : repository, error);
+  fs::current_path(runtime::projectRootOf(directory), error);
 }
 
 core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,

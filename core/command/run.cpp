@@ -145,11 +145,11 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   return environment;
 }
 
-void enterRepository() {
+void enterProjectRoot() {
   std::error_code error;
-  const fs::path repository = runtime::repositoryOf(fs::current_path(error));
-  if (!error && !repository.empty())
-    fs::current_path(repository, error);
+  const fs::path root = runtime::projectRootOf(fs::current_path(error));
+  if (!error)
+    fs::current_path(root, error);
 }
 
 std::string shown(const std::vector<std::string> &command) {
@@ -237,7 +237,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   summary.tool = "devsan run";
   summary.subject = facts.command;
   // The findings' paths are relative to the repository, and what follows reads the lines.
-  enterRepository();
+  enterProjectRoot();
   FindingFilter filter(std::move(*suppressions));
   core::Result<runtime::Analysis> analysis =
       analyseRun(*folder, tree, facts.working_directory, filter.function());

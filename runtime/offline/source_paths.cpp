@@ -3,10 +3,12 @@
 namespace devsan::runtime {
 namespace fs = std::filesystem;
 
-fs::path repositoryOf(const fs::path &directory) {
+namespace {
+
+fs::path nearestWith(const fs::path &directory, const char *name) {
   std::error_code error;
   for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
-    if (fs::exists(candidate / ".git", error))
+    if (fs::exists(candidate / name, error))
       return candidate;
     if (candidate == candidate.parent_path())
       break;
@@ -14,10 +16,19 @@ fs::path repositoryOf(const fs::path &directory) {
   return {};
 }
 
+} // namespace
+
+fs::path projectRootOf(const fs::path &directory) {
+  for (const char *name : {".git", ".devsan.toml"})
+    if (fs::path found = nearestWith(directory, name); !found.empty())
+      return found;
+  return directory;
+}
+
 SourcePaths::SourcePaths(const fs::path &working_directory) {
   std::error_code error;
   working_directory_ = fs::weakly_canonical(working_directory, error);
-  repository_ = repositoryOf(working_directory_);
+  root_ = projectRootOf(working_directory_);
 }
 
 const std::string &SourcePaths::shown(const std::string &path) {
@@ -30,11 +41,10 @@ const std::string &SourcePaths::shown(const std::string &path) {
   if (error)
     return entry->second;
   entry->second = whole;
-  if (!repository_.empty()) {
-    const fs::path relative = whole.lexically_relative(repository_);
-    if (!relative.empty() && *relative.begin() != "..")
-      entry->second = relative;
-  }
+  const fs::path relative = whole.lexically_relative(root_);
+  const bool is_everything = root_ == root_.root_path();
+  if (!is_everything && !relative.empty() && *relative.begin() != "..")
+    entry->second = relative;
   return entry->second;
 }
 

@@ -1,5 +1,5 @@
-// Paths as reports show them: relative to the repository of the working directory inside it,
-// absolute elsewhere.
+// Paths as reports show them: relative to the project's root inside it, absolute elsewhere. So
+// fingerprints are the same on other machines.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,9 @@
 
 namespace devsan::runtime {
 
-// The repository that holds `directory`; empty where none does.
-std::filesystem::path repositoryOf(const std::filesystem::path &directory);
+// The repository that holds `directory`, or else the folder of the nearest .devsan.toml, or else
+// `directory` itself.
+std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 
 class SourcePaths {
 public:
@@ -19,7 +20,7 @@ public:
 
 private:
   std::filesystem::path working_directory_;
-  std::filesystem::path repository_; // empty where there is none
+  std::filesystem::path root_;
   std::unordered_map<std::string, std::string> known_;
 };
 

@@ -77,11 +77,26 @@ private:
     diag(place(context, query.expr), "asks the device that is current before the guard is set");
   }
 
+  // Asked once for all callers: the current device would be that of the first.
+  static bool isKept(ASTContext &context, const Expr *query) {
+    DynTypedNode node = DynTypedNode::create(*query);
+    while (!node.get<FunctionDecl>()) {
+      if (const auto *variable = node.get<VarDecl>(); variable && variable->hasGlobalStorage())
+        return true;
+      const DynTypedNodeList parents = context.getParents(node);
+      if (parents.empty())
+        return false;
+      node = parents[0];
+    }
+    return false;
+  }
+
   // Kernels are launched on the current device, so its properties are the ones that fit them.
   static std::optional<FixItHint> currentDevice(ASTContext &context, const PropertyQuery &query) {
     const SourceRange range = query.device->IgnoreParenImpCasts()->getSourceRange();
     if (query.wrapped || !isa<IntegerLiteral>(query.device->IgnoreParenImpCasts()) ||
-        !range.getBegin().isFileID() || !sees(context, "c10::cuda::current_device"))
+        !range.getBegin().isFileID() || isKept(context, query.expr) ||
+        !sees(context, "c10::cuda::current_device"))
       return std::nullopt;
     return FixItHint::CreateReplacement(range, "c10::cuda::current_device()");
   }
