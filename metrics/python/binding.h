@@ -1,0 +1,198 @@
+// What Python holds of a metric, and how a metric becomes known to Python: one line for each in
+// classification.cpp, aggregation.cpp or regression.cpp. The classes that people use are made of it
+// in devsan/metrics/. Decisions and their reasons: docs/design/metrics-python.md.
+//
+// C++ runs without the GIL. Calls to one metric from several threads wait for each other, since
+// Python programs may rely on not crashing.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "metrics/metric.h"
+#include "metrics/python/options.h"
+
+namespace c10d {
+class ProcessGroup;
+}
+
+namespace devsan::metrics::python {
+
+// Runs `call` as the binding of an operator of torch is run: without the GIL, C++ warnings as
+// Python's, and errors without their C++ backtrace.
+template <class Call> auto without_gil(const Call &call) {
+  HANDLE_TH_ERRORS
+  const py::gil_scoped_release no_gil;
+  return call();
+  END_HANDLE_TH_ERRORS_PYBIND
+}
+
+// One option of a metric.
+struct Argument {
+  std::string name, annotation;
+  bool required;
+  py::object default_value;
+};
+
+constexpr size_t kMaxInputs = 2;
+
+// What the options do not say about a metric.
+struct About {
+  const char *summary;
+  std::optional<bool> higher_is_better = std::nullopt;
+  std::vector<const char *> inputs = {"preds", "target"}; // of update(), at most kMaxInputs
+  size_t optional_inputs = 0;                             // of these, the last
+  // Arguments that TorchMetrics has and of which one value only is offered.
+  std::vector<std::pair<const char *, py::object>> fixed = {};
+};
+
+class Handle;
+
+// A class of metrics.
+struct Kind {
+  std::string name, function; // function: its functional form
+  const char *domain;         // the module that it stands in
+  About about;
+  std::vector<Argument> arguments;
+  std::vector<const char *> results; // the names of compute()'s results, where there are several
+  // The inputs as Python passes them, null where one that is optional was not.
+  void (*update)(Handle &, PyObject *const *inputs);
+  std::function<std::unique_ptr<Handle>(const py::dict &)> make;
+  std::vector<at::Tensor> (*compute)(const Metric &);
+  void (*check_valid)(const Metric &);
+};
+
+// A metric of a kind.
+class Handle {
+public:
+  using Maker = std::function<std::unique_ptr<Metric>()>;
+
+  Handle(const Kind &kind, Maker maker)
+      : kind_(&kind), maker_(std::move(maker)), metric_(maker_()) {}
+
+  // One with the same options that has seen nothing.
+  std::unique_ptr<Handle> fresh() const { return std::make_unique<Handle>(*kind_, maker_); }
+
+  const Kind &kind() const { return *kind_; }
+
+  // `change` of the metric, which is an M, without the GIL. Counted where it does not throw.
+  template <class M, class Change> void update(const Change &change) {
+    const py::gil_scoped_release no_gil;
+    const std::lock_guard lock(mutex_);
+    change(static_cast<M &>(*metric_));
+    ++updates_;
+    ++version_;
+  }
+
+  std::vector<at::Tensor> compute() const;
+  void check_valid() const;
+  void reset();
+  void to(at::Device device);
+  std::optional<at::Device> device() const;
+  void merge(const Handle &other);
+  void sync(c10d::ProcessGroup &group);
+  void unsync();
+  bool synced() const { return synced_; }
+  py::dict states() const;
+  void load(const py::dict &states);
+
+  // update() calls since construction or reset().
+  int64_t updates() const { return updates_; }
+  void set_updates(int64_t updates) { updates_ = updates; }
+  // Another one after each change of what compute() gives.
+  int64_t version() const { return version_; }
+
+private:
+  template <class Change> void change(const Change &change);
+  template <class Read> auto read(const Read &read) const;
+
+  const Kind *kind_;
+  Maker maker_;
+  mutable std::mutex mutex_; // taken without the GIL
+  std::unique_ptr<Metric> metric_;
+  std::atomic<int64_t> updates_ = 0, version_ = 0;
+  std::atomic<bool> synced_ = false;
+};
+
+// All kinds, in the order of their lines. They are never freed, as they hold Python's objects.
+std::vector<std::unique_ptr<Kind>> &kinds();
+
+// `given` as a tensor: the input of that index of update().
+at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given);
+
+// update(preds, target).
+template <class M> void update(Handle &handle, PyObject *const *inputs) {
+  const at::Tensor preds = tensor_input(handle.kind(), 0, inputs[0]);
+  const at::Tensor target = tensor_input(handle.kind(), 1, inputs[1]);
+  handle.update<M>([&](M &metric) { metric.update(preds, target); });
+}
+
+// The results of a metric whose result() has them by name, in the order of TorchMetrics' tuples:
+//   static inline const std::vector<std::pair<const char *, at::Tensor Result::*>> kAll;
+template <class Result> struct Fields;
+
+// What compute() is in Python.
+template <class M> std::vector<at::Tensor> compute(const Metric &metric) {
+  if constexpr (requires(const M &m) { m.result(); }) {
+    const auto result = static_cast<const M &>(metric).result();
+    std::vector<at::Tensor> values;
+    for (const auto &[name, field] : Fields<std::remove_const_t<decltype(result)>>::kAll)
+      if ((result.*field).defined())
+        values.push_back(result.*field);
+    return values;
+  } else {
+    return {metric.compute()};
+  }
+}
+
+template <class M> void check_valid(const Metric &metric) {
+  if constexpr (requires(const M &m) { m.check_valid(); })
+    static_cast<const M &>(metric).check_valid();
+  else if constexpr (requires(const M &m) { m.check_nan(); })
+    static_cast<const M &>(metric).check_nan();
+}
+
+// Makes M known to Python.
+template <class M, class Options>
+void bind(const char *domain, const char *name, const char *function, About about) {
+  kinds().push_back(std::make_unique<Kind>(Kind{name,
+                                                function,
+                                                domain,
+                                                std::move(about),
+                                                {},
+                                                {},
+                                                update<M>,
+                                                {},
+                                                compute<M>,
+                                                check_valid<M>}));
+  Kind &kind = *kinds().back();
+  const Options blank = blank_options<Options>();
+  each_option<Options>([&](const char *option, bool required, auto get, auto) {
+    using T = std::decay_t<decltype(get(blank))>;
+    kind.arguments.push_back(
+        {option, Conversion<T>::annotation(), required, Conversion<T>::to(get(blank))});
+  });
+  if constexpr (requires(const M &m) { m.result(); })
+    for (const auto &[result, field] : Fields<decltype(std::declval<const M &>().result())>::kAll)
+      kind.results.push_back(result);
+  kind.make = [&kind](const py::dict &given) {
+    const Options options = options_from<Options>(kind.name, given);
+    return std::make_unique<Handle>(kind, [options] { return std::make_unique<M>(options); });
+  };
+}
+
+void bind_classification();
+void bind_aggregation();
+void bind_regression();
+
+} // namespace devsan::metrics::python

@@ -1,0 +1,70 @@
+"""What the tests of the binding share: every metric that is bound, with options and batches for it."""
+
+import torch
+
+import devsan.metrics
+from devsan.metrics import _metrics
+
+CLASSES = 5
+REQUIRED = {"num_classes": CLASSES, "num_labels": CLASSES, "beta": 2.0, "min_precision": 0.4, "min_specificity": 0.4}
+KINDS = {kind.name: kind for kind in _metrics.kinds}
+NAMES = sorted(KINDS)
+
+
+def metric_class(name):
+    return getattr(devsan.metrics, name)
+
+
+def options(name):
+    """That a metric of this name needs to be made."""
+    arguments = {argument.name for argument in KINDS[name].arguments}
+    given = {argument: value for argument, value in REQUIRED.items() if argument in arguments}
+    return given | ({"thresholds": 11} if "thresholds" in arguments else {})
+
+
+def make(name, **more):
+    return metric_class(name)(**(options(name) | more))
+
+
+def batch(name, n, generator, dtype=torch.float32):
+    """Inputs of update(): n samples, on the CPU."""
+
+    def uniform(*sizes):
+        return torch.rand(*sizes, generator=generator, dtype=torch.float64).to(dtype)
+
+    def labels(high, *sizes):
+        return torch.randint(high, sizes, generator=generator)
+
+    if name.startswith("Binary"):
+        return uniform(n), labels(2, n)
+    if name.startswith("Multiclass"):
+        # Two dimensions for the exact match, which is of samples of several parts.
+        if name == "MulticlassExactMatch":
+            return labels(CLASSES, n, 2), labels(CLASSES, n, 2)
+        return uniform(n, CLASSES).softmax(1), labels(CLASSES, n)
+    if name.startswith("Multilabel"):
+        return uniform(n, CLASSES), labels(2, n, CLASSES)
+    if KINDS[name].domain == "aggregation":
+        return (uniform(n), uniform(n)) if "weight" in KINDS[name].inputs else (uniform(n),)
+    if name in ("KLDivergence", "JensenShannonDivergence"):
+        return uniform(n, 4) + 0.1, uniform(n, 4) + 0.1
+    if name == "CosineSimilarity":
+        return uniform(n, 4), uniform(n, 4)
+    target = uniform(n) + 0.1
+    return target + 0.3 * uniform(n), target
+
+
+def joined(batches):
+    """One batch of several."""
+    return tuple(torch.cat(inputs) for inputs in zip(*batches))
+
+
+def tensors(value):
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def assert_same(actual, expected, rtol=1e-6, atol=1e-6):
+    actual, expected = tensors(actual), tensors(expected)
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected):
+        torch.testing.assert_close(a, b, rtol=rtol, atol=atol, equal_nan=True, check_dtype=False)
