@@ -281,11 +281,13 @@ def _functional(kind, metric_class):
     return _named(function, kind.function, signature, doc)
 
 
-def _task_parameters(kinds):
+def _task_parameters(kinds, without=()):
     """Of a function that takes the task as an argument: what any of the tasks takes."""
     of_all = {}
     for kind in kinds:
         for item in _option_parameters(kind):
+            if item.name in without:
+                continue
             if item.name in ("num_classes", "num_labels"):
                 item = item.replace(default=None, annotation="int | None")
             if item.name == "beta":
@@ -320,7 +322,8 @@ def _chosen(name, kind, parameters, arguments, given):
 
 
 def _factory(base, kinds, classes):
-    parameters = _task_parameters(kinds)
+    # The one argument that TorchMetrics' functions have and these classes have not.
+    parameters = _task_parameters(kinds, without={"average"} if base in ("PrecisionRecallCurve", "ROC") else ())
     signature = Signature([*parameters, *_every_parameters()])
     names = ", ".join(kind.name for kind in kinds)
 

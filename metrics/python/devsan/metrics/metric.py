@@ -227,16 +227,17 @@ class Metric(torch.nn.Module):
         own = {name: state_dict.pop(prefix + name) for name in names if "." not in name and name not in others}
         if own:
             try:
-                self._load(own)
+                self._core.load({name: self._here(state) for name, state in own.items()})
             except (RuntimeError, TypeError) as error:
                 error_msgs.append(str(error))
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
 
-    def _load(self, states):
+    def _here(self, state):
+        """On the metric's device, to which nn.Module moves what it loads, too."""
         device = self._core.device
-        self._core.load({name: state if device is None else state.to(device) for name, state in states.items()})
+        return state if device is None or not torch.is_tensor(state) else state.to(device)
 
     def clone(self) -> Self:
         """A copy with states of its own."""
