@@ -176,7 +176,9 @@ PYBIND11_MODULE(_metrics, module) {
       .def("states", &Handle::states)
       .def("load", &Handle::load)
       .def_property("updates", &Handle::updates, &Handle::set_updates)
-      .def_property_readonly("version", &Handle::version);
+      .def_property_readonly("version", &Handle::version)
+      // For extension modules that work on the metric in C++.
+      .def_property_readonly("address", &Handle::address);
 
   py::class_<Kind>(module, "Kind")
       .def_readonly("name", &Kind::name)

@@ -109,6 +109,8 @@ public:
   // update() calls since construction or reset().
   int64_t updates() const { return updates_; }
   void set_updates(int64_t updates) { updates_ = updates; }
+  // Of the Metric.
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(metric_.get()); }
   // Another one after each change of what compute() gives.
   int64_t version() const { return version_; }
 
