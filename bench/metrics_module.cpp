@@ -38,9 +38,10 @@ double of_values(Metric &metric, const std::vector<at::Tensor> &inputs, int call
   return seconds_of(calls, [&] { static_cast<M &>(metric).update(inputs[0]); });
 }
 
-// Seconds of `calls` times update(). `name` is that of the class, `address` that of the object.
+// Seconds of `calls` times update(), or reset(), update() and compute(). `name` is that of the
+// class, `address` that of the object.
 double update_seconds(const std::string &name, uintptr_t address,
-                      const std::vector<at::Tensor> &inputs, int calls) {
+                      const std::vector<at::Tensor> &inputs, int calls, bool with_compute) {
   auto &metric = *reinterpret_cast<Metric *>(address);
   const struct {
     const char *name;
@@ -55,6 +56,12 @@ double update_seconds(const std::string &name, uintptr_t address,
     if (name == aggregator.name)
       return aggregator.time(metric, inputs, calls);
   auto &supervised = static_cast<SupervisedMetric &>(metric);
+  if (with_compute)
+    return seconds_of(calls, [&] {
+      metric.reset();
+      supervised.update(inputs[0], inputs[1]);
+      metric.compute();
+    });
   return seconds_of(calls, [&] { supervised.update(inputs[0], inputs[1]); });
 }
 

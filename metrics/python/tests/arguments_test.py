@@ -20,13 +20,12 @@ from devsan.metrics import Metric
 
 # TorchMetrics has no such metric, or another one under that name.
 OWN = {"BinaryDice", "MulticlassDice", "MultilabelDice"}
-# What TorchMetrics lacks, has differently on purpose, or takes from its base class' **kwargs.
+# What TorchMetrics lacks or takes by **kwargs.
 OWN_ARGUMENTS = {"from_logits", "validate", "zero_division", "num_outputs", "unbiased", "dtype", "accumulation"} | {
     "process_group", "sync_on_compute", "dist_sync_on_step", "compute_with_cache", "distributed_available_fn",
     "compute_on_cpu", "dist_sync_fn",
 }  # fmt: skip
-# TorchMetrics' signature is only **kwargs, or passed on from a base class, with its own arguments first.
-NOT_OFFERED = {"normalization"}
+NOT_OFFERED = {"normalization"}  # which sigmoid or softmax it applies to what it guesses to be logits
 
 
 def found_in(name, *modules):

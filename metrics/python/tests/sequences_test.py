@@ -7,17 +7,26 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 import torch
+import torch.distributed as dist
 
 from common import NAMES, assert_same, batch, joined, make
 
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(("update", "forward", "merge")), st.integers(0, 1), st.integers(1, 9)),
-        st.tuples(st.sampled_from(("reset", "copy", "pickle", "load", "compute", "merge_other")), st.integers(0, 1), st.just(0)),
+        st.tuples(st.sampled_from(("reset", "copy", "pickle", "load", "compute", "merge_other", "sync")), st.integers(0, 1), st.just(0)),
     ),
     min_size=1,
     max_size=12,
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def group():
+    """Of this process alone; more ranks are in ranks_test.py."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
 
 
 class Model:
@@ -28,8 +37,10 @@ class Model:
 
     def check(self):
         if not self.batches:
-            with pytest.raises(RuntimeError, match=self.name + ": compute\\(\\) before the first update"):
-                self.metric.compute()
+            for of_all_ranks in (True, False):
+                with pytest.raises(RuntimeError, match=self.name + ": .* before .*first update"):
+                    with self.metric.sync_context(should_sync=of_all_ranks):
+                        self.metric.compute()
             return
         whole = make(self.name)
         whole.update(*joined(self.batches))
@@ -67,6 +78,10 @@ def run(name, steps, seed):
             loaded = make(name)
             loaded.load_state_dict(model.metric.state_dict())
             model.metric = loaded
+        elif step == "sync" and model.batches:
+            model.metric.sync()
+            model.check()
+            model.metric.unsync()
         elif step == "compute" and model.batches:
             model.metric.compute()
     for model in models:

@@ -1,5 +1,6 @@
 """The base of every metric in Python: a torch.nn.Module around a metric in C++."""
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -241,9 +242,13 @@ class Metric(torch.nn.Module):
 
     def clone(self) -> Self:
         """A copy with states of its own."""
-        copy = type(self).__new__(type(self))
-        copy.__setstate__(self.__getstate__())
-        return copy
+        return copy.deepcopy(self)
+
+    def __deepcopy__(self, memo):
+        memo[id(self.process_group)] = self.process_group  # of the process, not of the metric
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return copied
 
     def __getstate__(self):
         if self._core.synced:
