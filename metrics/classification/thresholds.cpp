@@ -43,4 +43,11 @@ at::Tensor Thresholds::on(at::Device device) const {
   return values;
 }
 
+at::Tensor thresholds_reached(const at::Tensor &scores, const at::Tensor &thresholds) {
+  if (scores.is_meta()) // for which bucketize is not implemented
+    return at::empty_like(scores, scores.options().dtype(at::kLong));
+  return at::bucketize(scores.contiguous(), thresholds.to(scores.scalar_type()),
+                       /*out_int32=*/false, /*right=*/true);
+}
+
 } // namespace devsan::metrics
