@@ -53,6 +53,7 @@ public:
 protected:
   BinnedCurveMetric(const char *formula, const TaskConfig &config);
 
+  std::string state_signature() const final { return "binned, " + config().state_signature(); }
   BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const final;
   at::Tensor value(const at::Tensor &counts) const final;
   virtual at::Tensor value(const CurveCounts &counts) const = 0;

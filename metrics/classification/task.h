@@ -185,6 +185,8 @@ struct TaskConfig {
   void check(const std::string &name) const;
   // As text, see Metric::signature().
   std::string signature() const;
+  // The part of it that counting a batch reads, see Metric::state_signature().
+  std::string state_signature() const;
 
   Task task;
   int64_t classes = 1; // or labels
