@@ -79,6 +79,9 @@ public:
   using Options = BinaryCalibrationErrorOptions;
   explicit BinaryCalibrationError(const Options &options = {})
       : CalibrationError(TaskConfig(options), options.n_bins(), options.norm()) {}
+  std::unique_ptr<Metric> clone() const override {
+    return std::make_unique<BinaryCalibrationError>(*this);
+  }
 };
 
 class MulticlassCalibrationError final : public CalibrationError {
@@ -86,6 +89,9 @@ public:
   using Options = MulticlassCalibrationErrorOptions;
   explicit MulticlassCalibrationError(const Options &options)
       : CalibrationError(TaskConfig(options), options.n_bins(), options.norm()) {}
+  std::unique_ptr<Metric> clone() const override {
+    return std::make_unique<MulticlassCalibrationError>(*this);
+  }
 };
 
 // The functional forms.

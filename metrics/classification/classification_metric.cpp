@@ -31,6 +31,11 @@ ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig
   config_.check(name_);
 }
 
+std::string ClassificationMetric::state_signature() const {
+  return tally_ ? c10::str("tally=", static_cast<int>(*tally_), ", ", config_.state_signature())
+                : std::string();
+}
+
 BatchCounts ClassificationMetric::count(const at::Tensor &preds, const at::Tensor &target) const {
   return counts_on_cpu(config_, *tally_, preds) ? count_on_cpu(config_, *tally_, preds, target)
                                                 : count_on_device(config_, *tally_, preds, target);
@@ -47,15 +52,12 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
     refuse(batch.out_of_range.item<int64_t>(), target.numel());
   }
 
-  // Nobody else may see a state change: a merged metric and state_dict() can hold the same tensor.
-  const size_t holders = this->states().empty() ? 1 : 2; // `states`, and this metric
   std::vector<at::Tensor> states = states_on(preds.device());
   const at::Tensor &counts = states[kCounts];
-  const bool own =
-      counts.use_count() == holders && counts.has_storage() && counts.storage().use_count() == 1;
+  const bool alone = holds_alone(counts);
   if (batch.out_of_range.defined())
     states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
-  states[kCounts] = added(counts, batch, own);
+  states[kCounts] = added(counts, batch, alone);
   set_states(std::move(states));
 }
 

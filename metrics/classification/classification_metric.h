@@ -2,6 +2,7 @@
 // keeps the sums; a family says what is counted, a metric what the counts come to.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ protected:
 
   const TaskConfig &config() const { return config_; }
   std::string signature() const override { return config_.signature(); }
+  // A family with counts of its own says itself whether they can be shared.
+  std::string state_signature() const override;
 
   // The counts of a batch that has passed check_shapes().
   virtual BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const;
@@ -81,6 +84,8 @@ public:
   FormulaMetric()
     requires std::is_default_constructible_v<Options>
       : FormulaMetric(Options()) {}
+
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<FormulaMetric>(*this); }
 
   // What compute() holds, by name, of a formula that has names for it (Formula::Result).
   auto result() const

@@ -70,6 +70,7 @@ public:
 protected:
   CurveMetric(const char *formula, const TaskConfig &config);
 
+  std::string state_signature() const final { return "curve, " + config().state_signature(); }
   BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const final;
   Verdict verdict() const final;
   at::Tensor out_of_range() const final;

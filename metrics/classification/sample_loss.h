@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,8 @@ public:
   LossMetric()
     requires std::is_default_constructible_v<Options>
       : LossMetric(Options()) {}
+
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<LossMetric>(*this); }
 
 protected:
   at::Tensor scores(const at::Tensor &rows) const override {

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/text.h"
+
 namespace devsan::metrics {
 namespace {
 
@@ -151,16 +153,27 @@ void TaskConfig::check(const std::string &name) const {
 }
 
 std::string TaskConfig::signature() const {
+  using detail::exact_text;
   return c10::str(task == Task::kMultilabel ? "num_labels=" : "num_classes=", classes,
-                  ", threshold=", threshold, ", from_logits=", from_logits,
+                  ", threshold=", exact_text(threshold), ", from_logits=", from_logits,
                   ", average=", static_cast<int>(average), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
-                  ", zero_division=", zero_division, ", beta=", beta,
+                  ", zero_division=", exact_text(zero_division), ", beta=", exact_text(beta),
                   ", normalize=", static_cast<int>(normalize),
                   ", weights=", static_cast<int>(weights),
                   of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
-                  max_fpr ? c10::str(", max_fpr=", *max_fpr) : "",
-                  ", min_precision=", min_precision, ", min_specificity=", min_specificity);
+                  max_fpr ? ", max_fpr=" + exact_text(*max_fpr) : "",
+                  ", min_precision=", exact_text(min_precision),
+                  ", min_specificity=", exact_text(min_specificity));
+}
+
+std::string TaskConfig::state_signature() const {
+  return c10::str("task=", static_cast<int>(task), ", classes=", classes,
+                  ", threshold=", detail::exact_text(threshold), ", from_logits=", from_logits,
+                  ", top_k=", top_k,
+                  ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
+                  of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
+                  ", validate=", static_cast<int>(validate));
 }
 
 const char *task_name(Task task) {

@@ -192,6 +192,8 @@ struct TaskConfig {
   void check(const std::string &name) const;
   // As text, see Metric::signature().
   std::string signature() const;
+  // The part of it that counting a batch reads, see Metric::state_signature().
+  std::string state_signature() const;
 
   static constexpr int64_t kAnyClasses = std::numeric_limits<int64_t>::max();
 

@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/text.h"
+
 namespace devsan::metrics {
 
 void Thresholds::check(const std::string &name) const {
@@ -21,7 +23,12 @@ void Thresholds::check(const std::string &name) const {
 }
 
 std::string Thresholds::text() const {
-  return given_ ? c10::str(values_) : std::to_string(number_);
+  if (!given_)
+    return std::to_string(number_);
+  std::string text;
+  for (const float value : values_)
+    text += (text.empty() ? "" : " ") + detail::exact_text(value);
+  return text;
 }
 
 std::vector<float> Thresholds::values() const {

@@ -218,6 +218,12 @@ void RetrievalMetric::check_valid() const {
               "; pass some, or choose another empty_target_action");
 }
 
+std::string RetrievalMetric::state_signature() const {
+  return c10::str("documents, graded=", config_.graded, ", ignore_index=",
+                  config_.ignore_index ? std::to_string(*config_.ignore_index) : "none",
+                  ", validate=", static_cast<int>(config_.validate));
+}
+
 std::string RetrievalMetric::signature() const {
   return c10::str("top_k=", config_.top_k ? std::to_string(*config_.top_k) : "none",
                   ", adaptive_k=", config_.adaptive_k,

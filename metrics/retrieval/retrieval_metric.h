@@ -3,6 +3,7 @@
 // formula: the values of all queries at once.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -123,6 +124,7 @@ protected:
   virtual at::Tensor value(const RankedDocuments &documents) const = 0;
 
   std::string signature() const final;
+  std::string state_signature() const final;
 
 private:
   struct Documents {
@@ -151,6 +153,7 @@ public:
   using Options = typename Formula::Options;
   explicit RetrievalScore(const Options &options = {})
       : RetrievalMetric(Formula::kName, configured(options)) {}
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<RetrievalScore>(*this); }
 
 protected:
   at::Tensor value(const RankedDocuments &documents) const override {

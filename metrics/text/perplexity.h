@@ -25,6 +25,7 @@ struct PerplexityOptions {
 class Perplexity final : public SampleLoss {
 public:
   explicit Perplexity(const PerplexityOptions &options = {});
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<Perplexity>(*this); }
 
 protected:
   void check_shapes(const at::Tensor &preds, const at::Tensor &target) const override;
