@@ -1,6 +1,7 @@
 // At which thresholds a metric of scores counts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -36,5 +37,23 @@ private:
   bool given_ = false;
   std::vector<float> values_; // if given
 };
+
+// How many of the thresholds each score is at or above, int64.
+at::Tensor thresholds_reached(const at::Tensor &scores, const at::Tensor &thresholds);
+
+// The same of one score in [0, 1], in the host's memory. Evenly spaced thresholds are close to
+// where the score says.
+template <typename T>
+int64_t thresholds_reached(T score, const std::vector<float> &thresholds, bool evenly_spaced) {
+  if (!evenly_spaced)
+    return std::upper_bound(thresholds.begin(), thresholds.end(), score) - thresholds.begin();
+  const auto last = static_cast<int64_t>(thresholds.size()) - 1;
+  auto i = static_cast<int64_t>(score * static_cast<T>(last));
+  while (i < last && score >= thresholds[i + 1])
+    ++i;
+  while (score < thresholds[i])
+    --i;
+  return i + 1;
+}
 
 } // namespace devsan::metrics

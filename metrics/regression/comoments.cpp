@@ -75,6 +75,10 @@ CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                        num_outputs, dtype, accumulation),
       x_(x) {}
 
+std::string CoMomentMetric::state_signature() const {
+  return c10::str("co-moments, x=", static_cast<int>(x_), ", ", RegressionMetric::signature());
+}
+
 void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
   check_columns(preds, target);
   const StateScope scope;

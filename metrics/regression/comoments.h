@@ -35,6 +35,7 @@ protected:
   };
   Moments moments() const;
 
+  std::string state_signature() const final;
   std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                  const std::vector<at::Tensor> &b) const override;
 

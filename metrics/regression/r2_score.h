@@ -35,7 +35,7 @@ struct R2ScoreOptions {
 class R2Score : public ResidualMomentMetric {
 public:
   explicit R2Score(const R2ScoreOptions &options = {});
-  std::string name() const override { return "R2Score"; }
+  DEVSAN_METRIC(R2Score)
   at::Tensor compute() const override;
 
 protected:
