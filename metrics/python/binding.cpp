@@ -75,8 +75,18 @@ template <class Read> auto Handle::read(const Read &read) const {
   });
 }
 
-std::vector<at::Tensor> Handle::compute() const {
-  return read([&](const Metric &metric) { return kind_->compute(metric); });
+std::unique_ptr<Handle> Handle::fresh() const {
+  auto handle = std::make_unique<Handle>(*kind_, maker_, by_class_);
+  handle->metric_->device_policy(read([](const Metric &metric) { return metric.device_policy(); }));
+  return handle;
+}
+
+Values Handle::compute() const {
+  return read([&](const Metric &metric) { return kind_->compute(metric, by_class_); });
+}
+
+void Handle::set_device_policy(DevicePolicy policy) {
+  change([&](Metric &metric) { metric.device_policy(policy); });
 }
 
 void Handle::check_valid() const {
@@ -157,8 +167,7 @@ PYBIND11_MODULE(_metrics, module) {
       .def_readonly("default", &Argument::default_value);
 
   py::class_<Handle>(module, "Handle")
-      .def("fresh",
-           [](const Handle &handle) { return without_gil([&] { return handle.fresh(); }); })
+      .def("fresh", &Handle::fresh)
       .def_property_readonly("update",
                              [](py::handle self) {
                                return py::reinterpret_steal<py::object>(
@@ -169,6 +178,11 @@ PYBIND11_MODULE(_metrics, module) {
       .def("reset", &Handle::reset)
       .def("to", &Handle::to)
       .def_property_readonly("device", &Handle::device)
+      .def("set_device_policy",
+           [](Handle &handle, py::handle policy) {
+             handle.set_device_policy(Conversion<DevicePolicy>::from(
+                 Place{handle.kind().name, "device_policy"}, policy));
+           })
       .def("merge", &Handle::merge)
       .def("sync", &Handle::sync)
       .def("unsync", &Handle::unsync)
@@ -190,6 +204,7 @@ PYBIND11_MODULE(_metrics, module) {
       .def_property_readonly("inputs", [](const Kind &kind) { return kind.about.inputs; })
       .def_property_readonly("optional_inputs",
                              [](const Kind &kind) { return kind.about.optional_inputs; })
+      .def_property_readonly("of_scores", [](const Kind &kind) { return kind.about.of_scores; })
       .def_property_readonly("fixed",
                              [](const Kind &kind) {
                                py::dict fixed;
@@ -211,6 +226,8 @@ PYBIND11_MODULE(_metrics, module) {
   bind_aggregation();
   bind_classification();
   bind_regression();
+  bind_retrieval();
+  bind_text();
   py::list all;
   for (const std::unique_ptr<Kind> &kind : kinds())
     all.append(py::cast(*kind, py::return_value_policy::reference));

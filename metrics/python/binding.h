@@ -1,6 +1,7 @@
 // What Python holds of a metric, and how a metric becomes known to Python: one line for each in
-// classification.cpp, aggregation.cpp or regression.cpp. The classes that people use are made of it
-// in devsan/metrics/. Decisions and their reasons: docs/design/metrics-python.md.
+// classification.cpp, aggregation.cpp, regression.cpp, retrieval.cpp or text.cpp. The classes that
+// people use are made of it in devsan/metrics/. Decisions and their reasons:
+// docs/design/metrics-python.md.
 //
 // C++ runs without the GIL. Calls to one metric from several threads wait for each other, since
 // Python programs may rely on not crashing.
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <torch/csrc/Exceptions.h>
@@ -21,6 +23,7 @@
 
 #include "metrics/metric.h"
 #include "metrics/python/options.h"
+#include "metrics/weighted_metric.h"
 
 namespace c10d {
 class ProcessGroup;
@@ -44,7 +47,7 @@ struct Argument {
   py::object default_value;
 };
 
-constexpr size_t kMaxInputs = 2;
+constexpr size_t kMaxInputs = 3;
 
 // What the options do not say about a metric.
 struct About {
@@ -52,11 +55,17 @@ struct About {
   std::optional<bool> higher_is_better = std::nullopt;
   std::vector<const char *> inputs = {"preds", "target"}; // of update(), at most kMaxInputs
   size_t optional_inputs = 0;                             // of these, the last
+  bool of_scores = false; // of a classification metric without thresholds: not of labels
   // Arguments that TorchMetrics has and of which one value only is offered.
   std::vector<std::pair<const char *, py::object>> fixed = {};
 };
 
 class Handle;
+
+// What compute() is in Python: one result, or several. Curves of several classes where each class
+// has points of its own are lists.
+using Value = std::variant<at::Tensor, std::vector<at::Tensor>>;
+using Values = std::vector<Value>;
 
 // A class of metrics.
 struct Kind {
@@ -68,7 +77,7 @@ struct Kind {
   // The inputs as Python passes them, null where one that is optional was not.
   void (*update)(Handle &, PyObject *const *inputs);
   std::function<std::unique_ptr<Handle>(const py::dict &)> make;
-  std::vector<at::Tensor> (*compute)(const Metric &);
+  Values (*compute)(const Metric &, bool by_class);
   void (*check_valid)(const Metric &);
 };
 
@@ -77,11 +86,12 @@ class Handle {
 public:
   using Maker = std::function<std::unique_ptr<Metric>()>;
 
-  Handle(const Kind &kind, Maker maker)
-      : kind_(&kind), maker_(std::move(maker)), metric_(maker_()) {}
+  // by_class: see Value.
+  Handle(const Kind &kind, Maker maker, bool by_class)
+      : kind_(&kind), maker_(std::move(maker)), by_class_(by_class), metric_(maker_()) {}
 
   // One with the same options that has seen nothing.
-  std::unique_ptr<Handle> fresh() const { return std::make_unique<Handle>(*kind_, maker_); }
+  std::unique_ptr<Handle> fresh() const;
 
   const Kind &kind() const { return *kind_; }
 
@@ -94,11 +104,12 @@ public:
     ++version_;
   }
 
-  std::vector<at::Tensor> compute() const;
+  Values compute() const;
   void check_valid() const;
   void reset();
   void to(at::Device device);
   std::optional<at::Device> device() const;
+  void set_device_policy(DevicePolicy policy);
   void merge(const Handle &other);
   void sync(c10d::ProcessGroup &group);
   void unsync();
@@ -120,6 +131,7 @@ private:
 
   const Kind *kind_;
   Maker maker_;
+  bool by_class_;
   mutable std::mutex mutex_; // taken without the GIL
   std::unique_ptr<Metric> metric_;
   std::atomic<int64_t> updates_ = 0, version_ = 0;
@@ -132,29 +144,59 @@ std::vector<std::unique_ptr<Kind>> &kinds();
 // `given` as a tensor: the input of that index of update().
 at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given);
 
-// update(preds, target).
+// Whether update() takes three tensors, of which the third need not be given where it is a weight.
+template <class M>
+constexpr bool kOfThree = requires(M &metric, const at::Tensor &x) { metric.update(x, x, x); };
+template <class M> constexpr bool kWeighted = std::is_base_of_v<WeightedMetric, M>;
+
+// update(preds, target), update(preds, target, weight=None), update(preds, target, indexes).
 template <class M> void update(Handle &handle, PyObject *const *inputs) {
   const at::Tensor preds = tensor_input(handle.kind(), 0, inputs[0]);
   const at::Tensor target = tensor_input(handle.kind(), 1, inputs[1]);
-  handle.update<M>([&](M &metric) { metric.update(preds, target); });
+  if constexpr (kOfThree<M>) {
+    if (!kWeighted<M> || (inputs[2] && inputs[2] != Py_None)) {
+      const at::Tensor third = tensor_input(handle.kind(), 2, inputs[2]);
+      handle.update<M>([&](M &metric) { metric.update(preds, target, third); });
+      return;
+    }
+  }
+  if constexpr (!kOfThree<M> || kWeighted<M>)
+    handle.update<M>(
+        [&](M &metric) { static_cast<SupervisedMetric &>(metric).update(preds, target); });
 }
 
 // The results of a metric whose result() has them by name, in the order of TorchMetrics' tuples:
 //   static inline const std::vector<std::pair<const char *, at::Tensor Result::*>> kAll;
 template <class Result> struct Fields;
 
-// What compute() is in Python.
-template <class M> std::vector<at::Tensor> compute(const Metric &metric) {
-  if constexpr (requires(const M &m) { m.result(); }) {
-    const auto result = static_cast<const M &>(metric).result();
-    std::vector<at::Tensor> values;
-    for (const auto &[name, field] : Fields<std::remove_const_t<decltype(result)>>::kAll)
-      if ((result.*field).defined())
-        values.push_back(result.*field);
-    return values;
-  } else {
-    return {metric.compute()};
+// The fields that are defined of a result, and of the results of several classes, by class.
+template <class Result> Values fields(const Result &result) {
+  Values values;
+  for (const auto &[name, field] : Fields<Result>::kAll)
+    if ((result.*field).defined())
+      values.push_back(result.*field);
+  return values;
+}
+template <class Result> Values fields(const std::vector<Result> &classes) {
+  Values values;
+  for (const auto &[name, field] : Fields<Result>::kAll) {
+    std::vector<at::Tensor> of_classes;
+    for (const Result &result : classes)
+      of_classes.push_back(result.*field);
+    values.push_back(std::move(of_classes));
   }
+  return values;
+}
+
+template <class M> Values compute(const Metric &metric, bool by_class) {
+  const auto &known = static_cast<const M &>(metric);
+  if constexpr (requires { known.results(); })
+    if (by_class)
+      return fields(known.results());
+  if constexpr (requires { known.result(); })
+    return fields(known.result());
+  else
+    return {known.compute()};
 }
 
 template <class M> void check_valid(const Metric &metric) {
@@ -178,6 +220,10 @@ void bind(const char *domain, const char *name, const char *function, About abou
                                                 compute<M>,
                                                 check_valid<M>}));
   Kind &kind = *kinds().back();
+  if constexpr (kWeighted<M>) {
+    kind.about.inputs.push_back("weight");
+    kind.about.optional_inputs = 1;
+  }
   const Options blank = blank_options<Options>();
   each_option<Options>([&](const char *option, bool required, auto get, auto) {
     using T = std::decay_t<decltype(get(blank))>;
@@ -189,12 +235,18 @@ void bind(const char *domain, const char *name, const char *function, About abou
       kind.results.push_back(result);
   kind.make = [&kind](const py::dict &given) {
     const Options options = options_from<Options>(kind.name, given);
-    return std::make_unique<Handle>(kind, [options] { return std::make_unique<M>(options); });
+    bool by_class = false;
+    if constexpr (requires { options.thresholds(); })
+      by_class = !options.thresholds() && Options::kTask != Task::kBinary;
+    return std::make_unique<Handle>(
+        kind, [options] { return std::make_unique<M>(options); }, by_class);
   };
 }
 
 void bind_classification();
 void bind_aggregation();
 void bind_regression();
+void bind_retrieval();
+void bind_text();
 
 } // namespace devsan::metrics::python

@@ -5,6 +5,8 @@
 #include "metrics/classification/accuracy.h"
 #include "metrics/classification/auroc.h"
 #include "metrics/classification/average_precision.h"
+#include "metrics/classification/brier_score.h"
+#include "metrics/classification/calibration_error.h"
 #include "metrics/classification/cohen_kappa.h"
 #include "metrics/classification/confusion_matrix.h"
 #include "metrics/classification/dice.h"
@@ -12,7 +14,9 @@
 #include "metrics/classification/exact_match.h"
 #include "metrics/classification/f_beta.h"
 #include "metrics/classification/hamming_distance.h"
+#include "metrics/classification/hinge_loss.h"
 #include "metrics/classification/jaccard.h"
+#include "metrics/classification/log_loss.h"
 #include "metrics/classification/matthews_corr_coef.h"
 #include "metrics/classification/negative_predictive_value.h"
 #include "metrics/classification/precision.h"
@@ -57,6 +61,17 @@ constexpr const char *kDomain = "classification";
 std::pair<const char *, py::object> global_only() {
   return {"multidim_average", py::str("global")};
 }
+constexpr const char *kCalibrationError =
+    R"(How far confidence is from accuracy: samples are sorted into bins by their confidence, and of each bin the difference of
+its accuracy and its mean confidence is taken. NaN where there were no samples.)";
+constexpr const char *kBrierScore = "Brier score: the sum over the classes of (probability - 1 for "
+                                    "the target, 0 for others)^2, mean over the samples.";
+constexpr const char *kLogLoss = "Log loss, or cross-entropy: minus the natural logarithm of the "
+                                 "target's probability, mean or sum over the samples.";
+constexpr const char *kHingeLoss =
+    R"(Hinge loss: max(0, 1 - margin), or its square, mean over the samples. Scores are decision values of any size; TorchMetrics
+takes the sigmoid, or softmax, of a batch where one is outside [0, 1], which is what from_logits says here.)";
+
 std::pair<const char *, py::object> no_average() {
   return {"average", py::none()};
 }
@@ -262,6 +277,24 @@ least.)",
            R"(Equal error rate of each label: the mean of false positive and false negative rate at the threshold where they differ
 least.)",
        .higher_is_better = false})
+
+  DEVSAN_BIND_BINARY(CalibrationError, calibration_error,
+                     {.summary = kCalibrationError, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_MULTICLASS(
+      CalibrationError, calibration_error,
+      {.summary = kCalibrationError, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_BINARY(BrierScore, brier_score,
+                     {.summary = kBrierScore, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_MULTICLASS(BrierScore, brier_score,
+                         {.summary = kBrierScore, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_BINARY(LogLoss, log_loss,
+                     {.summary = kLogLoss, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_MULTICLASS(LogLoss, log_loss,
+                         {.summary = kLogLoss, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_BINARY(HingeLoss, hinge_loss,
+                     {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_MULTICLASS(HingeLoss, hinge_loss,
+                         {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true})
 }
 
 } // namespace devsan::metrics::python

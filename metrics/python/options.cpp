@@ -43,13 +43,11 @@ at::ScalarType Conversion<at::ScalarType>::from(const Place &place, py::handle g
 }
 
 Thresholds Conversion<Thresholds>::from(const Place &place, py::handle given) {
-  if (given.is_none())
-    place.refuse_value(given, "a number of thresholds, or their values; exact curves, of all "
-                              "scores seen, are not offered");
   if (PyLong_Check(given.ptr()))
     return Thresholds(Conversion<int64_t>::from(place, given));
   if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
-    place.refuse_type(given, "a number of thresholds, or their values as a list or a tensor [T]");
+    place.refuse_type(given,
+                      "a number of thresholds, their values as a list or a tensor [T], or None");
   std::vector<double> thresholds;
   for (const py::handle value : given)
     thresholds.push_back(Conversion<double>::from(place, value));

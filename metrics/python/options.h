@@ -16,12 +16,15 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "metrics/aggregation/aggregator.h"
+#include "metrics/classification/calibration_error.h"
+#include "metrics/classification/hinge_loss.h"
 #include "metrics/classification/options.h"
 #include "metrics/classification/thresholds.h"
 #include "metrics/metric.h"
 #include "metrics/regression/kendall_rank_corr_coef.h"
 #include "metrics/regression/reduction.h"
 #include "metrics/regression/residual_moments.h"
+#include "metrics/retrieval/retrieval_metric.h"
 
 namespace devsan::metrics::python {
 
@@ -63,10 +66,9 @@ template <> struct Conversion<at::ScalarType> {
 };
 
 template <> struct Conversion<Thresholds> {
-  static std::string annotation() { return "int | Sequence[float] | Tensor | None"; }
+  static std::string annotation() { return "int | Sequence[float] | Tensor"; }
   static Thresholds from(const Place &place, py::handle given);
-  // As in TorchMetrics.
-  static py::object to(const Thresholds &) { return py::none(); }
+  static py::object to(const Thresholds &value) { return py::cast(value.values()); }
 };
 
 template <class T> struct Conversion<std::optional<T>> {
@@ -129,6 +131,35 @@ template <> struct Choices<Alternative> {
       {"two-sided", Alternative::kTwoSided},
       {"less", Alternative::kLess},
       {"greater", Alternative::kGreater}};
+};
+template <> struct Choices<CalibrationNorm> {
+  static constexpr std::pair<const char *, CalibrationNorm> kAll[] = {
+      {"l1", CalibrationNorm::kL1}, {"l2", CalibrationNorm::kL2}, {"max", CalibrationNorm::kMax}};
+};
+template <> struct Choices<MulticlassMode> {
+  static constexpr std::pair<const char *, MulticlassMode> kAll[] = {
+      {"crammer-singer", MulticlassMode::kCrammerSinger},
+      {"one-vs-all", MulticlassMode::kOneVsAll}};
+};
+template <> struct Choices<EmptyTargetAction> {
+  static constexpr std::pair<const char *, EmptyTargetAction> kAll[] = {
+      {"neg", EmptyTargetAction::kNeg},
+      {"pos", EmptyTargetAction::kPos},
+      {"skip", EmptyTargetAction::kSkip},
+      {"error", EmptyTargetAction::kError}};
+};
+template <> struct Choices<QueryAggregation> {
+  static constexpr std::pair<const char *, QueryAggregation> kAll[] = {
+      {"mean", QueryAggregation::kMean},
+      {"median", QueryAggregation::kMedian},
+      {"min", QueryAggregation::kMin},
+      {"max", QueryAggregation::kMax}};
+};
+template <> struct Choices<DevicePolicy> {
+  static constexpr std::pair<const char *, DevicePolicy> kAll[] = {
+      {"follow", DevicePolicy::kFollow},
+      {"per_device", DevicePolicy::kPerDevice},
+      {"move", DevicePolicy::kMove}};
 };
 template <> struct Choices<NanStrategy::Action> {
   static constexpr std::pair<const char *, NanStrategy::Action> kAll[] = {
@@ -212,7 +243,14 @@ template <class Options, class Visit> void each_option(const Visit &visit) {
   DEVSAN_PYTHON_OPTION(from_logits, false)
   DEVSAN_PYTHON_OPTION(window, false)
   DEVSAN_PYTHON_OPTION(nan_strategy, false)
+  DEVSAN_PYTHON_OPTION(n_bins, false)
+  DEVSAN_PYTHON_OPTION(norm, false)
   DEVSAN_PYTHON_OPTION(squared, false)
+  DEVSAN_PYTHON_OPTION(multiclass_mode, false)
+  DEVSAN_PYTHON_OPTION(scale_by_half, false)
+  DEVSAN_PYTHON_OPTION(empty_target_action, false)
+  DEVSAN_PYTHON_OPTION(adaptive_k, false)
+  DEVSAN_PYTHON_OPTION(aggregation, false)
   DEVSAN_PYTHON_OPTION(power, false)
   DEVSAN_PYTHON_OPTION(log_prob, false)
   DEVSAN_PYTHON_OPTION(reduction, false)
@@ -240,15 +278,11 @@ template <class O> O blank_options() {
       return O(1., int64_t{2});
     else
       return O(1.);
-  } else if constexpr (requires(const O &o) { o.thresholds(); }) {
-    if constexpr (minimum && classes)
-      return O(2, 0., Thresholds(2));
-    else if constexpr (minimum)
-      return O(0., Thresholds(2));
-    else if constexpr (classes)
-      return O(2, Thresholds(2));
+  } else if constexpr (minimum) {
+    if constexpr (classes)
+      return O(2, 0.);
     else
-      return O(Thresholds(2));
+      return O(0.);
   } else if constexpr (classes) {
     return O(2);
   } else {

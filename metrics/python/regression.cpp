@@ -39,6 +39,7 @@ public:
   explicit Kendall(const KendallOptions &options)
       : KendallRankCorrCoef(options), t_test_(options.t_test()) {}
 
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<Kendall>(*this); }
   KendallResult result() const { return {compute(), t_test_ ? p_value() : at::Tensor()}; }
 
 private:

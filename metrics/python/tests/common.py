@@ -9,18 +9,29 @@ CLASSES = 5
 # The minima are no ratio of small counts, which TorchMetrics' float32 would put on either side of them.
 REQUIRED = {"num_classes": CLASSES, "num_labels": CLASSES, "beta": 2.0, "min_precision": 0.4137, "min_specificity": 0.4137}
 KINDS = {kind.name: kind for kind in _metrics.kinds}
-NAMES = sorted(KINDS)
+EXACT = " exact"  # after a name: with all scores as thresholds
+
+
+def arguments_of(kind):
+    return {argument.name for argument in kind.arguments}
+
+
+NAMES = sorted([*KINDS, *(name + EXACT for name, kind in KINDS.items() if "thresholds" in arguments_of(kind))])
+
+
+def kind_of(name):
+    return KINDS[name.removesuffix(EXACT)]
 
 
 def metric_class(name):
-    return getattr(devsan.metrics, name)
+    return getattr(devsan.metrics, kind_of(name).name)
 
 
 def options(name):
     """That a metric of this name needs to be made."""
-    arguments = {argument.name for argument in KINDS[name].arguments}
+    arguments = arguments_of(kind_of(name))
     given = {argument: value for argument, value in REQUIRED.items() if argument in arguments}
-    return given | ({"thresholds": 11} if "thresholds" in arguments else {})
+    return given | ({"thresholds": 11} if "thresholds" in arguments and not name.endswith(EXACT) else {})
 
 
 def make(name, **more):
@@ -45,8 +56,12 @@ def batch(name, n, generator, dtype=torch.float32):
         return uniform(n, CLASSES).softmax(1), labels(CLASSES, n)
     if name.startswith("Multilabel"):
         return uniform(n, CLASSES), labels(2, n, CLASSES)
-    if KINDS[name].domain == "aggregation":
-        return (uniform(n), uniform(n)) if "weight" in KINDS[name].inputs else (uniform(n),)
+    if kind_of(name).domain == "aggregation":
+        return (uniform(n), uniform(n)) if "weight" in kind_of(name).inputs else (uniform(n),)
+    if kind_of(name).domain == "retrieval":
+        return uniform(n), labels(2, n), labels(3, n)
+    if name == "Perplexity":
+        return uniform(n, 3, CLASSES), labels(CLASSES, n, 3)
     if name in ("KLDivergence", "JensenShannonDivergence"):
         return uniform(n, 4) + 0.1, uniform(n, 4) + 0.1
     if name == "CosineSimilarity":
@@ -61,7 +76,9 @@ def joined(batches):
 
 
 def tensors(value):
-    return list(value) if isinstance(value, tuple) else [value]
+    """All of a result, of which curves of several classes may be lists."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return [tensor for part in parts for tensor in (part if isinstance(part, list) else [part])]
 
 
 def assert_same(actual, expected, rtol=1e-6, atol=1e-6):

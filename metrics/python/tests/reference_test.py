@@ -13,7 +13,10 @@ import sklearn.metrics as sk
 import torch
 import torchmetrics
 import torchmetrics.classification
+import torchmetrics.functional.retrieval
 import torchmetrics.regression
+import torchmetrics.retrieval
+import torchmetrics.text
 
 import devsan.metrics as ours
 from common import CLASSES, KINDS, assert_same, batch, options
@@ -416,9 +419,101 @@ def test_functional_forms_are_the_metrics():
         if not kind.function:
             continue
         inputs = batch(name, 30, generator)
+        if kind.domain == "retrieval":  # the functional forms are of one query
+            inputs = (*inputs[:2], torch.zeros(30, dtype=torch.long))
         expected = getattr(ours, name)(**options(name))
         expected.update(*inputs)
-        assert_same(getattr(ours.functional, kind.function)(*inputs, **options(name)), expected.compute(), 0, 0)
+        assert_same(getattr(ours.functional, kind.function)(*inputs[:2], **options(name)), expected.compute(), 0, 0)
     preds, target = batch("MulticlassAccuracy", 30, generator)
     by_task = ours.functional.accuracy(preds, target, task="multiclass", num_classes=CLASSES)
     assert by_task == ours.MulticlassAccuracy(CLASSES, average="micro")(preds, target)
+
+
+# Curves of all scores.
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("task", ("Binary", "Multiclass", "Multilabel"))
+def test_exact_curves_as_in_torchmetrics(task, name):
+    generator = torch.Generator().manual_seed(13)
+    width = CLASSES if task != "Binary" else None
+    preds = scores(generator, 60, width, (), torch.float32)
+    preds = preds.softmax(1) if task == "Multiclass" else (preds * 20).round() / 20  # with ties
+    target = labels(generator, CLASSES if task == "Multiclass" else 2, 60, width if task == "Multilabel" else None, ())
+    given = options(task + name + " exact")
+    expected = getattr(torchmetrics.classification, task + name)(**given)(preds, target)
+    metric = getattr(ours, task + name)(**given)
+    assert type(metric(preds, target)).__name__ in ("Tensor", name + "Result")
+    if isinstance(expected, list):  # of EER, a number for each class
+        expected = torch.stack(expected)
+    check(metric, (preds, target), expected, rtol=1e-5, atol=1e-5)
+
+
+# Losses of scores, and weights: scikit-learn.
+
+
+def test_losses_as_in_scikit_learn():
+    generator = torch.Generator().manual_seed(14)
+    preds = torch.rand(80, CLASSES, generator=generator, dtype=torch.float64).softmax(1)
+    target = torch.cat([torch.arange(CLASSES), labels(generator, CLASSES, 75, None, ())])
+    chance, yes = torch.rand(80, generator=generator, dtype=torch.float64), labels(generator, 2, 80, None, ())
+    weight = torch.rand(80, generator=generator, dtype=torch.float64)
+    for weights in (None, weight):
+        more = () if weights is None else (weights,)
+        sample = None if weights is None else weights.numpy()
+        for metric, inputs, expected in (
+            (ours.BinaryLogLoss(dtype=torch.float64), (chance, yes), sk.log_loss(yes, chance, sample_weight=sample)),
+            (ours.MulticlassLogLoss(CLASSES, dtype=torch.float64), (preds, target), sk.log_loss(target, preds, sample_weight=sample)),
+            (ours.BinaryBrierScore(dtype=torch.float64), (chance, yes), sk.brier_score_loss(yes, chance, sample_weight=sample)),
+            (ours.BinaryHingeLoss(dtype=torch.float64), (chance, yes), sk.hinge_loss(yes, chance, sample_weight=sample)),
+            (ours.MulticlassHingeLoss(CLASSES, dtype=torch.float64), (preds, target),
+             sk.hinge_loss(target, preds, sample_weight=sample)),
+            (ours.MeanSquaredError(dtype=torch.float64), (chance, weight), sk.mean_squared_error(weight, chance, sample_weight=sample)),
+            (ours.MeanAbsoluteError(dtype=torch.float64), (chance, weight), sk.mean_absolute_error(weight, chance, sample_weight=sample)),
+        ):  # fmt: skip
+            check(metric, (*inputs, *more), torch.tensor(expected))
+    brier = ((preds - torch.nn.functional.one_hot(target)) ** 2).sum(1).mean()
+    check(ours.MulticlassBrierScore(CLASSES, dtype=torch.float64), (preds, target), brier)
+    by_function = ours.functional.binary_log_loss(chance, yes, weight=weight, dtype=torch.float64)
+    assert_same(by_function, torch.tensor(sk.log_loss(yes, chance, sample_weight=weight)))
+
+
+def test_losses_as_in_torchmetrics():
+    generator = torch.Generator().manual_seed(15)
+    preds = torch.rand(90, CLASSES, generator=generator).softmax(1)
+    target, yes = labels(generator, CLASSES, 90, None, ()), labels(generator, 2, 90, None, ())
+    chance = torch.rand(90, generator=generator)
+    for norm, bins in itertools.product(("l1", "l2", "max"), (5, 15)):
+        for name, given, inputs in (
+            ("BinaryCalibrationError", {}, (chance, yes)),
+            ("MulticlassCalibrationError", {"num_classes": CLASSES}, (preds, target)),
+        ):
+            given = given | {"norm": norm, "n_bins": bins}
+            expected = getattr(torchmetrics.classification, name)(**given)(*inputs)
+            check(getattr(ours, name)(**given), inputs, expected, 1e-5, 1e-6)
+    for squared, mode in itertools.product((False, True), ("crammer-singer", "one-vs-all")):
+        given = {"num_classes": CLASSES, "squared": squared, "multiclass_mode": mode}
+        check(ours.MulticlassHingeLoss(**given), (preds, target), torchmetrics.classification.MulticlassHingeLoss(**given)(preds, target))
+    logits, tokens = torch.randn(6, 7, CLASSES, generator=generator), labels(generator, CLASSES, 6, None, (7,))
+    for index in (None, 2):
+        check(ours.Perplexity(ignore_index=index), (logits, tokens), torchmetrics.text.Perplexity(ignore_index=index)(logits, tokens), 1e-5)
+
+
+# Rankings.
+
+RANKINGS = ("MAP", "MRR", "Precision", "Recall", "RPrecision", "HitRate", "FallOut", "NormalizedDCG")
+
+
+@pytest.mark.parametrize("name", ["Retrieval" + name for name in RANKINGS])
+def test_rankings_as_in_torchmetrics(name):
+    generator = torch.Generator().manual_seed(16)
+    n = 120
+    preds, target, indexes = torch.rand(n, generator=generator), labels(generator, 2, n, None, ()), labels(generator, 25, n, None, ())
+    target = target & (torch.rand(n, generator=generator) < 0.5)  # so that some queries have none
+    for top_k, action, aggregation in itertools.product((None, 2), ("neg", "pos", "skip"), ("mean", "median", "min", "max")):
+        given = {"empty_target_action": action, "aggregation": aggregation} | ({"top_k": top_k} if name != "RetrievalRPrecision" else {})
+        expected = getattr(torchmetrics.retrieval, name)(**given)(preds, target, indexes)
+        check(getattr(ours, name)(**given), (preds, target, indexes), expected)
+    kind = KINDS[name]
+    one = getattr(torchmetrics.functional.retrieval, kind.function)(preds[:9], target[:9])
+    assert_same(getattr(ours.functional, kind.function)(preds[:9], target[:9]), one)

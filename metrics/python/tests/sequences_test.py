@@ -38,7 +38,7 @@ class Model:
     def check(self):
         if not self.batches:
             for of_all_ranks in (True, False):
-                with pytest.raises(RuntimeError, match=self.name + ": .* before .*first update"):
+                with pytest.raises(RuntimeError, match=type(self.metric).__name__ + ": .* before .*first update"):
                     with self.metric.sync_context(should_sync=of_all_ranks):
                         self.metric.compute()
             return

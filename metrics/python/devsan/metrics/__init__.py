@@ -11,13 +11,14 @@ A metric is a torch.nn.Module, so that it moves with the module that holds it, i
 TorchMetrics is said in `Metric`, and where an argument differs, there. Functional forms are in devsan.metrics.functional.
 """
 
+from devsan.metrics._catalog import DOMAINS as _DOMAINS
 from devsan.metrics._catalog import catalog as _catalog
 from devsan.metrics.metric import Metric
 
 _modules = _catalog()
 __all__ = ["Metric"]
-for _name in ("aggregation", "classification", "regression"):
+for _name in _DOMAINS:
     globals().update(_modules[_name])
     __all__ += _modules[_name]
 
-from devsan.metrics import aggregation, classification, functional, regression  # noqa: E402
+from devsan.metrics import aggregation, classification, functional, regression, retrieval, text  # noqa: E402

@@ -9,29 +9,33 @@ import textwrap
 from collections import namedtuple
 from inspect import Parameter, Signature
 
-import torch  # noqa: F401  before the module that is linked to it
+import torch  # before the module that is linked to it
 
 from devsan.metrics import _metrics
 from devsan.metrics.metric import Metric
 
+DOMAINS = ("aggregation", "classification", "regression", "retrieval", "text")
 TASKS = ("Binary", "Multiclass", "Multilabel")
 
 # TorchMetrics' orders: of the classes, of the functional forms of a task, and of those that take the task as an argument.
 # Where a metric has `average` as a fixed argument, it stands elsewhere.
 _CLASS_ORDER = (
     "beta num_classes num_labels min_precision min_specificity max_fpr top_k threshold average thresholds fixed_average "
-    "multidim_average ignore_index normalize weights validate_args zero_division "
-    "squared power log_prob reduction adjusted multioutput variant t_test alternative window nan_strategy num_outputs"
+    "multidim_average n_bins norm squared multiclass_mode ignore_index normalize weights validate_args zero_division "
+    "power log_prob reduction adjusted multioutput variant t_test alternative window nan_strategy num_outputs"
 ).split()
 _FUNCTION_ORDER = (
     "beta num_classes num_labels min_precision min_specificity max_fpr threshold normalize weights average top_k thresholds "
-    "fixed_average multidim_average ignore_index validate_args zero_division "
-    "squared power log_prob reduction adjusted multioutput variant t_test alternative num_outputs"
+    "fixed_average multidim_average n_bins norm squared multiclass_mode ignore_index validate_args zero_division "
+    "power log_prob reduction adjusted multioutput variant t_test alternative num_outputs"
 ).split()
 _TASK_ORDER = (
-    "task beta min_precision min_specificity thresholds threshold num_classes num_labels weights normalize average "
-    "fixed_average max_fpr multidim_average top_k ignore_index validate_args zero_division"
+    "task beta min_precision min_specificity n_bins norm thresholds threshold num_classes num_labels squared multiclass_mode "
+    "weights normalize average fixed_average max_fpr multidim_average top_k ignore_index validate_args zero_division"
 ).split()
+# Of rankings; their functional forms have the first ones only.
+_RETRIEVAL_ORDER = "empty_target_action ignore_index top_k adaptive_k aggregation".split()
+_RETRIEVAL_FUNCTION_ORDER = "top_k adaptive_k".split()
 
 ARGUMENTS = {
     "task": "'binary', 'multiclass' or 'multilabel'.",
@@ -41,12 +45,14 @@ ARGUMENTS = {
     "min_precision": "in [0, 1].",
     "min_specificity": "in [0, 1].",
     "max_fpr": "the area up to this false positive rate, in (0, 1], standardised to be 0.5 of chance and 1 at most.",
-    "top_k": "a sample counts as right if its target is among the `top_k` highest scores; any other counts for its highest.",
+    "top_k": "a sample counts as right if its target is among the `top_k` highest scores; any other counts for its highest. Of "
+    "rankings: only the documents with the `top_k` highest scores of a query count as found; None: all.",
     "threshold": "probability above which a score means class 1.",
     "average": "over all samples ('micro'), the mean of the classes' scores ('macro'), weighted by their targets "
     "('weighted'), or each class for itself ('none' or None).",
-    "thresholds": "a number of thresholds, evenly spaced from 0 to 1, or their values, ascending. None, TorchMetrics' exact "
-    "curve of all scores, is an error.",
+    "thresholds": "a number of thresholds, evenly spaced from 0 to 1, or their values, ascending; None: every score is one. All "
+    "inputs are then kept as they are, without a copy, and must not be written to, which `compute()` notices; curves wait for the "
+    "device in `compute()`.",
     "multidim_average": "'global' only: dimensions after the class are samples like the first one.",
     "fixed_average": "None only.",
     "ignore_index": "samples (of several labels: labels) with this target are left out; need not be a class.",
@@ -59,7 +65,16 @@ ARGUMENTS = {
     "validate": "when values that the metric is not defined for are noticed. 'eager': in `update()`, which throws and leaves the "
     "states as they were, and waits for a device. 'deferred': they are left out and counted; `compute()` throws on the CPU, is NaN "
     "(counts: -1) elsewhere, and `check_valid()` tells. 'auto': eager on the CPU, deferred elsewhere.",
-    "squared": "False: the root of the mean.",
+    "n_bins": "number of bins, of equal width.",
+    "norm": "mean difference of the bins ('l1'), root of the mean square ('l2'), or the largest ('max').",
+    "squared": "of the mean squared error, False: the root of the mean. Of the hinge loss, True: its square.",
+    "multiclass_mode": "the margin between the target's score and the highest other one ('crammer-singer'), or of each class on its "
+    "own ('one-vs-all').",
+    "scale_by_half": "half of the sum, which is then in [0, 1].",
+    "empty_target_action": "a query without a relevant document (of fall-out: without another one) is 0 ('neg'), 1 ('pos'), left out "
+    "('skip'), or an error of `compute()` ('error').",
+    "adaptive_k": "where a query has fewer than `top_k` documents, divide by their number.",
+    "aggregation": "how the values of the queries become one. TorchMetrics' functions are not offered.",
     "power": "of the variance as a function of the mean: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian distribution.",
     "log_prob": "inputs are logarithms of probabilities.",
     "reduction": "over the samples. TorchMetrics' 'none' is not offered.",
@@ -94,6 +109,13 @@ target: [N, ...] integer, of 0 to num_classes - 1.""",
 target: [N, num_labels, ...] integer or bool, of 0 and 1.""",
 }
 _PAIRS = "{}, {}: real tensors of one shape; [N], or [N, num_outputs], where the metric says nothing else. Half and bfloat16 are widened."
+_DOCUMENTS = """preds: floating, any shape.
+target: as preds, 1 for relevant documents and 0 for others, or graded where the metric says so.
+indexes: int64, as preds: which query each document belongs to. A query may be spread over updates. The tensors are kept as they are, without
+a copy, and must not be written to, which compute() notices."""
+_TOKENS = """preds: [N, T, C] floating, logits.
+target: [N, T] integer."""
+_SAMPLE_WEIGHT = "\nweight: of each sample, real, of the shape of target, or [N] where samples are rows; None: 1 each."
 _VALUES = "value: a real tensor of any shape, or a number."
 _WEIGHTS = "\nweight: the same, of a shape that broadcasts to that of `value`."
 _SHARED = """`update()` and `compute()` never wait for a device, if validate is not 'eager' and nothing else is said; inputs must lie on one
@@ -101,6 +123,7 @@ device. `compute()` gives {}, on the device of the states."""
 
 # Of every metric; of some TorchMetrics' default is the only value.
 _EVERY = {
+    "device_policy": ("follow", "Literal['follow', 'per_device', 'move']"),
     "process_group": (None, "torch.distributed.ProcessGroup | None"),
     "sync_on_compute": (True, "bool"),
     "dist_sync_on_step": (False, "bool"),
@@ -185,12 +208,19 @@ def _indented(lines):
 
 
 def _inputs(kind):
-    if kind.domain == "classification":
-        scores = any(argument.name == "thresholds" for argument in kind.arguments)
-        return (_SCORES if scores else _LABELS)[_task(kind.name)]
+    weighted = "weight" in kind.inputs
     if kind.domain == "aggregation":
-        return _VALUES + (_WEIGHTS if "weight" in kind.inputs else "")
-    return _PAIRS.format(*kind.inputs)
+        return _VALUES + (_WEIGHTS if weighted else "")
+    if kind.domain == "retrieval":
+        return _DOCUMENTS
+    if kind.domain == "text":
+        pair = _TOKENS
+    elif kind.domain == "classification":
+        scores = kind.of_scores or any(argument.name == "thresholds" for argument in kind.arguments)
+        pair = (_SCORES if scores else _LABELS)[_task(kind.name)]
+    else:
+        pair = _PAIRS.format(*kind.inputs)
+    return pair + (_SAMPLE_WEIGHT if weighted else "")
 
 
 def _documentation(kind, parameters):
@@ -206,10 +236,13 @@ def _documentation(kind, parameters):
 
 
 def _input_parameters(kind):
-    if kind.domain != "aggregation":
-        return [_parameter(name, Parameter.empty, "Tensor") for name in kind.inputs]
-    defaults = {"weight": 1.0}
-    return [_parameter(name, defaults.get(name, Parameter.empty), "Tensor | float") for name in kind.inputs]
+    if kind.domain == "aggregation":
+        defaults = {"weight": 1.0}
+        return [_parameter(name, defaults.get(name, Parameter.empty), "Tensor | float") for name in kind.inputs]
+    return [
+        _parameter(name, None, "Tensor | None") if name == "weight" else _parameter(name, Parameter.empty, "Tensor")
+        for name in kind.inputs
+    ]
 
 
 _SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
@@ -222,7 +255,7 @@ def _results(kind):
 
 
 def _metric_class(kind, results):
-    parameters = _ordered(_option_parameters(kind), _CLASS_ORDER)
+    parameters = _ordered(_option_parameters(kind), _RETRIEVAL_ORDER if kind.domain == "retrieval" else _CLASS_ORDER)
     positional = Signature([*parameters, *_every_parameters()])
 
     def __init__(self, *args, **kwargs):
@@ -267,11 +300,18 @@ def _named(function, name, signature, doc, module="devsan.metrics.functional"):
 
 
 def _functional(kind, metric_class):
-    parameters = _ordered(_option_parameters(kind), _FUNCTION_ORDER)
-    signature = Signature([*_input_parameters(kind), *parameters])
+    retrieval = kind.domain == "retrieval"
+    parameters = _ordered(_option_parameters(kind), _RETRIEVAL_FUNCTION_ORDER if retrieval else _FUNCTION_ORDER)
+    inputs = [item for item in _input_parameters(kind) if item.name not in ("weight", "indexes")]
+    weights = [
+        item.replace(kind=Parameter.KEYWORD_ONLY) for item in _input_parameters(kind) if item.name == "weight"
+    ]
+    signature = Signature([*inputs, *parameters, *weights])
 
     def function(*args, **kwargs):
         arguments = _bound(kind.function, signature, args, kwargs)
+        if retrieval:  # of one query
+            arguments["indexes"] = torch.zeros_like(arguments["target"], dtype=torch.int64)
         core = kind.make(_options(kind, arguments))
         core.update(*(arguments[name] for name in kind.inputs))
         values = core.compute()
@@ -340,7 +380,8 @@ def _factory(base, kinds, classes):
 
 def _task_function(base, kinds, functions):
     parameters = _task_parameters(kinds)
-    signature = Signature([*_input_parameters(kinds[0]), *parameters])
+    inputs = [item for item in _input_parameters(kinds[0]) if item.name != "weight"]
+    signature = Signature([*inputs, *parameters])
     name = kinds[-1].function.partition("_")[2]
 
     def function(preds, target, *args, **kwargs):
@@ -355,7 +396,7 @@ def _task_function(base, kinds, functions):
 @functools.cache
 def catalog():
     """Of each module of devsan.metrics, what stands in it by name."""
-    modules = {"aggregation": {}, "classification": {}, "regression": {}, "functional": {}}
+    modules = {name: {} for name in (*DOMAINS, "functional")}
     by_base = {}
     for kind in _metrics.kinds:
         module = modules[kind.domain]

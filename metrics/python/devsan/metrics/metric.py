@@ -20,7 +20,7 @@ class Metric(torch.nn.Module):
     """Base class of all metrics. What they share with TorchMetrics' is used in the same way; what differs:
 
     - The states are made on the device of the first input, unless `to()` named one before. An input on another device is
-      an error.
+      an error, see `device_policy`.
     - `compute()` before the first `update()` is an error, unless another rank has seen something.
     - Values and states carry no autograd graph.
     - States have other names than TorchMetrics', so that checkpoints are not interchangeable.
@@ -28,6 +28,8 @@ class Metric(torch.nn.Module):
     Subclasses may override `update()`, `compute()` and the rest, and call those of the class that they derive from.
 
     Args:
+        device_policy: what becomes of an input on another device than the states: an error ("follow"), states for each device
+            that are merged when they are looked at ("per_device"), or the states move ("move").
         process_group: for `sync()`; None is the default group.
         sync_on_compute: `compute()` is that of all ranks, wherever torch.distributed is initialised.
         dist_sync_on_step: the value that calling the metric gives is that of all ranks.
@@ -44,6 +46,7 @@ class Metric(torch.nn.Module):
         kind,
         options,
         *,
+        device_policy="follow",
         process_group=None,
         sync_on_compute=True,
         dist_sync_on_step=False,
@@ -52,6 +55,7 @@ class Metric(torch.nn.Module):
     ):
         super().__init__()
         self._options = options
+        self._device_policy = device_policy
         self.process_group = process_group
         self.sync_on_compute = sync_on_compute
         self.dist_sync_on_step = dist_sync_on_step
@@ -60,7 +64,12 @@ class Metric(torch.nn.Module):
         self._pinned = False
         self._persistent = False
         self._syncs = sync_on_compute
-        self._use(kind.make(options))
+        self._use(self._made())
+
+    def _made(self):
+        core = self._kind.make(self._options)
+        core.set_device_policy(self._device_policy)
+        return core
 
     def _use(self, core):
         """Makes `core` the metric in C++."""
@@ -263,7 +272,7 @@ class Metric(torch.nn.Module):
         state = dict(state)
         states, updates, device = state.pop("_saved")
         super().__setstate__(state)
-        self._use(self._kind.make(self._options))
+        self._use(self._made())
         if states:
             self._core.load(states)
         if device is not None:
