@@ -172,7 +172,7 @@ at::Tensor CalibrationError::compute() const {
     error = (difference.square() * share).sum().sqrt();
     break;
   case CalibrationNorm::kMax:
-    error = difference.max().masked_fill(total.eq(0), NAN);
+    error = difference.amax().masked_fill(total.eq(0), NAN);
     break;
   }
   const at::Tensor &out_of_range = states[kOutOfRange];
