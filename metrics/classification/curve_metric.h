@@ -26,6 +26,11 @@ struct CurveCounts {
   at::Tensor tpr() const { return safe_divide(tp, positives); }
   at::Tensor fpr() const { return safe_divide(fp, negatives); }
 
+  // The same for results: of one row, [thresholds].
+  at::Tensor shown_thresholds() const {
+    return exact() && one_row() ? thresholds.squeeze(0) : thresholds;
+  }
+
   bool one_row() const { return config.task == Task::kBinary || config.average == Average::kMicro; }
 
   // [2, ...] of two results of each row.
@@ -82,7 +87,7 @@ protected:
   Result named(Result (*name)(const at::Tensor &computed, const at::Tensor &thresholds)) const {
     const StateScope scope;
     const Curves all = curves();
-    return name(shown({value(all.counts), all.out_of_range}), all.counts.thresholds);
+    return name(shown({value(all.counts), all.out_of_range}), all.counts.shown_thresholds());
   }
   template <class Result>
   std::vector<Result> named_by_class(at::Tensor (*value)(const CurveCounts &),
@@ -94,7 +99,7 @@ protected:
     std::vector<Result> results;
     for (int64_t row = 0; row < all.counts.tp.size(0); ++row) {
       const CurveCounts own = counts_of_row(all, row, config);
-      results.push_back(name(shown({value(own), all.out_of_range}), own.thresholds));
+      results.push_back(name(shown({value(own), all.out_of_range}), own.shown_thresholds()));
     }
     return results;
   }

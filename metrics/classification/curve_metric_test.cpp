@@ -352,6 +352,7 @@ TEST_P(CurveMetrics, NameTheResultsOfAllScores) {
   ASSERT_EQ(results.size(), 2);
   expect_near(results[0].fpr, {0, 1}, "fpr");
   expect_near(results[0].thresholds, {1, 0.5}, "thresholds");
+  EXPECT_EQ(results[0].thresholds.sizes(), results[0].tpr.sizes());
   expect_near(results[1].fpr, {0, 0, 1}, "fpr"); // which float32 probabilities do not tell apart
   expect_near(results[1].tpr, {0, 1, 1}, "tpr");
   const auto padded = by_label.result();

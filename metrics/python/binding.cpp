@@ -225,6 +225,7 @@ PYBIND11_MODULE(_metrics, module) {
 
   bind_aggregation();
   bind_classification();
+  bind_image();
   bind_regression();
   bind_retrieval();
   bind_text();

@@ -1,5 +1,6 @@
 // What Python holds of a metric, and how a metric becomes known to Python: one line for each in
-// classification.cpp, aggregation.cpp, regression.cpp, retrieval.cpp or text.cpp. The classes that
+// classification.cpp, aggregation.cpp, image.cpp, regression.cpp, retrieval.cpp or
+// text.cpp. The classes that
 // people use are made of it in devsan/metrics/. Decisions and their reasons:
 // docs/design/metrics-python.md.
 //
@@ -227,8 +228,8 @@ void bind(const char *domain, const char *name, const char *function, About abou
   const Options blank = blank_options<Options>();
   each_option<Options>([&](const char *option, bool required, auto get, auto) {
     using T = std::decay_t<decltype(get(blank))>;
-    kind.arguments.push_back(
-        {option, Conversion<T>::annotation(), required, Conversion<T>::to(get(blank))});
+    kind.arguments.push_back({option, Conversion<T>::annotation(), required && !kOptional<T>,
+                              Conversion<T>::to(get(blank))});
   });
   if constexpr (requires(const M &m) { m.result(); })
     for (const auto &[result, field] : Fields<decltype(std::declval<const M &>().result())>::kAll)
@@ -244,6 +245,7 @@ void bind(const char *domain, const char *name, const char *function, About abou
 }
 
 void bind_classification();
+void bind_image();
 void bind_aggregation();
 void bind_regression();
 void bind_retrieval();

@@ -2,14 +2,24 @@
 
 namespace devsan::metrics::python {
 
+namespace {
+
+// As Python's own, which pass through the translation of C++ errors.
+[[noreturn]] void raise(PyObject *type, const std::string &text) {
+  PyErr_SetString(type, text.c_str());
+  throw py::error_already_set();
+}
+
+} // namespace
+
 void Place::refuse_value(py::handle given, const std::string &expected) const {
-  throw py::value_error(c10::str(metric, ": ", option, " is ", py::repr(given).cast<std::string>(),
-                                 "; pass ", expected));
+  raise(PyExc_ValueError, c10::str(metric, ": ", option, " is ",
+                                   py::repr(given).cast<std::string>(), "; pass ", expected));
 }
 
 void Place::refuse_type(py::handle given, const std::string &expected) const {
-  throw py::type_error(c10::str(metric, ": ", option, " is of type ", Py_TYPE(given.ptr())->tp_name,
-                                "; pass ", expected));
+  raise(PyExc_TypeError, c10::str(metric, ": ", option, " is of type ",
+                                  Py_TYPE(given.ptr())->tp_name, "; pass ", expected));
 }
 
 int64_t Conversion<int64_t>::from(const Place &place, py::handle given) {

@@ -20,6 +20,8 @@
 #include "metrics/classification/hinge_loss.h"
 #include "metrics/classification/options.h"
 #include "metrics/classification/thresholds.h"
+#include "metrics/image/image_options.h"
+#include "metrics/image/multiscale_structural_similarity.h"
 #include "metrics/metric.h"
 #include "metrics/regression/kendall_rank_corr_coef.h"
 #include "metrics/regression/reduction.h"
@@ -69,6 +71,43 @@ template <> struct Conversion<Thresholds> {
   static std::string annotation() { return "int | Sequence[float] | Tensor"; }
   static Thresholds from(const Place &place, py::handle given);
   static py::object to(const Thresholds &value) { return py::cast(value.values()); }
+};
+
+// A number, or a sequence of them.
+template <class T> struct Conversion<std::vector<T>> {
+  static std::string annotation() {
+    const std::string number = Conversion<T>::annotation();
+    return number + " | Sequence[" + number + "]";
+  }
+  static std::vector<T> from(const Place &place, py::handle given) {
+    if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+      return {Conversion<T>::from(place, given)};
+    std::vector<T> values;
+    for (const py::handle value : given)
+      values.push_back(Conversion<T>::from(place, value));
+    return values;
+  }
+  static py::object to(const std::vector<T> &values) {
+    if (values.size() == 1)
+      return Conversion<T>::to(values.front());
+    return py::tuple(py::cast(values));
+  }
+};
+
+template <> struct Conversion<DataRange> {
+  static std::string annotation() { return "float | tuple[float, float]"; }
+  static DataRange from(const Place &place, py::handle given) {
+    const std::vector<double> ends = Conversion<std::vector<double>>::from(place, given);
+    if (ends.size() == 1 && !py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+      return DataRange(ends[0]);
+    if (ends.size() != 2)
+      place.refuse_value(given, "a number, or the two ends of the range");
+    return DataRange(ends[0], ends[1]);
+  }
+  static py::object to(const DataRange &value) {
+    return value.clamps() ? py::object(py::make_tuple(value.low(), value.high()))
+                          : py::float_(value.width());
+  }
 };
 
 template <class T> struct Conversion<std::optional<T>> {
@@ -155,6 +194,18 @@ template <> struct Choices<QueryAggregation> {
       {"min", QueryAggregation::kMin},
       {"max", QueryAggregation::kMax}};
 };
+template <> struct Choices<ImageReduction> {
+  static constexpr std::pair<const char *, ImageReduction> kAll[] = {
+      {"elementwise_mean", ImageReduction::kElementwiseMean},
+      {"sum", ImageReduction::kSum},
+      {"none", ImageReduction::kNone}};
+};
+template <> struct Choices<ScaleNormalize> {
+  static constexpr std::pair<const char *, ScaleNormalize> kAll[] = {
+      {"relu", ScaleNormalize::kRelu},
+      {"simple", ScaleNormalize::kSimple},
+      {"none", ScaleNormalize::kNone}};
+};
 template <> struct Choices<DevicePolicy> {
   static constexpr std::pair<const char *, DevicePolicy> kAll[] = {
       {"follow", DevicePolicy::kFollow},
@@ -219,7 +270,11 @@ template <> struct Conversion<NanStrategy> {
   }
 };
 
-// Calls visit(name, required, get, set) for each option that `Options` has.
+template <class T> constexpr bool kOptional = false;
+template <class T> constexpr bool kOptional<std::optional<T>> = true;
+
+// Calls visit(name, required, get, set) for each option that `Options` has; `required` where it is
+// not optional.
 template <class Options, class Visit> void each_option(const Visit &visit) {
 #define DEVSAN_PYTHON_OPTION(option, required)                                                     \
   if constexpr (requires(const Options &o) { o.option(); })                                        \
@@ -259,6 +314,18 @@ template <class Options, class Visit> void each_option(const Visit &visit) {
   DEVSAN_PYTHON_OPTION(variant, false)
   DEVSAN_PYTHON_OPTION(t_test, false)
   DEVSAN_PYTHON_OPTION(alternative, false)
+  DEVSAN_PYTHON_OPTION(data_range, true)
+  DEVSAN_PYTHON_OPTION(base, false)
+  DEVSAN_PYTHON_OPTION(dim, false)
+  DEVSAN_PYTHON_OPTION(gaussian_kernel, false)
+  DEVSAN_PYTHON_OPTION(sigma, false)
+  DEVSAN_PYTHON_OPTION(kernel_size, false)
+  DEVSAN_PYTHON_OPTION(k1, false)
+  DEVSAN_PYTHON_OPTION(k2, false)
+  DEVSAN_PYTHON_OPTION(return_full_image, false)
+  DEVSAN_PYTHON_OPTION(return_contrast_sensitivity, false)
+  DEVSAN_PYTHON_OPTION(betas, false)
+  DEVSAN_PYTHON_OPTION(num_features, true)
   DEVSAN_PYTHON_OPTION(num_outputs, false)
   DEVSAN_PYTHON_OPTION(unbiased, false)
   DEVSAN_PYTHON_OPTION(validate, false)
@@ -285,6 +352,8 @@ template <class O> O blank_options() {
       return O(0.);
   } else if constexpr (classes) {
     return O(2);
+  } else if constexpr (!std::is_default_constructible_v<O>) {
+    return O(1);
   } else {
     return O();
   }

@@ -50,7 +50,7 @@ def value_of(metric_class):
     results = metric_class._results
     if results is None:
         return "Tensor"
-    optional = any(argument.name == "t_test" for argument in metric_class._kind.arguments)
+    optional = any(argument.name in ("t_test", "return_full_image") for argument in metric_class._kind.arguments)
     return f"Tensor | {results.__name__}" if optional else results.__name__
 
 

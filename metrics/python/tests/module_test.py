@@ -102,7 +102,7 @@ def test_merging_what_cannot_be():
         metric.merge_state(make("MulticlassRecall"))
     with pytest.raises(TypeError, match="MulticlassAccuracy: incoming_state is of type int"):
         metric.merge_state(3)
-    with pytest.raises(RuntimeError, match="the dictionary has no state `counts`"):
+    with pytest.raises(RuntimeError, match="of which 0 belong here"):
         metric.merge_state({"a": torch.ones(1), "b": torch.ones(1)})
     with pytest.raises(TypeError, match="state `counts` is of type int"):
         metric.merge_state({"counts": 1})

@@ -6,6 +6,7 @@ import warnings
 
 import numpy
 import pytest
+import scipy.linalg
 import scipy.spatial
 import scipy.special
 import scipy.stats
@@ -14,6 +15,7 @@ import torch
 import torchmetrics
 import torchmetrics.classification
 import torchmetrics.functional.retrieval
+import torchmetrics.image
 import torchmetrics.regression
 import torchmetrics.retrieval
 import torchmetrics.text
@@ -517,3 +519,45 @@ def test_rankings_as_in_torchmetrics(name):
     kind = KINDS[name]
     one = getattr(torchmetrics.functional.retrieval, kind.function)(preds[:9], target[:9])
     assert_same(getattr(ours.functional, kind.function)(preds[:9], target[:9]), one)
+
+
+# Images.
+
+
+def test_images_as_in_torchmetrics():
+    generator = torch.Generator().manual_seed(17)
+    target = torch.rand(5, 3, 24, 20, generator=generator)
+    preds = (target + 0.2 * torch.randn(target.shape, generator=generator)).clamp(0, 1)
+    for name, given in (
+        ("PeakSignalNoiseRatio", {"data_range": 1.0}),
+        ("PeakSignalNoiseRatio", {"data_range": (0.2, 0.9), "base": 2.0}),
+        ("PeakSignalNoiseRatio", {"data_range": 1.0, "dim": (1, 2, 3), "reduction": "none"}),
+        ("StructuralSimilarityIndexMeasure", {"data_range": 1.0}),
+        ("StructuralSimilarityIndexMeasure", {"data_range": 1.0, "gaussian_kernel": False, "kernel_size": (3, 5)}),
+        ("StructuralSimilarityIndexMeasure", {"data_range": 1.0, "reduction": "none", "sigma": 0.8}),
+        ("StructuralSimilarityIndexMeasure", {"data_range": 1.0, "reduction": None, "return_full_image": True}),
+        ("MultiScaleStructuralSimilarityIndexMeasure", {"data_range": 1.0, "sigma": 0.5, "kernel_size": 3, "betas": (0.3, 0.3, 0.4)}),
+        ("MultiScaleStructuralSimilarityIndexMeasure",
+         {"data_range": 1.0, "sigma": 0.5, "kernel_size": 3, "betas": (0.5, 0.5), "normalize": "simple"}),
+    ):  # fmt: skip
+        other = getattr(torchmetrics.image, name)(**given)
+        other.update(preds, target)
+        check(getattr(ours, name)(**given), (preds, target), other.compute(), 1e-4, 1e-5)
+
+
+def test_frechet_distance():
+    generator = torch.Generator().manual_seed(18)
+    real, fake = torch.randn(40, 6, generator=generator), torch.randn(50, 6, generator=generator) + 0.3
+    metric = ours.FrechetInceptionDistance(6)
+    for features, is_real in ((real, True), (fake[:20], False), (fake[20:], False)):
+        metric.update(features, real=is_real)
+    a, b = numpy.cov(real.double().numpy().T), numpy.cov(fake.double().numpy().T)
+    root = numpy.trace(scipy.linalg.sqrtm(a @ b).real)
+    mean = (real.double().mean(0) - fake.double().mean(0)).square().sum()
+    expected = mean + numpy.trace(a) + numpy.trace(b) - 2 * root
+    assert_same(metric.compute(), expected, 1e-4, 1e-4)
+    assert_same(metric.clone().compute(), metric.compute(), 0, 0)
+    with pytest.raises(TypeError, match="FrechetInceptionDistance: real is of type int; pass True or False"):
+        metric.update(real, 1)
+    with pytest.raises(TypeError, match="FrechetInceptionDistance: missing a required argument: 'num_features'"):
+        ours.FrechetInceptionDistance()

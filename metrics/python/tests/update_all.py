@@ -6,7 +6,7 @@ import sys
 import torch
 
 import devsan
-from common import EXACT, NAMES, arguments_of, batch, kind_of, make, tensors
+from common import EXACT, NAMES, arguments_of, batch, kind_of, make, metric_class, tensors
 
 eager = "--eager" in sys.argv[1:]
 generator = torch.Generator().manual_seed(0)
@@ -27,4 +27,17 @@ for name in NAMES:
         with devsan.allow_sync():
             metric.to("cpu")
         metric.compute()
+frechet = metric_class("FrechetInceptionDistance")(4)
+with devsan.allow_sync():
+    features = torch.rand(8, 4, generator=generator).to("cuda:1")
+for real in (True, False):
+    frechet.update(features, real=real)
+for policy in ("per_device", "move"):
+    metric = make("MulticlassAccuracy", device_policy=policy)
+    for device in ("cuda:1", "cuda:0"):
+        with devsan.allow_sync():
+            inputs = [tensor.to(device) for tensor in batch("MulticlassAccuracy", 16, generator)]
+        metric.update(*inputs)
+    assert metric.compute().device == torch.device("cuda:1" if policy == "per_device" else "cuda:0")
+    assert metric.update_count == 2 and metric.clone().update_count == 2
 print(f"{len(NAMES)} metrics")

@@ -21,4 +21,4 @@ for _name in _DOMAINS:
     globals().update(_modules[_name])
     __all__ += _modules[_name]
 
-from devsan.metrics import aggregation, classification, functional, regression, retrieval, text  # noqa: E402
+from devsan.metrics import aggregation, classification, functional, image, regression, retrieval, text  # noqa: E402

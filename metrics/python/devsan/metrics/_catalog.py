@@ -14,7 +14,7 @@ import torch  # before the module that is linked to it
 from devsan.metrics import _metrics
 from devsan.metrics.metric import Metric
 
-DOMAINS = ("aggregation", "classification", "regression", "retrieval", "text")
+DOMAINS = ("aggregation", "classification", "image", "regression", "retrieval", "text")
 TASKS = ("Binary", "Multiclass", "Multilabel")
 
 # TorchMetrics' orders: of the classes, of the functional forms of a task, and of those that take the task as an argument.
@@ -33,10 +33,20 @@ _TASK_ORDER = (
     "task beta min_precision min_specificity n_bins norm thresholds threshold num_classes num_labels squared multiclass_mode "
     "weights normalize average fixed_average max_fpr multidim_average top_k ignore_index validate_args zero_division"
 ).split()
-# Of rankings; their functional forms have the first ones only.
-_RETRIEVAL_ORDER = "empty_target_action ignore_index top_k adaptive_k aggregation".split()
-_RETRIEVAL_FUNCTION_ORDER = "top_k adaptive_k".split()
+# Of metrics, or modules, whose arguments have an order of their own; of rankings the functional forms have the first ones only.
+_SIMILARITY = "reduction data_range k1 k2 return_full_image return_contrast_sensitivity betas normalize"
+_CLASS_ORDERS = {
+    "MultiScaleStructuralSimilarityIndexMeasure": f"gaussian_kernel kernel_size sigma {_SIMILARITY}",
+    "PeakSignalNoiseRatio": "data_range base reduction dim",
+    "image": f"gaussian_kernel sigma kernel_size {_SIMILARITY} num_features",
+    "retrieval": "empty_target_action ignore_index top_k adaptive_k aggregation",
+}
+_FUNCTION_ORDERS = _CLASS_ORDERS | {
+    "MultiScaleStructuralSimilarityIndexMeasure": _CLASS_ORDERS["image"],
+    "retrieval": "top_k adaptive_k",
+}
 
+# Of an argument that means something else in one module, "module.argument".
 ARGUMENTS = {
     "task": "'binary', 'multiclass' or 'multilabel'.",
     "beta": "recall weighs as much as `beta` times precision; greater than 0.",
@@ -45,8 +55,8 @@ ARGUMENTS = {
     "min_precision": "in [0, 1].",
     "min_specificity": "in [0, 1].",
     "max_fpr": "the area up to this false positive rate, in (0, 1], standardised to be 0.5 of chance and 1 at most.",
-    "top_k": "a sample counts as right if its target is among the `top_k` highest scores; any other counts for its highest. Of "
-    "rankings: only the documents with the `top_k` highest scores of a query count as found; None: all.",
+    "top_k": "a sample counts as right if its target is among the `top_k` highest scores; any other counts for its highest.",
+    "retrieval.top_k": "only the documents with the `top_k` highest scores of a query count as found; None: all.",
     "threshold": "probability above which a score means class 1.",
     "average": "over all samples ('micro'), the mean of the classes' scores ('macro'), weighted by their targets "
     "('weighted'), or each class for itself ('none' or None).",
@@ -67,7 +77,8 @@ ARGUMENTS = {
     "(counts: -1) elsewhere, and `check_valid()` tells. 'auto': eager on the CPU, deferred elsewhere.",
     "n_bins": "number of bins, of equal width.",
     "norm": "mean difference of the bins ('l1'), root of the mean square ('l2'), or the largest ('max').",
-    "squared": "of the mean squared error, False: the root of the mean. Of the hinge loss, True: its square.",
+    "squared": "True: the square of the loss.",
+    "regression.squared": "False: the root of the mean.",
     "multiclass_mode": "the margin between the target's score and the highest other one ('crammer-singer'), or of each class on its "
     "own ('one-vs-all').",
     "scale_by_half": "half of the sum, which is then in [0, 1].",
@@ -78,6 +89,20 @@ ARGUMENTS = {
     "power": "of the variance as a function of the mean: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian distribution.",
     "log_prob": "inputs are logarithms of probabilities.",
     "reduction": "over the samples. TorchMetrics' 'none' is not offered.",
+    "data_range": "how far values can be apart: a number, or the ends of a range that inputs are clamped to.",
+    "base": "of the logarithm.",
+    "dim": "the dimensions that one ratio is of; None: one ratio of everything seen.",
+    "gaussian_kernel": "the window is a Gaussian, otherwise uniform.",
+    "sigma": "of the Gaussian: one for all dimensions of an image, or one for each.",
+    "kernel_size": "of the uniform window, odd: one for all dimensions of an image, or one for each.",
+    "k1": "of the means.",
+    "k2": "of the variances.",
+    "return_full_image": "keep the similarity at each pixel.",
+    "return_contrast_sensitivity": "keep the contrast's part of each image's similarity.",
+    "betas": "the exponents of the scales, from the images' own size on.",
+    "image.normalize": "what becomes of negative values: 0 ('relu'), (1 + x) / 2 ('simple'), or nothing.",
+    "image.reduction": "over the images; 'none' or None: all of them, in the order of the updates.",
+    "num_features": "number of features of an image.",
     "adjusted": "the number of regressors that the score is corrected for; 0 for the plain score.",
     "multioutput": "how the scores of several outputs become the result.",
     "variant": "what the surplus of concordant over discordant pairs is related to.",
@@ -113,6 +138,9 @@ _DOCUMENTS = """preds: floating, any shape.
 target: as preds, 1 for relevant documents and 0 for others, or graded where the metric says so.
 indexes: int64, as preds: which query each document belongs to. A query may be spread over updates. The tensors are kept as they are, without
 a copy, and must not be written to, which compute() notices."""
+_IMAGES = """preds, target: real tensors of one shape, [N, C, H, W] or [N, C, D, H, W] where the metric is of images, any else."""
+_FEATURES = """features: [N, num_features] floating, or [num_features] of one image.
+real: bool, which of the two sets they belong to."""
 _TOKENS = """preds: [N, T, C] floating, logits.
 target: [N, T] integer."""
 _SAMPLE_WEIGHT = "\nweight: of each sample, real, of the shape of target, or [N] where samples are rows; None: 1 each."
@@ -150,6 +178,11 @@ def _ordered(parameters, order):
 
     parameters = sorted(parameters, key=place)
     return [item if place(item) < len(order) else item.replace(kind=Parameter.KEYWORD_ONLY) for item in parameters]
+
+
+def _order(kind, orders, otherwise):
+    own = orders.get(kind.name) or orders.get(kind.domain)
+    return own.split() if own else otherwise
 
 
 def _parameter(name, default, annotation):
@@ -213,6 +246,8 @@ def _inputs(kind):
         return _VALUES + (_WEIGHTS if weighted else "")
     if kind.domain == "retrieval":
         return _DOCUMENTS
+    if kind.domain == "image":
+        return _FEATURES if "features" in kind.inputs else _IMAGES
     if kind.domain == "text":
         pair = _TOKENS
     elif kind.domain == "classification":
@@ -227,7 +262,8 @@ def _documentation(kind, parameters):
     arguments = []
     for item in parameters:
         fixed = item.name == "average" and item.default is None
-        arguments.append(f"{item.name}: {ARGUMENTS['fixed_average' if fixed else item.name]}")
+        name = "fixed_average" if fixed else item.name
+        arguments.append(f"{item.name}: {ARGUMENTS.get(f'{kind.domain}.{name}') or ARGUMENTS[name]}")
     shared = "" if "compute():" in kind.summary else "\n\n" + _SHARED.format(
         "the option's dtype" if any(item.name == "dtype" for item in parameters) else "float32"
     )
@@ -239,10 +275,8 @@ def _input_parameters(kind):
     if kind.domain == "aggregation":
         defaults = {"weight": 1.0}
         return [_parameter(name, defaults.get(name, Parameter.empty), "Tensor | float") for name in kind.inputs]
-    return [
-        _parameter(name, None, "Tensor | None") if name == "weight" else _parameter(name, Parameter.empty, "Tensor")
-        for name in kind.inputs
-    ]
+    known = {"weight": (None, "Tensor | None"), "real": (Parameter.empty, "bool")}
+    return [_parameter(name, *known.get(name, (Parameter.empty, "Tensor"))) for name in kind.inputs]
 
 
 _SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
@@ -255,7 +289,7 @@ def _results(kind):
 
 
 def _metric_class(kind, results):
-    parameters = _ordered(_option_parameters(kind), _RETRIEVAL_ORDER if kind.domain == "retrieval" else _CLASS_ORDER)
+    parameters = _ordered(_option_parameters(kind), _order(kind, _CLASS_ORDERS, _CLASS_ORDER))
     positional = Signature([*parameters, *_every_parameters()])
 
     def __init__(self, *args, **kwargs):
@@ -301,7 +335,7 @@ def _named(function, name, signature, doc, module="devsan.metrics.functional"):
 
 def _functional(kind, metric_class):
     retrieval = kind.domain == "retrieval"
-    parameters = _ordered(_option_parameters(kind), _RETRIEVAL_FUNCTION_ORDER if retrieval else _FUNCTION_ORDER)
+    parameters = _ordered(_option_parameters(kind), _order(kind, _FUNCTION_ORDERS, _FUNCTION_ORDER))
     inputs = [item for item in _input_parameters(kind) if item.name not in ("weight", "indexes")]
     weights = [
         item.replace(kind=Parameter.KEYWORD_ONLY) for item in _input_parameters(kind) if item.name == "weight"
