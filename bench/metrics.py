@@ -19,7 +19,7 @@ SIZES = (64, 1024, 65536)
 CLASSES = (10, 1000)
 THRESHOLDS = 20
 # TorchMetrics keeps their inputs and computes in the end, where ours is done in update(): timed with compute().
-WITH_COMPUTE = ("CosineSimilarity",)
+WITH_COMPUTE = ("CosineSimilarity", "BinaryCalibrationError", "MulticlassCalibrationError")
 # At N = 65536, against a plain read.
 READ_LIMITS = {"argmax": 3.0, "moment": 1.5}
 MOMENTS = ("MeanMetric", "SumMetric", "MeanSquaredError", "MeanAbsoluteError", "PearsonCorrCoef", "R2Score", "ConcordanceCorrCoef",
@@ -38,21 +38,28 @@ class Cases:
         import torch
         import torchmetrics
         import torchmetrics.classification
+        import torchmetrics.image
         import torchmetrics.regression
+        import torchmetrics.retrieval
+        import torchmetrics.text
 
         from devsan.metrics import _metrics
 
         self.torch = torch
-        self.theirs = (torchmetrics.classification, torchmetrics.regression, torchmetrics)
+        # The package itself last, as its rankings are deprecated ones.
+        self.theirs = [getattr(torchmetrics, name) for name in ("classification", "regression", "retrieval", "text", "image")]
+        self.theirs.append(torchmetrics)
         self.kinds = _metrics.kinds
 
     def their_class(self, name):
+        if name == "FrechetInceptionDistance":  # of images, by a network
+            return None
         return next((getattr(module, name) for module in self.theirs if hasattr(module, name)), None)
 
     def options(self, kind, classes):
         names = {argument.name for argument in kind.arguments}
         given = {"num_classes": classes, "num_labels": classes, "beta": 2.0, "min_precision": 0.4, "min_specificity": 0.4,
-                 "thresholds": THRESHOLDS}  # fmt: skip
+                 "thresholds": THRESHOLDS, "data_range": 1.0}  # fmt: skip
         return {name: value for name, value in given.items() if name in names}
 
     def inputs(self, kind, n, classes):
@@ -69,6 +76,14 @@ class Cases:
             return torch.rand(n, classes, generator=generator), torch.randint(2, (n, classes), generator=generator)
         if kind.domain == "aggregation":
             return (torch.rand(n, generator=generator),)
+        if kind.domain == "retrieval":  # ten documents for each query
+            indexes = torch.randint(n // 10, (n,), generator=generator)
+            return torch.rand(n, generator=generator), torch.randint(2, (n,), generator=generator), indexes
+        if kind.domain == "text":
+            return torch.rand(n // 8, 8, 10, generator=generator), torch.randint(10, (n // 8, 8), generator=generator)
+        if kind.domain == "image":  # one of n pixels
+            side = int(n**0.5)
+            return tuple(torch.rand(1, 1, side, side, generator=generator) for _ in range(2))
         rows = kind.name in ("KLDivergence", "JensenShannonDivergence", "CosineSimilarity")
         sizes = (n, 10) if rows else (n,)
         return tuple(torch.rand(sizes, generator=generator) + 0.1 for _ in range(2))
@@ -81,6 +96,8 @@ class Cases:
                 continue
             for classes in CLASSES if task_of(kind.name) in ("Multiclass", "Multilabel") else (None,):
                 for n in SIZES:
+                    if kind.name.startswith("MultiScale") and n < 65536:  # images are too small
+                        continue
                     groups.setdefault((n, classes, task_of(kind.name)), []).append(kind)
         for (n, classes, _), kinds in sorted(groups.items(), key=lambda item: (item[0][0] * (item[0][1] or 1), str(item[0]))):
             for kind in kinds:
@@ -144,7 +161,7 @@ def measure(cases, bench, kind, inputs, classes, arguments):
         return lambda calls: timed(call, calls)
 
     ways = {"cpp": in_cpp} | {name: in_python(metric) for name, metric in {"python": ours, **theirs}.items()}
-    if inputs[0].shape[0] == SIZES[-1]:
+    if inputs[0].numel() % SIZES[-1] == 0:
         ways["read"] = lambda calls: bench.read([tensor.contiguous() for tensor in inputs], calls)
     return least_of(ways, arguments.budget, arguments.rounds, reset)
 
@@ -195,8 +212,8 @@ def main():
     for kind, n, classes in cases:
         if not arguments.only.search(kind.name) or n * (classes or 1) > arguments.largest:
             continue
-        shape = (n, classes, task_of(kind.name), kind.domain, kind.name if kind.name in ("MulticlassExactMatch", "CosineSimilarity",
-                 "KLDivergence", "JensenShannonDivergence") else "")  # fmt: skip
+        own = ("MulticlassExactMatch", "CosineSimilarity", "KLDivergence", "JensenShannonDivergence")
+        shape = (n, classes, task_of(kind.name), kind.domain, kind.name if kind.name in own else "")
         if shape != held:
             inputs = None
             gc.collect()

@@ -15,6 +15,7 @@
 #include "metrics/aggregation/mean_metric.h"
 #include "metrics/aggregation/min_metric.h"
 #include "metrics/aggregation/sum_metric.h"
+#include "metrics/retrieval/retrieval_metric.h"
 
 namespace {
 
@@ -55,6 +56,10 @@ double update_seconds(const std::string &name, uintptr_t address,
   for (const auto &aggregator : aggregators)
     if (name == aggregator.name)
       return aggregator.time(metric, inputs, calls);
+  if (inputs.size() == 3) {
+    auto &rankings = static_cast<RetrievalMetric &>(metric);
+    return seconds_of(calls, [&] { rankings.update(inputs[0], inputs[1], inputs[2]); });
+  }
   auto &supervised = static_cast<SupervisedMetric &>(metric);
   if (with_compute)
     return seconds_of(calls, [&] {
