@@ -107,7 +107,7 @@ def least_of(ways, budget, rounds, reset):
         least[name] = spent
     for number in range(rounds):
         for name, way in ways.items():
-            if least[name] > 20 * budget and number:  # once more is enough
+            if least[name] > 100 * budget or (least[name] > 20 * budget and number):  # once, or once more, is enough
                 continue
             reset()
             way(1)
