@@ -331,6 +331,9 @@ def test_deferred_validation_is_told():
     with pytest.raises(RuntimeError, match="SumMetric: 1 values .*are NaN"):
         aggregator.check_valid()
     make("CatMetric").check_valid()
+    with pytest.raises(RuntimeError, match="1 samples had a target"):
+        metric(torch.tensor([0, 1]), torch.tensor([0, 9]))
+    assert metric.update_count == 1  # a batch without a value is not seen
 
 
 def test_attributes_of_torchmetrics_metrics_are_there():

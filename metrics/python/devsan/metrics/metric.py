@@ -89,15 +89,16 @@ class Metric(torch.nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Accumulates a batch, and gives its value. The arguments are those of `update()`."""
         core = self._core
-        self.update(*args, **kwargs)
         self._use(core.fresh())
         self._syncs = self.dist_sync_on_step
         try:
             self.update(*args, **kwargs)
-            return self.compute()
+            value = self.compute()
         finally:
             self._syncs = self.sync_on_compute
             self._use(core)
+        self.update(*args, **kwargs)  # last, so that a batch without a value is not seen
+        return value
 
     def reset(self) -> None:
         """Forgets everything seen."""
