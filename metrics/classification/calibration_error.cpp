@@ -18,8 +18,40 @@ enum StateIndex { kCounts, kOutOfRange, kConfidence };
 enum CountRow { kRight, kAll };
 
 int64_t checked_bins(const std::string &name, int64_t n_bins) {
-  TORCH_CHECK(n_bins >= 1, name, ": n_bins is ", n_bins, "; pass at least 1");
+  TORCH_CHECK(n_bins >= 1 && n_bins < (int64_t{1} << 24), name, ": n_bins is ", n_bins,
+              "; pass a number from 1 to 2^24 - 1");
   return n_bins;
+}
+
+// The bins of scores in [0, 1], as thresholds_reached() has them, without a table.
+template <typename T>
+[[gnu::always_inline]] inline void bins_of(const T *scores, int64_t n, int32_t n_bins,
+                                           int32_t *bins) {
+  const auto number = static_cast<float>(n_bins);
+  for (int64_t i = 0; i < n; ++i) {
+    const T score = (scores[i] >= 0) & (scores[i] <= 1) ? scores[i] : 0;
+    const auto bin = static_cast<int32_t>(score * static_cast<T>(n_bins));
+    const float start = static_cast<float>(bin) / number,
+                end = static_cast<float>(bin + 1) / number;
+    bins[i] =
+        bin + ((bin < n_bins) & (score >= static_cast<T>(end))) - (score < static_cast<T>(start));
+  }
+}
+
+#if defined(__x86_64__)
+template <typename T>
+[[gnu::target("avx2")]] void bins_by_avx2(const T *scores, int64_t n, int32_t n_bins,
+                                          int32_t *bins) {
+  bins_of(scores, n, n_bins, bins);
+}
+#endif
+
+template <typename T> void best_bins_of(const T *scores, int64_t n, int32_t n_bins, int32_t *bins) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    return bins_by_avx2(scores, n, n_bins, bins);
+#endif
+  bins_of(scores, n, n_bins, bins);
 }
 
 TaskConfig of_scores(TaskConfig config) {
@@ -64,22 +96,42 @@ void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &ta
                                      const at::Tensor &preds) {
   const at::Tensor scores = all.resolve_neg().contiguous();
   const at::Tensor labels = target.resolve_neg().to(at::kLong).contiguous();
-  const int64_t bins = starts_.number(), width = scores.size(1);
+  const int64_t n = labels.numel(), bins = starts_.number(), width = scores.size(1);
+  const T *all_scores = scores.template const_data_ptr<T>();
+  const detail::ScoreRows<T> rows{
+      all_scores, labels.const_data_ptr<int64_t>(), n,
+      width,      width == 1 ? 2 : width,           config_.ignore_index};
+  // Two of each, in turn, so that a sample need not wait for the one before.
+  std::vector<int64_t> right(2 * bins), all_counts(2 * bins);
+  std::vector<double> sums(2 * bins);
+  const auto add = [&](int64_t i, int64_t bin, int64_t is_right, T confidence) {
+    const int64_t at = (i & 1) * bins + bin;
+    right[at] += is_right;
+    ++all_counts[at];
+    sums[at] += static_cast<double>(confidence);
+  };
+  int64_t out_of_range = 0;
+  if (width == 1) {
+    std::vector<int32_t> bin(n);
+    best_bins_of(all_scores, n, static_cast<int32_t>(bins - 1), bin.data());
+    out_of_range = detail::each_sample<T>(
+        rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) { add(i, bin[i], label, *p); });
+  } else {
+    out_of_range = detail::each_sample<T>(rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) {
+      int64_t best = 0;
+      for (int64_t c = 1; c < width; ++c)
+        best = p[c] > p[best] ? c : best;
+      add(i, thresholds_reached(p[best], start_, /*evenly_spaced=*/true) - 1, best == label,
+          p[best]);
+    });
+  }
   std::vector<int64_t> counts(2 * bins);
   std::vector<double> confidences(bins);
-  const int64_t out_of_range =
-      detail::each_sample<T>({scores.template const_data_ptr<T>(), labels.const_data_ptr<int64_t>(),
-                              labels.numel(), width, width == 1 ? 2 : width, config_.ignore_index},
-                             {0, 1}, [&](int64_t, int64_t label, const T *p) {
-                               int64_t best = 0;
-                               for (int64_t c = 1; c < width; ++c)
-                                 best = p[c] > p[best] ? c : best;
-                               const int64_t bin =
-                                   thresholds_reached(p[best], start_, /*evenly_spaced=*/true) - 1;
-                               counts[kRight * bins + bin] += width == 1 ? label : best == label;
-                               ++counts[kAll * bins + bin];
-                               confidences[bin] += static_cast<double>(p[best]);
-                             });
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    counts[kRight * bins + bin] = right[bin] + right[bins + bin];
+    counts[kAll * bins + bin] = all_counts[bin] + all_counts[bins + bin];
+    confidences[bin] = sums[bin] + sums[bins + bin];
+  }
   if (validates_eagerly(config_.validate, preds))
     refuse(out_of_range, labels.numel());
 

@@ -11,6 +11,10 @@
 namespace devsan::metrics {
 namespace {
 
+// Numbers of classes that are sorted together, since what is computed of them takes more than ten
+// times the memory.
+constexpr int64_t kSortedTogether = int64_t{1} << 20;
+
 // Calls detail::each_sample() for a batch.
 template <typename T, typename Visit>
 int64_t each_sample(const TaskConfig &config, const at::Tensor &all_scores,
@@ -206,10 +210,10 @@ ScoredSamples CurveMetric::all_samples() const {
 
 // A threshold at each score, ties too, ascending, and one above all; samples that do not count are
 // above that, where nothing is predicted either.
-CurveCounts CurveMetric::exact(const ScoredSamples &samples) const {
+CurveCounts CurveMetric::exact(const ScoredSamples &samples, const TaskConfig &config) {
   const auto rows = [&](const at::Tensor &x) {
     const at::Tensor all = x.expand_as(samples.scores);
-    return config().average == Average::kMicro ? all.reshape({1, -1}) : all.t();
+    return config.average == Average::kMicro ? all.reshape({1, -1}) : all.t();
   };
   const at::Tensor counted = rows(samples.counted);
   const at::Tensor scores = rows(samples.scores).masked_fill(counted.bitwise_not(), NAN);
@@ -229,18 +233,16 @@ CurveCounts CurveMetric::exact(const ScoredSamples &samples) const {
   };
   const auto [tp, positives] = at_or_above(is_positive);
   const auto [fp, negatives] = at_or_above(is_negative);
-  const at::Tensor thresholds = rounded_scores(config(), sorted).masked_fill(sorted.ne(sorted), 1);
-  return {tp, fp, positives, negatives, at::constant_pad_nd(thresholds, {0, 1}, 1), config()};
+  const at::Tensor thresholds = rounded_scores(config, sorted).masked_fill(sorted.ne(sorted), 1);
+  return {tp, fp, positives, negatives, at::constant_pad_nd(thresholds, {0, 1}, 1), config};
 }
 
 CurveMetric::Curves CurveMetric::curves() const {
   if (config().thresholds)
     return {binned(computable_states().front()), out_of_range(), {}};
   const ScoredSamples samples = all_samples();
-  CurveCounts all = exact(samples);
+  const CurveCounts all = exact(samples, config());
   const at::Tensor out_of_range = samples.out_of_range.sum();
-  if (!config().is_curve)
-    return {all, out_of_range, {}};
 
   // Of each run of equal scores one point, and none of the samples that do not count.
   const at::Tensor predicted = all.tp + all.fp;
@@ -289,8 +291,32 @@ CurveCounts CurveMetric::counts_of_row(const Curves &curves, int64_t row,
 }
 
 ClassificationMetric::Verdict CurveMetric::verdict() const {
-  const Curves all = curves();
-  return {value(all.counts), all.out_of_range};
+  if (config().thresholds || config().is_curve) {
+    const Curves all = curves();
+    return {value(all.counts), all.out_of_range};
+  }
+  const ScoredSamples samples = all_samples();
+  const at::Tensor out_of_range = samples.out_of_range.sum();
+  const int64_t classes = config().classes;
+  const int64_t part =
+      std::max<int64_t>(kSortedTogether / std::max<int64_t>(samples.scores.size(0), 1), 1);
+  if (part >= classes || config().average == Average::kMicro)
+    return {value(exact(samples, config())), out_of_range};
+
+  TaskConfig each = config();
+  each.average = Average::kNone;
+  std::vector<at::Tensor> values, positives;
+  for (int64_t first = 0; first < classes; first += part) {
+    const auto own = [&](const at::Tensor &x) {
+      return x.size(1) == 1 ? x : x.narrow(1, first, std::min(part, classes - first));
+    };
+    const CurveCounts counts =
+        exact({own(samples.scores), own(samples.target), own(samples.counted), {}}, each);
+    values.push_back(value(counts));
+    positives.push_back(counts.positives);
+  }
+  const CurveCounts all{{}, {}, at::cat(positives), {}, {}, config()};
+  return {all.averaged(at::cat(values, -1)), out_of_range};
 }
 
 at::Tensor CurveMetric::out_of_range() const {

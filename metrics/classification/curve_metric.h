@@ -57,7 +57,8 @@ at::Tensor descending(const at::Tensor &x);
 // Without, the result is that of all distinct scores; logits are compared before they are rounded
 // to probabilities. update() keeps the tensors themselves, no copies; they must not be written to,
 // which compute() notices (unless they were made in inference mode), and all but their first
-// dimension (binary: none) stays the same. compute() sorts, N log N for each class. Curves have as
+// dimension (binary: none) stays the same. compute() sorts, N log N for each class, a part of the
+// classes at a time where no curve is asked for, so that memory is bounded. Curves have as
 // many points as there are distinct scores, which compute() waits for; all else does not wait.
 // Of several classes, the curve with most scores decides the length, and others repeat their point
 // of the lowest threshold; results() has each class's own.
@@ -86,6 +87,8 @@ protected:
   template <class Result>
   Result named(Result (*name)(const at::Tensor &computed, const at::Tensor &thresholds)) const {
     const StateScope scope;
+    if (!config().is_curve)
+      return name(shown(verdict()), at::Tensor());
     const Curves all = curves();
     return name(shown({value(all.counts), all.out_of_range}), all.counts.shown_thresholds());
   }
@@ -112,7 +115,7 @@ private:
   };
   Curves curves() const;
   CurveCounts binned(const at::Tensor &counts) const;
-  CurveCounts exact(const ScoredSamples &samples) const;
+  static CurveCounts exact(const ScoredSamples &samples, const TaskConfig &config);
   TaskConfig one_class() const;
   static CurveCounts counts_of_row(const Curves &curves, int64_t row, const TaskConfig &config);
   ScoredSamples all_samples() const;

@@ -423,6 +423,39 @@ TEST_P(CurveMetrics, OfAllScoresMergeAndSyncAsIfSeenByOne) {
   }
 }
 
+// Classes are sorted in parts.
+TEST_P(CurveMetrics, OfAllScoresTakeManyClasses) {
+  constexpr int64_t kSamples = 2000, kClasses = 600;
+  const at::Tensor preds = at::rand({kSamples, kClasses}).to(device());
+  const at::Tensor target = at::randint(0, kClasses, {kSamples}, at::kLong).to(device());
+  const auto by_class = [&](Average average) {
+    return values(
+        multiclass_auroc(preds, target, MulticlassAUROCOptions(kClasses).average(average)));
+  };
+  const auto scores = by_class(Average::kNone);
+  ASSERT_EQ(scores.size(), kClasses);
+  double macro = 0, weighted = 0;
+  for (int64_t c = 0; c < kClasses; ++c) {
+    const at::Tensor positive = target.eq(c);
+    if (c % 53 == 0 || c > kClasses - 4)
+      EXPECT_NEAR(scores[c],
+                  values(binary_auroc(preds.select(1, c), positive, BinaryAUROCOptions()))[0],
+                  1e-6);
+    macro += scores[c] / kClasses;
+    weighted += scores[c] * values(positive.sum())[0] / kSamples;
+  }
+  EXPECT_NEAR(by_class(Average::kMacro)[0], macro, 1e-6);
+  EXPECT_NEAR(by_class(Average::kWeighted)[0], weighted, 1e-6);
+  const auto points = multiclass_recall_at_fixed_precision(
+      preds, target, MulticlassRecallAtFixedPrecisionOptions(kClasses, 0.001));
+  EXPECT_EQ(points.recall.sizes(), at::IntArrayRef({kClasses}));
+  EXPECT_EQ(values(points.recall)[kClasses - 1],
+            values(binary_recall_at_fixed_precision(preds.select(1, kClasses - 1),
+                                                    target.eq(kClasses - 1),
+                                                    BinaryRecallAtFixedPrecisionOptions(0.001))
+                       .recall)[0]);
+}
+
 TEST_P(CurveMetrics, NameTheirResults) {
   const at::Tensor preds = scores({0.1, 0.4, 0.6, 0.8}), target = labels({0, 1, 0, 1});
   const auto curve = binary_precision_recall_curve(

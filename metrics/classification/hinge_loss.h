@@ -57,7 +57,7 @@ struct HingeLossFormula {
       return weight * (squared_ ? hinge * hinge : hinge);
     };
     if (width == 1) {
-      sums[0] += loss(label ? static_cast<double>(scores[0]) : -static_cast<double>(scores[0]));
+      sums[0] += loss(static_cast<double>(scores[0]) * static_cast<double>(2 * label - 1));
     } else if (one_vs_all_) {
       for (int64_t c = 0; c < width; ++c)
         sums[c] +=

@@ -4,11 +4,12 @@
 
 #include "metrics/classification/classification_metric.h"
 #include "metrics/detail/meta.h"
+#include "metrics/detail/softmax.h"
 
 namespace devsan::metrics {
 
 at::Tensor LogLossFormula::scores(const TaskConfig &config, const at::Tensor &rows) const {
-  return config.from_logits && config.task == Task::kMulticlass ? rows.log_softmax(1) : rows;
+  return config.from_logits && config.task == Task::kMulticlass ? detail::log_softmax(rows) : rows;
 }
 
 at::Tensor LogLossFormula::losses(const TaskConfig &config, const at::Tensor &scores,

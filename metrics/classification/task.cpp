@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/softmax.h"
 #include "metrics/detail/text.h"
 
 namespace devsan::metrics {
@@ -253,12 +254,13 @@ at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds) {
 at::Tensor row_probabilities(const TaskConfig &config, const at::Tensor &rows) {
   if (!config.from_logits)
     return rows;
-  return config.task == Task::kMulticlass ? rows.softmax(1) : rows.sigmoid();
+  return config.task == Task::kMulticlass ? detail::softmax(rows) : rows.sigmoid();
 }
 
 at::Tensor unrounded_scores(const TaskConfig &config, const at::Tensor &preds) {
   const at::Tensor scores = score_rows(config, preds);
-  return config.from_logits && config.task == Task::kMulticlass ? scores.log_softmax(1) : scores;
+  return config.from_logits && config.task == Task::kMulticlass ? detail::log_softmax(scores)
+                                                                : scores;
 }
 
 at::Tensor rounded_scores(const TaskConfig &config, const at::Tensor &unrounded) {

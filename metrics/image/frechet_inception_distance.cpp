@@ -64,7 +64,11 @@ void FrechetInceptionDistance::update(const at::Tensor &features, bool real) {
     const auto [joined, row] =
         join(own[kCount], own[kMean], at::full_like(own[kCount], x.size(0)), mean);
     const at::Tensor rows = at::cat({x - mean, row});
-    own[kM2] = at::addmm(own[kM2].squeeze(0), rows.t(), rows).unsqueeze(0);
+    // In place where nobody else sees it, since it may be large.
+    const bool alone = holds_alone(own[kM2]);
+    at::Tensor m2 = alone ? own[kM2] : own[kM2].clone();
+    m2.select(0, 0).addmm_(rows.t(), rows);
+    own[kM2] = m2;
     own[kMean] = joined;
     own[kCount] = own[kCount] + x.size(0);
   }

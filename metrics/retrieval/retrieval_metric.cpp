@@ -81,13 +81,15 @@ void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
 int64_t RetrievalMetric::out_of_range_on_cpu(const at::Tensor &preds,
                                              const at::Tensor &target) const {
   const auto count = [&](const auto *scores, const auto *targets) {
+    using Target = std::decay_t<decltype(*targets)>;
+    const int64_t n = preds.numel();
+    const bool graded = config_.graded, ignores = config_.ignore_index.has_value();
+    const auto ignored = static_cast<Target>(config_.ignore_index.value_or(0));
     int64_t number = 0;
-    for (int64_t i = 0; i < preds.numel(); ++i) {
-      const auto y = targets[i];
-      const bool in_range = config_.graded ? y >= 0 : (y == 0) | (y == 1);
-      const bool ignored =
-          config_.ignore_index && y == static_cast<decltype(y)>(*config_.ignore_index);
-      number += !(in_range & (scores[i] == scores[i])) & !ignored;
+    for (int64_t i = 0; i < n; ++i) {
+      const Target y = targets[i];
+      const bool in_range = graded ? y >= 0 : (y == 0) | (y == 1);
+      number += !(in_range & (scores[i] == scores[i])) & !(ignores & (y == ignored));
     }
     return number;
   };
