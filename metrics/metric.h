@@ -175,6 +175,7 @@ private:
   std::optional<at::Device> own_device() const;
   std::vector<at::Tensor> fresh_states(at::Device device) const;
   void check_format(at::Device device) const;
+  static std::vector<at::Tensor> on(at::Device device, const std::vector<at::Tensor> &states);
   void concatenate_lists(DeviceStates &part) const;
   void gather_states() const;
   std::vector<at::Tensor> merged_all(std::vector<std::vector<at::Tensor>> parts) const;

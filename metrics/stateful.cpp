@@ -146,6 +146,10 @@ void Stateful::merge_states(const Stateful &other) {
   other.check_not_synced("merge() of a synced metric");
   TORCH_CHECK(description() == other.description(), name(), ": cannot merge ", other.description(),
               " into ", description(), "; both need the same class and options");
+  add(other);
+}
+
+void Stateful::add(const Stateful &other) {
   const Metric::StateScope scope;
   const Holders own = distinct_holders(), mine = holders(), others = other.holders();
   std::vector<std::vector<at::Tensor>> merged;
@@ -179,10 +183,12 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   try {
     for (const auto &[prefix, metric] : all) {
       const std::optional<at::Device> device = metric->own_device();
-      TORCH_CHECK(!device || own_device.value_or(*device) == *device, name(),
-                  ": its states lie on ", *device, " and ", *own_device,
+      TORCH_CHECK(!device || own_device.value_or(*device) == *device ||
+                      device_policy() != DevicePolicy::kFollow,
+                  name(), ": its states lie on ", *device, " and ", own_device.value_or(*device),
                   "; move them to one device with to() first");
-      own_device = device ? device : own_device;
+      if (!own_device)
+        own_device = device;
       const std::vector<at::Tensor> &states = metric->states();
       for (size_t i = 0; i < metric->specs_.size(); ++i)
         if (metric->is_list(i)) {
@@ -237,8 +243,9 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   std::vector<std::vector<PackedShape>> shapes(headers.size());
   size_t next = 0;
   for (const auto &[prefix, metric] : all) {
-    const std::vector<at::Tensor> states =
-        metric->states().empty() ? metric->fresh_states(device) : metric->states();
+    const std::vector<at::Tensor> states = metric->states().empty()
+                                               ? metric->fresh_states(device)
+                                               : Metric::on(device, metric->states());
     for (size_t i = 0; i < states.size(); ++i) {
       own.push_back(states[i]);
       std::vector<PackedShape> of_ranks;
