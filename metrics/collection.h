@@ -69,7 +69,8 @@ public:
   // has each under "<metric>_<result>".
   torch::OrderedDict<std::string, at::Tensor> compute() const;
 
-  // Adds what `other` has seen, a collection of the same metrics under the same names.
+  // Adds what `other` has seen, a collection of the same metrics under the same names, whether or
+  // not either shares states.
   void merge(const MetricCollection &other) { merge_states(other); }
 
   size_t size() const { return entries_.size(); }

@@ -1,5 +1,6 @@
 #include "metrics/collection.h"
 
+#include <cmath>
 #include <random>
 #include <thread>
 
@@ -312,6 +313,12 @@ TEST_P(CollectionTest, SavesTheSameNamesSharedOrNot) {
   restored.update(second.preds, second.target);
   alone.expect_equal(restored);
 
+  // NaN is no difference.
+  MetricCollection undefined(regression()), undefined_again(regression());
+  undefined.update(first.preds.log(), first.target);
+  undefined_again.load_state_dict(undefined.state_dict());
+  EXPECT_TRUE(std::isnan(values(undefined_again.compute()["rmse"])[0]));
+
   // What is one here cannot be two.
   auto states = collection.state_dict();
   states["rmse.sum_squared_error"] = states["rmse.sum_squared_error"] + 1;
@@ -535,52 +542,71 @@ TEST_P(CollectionTest, EachThreadHasItsOwn) {
     EXPECT_EQ(values(collections[0].compute()[result.key()]), values(result.value()));
 }
 
-// Random sequences of all that can be done with states, against the metrics each for itself.
+// Random sequences of all that can be done with states, on two ranks that now and then come
+// together, against the metrics each for itself.
 TEST_P(CollectionTest, AnySequenceIsThatOfTheMetricsAlone) {
-  std::mt19937 random(3);
-  for (int trial = 0; trial < 8; ++trial) {
-    const auto &named = trial % 2 ? classification : regression;
-    MetricCollection collection(named());
-    std::vector<Batch> seen;
-    for (int step = 0; step < 12; ++step) {
-      const Batch each = batch(named, 3 + random() % 20);
-      switch (random() % 6) {
-      case 0:
-      case 1:
-        collection.update(each.preds, each.target);
-        seen.push_back(each);
-        break;
-      case 2: {
-        MetricCollection other(named());
-        other.update(each.preds, each.target);
-        collection.merge(other);
-        seen.push_back(each);
-        break;
-      }
-      case 3:
-        if (random() % 4 == 0) {
-          collection.reset();
-          seen.clear();
-        }
-        break;
-      case 4: {
-        MetricCollection restored(named());
-        restored.load_state_dict(collection.state_dict());
-        collection.reset();
-        collection.merge(restored);
-        break;
-      }
-      case 5:
-        collection.to(device());
-        break;
-      }
-      if (seen.empty())
-        continue;
+  for (const auto &named : {classification, regression}) {
+    std::vector<Batch> seen[2];
+    const auto expect_seen = [&](const MetricCollection &collection, int first, int last) {
       Alone alone(named());
-      for (const Batch &batch : seen)
-        alone.update(batch);
+      for (int rank = first; rank <= last; ++rank)
+        for (const Batch &each : seen[rank])
+          alone.update(each);
       alone.expect_equal(collection, 2e-6);
-    }
+    };
+    test::onRanks(2, [&](const Group &group) {
+      const int rank = group->getRank();
+      std::mt19937 random(rank);
+      MetricCollection collection(named());
+      for (int step = 0; step < 60; ++step) {
+        const Batch each = batch(named, 3 + random() % 20);
+        switch (random() % 6) {
+        case 0:
+        case 1:
+          collection.update(each.preds, each.target);
+          seen[rank].push_back(each);
+          break;
+        case 2: {
+          MetricCollection other(named());
+          other.update(each.preds, each.target);
+          collection.merge(other);
+          seen[rank].push_back(each);
+          break;
+        }
+        case 3:
+          if (random() % 2) {
+            collection.reset();
+            seen[rank].clear();
+          }
+          break;
+        case 4: {
+          MetricCollection restored(named());
+          restored.load_state_dict(collection.state_dict());
+          collection.reset();
+          collection.merge(restored);
+          break;
+        }
+        case 5: {
+          const MetricCollection copy = collection.clone();
+          collection.update(each.preds, each.target);
+          collection.reset();
+          collection.merge(copy);
+          break;
+        }
+        }
+        if (!seen[rank].empty())
+          expect_seen(collection, rank, rank);
+        if (step % 10 < 9)
+          continue;
+        group->barrier()->wait();
+        if (seen[0].empty() && seen[1].empty())
+          continue;
+        collection.sync(group);
+        expect_seen(collection, 0, 1);
+        group->barrier()->wait(); // the other one may go on when nobody looks at what it has seen
+        collection.unsync();
+      }
+    });
   }
 }
 

@@ -50,8 +50,8 @@ public:
   // The value by name, of metrics that have several; else under an empty name.
   virtual torch::OrderedDict<std::string, at::Tensor> compute_dict() const;
 
-  // Adds what `other` has seen. `other` must be the same class with the same options, on the same
-  // device.
+  // Adds what `other` has seen. `other` must be the same class with the same options; with
+  // DevicePolicy::kFollow, on the same device.
   void merge(const Metric &other) { merge_states(other); }
 
   std::optional<at::Device> device() const override;

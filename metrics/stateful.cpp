@@ -25,6 +25,13 @@ int64_t hash_of(const std::string &text) {
   return static_cast<int64_t>(std::hash<std::string>()(text));
 }
 
+// NaN, which equals nothing, is the same as itself.
+bool same_bits(const at::Tensor &a, const at::Tensor &b) {
+  const auto bits = [](const at::Tensor &x) { return x.reshape(-1).view(at::kByte); };
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         (a.is_meta() || bits(a).equal(bits(b)));
+}
+
 } // namespace
 
 Stateful::~Stateful() = default;
@@ -125,10 +132,9 @@ void Stateful::load_state_dict(const torch::OrderedDict<std::string, at::Tensor>
     for (size_t j = 0; j < i; ++j) {
       if (all[j].metric->store_ != all[i].metric->store_)
         continue;
-      // What a checkpoint is made of waits for devices anyway.
-      const bool same = std::equal(
-          loaded[j].begin(), loaded[j].end(), loaded[i].begin(), loaded[i].end(),
-          [](const at::Tensor &a, const at::Tensor &b) { return a.is_meta() || a.equal(b); });
+      // Reading a checkpoint waits for devices anyway.
+      const bool same = std::equal(loaded[j].begin(), loaded[j].end(), loaded[i].begin(),
+                                   loaded[i].end(), same_bits);
       TORCH_CHECK(same, name(), ": the states of `", all[j].prefix, "` and `", all[i].prefix,
                   "` differ in the dictionary, but are one here; load it into a collection with "
                   "compute_groups(false)");
