@@ -160,6 +160,9 @@ TEST_P(CloneTest, EachThreadHasItsOwn) {
           on_device({at::randint(0, 50, {64}, at::kLong), at::randint(0, 50, {64}, at::kLong)}));
       whole.update(of_thread.back().preds, of_thread.back().target);
     }
+  // Each thread begins with what `start` has seen.
+  const at::Tensor started = start.compute().to(at::kCPU, at::kLong, /*non_blocking=*/false,
+                                                /*copy=*/true);
   std::vector<MulticlassConfusionMatrix> metrics(kThreads, start);
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i)
@@ -172,10 +175,9 @@ TEST_P(CloneTest, EachThreadHasItsOwn) {
     thread.join();
   for (int i = 1; i < kThreads; ++i)
     metrics[0].merge(metrics[i]);
-  // Each thread began with what `start` had seen.
-  const at::Tensor started = start.compute().to(at::kCPU);
   EXPECT_TRUE(
       (metrics[0].compute().to(at::kCPU) - (kThreads - 1) * started).equal(whole.compute().cpu()));
+  EXPECT_TRUE(start.compute().to(at::kCPU).equal(started));
 }
 
 } // namespace

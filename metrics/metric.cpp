@@ -18,14 +18,6 @@ at::Tensor concatenated(std::vector<at::Tensor> lists, const at::Tensor &nothing
   return lists.empty() ? nothing : at::cat(lists);
 }
 
-std::vector<at::Tensor> on(at::Device device, const std::vector<at::Tensor> &states) {
-  std::vector<at::Tensor> moved;
-  for (const at::Tensor &state : states)
-    // The CPU's memory is pageable: from there the copy would wait anyway, and to there it must.
-    moved.push_back(state.to(device, /*non_blocking=*/!device.is_cpu() && !state.is_cpu()));
-  return moved;
-}
-
 } // namespace
 
 Accumulation default_accumulation(at::Device device) {
@@ -141,6 +133,14 @@ std::vector<at::Tensor> Metric::fresh_states(at::Device device) const {
     }
   }
   return fresh;
+}
+
+std::vector<at::Tensor> Metric::on(at::Device device, const std::vector<at::Tensor> &states) {
+  std::vector<at::Tensor> moved;
+  for (const at::Tensor &state : states)
+    // The CPU's memory is pageable: from there the copy would wait anyway, and to there it must.
+    moved.push_back(state.to(device, /*non_blocking=*/!device.is_cpu() && !state.is_cpu()));
+  return moved;
 }
 
 std::vector<at::Tensor> Metric::states_on(at::Device device) const {

@@ -50,8 +50,8 @@ public:
   // The value by name, of metrics that have several; else under an empty name.
   virtual torch::OrderedDict<std::string, at::Tensor> compute_dict() const;
 
-  // Adds what `other` has seen. `other` must be the same class with the same options, on the same
-  // device.
+  // Adds what `other` has seen. `other` must be the same class with the same options; with
+  // DevicePolicy::kFollow, on the same device.
   void merge(const Metric &other) { merge_states(other); }
 
   std::optional<at::Device> device() const override;
@@ -175,6 +175,7 @@ private:
   std::optional<at::Device> own_device() const;
   std::vector<at::Tensor> fresh_states(at::Device device) const;
   void check_format(at::Device device) const;
+  static std::vector<at::Tensor> on(at::Device device, const std::vector<at::Tensor> &states);
   void concatenate_lists(DeviceStates &part) const;
   void gather_states() const;
   std::vector<at::Tensor> merged_all(std::vector<std::vector<at::Tensor>> parts) const;

@@ -25,6 +25,13 @@ int64_t hash_of(const std::string &text) {
   return static_cast<int64_t>(std::hash<std::string>()(text));
 }
 
+// NaN, which equals nothing, is the same as itself.
+bool same_bits(const at::Tensor &a, const at::Tensor &b) {
+  const auto bits = [](const at::Tensor &x) { return x.reshape(-1).view(at::kByte); };
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         (a.is_meta() || bits(a).equal(bits(b)));
+}
+
 } // namespace
 
 Stateful::~Stateful() = default;
@@ -125,10 +132,9 @@ void Stateful::load_state_dict(const torch::OrderedDict<std::string, at::Tensor>
     for (size_t j = 0; j < i; ++j) {
       if (all[j].metric->store_ != all[i].metric->store_)
         continue;
-      // What a checkpoint is made of waits for devices anyway.
-      const bool same = std::equal(
-          loaded[j].begin(), loaded[j].end(), loaded[i].begin(), loaded[i].end(),
-          [](const at::Tensor &a, const at::Tensor &b) { return a.is_meta() || a.equal(b); });
+      // Reading a checkpoint waits for devices anyway.
+      const bool same = std::equal(loaded[j].begin(), loaded[j].end(), loaded[i].begin(),
+                                   loaded[i].end(), same_bits);
       TORCH_CHECK(same, name(), ": the states of `", all[j].prefix, "` and `", all[i].prefix,
                   "` differ in the dictionary, but are one here; load it into a collection with "
                   "compute_groups(false)");
@@ -146,6 +152,10 @@ void Stateful::merge_states(const Stateful &other) {
   other.check_not_synced("merge() of a synced metric");
   TORCH_CHECK(description() == other.description(), name(), ": cannot merge ", other.description(),
               " into ", description(), "; both need the same class and options");
+  add(other);
+}
+
+void Stateful::add(const Stateful &other) {
   const Metric::StateScope scope;
   const Holders own = distinct_holders(), mine = holders(), others = other.holders();
   std::vector<std::vector<at::Tensor>> merged;
@@ -179,10 +189,12 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   try {
     for (const auto &[prefix, metric] : all) {
       const std::optional<at::Device> device = metric->own_device();
-      TORCH_CHECK(!device || own_device.value_or(*device) == *device, name(),
-                  ": its states lie on ", *device, " and ", *own_device,
+      TORCH_CHECK(!device || own_device.value_or(*device) == *device ||
+                      device_policy() != DevicePolicy::kFollow,
+                  name(), ": its states lie on ", *device, " and ", own_device.value_or(*device),
                   "; move them to one device with to() first");
-      own_device = device ? device : own_device;
+      if (!own_device)
+        own_device = device;
       const std::vector<at::Tensor> &states = metric->states();
       for (size_t i = 0; i < metric->specs_.size(); ++i)
         if (metric->is_list(i)) {
@@ -237,8 +249,9 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   std::vector<std::vector<PackedShape>> shapes(headers.size());
   size_t next = 0;
   for (const auto &[prefix, metric] : all) {
-    const std::vector<at::Tensor> states =
-        metric->states().empty() ? metric->fresh_states(device) : metric->states();
+    const std::vector<at::Tensor> states = metric->states().empty()
+                                               ? metric->fresh_states(device)
+                                               : Metric::on(device, metric->states());
     for (size_t i = 0; i < states.size(); ++i) {
       own.push_back(states[i]);
       std::vector<PackedShape> of_ranks;

@@ -114,6 +114,8 @@ protected:
 
   // Adds what `other` has seen, which must have the same description and lie on the same device.
   void merge_states(const Stateful &other);
+  // The same between parts of one metric, which may be synchronised.
+  static void merge_parts(Stateful &into, const Stateful &part) { into.add(part); }
 
   // Throws if synchronised.
   void check_not_synced(const char *call) const;
@@ -142,6 +144,7 @@ private:
     std::vector<Saved> saved_;
   };
 
+  void add(const Stateful &other);
   Holders holders() const;
   // Those that come first of all that share their states.
   Holders distinct_holders() const;
