@@ -25,7 +25,7 @@ Accumulation format_of(const at::Tensor &state) {
 }
 
 // Adds the rows of a batch to a state.
-void add(at::Tensor &state, const at::Tensor &rows) {
+void add_rows(at::Tensor &state, const at::Tensor &rows) {
   const Wide sum = Wide::from(rows.sum(0), format_of(state));
   state = (Wide::from_state(state) + sum).to_state();
 }
@@ -124,10 +124,10 @@ void SampleSums::update(const at::Tensor &preds, const at::Tensor &target,
     if (weights.defined()) {
       for (at::Tensor &term : batch)
         term = term * weights;
-      add(states[first - 1], weights);
+      add_rows(states[first - 1], weights);
     }
     for (size_t i = 0; i < batch.size(); ++i)
-      add(states[first + i], batch[i]);
+      add_rows(states[first + i], batch[i]);
   }
   if (!weight.defined())
     states[kTotal] = states[kTotal] + n;
