@@ -1,21 +1,16 @@
 #include "metrics/metric.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "metrics/detail/wide.h"
-#include "metrics/distributed/exchange.h"
 #include "metrics/distributed/packing.h"
 
 namespace devsan::metrics {
 namespace {
-
-// The header of sync() has room for so many lists, whatever the metric, because ranks with
-// different metrics must still be able to tell each other.
-constexpr size_t kMaxLists = 4;
 
 // Rows of nothing have neither dtype nor size to speak of.
 at::Tensor concatenated(std::vector<at::Tensor> lists, const at::Tensor &nothing) {
@@ -33,13 +28,17 @@ Metric::StateScope::StateScope()
     : no_inference_mode_(false), no_autocast_(c10::autocast_dispatch_keyset) {}
 
 Metric::Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumulation)
-    : specs_(std::move(specs)), accumulation_(accumulation), pieces_(specs_.size()) {
-  size_t lists = 0;
-  for (size_t i = 0; i < specs_.size(); ++i)
-    lists += is_list(i);
-  TORCH_INTERNAL_ASSERT(lists <= kMaxLists);
-}
+    : specs_(std::move(specs)), accumulation_(accumulation), store_(std::make_shared<Store>()) {}
+Metric::Metric(const Metric &other)
+    : Stateful(other), specs_(other.specs_), accumulation_(other.accumulation_),
+      store_(std::make_shared<Store>(*other.store_)) {}
 Metric::~Metric() = default;
+
+torch::OrderedDict<std::string, at::Tensor> Metric::compute_dict() const {
+  torch::OrderedDict<std::string, at::Tensor> named("Value");
+  named.insert("", compute());
+  return named;
+}
 
 Accumulation Metric::accumulation_on(at::Device device) const {
   return accumulation_.value_or(default_accumulation(device));
@@ -51,14 +50,37 @@ const char *Metric::accumulation_name() const {
                                                    : "float pair";
 }
 
-void Metric::check_not_synced(const char *call) const {
-  TORCH_CHECK(!synced_, name(), ": ", call,
-              " after sync() would count other ranks' samples twice; call unsync() first");
+void Metric::collect(const std::string &prefix, Holders &holders) const {
+  holders.push_back({prefix, this});
+}
+
+std::optional<at::Device> Metric::device() const {
+  return own_device();
+}
+
+std::optional<at::Device> Metric::own_device() const {
+  const Store &store = *store_;
+  const bool home = store.policy == DevicePolicy::kPerDevice && store.pinned;
+  return home || store.by_device.empty() ? store.pinned : store.by_device.front().device();
+}
+
+// That states can move to `device`: that it accumulates in the same format.
+void Metric::check_format(at::Device device) const {
+  for (const DeviceStates &part : store_->by_device)
+    TORCH_CHECK(accumulation_on(device) == accumulation_on(part.device()), name(),
+                ": cannot move its states from ", part.device(), " to ", device,
+                ", which accumulates in another number format; call to() before the first "
+                "update()");
 }
 
 void Metric::check_inputs(NamedInputs inputs) const {
-  check_not_synced("update()");
-  std::optional<at::Device> expected = device();
+  // A metric with states of its own need not look for others.
+  const bool wrapper = specs_.empty();
+  if (wrapper || store_->synced)
+    check_not_synced("update()");
+  const std::optional<at::Device> held = device();
+  const bool follow = (wrapper ? device_policy() : store_->policy) == DevicePolicy::kFollow;
+  std::optional<at::Device> expected = follow ? held : std::nullopt;
   const char *holder = "the metric's states";
   for (const auto &[input_name, input] : inputs) {
     TORCH_CHECK(input.defined(), name(), ": `", input_name,
@@ -71,15 +93,19 @@ void Metric::check_inputs(NamedInputs inputs) const {
     }
     TORCH_CHECK(input.device() == *expected, name(), ": `", input_name, "` lies on ",
                 input.device(), ", but ", holder,
-                states_.empty() && !pinned_ ? " lies on " : " lie on ", *expected,
+                holder == inputs.begin()->first ? " lies on " : " lie on ", *expected,
                 "; move the input with ", input_name, ".to(\"", *expected,
                 "\"), or the metric with metric.to(\"", input.device(), "\")");
   }
+  if (follow || !held || *held == *expected)
+    return;
+  TORCH_CHECK(held->is_meta() == expected->is_meta(), name(), ": `", inputs.begin()->first,
+              "` lies on ", *expected, ", but the metric's states on ", *held,
+              ", and meta tensors have no values to move; use a metric for each");
+  check_format(*expected);
 }
 
-std::vector<at::Tensor> Metric::states_on(at::Device device) const {
-  if (!states_.empty())
-    return states_;
+std::vector<at::Tensor> Metric::fresh_states(at::Device device) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Accumulation format = accumulation_on(device);
   const auto real = at::TensorOptions().device(device).dtype(detail::base_dtype(format));
@@ -109,7 +135,56 @@ std::vector<at::Tensor> Metric::states_on(at::Device device) const {
   return fresh;
 }
 
+std::vector<at::Tensor> Metric::on(at::Device device, const std::vector<at::Tensor> &states) {
+  std::vector<at::Tensor> moved;
+  for (const at::Tensor &state : states)
+    // The CPU's memory is pageable: from there the copy would wait anyway, and to there it must.
+    moved.push_back(state.to(device, /*non_blocking=*/!device.is_cpu() && !state.is_cpu()));
+  return moved;
+}
+
+std::vector<at::Tensor> Metric::states_on(at::Device device) const {
+  for (const DeviceStates &part : store_->by_device)
+    if (part.device() == device)
+      return part.states;
+  return store_->by_device.empty() || store_->policy == DevicePolicy::kPerDevice
+             ? fresh_states(device)
+             : on(device, states());
+}
+
+void Metric::set_states(std::vector<at::Tensor> states) {
+  std::vector<DeviceStates> &parts = store_->by_device;
+  const at::Device device = states.front().device();
+  auto part = parts.begin();
+  if (store_->policy == DevicePolicy::kPerDevice)
+    while (part != parts.end() && part->device() != device)
+      ++part;
+  if (part == parts.end())
+    part = parts.insert(part, {{}, std::vector<std::vector<Piece>>(specs_.size())});
+  part->states = std::move(states);
+}
+
+void Metric::replace_states(std::vector<at::Tensor> states) const {
+  store_->by_device.clear();
+  if (!states.empty())
+    store_->by_device.push_back(
+        {std::move(states), std::vector<std::vector<Piece>>(specs_.size())});
+}
+
+bool Metric::holds_alone(const at::Tensor &state) const {
+  uint32_t holders = 1;
+  for (const DeviceStates &part : store_->by_device)
+    for (const at::Tensor &own : part.states)
+      holders += own.is_same(state);
+  const bool alone =
+      state.use_count() == holders && state.has_storage() && state.storage().use_count() == 1;
+  // The counts are read without an order: a clone that let go in another thread has read first.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return alone;
+}
+
 void Metric::append(const std::vector<at::Tensor> &pieces) {
+  const at::Device device = pieces.front().device();
   size_t next = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
     if (!is_list(i))
@@ -119,57 +194,74 @@ void Metric::append(const std::vector<at::Tensor> &pieces) {
                 name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
                 "; pass [N, ...] of at most ", static_cast<int64_t>(PackedShape::kMaxDims),
                 " dimensions");
-    const at::Tensor *like = nullptr;
-    if (!pieces_[i].empty())
-      like = &pieces_[i].back().rows;
-    else if (!states_.empty() && states_[i].size(0) != 0)
-      like = &states_[i];
-    TORCH_CHECK(piece.size(0) == 0 || !like || piece.sizes().slice(1) == like->sizes().slice(1),
-                name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
-                ", but what was seen before has ", like->sizes(),
-                "; pass tensors that differ in the first dimension only");
-    pieces_[i].reserve(pieces_[i].size() + 1);
+    for (const DeviceStates &part : store_->by_device) {
+      const at::Tensor &like = part.pieces[i].empty() ? part.states[i] : part.pieces[i].back().rows;
+      TORCH_CHECK(piece.size(0) == 0 || like.size(0) == 0 ||
+                      piece.sizes().slice(1) == like.sizes().slice(1),
+                  name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
+                  ", but what was seen before has ", like.sizes(),
+                  "; pass tensors that differ in the first dimension only");
+    }
   }
-  if (states_.empty())
-    states_ = states_on(pieces.front().device());
+  std::vector<DeviceStates> &parts = store_->by_device;
+  const auto on_device = [&](const DeviceStates &part) { return part.device() == device; };
+  if (std::none_of(parts.begin(), parts.end(), on_device))
+    set_states(states_on(device));
+  DeviceStates &part = *std::find_if(parts.begin(), parts.end(), on_device);
   next = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
     if (!is_list(i))
       continue;
     const at::Tensor rows = pieces[next++].detach();
-    if (rows.size(0) != 0)
-      pieces_[i].push_back(
-          {rows, rows.is_inference() ? std::nullopt : std::optional<uint32_t>(rows._version())});
+    if (rows.size(0) == 0)
+      continue;
+    std::vector<Piece> &list = part.pieces[i];
+    list.push_back({rows,
+                    rows.is_inference() ? std::nullopt : std::optional<uint32_t>(rows._version()),
+                    (list.empty() ? 0 : list.back().rows_so_far) + rows.size(0)});
   }
 }
 
-void Metric::concatenate_lists() const {
-  if (std::all_of(pieces_.begin(), pieces_.end(), [](const auto &list) { return list.empty(); }))
-    return;
-  const StateScope scope;
-  for (size_t i = 0; i < states_.size(); ++i) {
-    if (pieces_[i].empty())
+void Metric::concatenate_lists(DeviceStates &part) const {
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (part.pieces[i].empty())
       continue;
-    std::vector<at::Tensor> lists{states_[i]};
-    for (const Piece &piece : pieces_[i]) {
+    const StateScope scope;
+    std::vector<at::Tensor> lists{part.states[i]};
+    for (const Piece &piece : part.pieces[i]) {
       TORCH_CHECK(!piece.version || piece.rows._version() == *piece.version, name(),
                   ": a tensor of `", specs_[i].name,
                   "` was written to after update(), which keeps the tensor itself and "
                   "no copy; pass a clone() of a tensor that is used again");
       lists.push_back(piece.rows);
     }
-    states_[i] = concatenated(std::move(lists), states_[i]);
-    pieces_[i].clear();
+    part.states[i] = concatenated(std::move(lists), part.states[i]);
+    part.pieces[i].clear();
   }
 }
 
+// Concatenates lists, and brings the states of all devices together on that of the results.
+void Metric::gather_states() const {
+  std::vector<DeviceStates> &parts = store_->by_device;
+  for (DeviceStates &part : parts)
+    concatenate_lists(part);
+  if (parts.empty() || (parts.size() == 1 && parts.front().device() == *own_device()))
+    return;
+  const StateScope scope;
+  std::vector<std::vector<at::Tensor>> moved;
+  for (const DeviceStates &part : parts)
+    moved.push_back(on(*own_device(), part.states));
+  replace_states(merged_all(std::move(moved)));
+}
+
 const std::vector<at::Tensor> &Metric::states() const {
-  concatenate_lists();
-  return states_;
+  static const std::vector<at::Tensor> none;
+  gather_states();
+  return store_->by_device.empty() ? none : store_->by_device.front().states;
 }
 
 const std::vector<at::Tensor> &Metric::computable_states() const {
-  TORCH_CHECK(!states_.empty(), name(),
+  TORCH_CHECK(!store_->by_device.empty(), name(),
               ": compute() before the first update(); nothing was seen yet");
   return states();
 }
@@ -180,82 +272,6 @@ at::Tensor Metric::shaped_result(const at::Tensor &value, at::ScalarType dtype) 
   TORCH_CHECK(!too_wide, name(), ": results of dtype ", dtype, " do not exist on ", value.device(),
               "; leave the option `dtype` at float32");
   return (value.numel() == 1 ? value.reshape({}) : value).to(dtype);
-}
-
-void Metric::reset() {
-  states_.clear();
-  pieces_.assign(specs_.size(), {});
-  own_states_.clear();
-  synced_ = false;
-}
-
-void Metric::to(at::Device device) {
-  check_not_synced("to()");
-  const StateScope scope;
-  if (states_.empty()) {
-    pinned_ =
-        states_on(device).front().device(); // with its index: "cuda" means the current one, now
-    return;
-  }
-  const Accumulation format = accumulation_on(states_.front().device());
-  TORCH_CHECK(accumulation_on(device) == format, name(), ": cannot move its states from ",
-              states_.front().device(), " to ", device,
-              ", which accumulates in another number format; call to() before the first update()");
-  std::vector<at::Tensor> moved;
-  for (const at::Tensor &state : states())
-    moved.push_back(state.to(device));
-  states_ = std::move(moved);
-  pinned_ = states_.front().device();
-}
-
-torch::OrderedDict<std::string, at::Tensor> Metric::state_dict() const {
-  torch::OrderedDict<std::string, at::Tensor> named("State");
-  const std::vector<at::Tensor> &all = states();
-  for (size_t i = 0; i < all.size(); ++i)
-    named.insert(specs_[i].name, all[i]);
-  return named;
-}
-
-void Metric::load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states) {
-  check_not_synced("load_state_dict()");
-  const StateScope scope;
-  std::vector<at::Tensor> loaded;
-  if (!states.is_empty()) {
-    TORCH_CHECK(states.size() == specs_.size(), name(), ": the dictionary holds ", states.size(),
-                " states, not ", specs_.size(), "; pass the state_dict() of the same class");
-    const at::Tensor &first = states.items().front().value();
-    TORCH_CHECK(first.defined(), name(),
-                ": the dictionary holds an undefined tensor; the checkpoint is damaged");
-    const at::Device source = first.device();
-    TORCH_CHECK(device().value_or(source) == source, name(), ": the dictionary's states lie on ",
-                source, ", this metric on ", *device(), "; move them to ", *device(), " first");
-    const std::vector<at::Tensor> expected = states_on(source);
-    const auto fits = [&](const at::Tensor &state, size_t i) {
-      return state.device() == source &&
-             (is_list(i)
-                  ? state.dim() >= 1 && state.dim() <= static_cast<int64_t>(PackedShape::kMaxDims)
-                  : state.sizes() == expected[i].sizes() &&
-                        state.scalar_type() == expected[i].scalar_type());
-    };
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      const at::Tensor *state = states.find(specs_[i].name);
-      TORCH_CHECK(state && state->defined(), name(), ": the dictionary has no state `",
-                  specs_[i].name, "`; pass the state_dict() of the same class");
-      TORCH_CHECK(fits(*state, i), name(), ": state `", specs_[i].name, "` is ",
-                  state->scalar_type(), " of shape ", state->sizes(), " on ", state->device(),
-                  ", not ", expected[i].scalar_type(), " of shape ", expected[i].sizes(), " on ",
-                  source, "; pass the state_dict() of a metric with the same options");
-      loaded.push_back(state->detach().clone());
-    }
-  }
-  states_ = std::move(loaded);
-  pieces_.assign(specs_.size(), {});
-}
-
-std::optional<at::Device> Metric::device() const {
-  if (!states_.empty())
-    return states_.front().device();
-  return pinned_;
 }
 
 std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a,
@@ -284,119 +300,94 @@ std::vector<at::Tensor> Metric::merged(const std::vector<at::Tensor> &a,
   return combined;
 }
 
-void Metric::merge(const Metric &other) {
-  check_not_synced("merge()");
-  other.check_not_synced("merge() of a synced metric");
-  TORCH_CHECK(name() == other.name() && signature() == other.signature(), name(), ": cannot merge ",
-              other.name(), "(", other.signature(), ") into ", name(), "(", signature(),
-              "); both need the same class and options");
-  if (other.states_.empty())
-    return;
-  TORCH_CHECK(device().value_or(*other.device()) == *other.device(), name(),
-              ": the other metric's states lie on ", *other.device(), ", these on ", *device(),
-              "; move one of them with to() first");
-  const StateScope scope;
-  // Before either side changes.
-  const std::vector<at::Tensor> &others = other.states();
+// The states of several disjoint sets of samples, combined; lists are concatenated once for all.
+std::vector<at::Tensor> Metric::merged_all(std::vector<std::vector<at::Tensor>> parts) const {
+  std::vector<std::vector<at::Tensor>> lists(specs_.size());
+  std::vector<at::Tensor> total;
+  for (std::vector<at::Tensor> &part : parts) {
+    for (size_t i = 0; i < part.size(); ++i)
+      if (is_list(i)) {
+        lists[i].push_back(part[i]);
+        part[i] = part[i].narrow(0, 0, 0);
+      }
+    total = total.empty() ? std::move(part) : merged(total, part);
+  }
+  for (size_t i = 0; i < total.size(); ++i)
+    if (is_list(i))
+      total[i] = concatenated(std::move(lists[i]), total[i]);
+  return total;
+}
+
+// Its own states with those of the same kind of metric; they are not put in place.
+std::vector<at::Tensor> Metric::merged_with(const Metric &other) const {
   const std::vector<at::Tensor> &own = states();
+  if (other.states().empty())
+    return own;
+  const at::Device device = own_device().value_or(*other.own_device());
+  TORCH_CHECK(store_->policy != DevicePolicy::kFollow || device == *other.own_device(), name(),
+              ": the other metric's states lie on ", *other.own_device(), ", these on ", device,
+              "; move one of them with to() first");
+  other.check_format(device);
+  const std::vector<at::Tensor> others = on(device, other.states());
   for (size_t i = 0; i < own.size(); ++i)
     TORCH_CHECK(!is_list(i) || own[i].size(0) == 0 || others[i].size(0) == 0 ||
                     own[i].sizes().slice(1) == others[i].sizes().slice(1),
                 name(), ": `", specs_[i].name, "` of the other metric has shape ",
                 others[i].sizes(), ", but ", own[i].sizes(),
                 " here; both may differ in the first dimension only");
-  states_ = own.empty() ? others : merged(own, others);
+  return own.empty() ? others : merged(own, others);
 }
 
-void Metric::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
-  check_not_synced("sync()");
-  TORCH_CHECK(group, name(), ": sync() needs a process group");
+// The states under `prefix` in a dictionary, copied; none where it has none of them.
+std::vector<at::Tensor>
+Metric::loaded(const std::string &prefix,
+               const torch::OrderedDict<std::string, at::Tensor> &dictionary) const {
+  const auto find = [&](size_t i) { return dictionary.find(prefix + specs_[i].name); };
+  const at::Tensor *first = nullptr;
+  for (size_t i = 0; i < specs_.size() && !first; ++i)
+    first = find(i);
+  if (!first)
+    return {};
+  TORCH_CHECK(first->defined(), name(),
+              ": the dictionary holds an undefined tensor; the checkpoint is damaged");
+  const at::Device source = first->device();
+  const std::optional<at::Device> held = own_device();
+  const bool follow = store_->policy == DevicePolicy::kFollow;
+  TORCH_CHECK(!follow || held.value_or(source) == source, name(),
+              ": the dictionary's states lie on ", source, ", this metric on ", *held,
+              "; move them to ", *held, " first");
+  const std::vector<at::Tensor> expected = fresh_states(source);
+  const auto fits = [&](const at::Tensor &state, size_t i) {
+    return state.device() == source &&
+           (is_list(i)
+                ? state.dim() >= 1 && state.dim() <= static_cast<int64_t>(PackedShape::kMaxDims)
+                : state.sizes() == expected[i].sizes() &&
+                      state.scalar_type() == expected[i].scalar_type());
+  };
+  std::vector<at::Tensor> copies;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    const at::Tensor *state = find(i);
+    TORCH_CHECK(state && state->defined(), name(), ": the dictionary has no state `", prefix,
+                specs_[i].name, "`; pass the state_dict() of the same class");
+    TORCH_CHECK(fits(*state, i), name(), ": state `", prefix, specs_[i].name, "` is ",
+                state->scalar_type(), " of shape ", state->sizes(), " on ", state->device(),
+                ", not ", expected[i].scalar_type(), " of shape ", expected[i].sizes(), " on ",
+                source, "; pass the state_dict() of a metric with the same options");
+    copies.push_back(state->detach().clone());
+  }
+  return copies;
+}
+
+void Metric::keep_extremes(const std::vector<at::Tensor> &extremes) const {
   const StateScope scope;
-
-  // Device types, not devices: every rank has its own index.
-  constexpr int64_t kNoDevice = -1;
-  constexpr size_t kLists = 2; // where the lists begin in the header
-  const std::optional<at::Device> own_device = device();
-  const auto signature_hash =
-      static_cast<int64_t>(std::hash<std::string>()(name() + "(" + signature() + ")"));
-  std::vector<int64_t> header(kLists + kMaxLists * PackedShape::kNumbers);
-  header[0] = signature_hash;
-  header[1] = own_device ? static_cast<int64_t>(own_device->type()) : kNoDevice;
-  size_t next = kLists;
-  for (size_t i = 0; i < states().size(); ++i)
-    if (is_list(i)) {
-      PackedShape::of(states_[i]).write(&header[next]);
-      next += PackedShape::kNumbers;
-    }
-  const auto headers = exchange_headers(header, own_device, group);
-
-  int64_t device_type = kNoDevice;
-  for (size_t rank = 0; rank < headers.size(); ++rank) {
-    TORCH_CHECK(headers[rank][0] == signature_hash, name(), ": rank ", rank,
-                " syncs another metric or other options than ", name(), "(", signature(),
-                ") on rank ", group->getRank(), "; every rank must sync the same metric");
-    if (headers[rank][1] == kNoDevice)
-      continue;
-    TORCH_CHECK(device_type == kNoDevice || device_type == headers[rank][1], name(),
-                ": the ranks' states lie on different device types (",
-                at::Device(static_cast<at::DeviceType>(device_type)), " and ",
-                at::Device(static_cast<at::DeviceType>(headers[rank][1])), " of rank ", rank,
-                "); move them to one type with to() first");
-    device_type = headers[rank][1];
-  }
-  TORCH_CHECK(device_type != kNoDevice, name(),
-              ": sync() before any rank's first update(); nothing was seen yet");
-
-  std::vector<at::Tensor> own =
-      states_on(own_device.value_or(at::Device(static_cast<at::DeviceType>(device_type))));
-  std::vector<std::vector<PackedShape>> shapes(headers.size());
-  next = kLists;
-  for (size_t i = 0; i < own.size(); ++i) {
-    std::vector<PackedShape *> of_ranks;
-    for (size_t rank = 0; rank < headers.size(); ++rank) {
-      shapes[rank].reserve(own.size());
-      shapes[rank].push_back(is_list(i) ? PackedShape::read(&headers[rank][next])
-                                        : PackedShape::of(own[i]));
-      of_ranks.push_back(&shapes[rank].back());
-    }
-    if (!is_list(i))
-      continue;
-    agree_on_rows(of_ranks, name() + ": `" + specs_[i].name + "`");
-    own[i] = own[i].to(of_ranks[group->getRank()]->dtype);
-    next += PackedShape::kNumbers;
-  }
-  int64_t longest = 0;
-  for (const std::vector<PackedShape> &of_rank : shapes) {
-    int64_t length = 0;
-    for (const PackedShape &shape : of_rank)
-      length += shape.nbytes();
-    longest = std::max(longest, length);
-  }
-  const at::Tensor gathered = all_gather_bytes(pack(own, longest), group);
-
-  // Lists are concatenated once for all ranks.
-  std::vector<at::Tensor> total;
-  std::vector<std::vector<at::Tensor>> lists(own.size());
-  for (int64_t rank = 0; rank < gathered.size(0); ++rank) {
-    std::vector<at::Tensor> states = unpack(gathered[rank], shapes[rank]);
-    for (size_t i = 0; i < own.size(); ++i)
-      if (is_list(i)) {
-        lists[i].push_back(states[i]);
-        states[i] = states[i].narrow(0, 0, 0);
-      }
-    total = total.empty() ? states : merged(total, states);
-  }
-  for (size_t i = 0; i < own.size(); ++i)
-    if (is_list(i))
-      total[i] = concatenated(std::move(lists[i]), total[i]);
-  own_states_ = std::exchange(states_, std::move(total));
-  synced_ = true;
-}
-
-void Metric::unsync() {
-  TORCH_CHECK(synced_, name(), ": unsync() without a sync() before it");
-  states_ = std::exchange(own_states_, {});
-  synced_ = false;
+  std::vector<at::Tensor> &own = store_->own_states;
+  const at::Device device = extremes.front().device();
+  const auto with_extremes = [&](const std::vector<at::Tensor> &states) {
+    return merged(states.empty() ? fresh_states(device) : on(device, states), extremes);
+  };
+  if (store_->synced)
+    own = with_extremes(own);
+  replace_states(with_extremes(states()));
 }
 
 } // namespace devsan::metrics

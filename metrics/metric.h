@@ -1,20 +1,17 @@
-// The base of every metric: named states that live on one device, and what can be done with any
-// metric (reset, move, merge, synchronise over ranks). A concrete metric declares its states, folds
-// batches into them in update() and reads them in compute(); it lies with its test in one stem of
-// its domain's folder. Why states are as they are: docs/design/metrics-states.md.
+// The base of every metric: named states, and how they are declared, made and combined. A concrete
+// metric declares its states, folds batches into them in update() and reads them in compute(); it
+// lies with its test in one stem of its domain's folder. What can be done with any metric (reset,
+// move, merge, synchronise over ranks), and the device rule: metrics/stateful.h. Why states are as
+// they are: docs/design/metrics-states.md.
 //
-// Device rule, the same for CPU, CUDA, MPS and XPU: the states are made on the device of the first
-// input, unless to() named one before. Inputs on any other device are an error that names the
-// metric, both devices and the remedy; no tensor is ever moved silently. update() and compute()
-// enqueue work and never wait for the device; where the size of a result depends on values, so that
-// compute() must, the metric says so.
-//
-// States never carry an autograd graph, are never inference tensors and keep their dtype under
-// autocast. A call that throws leaves them as they were. One thread at a time per metric; use one
-// metric per thread and merge() them.
+// update() and compute() enqueue work and never wait for the device; where the size of a result
+// depends on values, so that compute() must, the metric says so. States never carry an autograd
+// graph, are never inference tensors and keep their dtype under autocast. Use one metric per thread
+// and merge() them.
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,9 +23,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/ordered_dict.h>
 
-namespace c10d {
-class ProcessGroup;
-}
+#include "metrics/stateful.h"
 
 namespace devsan::metrics {
 
@@ -40,55 +35,26 @@ enum class Accumulation { kDouble, kFloatPair };
 // where not every device has it.
 Accumulation default_accumulation(at::Device device);
 
-class Metric {
+class Metric : public Stateful {
 public:
-  virtual ~Metric();
-  Metric(const Metric &) = delete;
-  Metric &operator=(const Metric &) = delete;
+  ~Metric() override;
 
-  // The class name, as it stands at the head of every error.
-  virtual std::string name() const = 0;
+  // A metric of the same class and options that has seen the same and goes on by itself, as copying
+  // an object of a known class makes one, too. States are shared until one of both changes them.
+  virtual std::unique_ptr<Metric> clone() const = 0;
 
   // The value over everything seen since construction or reset(), on the device of the states.
   // Throws when there was no update().
   virtual at::Tensor compute() const = 0;
 
-  // Forgets everything seen. The next first input decides the device again, unless to() has named
-  // one.
-  void reset();
+  // The value by name, of metrics that have several; else under an empty name.
+  virtual torch::OrderedDict<std::string, at::Tensor> compute_dict() const;
 
-  // Moves the states to `device` and pins the metric there; before the first update() this decides
-  // the device.
-  void to(at::Device device);
+  // Adds what `other` has seen. `other` must be the same class with the same options; with
+  // DevicePolicy::kFollow, on the same device.
+  void merge(const Metric &other) { merge_states(other); }
 
-  // Where the states lie, or will lie; none before the first update() of a metric that was not
-  // moved.
-  std::optional<at::Device> device() const;
-
-  // Adds what `other` has seen. `other` must be the same class with the same options, on the same
-  // device.
-  void merge(const Metric &other);
-
-  // Replaces the states by those of all ranks of `group` together; every rank must call it. The
-  // same bits result on every rank, and a rank that has seen nothing takes part. Two collectives: a
-  // header that turns ranks with other metrics, options or devices into an error on every rank,
-  // then all states in one buffer (memory: ranks + 1 times the states of the rank that has most,
-  // and lists once more). Reads the header on the host; it travels over the group's CPU back end
-  // where there is one, otherwise this waits for the device once. Until unsync(), update(), merge()
-  // and sync() are errors.
-  void sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group);
-
-  // Brings back this rank's own states after sync().
-  void unsync();
-
-  // The states by name, for a checkpoint; empty before the first update(). The tensors are the
-  // metric's own: do not write to them.
-  torch::OrderedDict<std::string, at::Tensor> state_dict() const;
-
-  // Takes over copies of the states of a metric of the same class and options, on the device that
-  // they lie on; a metric that has a device takes them from there only. An empty dictionary is that
-  // of a metric that has seen nothing.
-  void load_state_dict(const torch::OrderedDict<std::string, at::Tensor> &states);
+  std::optional<at::Device> device() const override;
 
   // The states in the order of their declaration; empty before they are made. Concatenates lists.
   const std::vector<at::Tensor> &states() const;
@@ -122,22 +88,32 @@ protected:
     c10::impl::ExcludeDispatchKeyGuard no_autocast_;
   };
 
-  // `accumulation` overrides the device's default format. `specs` is not empty.
+  // `accumulation` overrides the device's default format. `specs` is empty for a metric made of
+  // others alone.
   explicit Metric(std::vector<StateSpec> specs,
                   std::optional<Accumulation> accumulation = std::nullopt);
+  Metric(const Metric &other);
 
   Accumulation accumulation_on(at::Device device) const;
   // For signature(): the format that was asked for.
   const char *accumulation_name() const;
 
-  // Checks that all `inputs` lie on the metric's device and that the metric is not synced; throws
-  // otherwise. To be called before anything else looks at the inputs.
+  // Checks that all `inputs` lie on one device, where the policy lets them be, and that the metric
+  // is not synced; throws otherwise. To be called before anything else looks at the inputs.
   void check_inputs(NamedInputs inputs) const;
 
-  // The states to compute the next ones from: those of nothing on `device` where there are none
+  // The states to compute the next ones from, on `device`: those of nothing where there are none
   // yet.
   std::vector<at::Tensor> states_on(at::Device device) const;
-  void set_states(std::vector<at::Tensor> states) { states_ = std::move(states); }
+  void set_states(std::vector<at::Tensor> states);
+
+  // Whether a tensor of states_on() is held by its caller, once, and this metric alone, so that it
+  // may be changed in place: a clone, a merged metric or state_dict() can hold the same tensor.
+  bool holds_alone(const at::Tensor &state) const;
+
+  // Folds states of nothing but kMaximum and kMinimum into the states, and while synced also into
+  // those that unsync() brings back.
+  void keep_extremes(const std::vector<at::Tensor> &extremes) const;
 
   // Adds a piece to each list, in the order of their declaration; rows [N, ...] of up to 7
   // dimensions, of which N may be 0, and all else is the same for all pieces of a list. Dtypes are
@@ -153,31 +129,65 @@ protected:
   // has no such dtype.
   at::Tensor shaped_result(const at::Tensor &value, at::ScalarType dtype) const;
 
-  // What two metrics must have in common to be merged: the options, as text.
-  virtual std::string signature() const = 0;
+  // What update() makes of a batch, as text: metrics for which it is the same, and not empty, hold
+  // equal states after equal updates, so that a collection keeps them once. It names the base class
+  // that writes update() and all options that it reads, Validate included; all else is left out.
+  virtual std::string state_signature() const { return {}; }
+
+  // Whose states these can be in common with other metrics: those of a metric that this one only
+  // shows in another way.
+  virtual Metric &sharer() { return *this; }
+  static Metric &sharer_of(Metric &metric) { return metric.sharer(); }
 
   // The states of two disjoint sets of samples, combined; by default state by state as their kinds
   // say. Must not write to its arguments.
   virtual std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                          const std::vector<at::Tensor> &b) const;
 
+  void collect(const std::string &prefix, Holders &holders) const override;
+
 private:
+  friend class Stateful;
+  friend class MetricCollection;
+
   struct Piece {
     at::Tensor rows;
     std::optional<uint32_t> version; // none: its tensor counts none
+    int64_t rows_so_far;             // of this piece and those before
   };
 
-  void check_not_synced(const char *call) const;
+  struct DeviceStates {
+    std::vector<at::Tensor> states;         // of a list: what is concatenated already
+    std::vector<std::vector<Piece>> pieces; // of each state: what is not
+    at::Device device() const { return states.front().device(); }
+  };
+
+  // What update() changes. Metrics of a collection that hold the same states have one in common.
+  struct Store {
+    std::vector<DeviceStates> by_device; // one, but for kPerDevice
+    std::vector<at::Tensor> own_states;  // this rank's, while synced
+    std::optional<at::Device> pinned;
+    DevicePolicy policy = DevicePolicy::kFollow;
+    bool synced = false;
+  };
+
   bool is_list(size_t index) const { return specs_[index].kind == StateSpec::Kind::kList; }
-  void concatenate_lists() const;
+  std::optional<at::Device> own_device() const;
+  std::vector<at::Tensor> fresh_states(at::Device device) const;
+  void check_format(at::Device device) const;
+  static std::vector<at::Tensor> on(at::Device device, const std::vector<at::Tensor> &states);
+  void concatenate_lists(DeviceStates &part) const;
+  void gather_states() const;
+  std::vector<at::Tensor> merged_all(std::vector<std::vector<at::Tensor>> parts) const;
+  std::vector<at::Tensor> merged_with(const Metric &other) const;
+  std::vector<at::Tensor>
+  loaded(const std::string &prefix,
+         const torch::OrderedDict<std::string, at::Tensor> &dictionary) const;
+  void replace_states(std::vector<at::Tensor> states) const;
 
   std::vector<StateSpec> specs_;
   std::optional<Accumulation> accumulation_;
-  mutable std::vector<at::Tensor> states_;         // of a list: what is concatenated already
-  mutable std::vector<std::vector<Piece>> pieces_; // of each state: what is not
-  std::vector<at::Tensor> own_states_;             // this rank's, while synced
-  std::optional<at::Device> pinned_;
-  bool synced_ = false;
+  std::shared_ptr<Store> store_; // not null; looking at the states may rearrange them
 };
 
 // A metric of predictions against targets: what a loop over batches can update without knowing the
@@ -192,4 +202,21 @@ protected:
   using Metric::Metric;
 };
 
+namespace detail {
+
+// A clone of the same class.
+template <class M> std::unique_ptr<M> cloned(const M &metric) {
+  return std::unique_ptr<M>(static_cast<M *>(metric.clone().release()));
+}
+
+} // namespace detail
 } // namespace devsan::metrics
+
+// Stands in the public part of every class that metrics are made of, once: its name and clone().
+#define DEVSAN_METRIC(Class)                                                                       \
+  std::string name() const override {                                                              \
+    return #Class;                                                                                 \
+  }                                                                                                \
+  std::unique_ptr<devsan::metrics::Metric> clone() const override {                                \
+    return std::make_unique<Class>(*this);                                                         \
+  }

@@ -26,7 +26,7 @@ struct CatMetricOptions {
 class CatMetric : public Metric {
 public:
   explicit CatMetric(const CatMetricOptions &options = {});
-  std::string name() const override { return "CatMetric"; }
+  DEVSAN_METRIC(CatMetric)
   void update(const at::Tensor &value);
   void update(double value);
   at::Tensor compute() const override;

@@ -15,7 +15,7 @@ using MaxMetricOptions = AggregatorOptions;
 class MaxMetric : public Aggregator {
 public:
   explicit MaxMetric(const MaxMetricOptions &options = {});
-  std::string name() const override { return "MaxMetric"; }
+  DEVSAN_METRIC(MaxMetric)
   void update(const at::Tensor &value);
   void update(double value) { update(scalar(value)); }
   at::Tensor compute() const override;

@@ -17,7 +17,7 @@ using RunningMeanOptions = RunningOptions;
 class MeanMetric : public Aggregator {
 public:
   explicit MeanMetric(const MeanMetricOptions &options = {});
-  std::string name() const override { return "MeanMetric"; }
+  DEVSAN_METRIC(MeanMetric)
   // `weight` may be undefined.
   void update(const at::Tensor &value, const at::Tensor &weight = {});
   void update(const at::Tensor &value, double weight);
@@ -32,7 +32,7 @@ protected:
 class RunningMean : public MeanMetric {
 public:
   explicit RunningMean(const RunningMeanOptions &options = {});
-  std::string name() const override { return "RunningMean"; }
+  DEVSAN_METRIC(RunningMean)
 };
 
 } // namespace devsan::metrics

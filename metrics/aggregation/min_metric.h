@@ -15,7 +15,7 @@ using MinMetricOptions = AggregatorOptions;
 class MinMetric : public Aggregator {
 public:
   explicit MinMetric(const MinMetricOptions &options = {});
-  std::string name() const override { return "MinMetric"; }
+  DEVSAN_METRIC(MinMetric)
   void update(const at::Tensor &value);
   void update(double value) { update(scalar(value)); }
   at::Tensor compute() const override;

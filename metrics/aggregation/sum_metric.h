@@ -14,7 +14,7 @@ using RunningSumOptions = RunningOptions;
 class SumMetric : public Aggregator {
 public:
   explicit SumMetric(const SumMetricOptions &options = {});
-  std::string name() const override { return "SumMetric"; }
+  DEVSAN_METRIC(SumMetric)
   void update(const at::Tensor &value);
   void update(double value) { update(scalar(value)); }
   at::Tensor compute() const override;
@@ -27,7 +27,7 @@ protected:
 class RunningSum : public SumMetric {
 public:
   explicit RunningSum(const RunningSumOptions &options = {});
-  std::string name() const override { return "RunningSum"; }
+  DEVSAN_METRIC(RunningSum)
 };
 
 } // namespace devsan::metrics

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "metrics/classification/binned_curve_metric.h"
+#include "metrics/classification/curve_metric.h"
 
 namespace devsan::metrics {
 
@@ -13,9 +13,9 @@ public:
   TORCH_ARG(std::optional<double>, max_fpr) = std::nullopt;
 };
 
-// The area under the ROC curve by the trapezoidal rule, between the highest threshold and the
-// lowest: thresholds that do not reach from 0 to 1 leave out the area beyond them, and so do scores
-// of 1. A class without targets, or with nothing else, scores 0.
+// The area under the ROC curve by the trapezoidal rule. Given thresholds that do not reach from 0
+// to 1 leave out the area beyond them, and so do scores of 1. A class without targets, or with
+// nothing else, scores 0.
 //
 // compute()  float32 [], [classes] for Average::kNone.
 struct AUROCFormula : PlainFormula {

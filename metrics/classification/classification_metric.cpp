@@ -9,37 +9,6 @@ namespace {
 
 enum StateIndex { kCounts, kOutOfRange };
 
-const char *task_name(Task task) {
-  switch (task) {
-  case Task::kBinary:
-    return "Binary";
-  case Task::kMulticlass:
-    return "Multiclass";
-  case Task::kMultilabel:
-    return "Multilabel";
-  }
-  return "";
-}
-
-// What is wrong with samples out of range, and what to do: for after "N samples ".
-std::string fault(const TaskConfig &config, const char *verb, const char *consequence) {
-  const char *const ignore = "or name the value that marks unlabelled samples as ignore_index";
-  const char *const logits = config.from_logits ? "" : "say from_logits(true) of logits, ";
-  const char *const score = config.from_logits ? "NaN" : "no probability in [0, 1]";
-  if (config.thresholds) {
-    const std::string classes = config.task == Task::kMulticlass
-                                    ? c10::str("outside [0, ", config.classes, ")")
-                                    : "other than 0 and 1";
-    return c10::str(verb, " a target ", classes, ", or a score that is ", score, consequence,
-                    "; correct them, ", logits, ignore);
-  }
-  if (config.task == Task::kMulticlass)
-    return c10::str(verb, " a target (or predicted label) outside [0, ", config.classes, ")",
-                    consequence, "; correct them, ", ignore);
-  return c10::str(verb, " a target (or predicted label) other than 0 and 1, or a score that is ",
-                  score, consequence, "; correct them, ", logits, ignore);
-}
-
 } // namespace
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
@@ -50,10 +19,21 @@ ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
                                            std::vector<int64_t> sizes)
-    : SupervisedMetric({{"counts", std::move(sizes), StateSpec::Kind::kCount},
-                        {"out_of_range", {1}, StateSpec::Kind::kCount}}),
-      name_(std::string(task_name(config.task)) + formula), config_(config) {
+    : ClassificationMetric(
+          formula, config,
+          std::vector<StateSpec>{{"counts", std::move(sizes), StateSpec::Kind::kCount},
+                                 {"out_of_range", {1}, StateSpec::Kind::kCount}}) {}
+
+ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
+                                           std::vector<StateSpec> specs)
+    : SupervisedMetric(std::move(specs)), name_(task_name(config.task) + std::string(formula)),
+      config_(config) {
   config_.check(name_);
+}
+
+std::string ClassificationMetric::state_signature() const {
+  return tally_ ? c10::str("tally=", static_cast<int>(*tally_), ", ", config_.state_signature())
+                : std::string();
 }
 
 BatchCounts ClassificationMetric::count(const at::Tensor &preds, const at::Tensor &target) const {
@@ -69,42 +49,57 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
   const BatchCounts batch = count(preds, target);
   if (validates_eagerly(config_.validate, preds) && batch.out_of_range.defined()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
-    const auto number = batch.out_of_range.item<int64_t>();
-    TORCH_CHECK(number == 0, name_, ": ", number, " of ", target.numel(), " samples ",
-                fault(config_, "have", ""));
+    refuse(batch.out_of_range.item<int64_t>(), target.numel());
   }
 
-  // Nobody else may see a state change: a merged metric and state_dict() can hold the same tensor.
-  const size_t holders = this->states().empty() ? 1 : 2; // `states`, and this metric
   std::vector<at::Tensor> states = states_on(preds.device());
   const at::Tensor &counts = states[kCounts];
-  const bool own =
-      counts.use_count() == holders && counts.has_storage() && counts.storage().use_count() == 1;
+  const bool alone = holds_alone(counts);
   if (batch.out_of_range.defined())
     states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
-  states[kCounts] = added(counts, batch, own);
+  states[kCounts] = added(counts, batch, alone);
   set_states(std::move(states));
+}
+
+ClassificationMetric::Verdict ClassificationMetric::verdict() const {
+  return {value(computable_states()[kCounts]), out_of_range()};
+}
+
+at::Tensor ClassificationMetric::out_of_range() const {
+  return computable_states()[kOutOfRange];
 }
 
 at::Tensor ClassificationMetric::compute() const {
   const StateScope scope;
-  const std::vector<at::Tensor> &states = computable_states();
-  const at::Tensor &out_of_range = states[kOutOfRange];
-  const at::Tensor result = value(states[kCounts]);
+  return shown(verdict());
+}
+
+at::Tensor ClassificationMetric::shown(const Verdict &verdict) const {
+  const at::Tensor &result = verdict.value;
   const bool counts = at::isIntegralType(result.scalar_type(), /*includeBool=*/false);
   const at::Tensor shown = counts ? result : result.to(at::kFloat);
-  if (out_of_range.is_cpu()) {
-    check_valid();
+  if (verdict.out_of_range.is_cpu()) {
+    check_none(verdict.out_of_range);
     return shown;
   }
-  const at::Tensor invalid = out_of_range.gt(0).squeeze(0);
+  const at::Tensor invalid = verdict.out_of_range.gt(0).reshape({});
   return counts ? shown.masked_fill(invalid, -1) : shown.masked_fill(invalid, NAN);
 }
 
 void ClassificationMetric::check_valid() const {
-  const auto number = computable_states()[kOutOfRange].item<int64_t>();
+  const StateScope scope;
+  check_none(out_of_range());
+}
+
+void ClassificationMetric::check_none(const at::Tensor &out_of_range) const {
+  const auto number = out_of_range.item<int64_t>();
   TORCH_CHECK(number == 0, name_, ": ", number, " samples ",
               fault(config_, "had", " and were left out"));
+}
+
+void ClassificationMetric::refuse(int64_t out_of_range, int64_t samples) const {
+  TORCH_CHECK(out_of_range == 0, name_, ": ", out_of_range, " of ", samples, " samples ",
+              fault(config_, "have", ""));
 }
 
 at::Tensor wide(const at::Tensor &counts) {

@@ -2,6 +2,7 @@
 // keeps the sums; a family says what is counted, a metric what the counts come to.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace devsan::metrics {
 class ClassificationMetric : public SupervisedMetric {
 public:
   std::string name() const final { return name_; }
-  void update(const at::Tensor &preds, const at::Tensor &target) final;
+  void update(const at::Tensor &preds, const at::Tensor &target) override;
   at::Tensor compute() const final;
 
   // Throws if samples were left out because they were out of range. Reads one number from the
@@ -32,9 +33,13 @@ protected:
   ClassificationMetric(const char *formula, const TaskConfig &config, Tally tally);
   // With counts of the family's own, of these sizes; it overrides count().
   ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<int64_t> sizes);
+  // With states of the family's own; it overrides update(), verdict() and out_of_range().
+  ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<StateSpec> specs);
 
   const TaskConfig &config() const { return config_; }
   std::string signature() const override { return config_.signature(); }
+  // A family with counts of its own says itself whether they can be shared.
+  std::string state_signature() const override;
 
   // The counts of a batch that has passed check_shapes().
   virtual BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const;
@@ -42,7 +47,22 @@ protected:
   // What the counts of all batches, int64, come to.
   virtual at::Tensor value(const at::Tensor &counts) const = 0;
 
+  // For compute(): the value, and how many samples were out of range, int64 [] or [1].
+  struct Verdict {
+    at::Tensor value, out_of_range;
+  };
+  virtual Verdict verdict() const;
+  virtual at::Tensor out_of_range() const;
+
+  // The end of compute(): the value as float32 (counts: int64), unless samples were out of range.
+  at::Tensor shown(const Verdict &verdict) const;
+
+  // For update(): throws if samples of a batch are out of range.
+  void refuse(int64_t out_of_range, int64_t samples) const;
+
 private:
+  void check_none(const at::Tensor &out_of_range) const;
+
   std::string name_;
   TaskConfig config_;
   std::optional<Tally> tally_;
@@ -65,12 +85,21 @@ public:
     requires std::is_default_constructible_v<Options>
       : FormulaMetric(Options()) {}
 
+  std::unique_ptr<Metric> clone() const override { return std::make_unique<FormulaMetric>(*this); }
+
   // What compute() holds, by name, of a formula that has names for it (Formula::Result).
   auto result() const
     requires requires { typename Formula::Result; }
   {
-    const at::Tensor computed = this->compute();
-    return Formula::result(computed, this->thresholds());
+    return this->named(Formula::result);
+  }
+
+  // The same of each class, of formulas of curves: with thresholds not given, each class has points
+  // of its own, as many as it has scores.
+  auto results() const
+    requires requires { Formula::kCurve; }
+  {
+    return this->named_by_class(Formula::value, Formula::result);
   }
 
 protected:
@@ -82,6 +111,7 @@ private:
   static TaskConfig configured(const Options &options) {
     TaskConfig config(options);
     config.by_class = requires { Formula::kByClass; };
+    config.is_curve = requires { Formula::kCurve; };
     return config;
   }
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "metrics/classification/binned_curve_metric.h"
+#include "metrics/classification/curve_metric.h"
 
 namespace devsan::metrics {
 

@@ -1,18 +1,21 @@
 #pragma once
 
-#include "metrics/classification/binned_curve_metric.h"
+#include "metrics/classification/curve_metric.h"
 
 namespace devsan::metrics {
 
 // Receiver operating characteristic: false and true positive rate at each threshold, from the
-// highest threshold down, so that both ascend. A rate of no samples is 0.
+// highest threshold down, so that both ascend. A rate of no samples is 0. With thresholds not
+// given, the curve starts at 0, 0, where the threshold is 1, as in TorchMetrics.
 //
 // compute()  float32 [2, thresholds] for binary tasks, else [2, classes, thresholds]: fpr, tpr.
+//            Waits for the device where thresholds are not given.
 struct ROCFormula : PlainFormula {
   static constexpr const char *kName = "ROC";
+  static constexpr bool kCurve = true;
   struct Result {
     at::Tensor fpr, tpr;   // [thresholds] or [classes, thresholds]
-    at::Tensor thresholds; // [thresholds], descending
+    at::Tensor thresholds; // [thresholds], descending; if not given as the others
   };
   static at::Tensor value(const CurveCounts &c) { return descending(c.stacked(c.fpr(), c.tpr())); }
   static Result result(const at::Tensor &computed, const at::Tensor &thresholds) {

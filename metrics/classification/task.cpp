@@ -5,6 +5,9 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/softmax.h"
+#include "metrics/detail/text.h"
+
 namespace devsan::metrics {
 namespace {
 
@@ -138,7 +141,7 @@ void TaskConfig::check(const std::string &name) const {
               "; pass a score in [0, 1]");
   if (thresholds)
     thresholds->check(name);
-  TORCH_CHECK(!thresholds || task != Task::kMulticlass || average != Average::kMicro, name,
+  TORCH_CHECK(!of_scores || task != Task::kMulticlass || average != Average::kMicro, name,
               ": average is kMicro, but each class is one against the rest; pass kMacro, kWeighted "
               "or kNone");
   TORCH_CHECK(!max_fpr || (*max_fpr > 0 && *max_fpr <= 1), name, ": max_fpr is ",
@@ -151,16 +154,58 @@ void TaskConfig::check(const std::string &name) const {
 }
 
 std::string TaskConfig::signature() const {
+  using detail::exact_text;
   return c10::str(task == Task::kMultilabel ? "num_labels=" : "num_classes=", classes,
-                  ", threshold=", threshold, ", from_logits=", from_logits,
+                  ", threshold=", exact_text(threshold), ", from_logits=", from_logits,
                   ", average=", static_cast<int>(average), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
-                  ", zero_division=", zero_division, ", beta=", beta,
+                  ", zero_division=", exact_text(zero_division), ", beta=", exact_text(beta),
                   ", normalize=", static_cast<int>(normalize),
                   ", weights=", static_cast<int>(weights),
-                  thresholds ? ", thresholds=" + thresholds->text() : "",
-                  max_fpr ? c10::str(", max_fpr=", *max_fpr) : "",
-                  ", min_precision=", min_precision, ", min_specificity=", min_specificity);
+                  of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
+                  max_fpr ? ", max_fpr=" + exact_text(*max_fpr) : "",
+                  ", min_precision=", exact_text(min_precision),
+                  ", min_specificity=", exact_text(min_specificity));
+}
+
+std::string TaskConfig::state_signature() const {
+  return c10::str("task=", static_cast<int>(task), ", classes=", classes,
+                  ", threshold=", detail::exact_text(threshold), ", from_logits=", from_logits,
+                  ", top_k=", top_k,
+                  ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
+                  of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
+                  ", validate=", static_cast<int>(validate));
+}
+
+const char *task_name(Task task) {
+  switch (task) {
+  case Task::kBinary:
+    return "Binary";
+  case Task::kMulticlass:
+    return "Multiclass";
+  case Task::kMultilabel:
+    return "Multilabel";
+  }
+  return "";
+}
+
+std::string fault(const TaskConfig &config, const char *verb, const char *consequence) {
+  const char *const ignore = "or name the value that marks unlabelled samples as ignore_index";
+  const char *const logits = config.from_logits ? "" : "say from_logits(true) of logits, ";
+  const char *const score = config.from_logits ? "NaN" : "no probability in [0, 1]";
+  if (config.of_scores) {
+    const std::string classes = config.task != Task::kMulticlass ? "other than 0 and 1"
+                                : config.classes == TaskConfig::kAnyClasses
+                                    ? "that is none of the scores' classes"
+                                    : c10::str("outside [0, ", config.classes, ")");
+    return c10::str(verb, " a target ", classes, ", or a score that is ", score, consequence,
+                    "; correct them, ", logits, ignore);
+  }
+  if (config.task == Task::kMulticlass)
+    return c10::str(verb, " a target (or predicted label) outside [0, ", config.classes, ")",
+                    consequence, "; correct them, ", ignore);
+  return c10::str(verb, " a target (or predicted label) other than 0 and 1, or a score that is ",
+                  score, consequence, "; correct them, ", logits, ignore);
 }
 
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
@@ -195,20 +240,43 @@ Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Ten
   return result;
 }
 
-at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds) {
+at::Tensor score_rows(const TaskConfig &config, const at::Tensor &preds) {
   const at::Tensor rows = config.task == Task::kBinary
                               ? preds.reshape({-1, 1})
                               : preds.movedim(1, -1).reshape({-1, config.classes});
-  const at::Tensor scores = rows.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat);
+  return rows.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat);
+}
+
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds) {
+  return row_probabilities(config, score_rows(config, preds));
+}
+
+at::Tensor row_probabilities(const TaskConfig &config, const at::Tensor &rows) {
   if (!config.from_logits)
-    return scores;
-  return config.task == Task::kMulticlass ? scores.softmax(1) : scores.sigmoid();
+    return rows;
+  return config.task == Task::kMulticlass ? detail::softmax(rows) : rows.sigmoid();
+}
+
+at::Tensor unrounded_scores(const TaskConfig &config, const at::Tensor &preds) {
+  const at::Tensor scores = score_rows(config, preds);
+  return config.from_logits && config.task == Task::kMulticlass ? detail::log_softmax(scores)
+                                                                : scores;
+}
+
+at::Tensor rounded_scores(const TaskConfig &config, const at::Tensor &unrounded) {
+  if (!config.from_logits)
+    return unrounded;
+  return config.task == Task::kMulticlass ? unrounded.exp() : unrounded.sigmoid();
 }
 
 ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
-                             const at::Tensor &target) {
-  const at::Tensor scores = probabilities(config, preds);
-  at::Tensor valid = scores.ge(0).bitwise_and(scores.le(1)); // so not NaN either
+                             const at::Tensor &target, ScoreScale scale) {
+  const bool unrounded = scale == ScoreScale::kUnrounded;
+  const at::Tensor scores =
+      unrounded ? unrounded_scores(config, preds) : probabilities(config, preds);
+  // NaN is in no range and equals nothing.
+  at::Tensor valid =
+      unrounded && config.from_logits ? scores.eq(scores) : scores.ge(0).bitwise_and(scores.le(1));
   at::Tensor wanted, targets;
   if (config.task == Task::kMulticlass) {
     targets = target.reshape({-1, 1});

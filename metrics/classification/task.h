@@ -14,13 +14,14 @@
 // where a batch of logits that all happen to lie in [0, 1] is taken for probabilities; logits
 // without from_logits are out of range as soon as one is.
 //
-// Metrics of scores at many thresholds take scores alone, of several classes too as probabilities,
-// or as logits if from_logits, and compare with `>=`; see binned_curve_metric.h.
+// Metrics of scores at all thresholds, or at many, take scores alone, of several classes too as
+// probabilities, or as logits if from_logits, and compare with `>=`; see curve_metric.h.
 //
 // Out of range are targets and labels that are no class, and, except in multiclass tasks where only
 // the order counts, probabilities outside [0, 1] and NaN. See Validate.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -87,11 +88,13 @@ public:
   DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
 };
 
-// The same for metrics of scores at many thresholds.
+// The same for metrics of scores at all thresholds, or at many.
 template <class Self> class ScoreOptions : public TaskOptions<Self> {
 public:
+  ScoreOptions() = default;
   ScoreOptions(Thresholds thresholds) : thresholds_(std::move(thresholds)) {}
-  DEVSAN_SHARED_ARG(Thresholds, thresholds);
+  // None: every score is one, and all of them are kept.
+  DEVSAN_SHARED_ARG(std::optional<Thresholds>, thresholds) = std::nullopt;
   // Scores are logits, not probabilities: their sigmoid, of several classes their softmax, is
   // taken.
   DEVSAN_SHARED_ARG(bool, from_logits) = false;
@@ -106,6 +109,7 @@ public:
 template <class Self> class MulticlassScores : public ScoreOptions<Self> {
 public:
   static constexpr Task kTask = Task::kMulticlass;
+  MulticlassScores(int64_t num_classes) : num_classes_(num_classes) {}
   MulticlassScores(int64_t num_classes, Thresholds thresholds)
       : ScoreOptions<Self>(std::move(thresholds)), num_classes_(num_classes) {}
   DEVSAN_SHARED_ARG(int64_t, num_classes);
@@ -114,6 +118,7 @@ public:
 template <class Self> class MultilabelScores : public ScoreOptions<Self> {
 public:
   static constexpr Task kTask = Task::kMultilabel;
+  MultilabelScores(int64_t num_labels) : num_labels_(num_labels) {}
   MultilabelScores(int64_t num_labels, Thresholds thresholds)
       : ScoreOptions<Self>(std::move(thresholds)), num_labels_(num_labels) {}
   DEVSAN_SHARED_ARG(int64_t, num_labels);
@@ -159,8 +164,10 @@ struct TaskConfig {
       threshold = options.threshold();
     if constexpr (requires { options.from_logits(); })
       from_logits = options.from_logits();
-    if constexpr (requires { options.thresholds(); })
+    if constexpr (requires { options.thresholds(); }) {
+      of_scores = true;
       thresholds = options.thresholds();
+    }
     if constexpr (requires { options.max_fpr(); })
       max_fpr = options.max_fpr();
     if constexpr (requires { options.min_precision(); })
@@ -185,12 +192,17 @@ struct TaskConfig {
   void check(const std::string &name) const;
   // As text, see Metric::signature().
   std::string signature() const;
+  // The part of it that counting a batch reads, see Metric::state_signature().
+  std::string state_signature() const;
+
+  static constexpr int64_t kAnyClasses = std::numeric_limits<int64_t>::max();
 
   Task task;
-  int64_t classes = 1; // or labels
+  int64_t classes = 1; // or labels; kAnyClasses: as many as there are scores, of those who allow it
   double threshold = 0.5;
   bool from_logits = false;
-  std::optional<Thresholds> thresholds; // of metrics of scores at many
+  bool of_scores = false; // at all thresholds, or at these
+  std::optional<Thresholds> thresholds;
   std::optional<double> max_fpr;
   double min_precision = 0;
   double min_specificity = 0;
@@ -203,6 +215,7 @@ struct TaskConfig {
   KappaWeights weights = KappaWeights::kNone;
   Validate validate = Validate::kAuto;
   bool by_class = false; // the formula needs each class's counts also for the micro average
+  bool is_curve = false; // the formula needs each threshold once
 };
 
 // A batch in one form, whatever was passed. Multiclass: labels, int64 [n]. Binary: bool [n, 1].
@@ -215,6 +228,12 @@ struct Samples {
   int64_t inner = 1;       // samples to each element of the inputs' first dimension
 };
 
+// "Multiclass", for names of metrics.
+const char *task_name(Task task);
+
+// What is wrong with samples out of range, and what to do: for after "N samples ".
+std::string fault(const TaskConfig &config, const char *verb, const char *consequence);
+
 // Throws, in the name of metric `name`, where shapes or dtypes are not the task's.
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                   const at::Tensor &target);
@@ -226,17 +245,27 @@ double score_threshold(const TaskConfig &config, at::ScalarType dtype);
 // Only for inputs that have passed check_shapes(). Never waits for the device.
 Samples samples(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target);
 
-// Scores as probabilities [n, classes]: float32, or float64 if they came so.
-at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds);
+// Scores as they are, [n, classes]: float32, or float64 if they came so.
+at::Tensor score_rows(const TaskConfig &config, const at::Tensor &preds);
 
-// The samples with these scores.
+// The same as probabilities.
+at::Tensor probabilities(const TaskConfig &config, const at::Tensor &preds);
+at::Tensor row_probabilities(const TaskConfig &config, const at::Tensor &rows);
+
+// The same of logits before they are rounded to 0 or 1, which makes equal what was not: the logits
+// of labels, the logarithms of the probabilities of classes. And what probabilities these are.
+at::Tensor unrounded_scores(const TaskConfig &config, const at::Tensor &preds);
+at::Tensor rounded_scores(const TaskConfig &config, const at::Tensor &unrounded);
+
+// Samples with their scores.
 struct ScoredSamples {
   at::Tensor scores;       // [n, classes]
   at::Tensor target;       // bool [n, classes]: of several classes, one against the rest
   at::Tensor counted;      // bool, multiclass [n, 1], else [n, classes]
   at::Tensor out_of_range; // the same
 };
+enum class ScoreScale { kProbabilities, kUnrounded };
 ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
-                             const at::Tensor &target);
+                             const at::Tensor &target, ScoreScale scale);
 
 } // namespace devsan::metrics

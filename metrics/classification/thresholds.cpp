@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/text.h"
+
 namespace devsan::metrics {
 
 void Thresholds::check(const std::string &name) const {
@@ -21,7 +23,12 @@ void Thresholds::check(const std::string &name) const {
 }
 
 std::string Thresholds::text() const {
-  return given_ ? c10::str(values_) : std::to_string(number_);
+  if (!given_)
+    return std::to_string(number_);
+  std::string text;
+  for (const float value : values_)
+    text += (text.empty() ? "" : " ") + detail::exact_text(value);
+  return text;
 }
 
 std::vector<float> Thresholds::values() const {
@@ -41,6 +48,13 @@ at::Tensor Thresholds::on(at::Device device) const {
   for (int64_t i = 0; i < number_; ++i)
     values.select(0, i).fill_(values_[i]);
   return values;
+}
+
+at::Tensor thresholds_reached(const at::Tensor &scores, const at::Tensor &thresholds) {
+  if (scores.is_meta()) // for which bucketize is not implemented
+    return at::empty_like(scores, scores.options().dtype(at::kLong));
+  return at::bucketize(scores.contiguous(), thresholds.to(scores.scalar_type()),
+                       /*out_int32=*/false, /*right=*/true);
 }
 
 } // namespace devsan::metrics

@@ -1,6 +1,7 @@
 // At which thresholds a metric of scores counts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -36,5 +37,20 @@ private:
   bool given_ = false;
   std::vector<float> values_; // if given
 };
+
+// How many of the thresholds each score is at or above, int64.
+at::Tensor thresholds_reached(const at::Tensor &scores, const at::Tensor &thresholds);
+
+// The same of one score in [0, 1], in the host's memory. Evenly spaced thresholds are where the
+// score says, up to rounding.
+template <typename T>
+int64_t thresholds_reached(T score, const std::vector<float> &thresholds, bool evenly_spaced) {
+  if (!evenly_spaced)
+    return std::upper_bound(thresholds.begin(), thresholds.end(), score) - thresholds.begin();
+  const auto last = static_cast<int64_t>(thresholds.size()) - 1;
+  const auto i = static_cast<int64_t>(score * static_cast<T>(last));
+  const bool above = (i < last) & (score >= thresholds[std::min(i + 1, last)]);
+  return i + 1 + above - (score < thresholds[i]);
+}
 
 } // namespace devsan::metrics

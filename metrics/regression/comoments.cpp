@@ -7,6 +7,7 @@
 
 #include "metrics/detail/fused.h"
 #include "metrics/detail/wide.h"
+#include "metrics/weighted_metric.h"
 
 namespace devsan::metrics {
 namespace {
@@ -16,28 +17,53 @@ using detail::Wide;
 // Numbers of a widened part on the CPU, see SampleSums.
 constexpr int64_t kCacheBlock = 8192;
 
-enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY };
+// The last two of metrics that take weights: how many samples came with one, and their sum.
+enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY, kWeighted, kWeight };
 
-// The moments of at least one sample, [N, num_outputs] in the base dtype.
+// Of all samples.
+Wide weight_of(const std::vector<at::Tensor> &states, Accumulation format) {
+  if (states.size() == kWeighted)
+    return Wide::from(states[kCount], format);
+  return Wide::from(states[kCount] - states[kWeighted], format) + Wide::from_state(states[kWeight]);
+}
+
+// The moments of at least one sample, [N, num_outputs] in the base dtype; their weights [N, 1], or
+// undefined. `number` of states.
 std::vector<at::Tensor> batch_states(const at::Tensor &first, const at::Tensor &second,
-                                     Accumulation format) {
-  const auto count = static_cast<double>(first.size(0));
+                                     const at::Tensor &weights, Accumulation format,
+                                     size_t number) {
+  const auto n = static_cast<double>(first.size(0));
+  const bool weighted = weights.defined();
+  const at::Tensor total = weighted ? weights.sum(0) : at::Tensor();
+  const at::Tensor divisor = weighted ? total + total.eq(0) : total; // 0 / 0 is 0
+  const auto sum = [&](const at::Tensor &x) { return weighted ? (x * weights).sum(0) : x.sum(0); };
   const auto centred = [&](const at::Tensor &x) {
-    const at::Tensor mean = x.sum(0) / count;
-    const at::Tensor deviation = x - mean;
-    return std::tuple(mean, deviation, deviation.sum(0) / count);
+    const auto mean = [&](const at::Tensor &of) {
+      return weighted ? sum(of) / divisor : sum(of) / n;
+    };
+    const at::Tensor mean_of_x = mean(x);
+    const at::Tensor deviation = x - mean_of_x;
+    return std::tuple(mean_of_x, deviation, mean(deviation));
   };
   const auto [mean_x, dx, residue_x] = centred(first);
   const auto [mean_y, dy, residue_y] = centred(second);
-  const auto moment = [&](const at::Tensor &sum, const at::Tensor &correction) {
-    return Wide::from(sum - correction * count, format).to_state();
+  const auto moment = [&](const at::Tensor &square, const at::Tensor &correction) {
+    return Wide::from(sum(square) - (weighted ? correction * total : correction * n), format)
+        .to_state();
   };
-  return {at::full({1}, first.size(0), first.options().dtype(at::kLong)),
-          Wide::from_sum(mean_x, residue_x, format).to_state(),
-          Wide::from_sum(mean_y, residue_y, format).to_state(),
-          moment(dx.square().sum(0), residue_x.square()),
-          moment(dy.square().sum(0), residue_y.square()),
-          moment((dx * dy).sum(0), residue_x * residue_y)};
+  const at::Tensor count = at::full({1}, first.size(0), first.options().dtype(at::kLong));
+  std::vector<at::Tensor> states{count,
+                                 Wide::from_sum(mean_x, residue_x, format).to_state(),
+                                 Wide::from_sum(mean_y, residue_y, format).to_state(),
+                                 moment(dx.square(), residue_x.square()),
+                                 moment(dy.square(), residue_y.square()),
+                                 moment(dx * dy, residue_x * residue_y)};
+  if (number > kWeighted) {
+    states.push_back(weighted ? count : at::zeros_like(count));
+    states.push_back(
+        Wide::from(weighted ? total : at::zeros({1}, first.options()), format).to_state());
+  }
+  return states;
 }
 
 // The same sums in two fused passes over one output, where these can be had; `x` is the first
@@ -66,33 +92,51 @@ std::optional<BatchSums> batch_sums(const at::Tensor &preds, const at::Tensor &t
 
 CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                                std::optional<Accumulation> accumulation, X x)
-    : RegressionMetric({{"count", {1}, StateSpec::Kind::kCount},
-                        {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
-                        {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
-                        {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
-                        {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
-                        {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}},
-                       num_outputs, dtype, accumulation),
+    : RegressionMetric(
+          [&] {
+            std::vector<StateSpec> specs{{"count", {1}, StateSpec::Kind::kCount},
+                                         {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
+                                         {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
+                                         {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
+                                         {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
+                                         {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}};
+            if (x == X::kResidual) {
+              specs.push_back({"weighted", {1}, StateSpec::Kind::kCount});
+              specs.push_back({"weight", {1}, StateSpec::Kind::kMoment});
+            }
+            return specs;
+          }(),
+          num_outputs, dtype, accumulation),
       x_(x) {}
 
-void CoMomentMetric::update(const at::Tensor &preds, const at::Tensor &target) {
+std::string CoMomentMetric::state_signature() const {
+  return c10::str("co-moments, x=", static_cast<int>(x_), ", ", RegressionMetric::signature());
+}
+
+void CoMomentMetric::update_with(const at::Tensor &preds, const at::Tensor &target,
+                                 const at::Tensor &weight) {
   check_columns(preds, target);
+  if (weight.defined()) {
+    check_inputs({{"preds", preds}, {"weight", weight}});
+    check_weight(name(), weight, {preds.size(0)});
+  }
   const StateScope scope;
-  if (update_fused(preds, target))
+  if (!weight.defined() && update_fused(preds, target))
     return;
   const Accumulation format = accumulation_on(preds.device());
   const int64_t n = preds.size(0);
   const int64_t block = preds.is_cpu() ? std::max<int64_t>(kCacheBlock / num_outputs(), 1) : n;
   std::vector<at::Tensor> states = states_on(preds.device());
   for (int64_t start = 0; start < n; start += block) {
-    const auto part = [&](const at::Tensor &all) {
+    const auto part = [&](const at::Tensor &all, int64_t columns) {
       return (block < n ? all.narrow(0, start, std::min(block, n - start)) : all)
-          .reshape({-1, num_outputs()})
+          .reshape({-1, columns})
           .to(detail::base_dtype(format));
     };
-    const at::Tensor y = part(target);
-    const at::Tensor x = x_ == X::kResidual ? part(preds) - y : part(preds);
-    states = merged(states, batch_states(x, y, format));
+    const at::Tensor y = part(target, num_outputs()), first = part(preds, num_outputs());
+    states = merged(states, batch_states(x_ == X::kResidual ? first - y : first, y,
+                                         weight.defined() ? part(weight, 1) : weight, format,
+                                         states.size()));
   }
   set_states(std::move(states));
 }
@@ -114,8 +158,11 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   std::vector<at::Tensor> states = states_on(preds.device());
   const auto old = [&](StateIndex index) { return *states[index].const_data_ptr<double>(); };
   const int64_t old_count = *states[kCount].const_data_ptr<int64_t>();
-  const double share = n / (static_cast<double>(old_count) + n);
-  const double weight = static_cast<double>(old_count) * share;
+  auto old_weight = static_cast<double>(old_count);
+  if (states.size() > kWeighted)
+    old_weight += old(kWeight) - static_cast<double>(*states[kWeighted].const_data_ptr<int64_t>());
+  const double share = n / (old_weight + n);
+  const double weight = old_weight * share;
   const double delta_x = batch->mean_x + residue_x - old(kMeanX);
   const double delta_y = batch->mean_y + residue_y - old(kMeanY);
   const auto replaced = [&](StateIndex index, auto value) {
@@ -124,12 +171,14 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   const auto moment = [&](StateIndex index, double sum, double correction, double between) {
     return replaced(index, old(index) + (sum - correction * n) + between * weight);
   };
-  set_states({replaced(kCount, old_count + preds.numel()),
-              replaced(kMeanX, old(kMeanX) + delta_x * share),
-              replaced(kMeanY, old(kMeanY) + delta_y * share),
-              moment(kM2X, centred[2], residue_x * residue_x, delta_x * delta_x),
-              moment(kM2Y, centred[3], residue_y * residue_y, delta_y * delta_y),
-              moment(kCXY, centred[4], residue_x * residue_y, delta_x * delta_y)});
+  std::vector<at::Tensor> next{replaced(kCount, old_count + preds.numel()),
+                               replaced(kMeanX, old(kMeanX) + delta_x * share),
+                               replaced(kMeanY, old(kMeanY) + delta_y * share),
+                               moment(kM2X, centred[2], residue_x * residue_x, delta_x * delta_x),
+                               moment(kM2Y, centred[3], residue_y * residue_y, delta_y * delta_y),
+                               moment(kCXY, centred[4], residue_x * residue_y, delta_x * delta_y)};
+  next.insert(next.end(), states.begin() + kWeighted, states.end());
+  set_states(std::move(next));
   return true;
 }
 
@@ -138,9 +187,11 @@ std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
   const Accumulation format =
       a[kMeanX].scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
   const at::Tensor count = a[kCount] + b[kCount];
+  const Wide weight_a = weight_of(a, format), weight_b = weight_of(b, format);
   // Two empty sides keep their zeros: 0 / 1 rather than 0 / 0.
-  const Wide share_b = Wide::from(b[kCount], format) / Wide::from(count.clamp_min(1), format);
-  const Wide weight = Wide::from(a[kCount], format) * share_b;
+  const Wide both = weight_a + weight_b;
+  const Wide share_b = weight_b / (both + Wide::from(both.rounded().eq(0).to(at::kLong), format));
+  const Wide weight = weight_a * share_b;
 
   const Wide mean_x = Wide::from_state(a[kMeanX]);
   const Wide mean_y = Wide::from_state(a[kMeanY]);
@@ -149,12 +200,17 @@ std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
   const auto combined = [&](StateIndex index, const Wide &between) {
     return (Wide::from_state(a[index]) + Wide::from_state(b[index]) + between * weight).to_state();
   };
-  return {count,
-          (mean_x + delta_x * share_b).to_state(),
-          (mean_y + delta_y * share_b).to_state(),
-          combined(kM2X, delta_x * delta_x),
-          combined(kM2Y, delta_y * delta_y),
-          combined(kCXY, delta_x * delta_y)};
+  std::vector<at::Tensor> states{count,
+                                 (mean_x + delta_x * share_b).to_state(),
+                                 (mean_y + delta_y * share_b).to_state(),
+                                 combined(kM2X, delta_x * delta_x),
+                                 combined(kM2Y, delta_y * delta_y),
+                                 combined(kCXY, delta_x * delta_y)};
+  if (a.size() > kWeighted) {
+    states.push_back(a[kWeighted] + b[kWeighted]);
+    states.push_back((Wide::from_state(a[kWeight]) + Wide::from_state(b[kWeight])).to_state());
+  }
+  return states;
 }
 
 CoMomentMetric::Moments CoMomentMetric::moments() const {
@@ -166,6 +222,10 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
   moments.mean_y = mean_y.rounded();
   moments.mean_difference = (mean_x - mean_y).rounded();
   moments.count = states[kCount].to(moments.mean_x.scalar_type());
+  moments.weight =
+      weight_of(states, states[kMeanX].scalar_type() == at::kDouble ? Accumulation::kDouble
+                                                                    : Accumulation::kFloatPair)
+          .rounded();
   moments.m2_x = Wide::from_state(states[kM2X]).rounded();
   moments.m2_y = Wide::from_state(states[kM2Y]).rounded();
   moments.c_xy = Wide::from_state(states[kCXY]).rounded();
@@ -176,8 +236,8 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
   const double ulps = states[kMeanX].scalar_type() == at::kDouble
                           ? 4 * std::numeric_limits<double>::epsilon()
                           : 0.01 * static_cast<double>(std::numeric_limits<float>::epsilon());
-  moments.constant_x = moments.m2_x <= (moments.mean_x * ulps).square() * moments.count;
-  moments.constant_y = moments.m2_y <= (moments.mean_y * ulps).square() * moments.count;
+  moments.constant_x = moments.m2_x <= (moments.mean_x * ulps).square() * moments.weight;
+  moments.constant_y = moments.m2_y <= (moments.mean_y * ulps).square() * moments.weight;
   return moments;
 }
 

@@ -18,7 +18,9 @@ public:
   // preds, target  real tensors of one shape, [N], or [N, num_outputs]; [N, 1] is fine for one
   // output. N may be 0.
   //                Dtypes may differ. NaN and infinity propagate to the results of their output.
-  void update(const at::Tensor &preds, const at::Tensor &target) override;
+  void update(const at::Tensor &preds, const at::Tensor &target) override {
+    update_with(preds, target, {});
+  }
 
 protected:
   // What the first variable, x, is; the second, y, is the target.
@@ -27,14 +29,20 @@ protected:
   CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                  std::optional<Accumulation> accumulation, X x = X::kPreds);
 
-  // All [num_outputs], in the base dtype of the accumulation format; count is [1].
+  // `weight` [N], or undefined: 1 each. Weighted samples need two states more, which metrics of
+  // the residual have.
+  void update_with(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight);
+
+  // All [num_outputs], in the base dtype of the accumulation format; the number of samples and
+  // their weight are [1].
   struct Moments {
-    at::Tensor count, mean_x, mean_y, mean_difference, m2_x, m2_y, c_xy;
+    at::Tensor count, weight, mean_x, mean_y, mean_difference, m2_x, m2_y, c_xy;
     // Where a second moment is no larger than what rounding alone leaves of a constant.
     at::Tensor constant_x, constant_y;
   };
   Moments moments() const;
 
+  std::string state_signature() const final;
   std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                  const std::vector<at::Tensor> &b) const override;
 

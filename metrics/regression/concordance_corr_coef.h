@@ -32,7 +32,7 @@ struct ConcordanceCorrCoefOptions {
 class ConcordanceCorrCoef : public CoMomentMetric {
 public:
   explicit ConcordanceCorrCoef(const ConcordanceCorrCoefOptions &options = {});
-  std::string name() const override { return "ConcordanceCorrCoef"; }
+  DEVSAN_METRIC(ConcordanceCorrCoef)
   at::Tensor compute() const override;
 
 protected:

@@ -26,7 +26,7 @@ struct CosineSimilarityOptions {
 class CosineSimilarity : public SampleSums {
 public:
   explicit CosineSimilarity(const CosineSimilarityOptions &options = {});
-  std::string name() const override { return "CosineSimilarity"; }
+  DEVSAN_METRIC(CosineSimilarity)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

@@ -15,7 +15,7 @@ ExplainedVariance::ExplainedVariance(const ExplainedVarianceOptions &options)
 at::Tensor ExplainedVariance::compute() const {
   const StateScope scope;
   const Moments m = moments();
-  return averaged(m, scores(m, m.m2_x, m.constant_x).masked_fill(m.count.eq(0), NAN));
+  return averaged(m, scores(m, m.m2_x, m.constant_x).masked_fill(m.weight.eq(0), NAN));
 }
 
 at::Tensor explained_variance(const at::Tensor &preds, const at::Tensor &target,

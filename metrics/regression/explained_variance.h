@@ -29,7 +29,7 @@ struct ExplainedVarianceOptions {
 class ExplainedVariance : public ResidualMomentMetric {
 public:
   explicit ExplainedVariance(const ExplainedVarianceOptions &options = {});
-  std::string name() const override { return "ExplainedVariance"; }
+  DEVSAN_METRIC(ExplainedVariance)
   at::Tensor compute() const override;
 };
 

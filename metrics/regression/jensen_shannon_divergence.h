@@ -15,7 +15,7 @@ using JensenShannonDivergenceOptions = DivergenceOptions;
 class JensenShannonDivergence : public Divergence {
 public:
   explicit JensenShannonDivergence(const JensenShannonDivergenceOptions &options = {});
-  std::string name() const override { return "JensenShannonDivergence"; }
+  DEVSAN_METRIC(JensenShannonDivergence)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

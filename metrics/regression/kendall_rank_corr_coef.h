@@ -45,7 +45,7 @@ struct KendallRankCorrCoefOptions {
 class KendallRankCorrCoef : public RankCorrelation {
 public:
   explicit KendallRankCorrCoef(const KendallRankCorrCoefOptions &options = {});
-  std::string name() const override { return "KendallRankCorrCoef"; }
+  DEVSAN_METRIC(KendallRankCorrCoef)
   at::Tensor compute() const override;
   at::Tensor p_value() const;
 

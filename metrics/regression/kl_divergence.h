@@ -15,7 +15,7 @@ using KLDivergenceOptions = DivergenceOptions;
 class KLDivergence : public Divergence {
 public:
   explicit KLDivergence(const KLDivergenceOptions &options = {});
-  std::string name() const override { return "KLDivergence"; }
+  DEVSAN_METRIC(KLDivergence)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

@@ -26,7 +26,7 @@ struct LogCoshErrorOptions {
 class LogCoshError : public SampleSums {
 public:
   explicit LogCoshError(const LogCoshErrorOptions &options = {});
-  std::string name() const override { return "LogCoshError"; }
+  DEVSAN_METRIC(LogCoshError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

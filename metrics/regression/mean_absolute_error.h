@@ -25,7 +25,7 @@ struct MeanAbsoluteErrorOptions {
 class MeanAbsoluteError : public SampleSums {
 public:
   explicit MeanAbsoluteError(const MeanAbsoluteErrorOptions &options = {});
-  std::string name() const override { return "MeanAbsoluteError"; }
+  DEVSAN_METRIC(MeanAbsoluteError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

@@ -23,7 +23,7 @@ struct MeanAbsolutePercentageErrorOptions {
 class MeanAbsolutePercentageError : public SampleSums {
 public:
   explicit MeanAbsolutePercentageError(const MeanAbsolutePercentageErrorOptions &options = {});
-  std::string name() const override { return "MeanAbsolutePercentageError"; }
+  DEVSAN_METRIC(MeanAbsolutePercentageError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

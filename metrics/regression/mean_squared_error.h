@@ -27,7 +27,7 @@ struct MeanSquaredErrorOptions {
 class MeanSquaredError : public SampleSums {
 public:
   explicit MeanSquaredError(const MeanSquaredErrorOptions &options = {});
-  std::string name() const override { return "MeanSquaredError"; }
+  DEVSAN_METRIC(MeanSquaredError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
@@ -35,6 +35,9 @@ protected:
                                            const at::Tensor &target) const override;
   at::Tensor value() const override;
   std::string signature() const override;
+  std::string state_signature() const override {
+    return "squared errors, " + SampleSums::signature();
+  }
 
 private:
   bool squared_;

@@ -24,7 +24,7 @@ struct MeanSquaredLogErrorOptions {
 class MeanSquaredLogError : public SampleSums {
 public:
   explicit MeanSquaredLogError(const MeanSquaredLogErrorOptions &options = {});
-  std::string name() const override { return "MeanSquaredLogError"; }
+  DEVSAN_METRIC(MeanSquaredLogError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

@@ -29,7 +29,7 @@ struct PearsonCorrCoefOptions {
 class PearsonCorrCoef : public CoMomentMetric {
 public:
   explicit PearsonCorrCoef(const PearsonCorrCoefOptions &options = {});
-  std::string name() const override { return "PearsonCorrCoef"; }
+  DEVSAN_METRIC(PearsonCorrCoef)
   at::Tensor compute() const override;
 };
 

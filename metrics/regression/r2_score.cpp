@@ -20,8 +20,9 @@ R2Score::R2Score(const R2ScoreOptions &options)
 at::Tensor R2Score::compute() const {
   const StateScope scope;
   const Moments m = moments();
-  const at::Tensor residual = m.m2_x + m.count * m.mean_x.square();
-  at::Tensor score = scores(m, residual, residual.eq(0)).masked_fill(m.count.lt(2), NAN);
+  const at::Tensor residual = m.m2_x + m.weight * m.mean_x.square();
+  at::Tensor score = scores(m, residual, residual.eq(0))
+                         .masked_fill(m.count.lt(2).bitwise_or(m.weight.eq(0)), NAN);
   if (adjusted_ > 0) {
     const at::Tensor freedom = m.count - (adjusted_ + 1);
     score = detail::where(freedom.gt(0), 1 - (1 - score) * (m.count - 1) / freedom, score);

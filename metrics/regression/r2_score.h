@@ -27,15 +27,15 @@ struct R2ScoreOptions {
 // update()   see CoMomentMetric::update().
 // compute()  [], or [num_outputs] for Multioutput::kRawValues and several outputs, of the option's
 //            dtype. A target that is constant up to rounding scores 1 where the predictions equal
-//            it and 0 otherwise. NaN for fewer than two samples. The score is not adjusted where
-//            there are fewer than k + 2 samples.
+//            it and 0 otherwise. NaN for fewer than two samples, or weights of sum 0. The score is
+//            not adjusted where there are fewer than k + 2 samples.
 //
 // TorchMetrics takes any target whose sum of squares is below 1e-4 for constant, and is an error
 // for fewer than two samples.
 class R2Score : public ResidualMomentMetric {
 public:
   explicit R2Score(const R2ScoreOptions &options = {});
-  std::string name() const override { return "R2Score"; }
+  DEVSAN_METRIC(R2Score)
   at::Tensor compute() const override;
 
 protected:

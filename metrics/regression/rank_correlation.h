@@ -17,6 +17,10 @@ public:
 protected:
   RankCorrelation(int64_t num_outputs, at::ScalarType dtype);
 
+  std::string state_signature() const final {
+    return "preds and target, " + RegressionMetric::signature();
+  }
+
   // For compute(): all samples, [num_outputs, N].
   struct All {
     at::Tensor preds, target;

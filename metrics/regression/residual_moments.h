@@ -4,6 +4,7 @@
 #pragma once
 
 #include "metrics/regression/comoments.h"
+#include "metrics/weighted_metric.h"
 
 namespace devsan::metrics {
 
@@ -14,7 +15,15 @@ enum class Multioutput {
   kVarianceWeighted, // their mean weighted by the variances of the targets; plain where all are 0
 };
 
-class ResidualMomentMetric : public CoMomentMetric {
+class ResidualMomentMetric : public CoMomentMetric, public WeightedMetric {
+public:
+  using CoMomentMetric::update;
+  // weight  [N]; see CoMomentMetric::update() for the others. Means and variances are weighted
+  //         ones.
+  void update(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight) final {
+    update_with(preds, target, weight);
+  }
+
 protected:
   ResidualMomentMetric(int64_t num_outputs, Multioutput multioutput, at::ScalarType dtype,
                        std::optional<Accumulation> accumulation);

@@ -1,5 +1,6 @@
 #include "metrics/regression/residual_moments.h"
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -125,7 +126,8 @@ TEST_P(Explained, IsAdjustedWhereThereAreEnoughSamples) {
   for (const Multioutput mode : kModes) {
     const auto options = R2ScoreOptions(2).multioutput(mode).dtype(at::kDouble);
     const auto at = [&](int64_t adjusted) {
-      return values(r2_score(batch.preds, batch.target, R2ScoreOptions(options).adjusted(adjusted)));
+      return values(
+          r2_score(batch.preds, batch.target, R2ScoreOptions(options).adjusted(adjusted)));
     };
     const Vector expected = reference(all, false, mode, 10);
     for (size_t i = 0; i < expected.size(); ++i)
@@ -166,9 +168,9 @@ TEST_P(Explained, TakesLargeBatches) {
              const Pairs batch = moved(all, 0, 20001);
              metric.update(batch.preds, batch.target);
              metric.update(batch.preds.narrow(0, 0, 0), batch.target.narrow(0, 0, 0));
-             EXPECT_NEAR(
-                 values(metric.compute())[0],
-                 reference(all, explained_variance, Multioutput::kUniformAverage)[0], 1e-12);
+             EXPECT_NEAR(values(metric.compute())[0],
+                         reference(all, explained_variance, Multioutput::kUniformAverage)[0],
+                         1e-12);
            });
 }
 
@@ -200,9 +202,9 @@ TEST_P(Explained, MergesAsIfSeenByOne) {
                 left.update(first.preds, first.target);
                 right.update(second.preds, second.target);
                 left.merge(right);
-                EXPECT_NEAR(
-                    values(left.compute())[0],
-                    reference(all, explained_variance, Multioutput::kUniformAverage)[0], 1e-12);
+                EXPECT_NEAR(values(left.compute())[0],
+                            reference(all, explained_variance, Multioutput::kUniformAverage)[0],
+                            1e-12);
               });
        });
 }
@@ -221,11 +223,13 @@ TEST_P(Explained, IsDefinedForConstantTargets) {
     EXPECT_TRUE(std::isnan(values(r2_score(other * NAN, constant, r2))[0]));
     EXPECT_TRUE(std::isnan(values(explained_variance(other * NAN, constant, variance))[0]));
   }
-  const auto columns = [&](const at::Tensor &a, const at::Tensor &b) { return at::stack({a, b}, 1); };
+  const auto columns = [&](const at::Tensor &a, const at::Tensor &b) {
+    return at::stack({a, b}, 1);
+  };
   const auto weighted = R2ScoreOptions(2).multioutput(Multioutput::kVarianceWeighted);
-  EXPECT_EQ(values(r2_score(columns(constant, constant), columns(constant, constant + 1),
-                            weighted))[0],
-            0.5);
+  EXPECT_EQ(
+      values(r2_score(columns(constant, constant), columns(constant, constant + 1), weighted))[0],
+      0.5);
   EXPECT_EQ(values(r2_score(columns(constant, other), columns(constant + 1, other), weighted))[0],
             1);
   // Small numbers are not constant.
@@ -264,6 +268,55 @@ TEST_P(Explained, UpdateRunsOnMetaTensors) {
     });
 }
 
+// A weight of k counts as k samples.
+TEST_P(Explained, TakesWeights) {
+  for (const int64_t outputs : {1, 3})
+    for (const Accumulation format : {Accumulation::kDouble, Accumulation::kFloatPair})
+      each(outputs, Multioutput::kRawValues, at::kDouble, format,
+           [&](SupervisedMetric &metric, bool explained_variance) {
+             auto &weighted = dynamic_cast<WeightedMetric &>(metric);
+             const Pairs all = random_pairs(60, outputs, 3);
+             const at::Tensor times = at::randint(0, 4, {60}, at::kLong);
+             const Pairs repeated{all.preds.repeat_interleave(times, 0),
+                                  all.target.repeat_interleave(times, 0)};
+             const Vector expected =
+                 reference(repeated, explained_variance, Multioutput::kRawValues);
+             // Weighted, not weighted, merged, in either order.
+             const auto other = metric.clone();
+             for (int64_t start = 0; start < 60; start += 20) {
+               const Pairs part = moved(all, start, 20);
+               const at::Tensor own = times.narrow(0, start, 20);
+               if (start == 20) {
+                 const at::Tensor index = own.to(device());
+                 metric.update(part.preds.repeat_interleave(index, 0),
+                               part.target.repeat_interleave(index, 0));
+               } else if (start == 0) {
+                 weighted.update(part.preds, part.target, own.to(device()));
+               } else {
+                 dynamic_cast<WeightedMetric &>(*other).update(part.preds, part.target,
+                                                               own.to(at::kFloat).to(device()));
+               }
+             }
+             metric.merge(*other);
+             const Vector actual = values(metric.compute());
+             for (size_t i = 0; i < expected.size(); ++i)
+               EXPECT_NEAR(actual[i], expected[i], format == Accumulation::kDouble ? 1e-12 : 1e-5);
+
+             const Pairs part = moved(all, 0, 20);
+             EXPECT_ERROR(weighted.update(part.preds, part.target, times.to(device())),
+                          metric.name(), "weight", "[60]", "[20]");
+             EXPECT_EQ(values(metric.compute()), actual);
+             metric.reset();
+             weighted.update(part.preds, part.target, times.narrow(0, 0, 20).to(device()) * 0);
+             EXPECT_TRUE(std::isnan(values(metric.compute())[0]));
+             metric.update(part.preds, part.target);
+             EXPECT_NEAR(values(metric.compute())[0],
+                         reference({all.preds.narrow(0, 0, 20), all.target.narrow(0, 0, 20)},
+                                   explained_variance, Multioutput::kRawValues)[0],
+                         format == Accumulation::kDouble ? 1e-12 : 1e-5);
+           });
+}
+
 class ExplainedNoSync : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(ExplainedNoSync);
 
@@ -281,6 +334,7 @@ TEST_P(ExplainedNoSync, NeverWaitsForTheDevice) {
     for (int step = 0; step < 3; ++step) {
       r2.update(pairs.preds, pairs.target);
       variance.update(pairs.preds, pairs.target);
+      r2.update(pairs.preds, pairs.target, pairs.preds.select(1, 0));
     }
     EXPECT_EQ(r2.compute().device(), device());
     EXPECT_EQ(variance.compute().device(), device());

@@ -13,7 +13,7 @@ namespace {
 
 using detail::Wide;
 
-// The sums follow them.
+// Of the samples without weights; the weight of the others and the sums follow.
 enum StateIndex { kTotal, kOutOfRange };
 
 // Numbers of a widened part on the CPU: 64 KiB, so that a few temporaries stay in the second-level
@@ -24,12 +24,19 @@ Accumulation format_of(const at::Tensor &state) {
   return state.scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
 }
 
+// Adds the rows of a batch to a state.
+void add_rows(at::Tensor &state, const at::Tensor &rows) {
+  const Wide sum = Wide::from(rows.sum(0), format_of(state));
+  state = (Wide::from_state(state) + sum).to_state();
+}
+
 } // namespace
 
 std::vector<Metric::StateSpec> SampleSums::specs(const Traits &traits) {
   std::vector<StateSpec> specs{{"total", {1}, StateSpec::Kind::kCount}};
   if (traits.domain)
     specs.push_back({"out_of_range", {1}, StateSpec::Kind::kCount});
+  specs.push_back({"weight", {1}, StateSpec::Kind::kMoment});
   for (const std::string &sum : traits.sums)
     specs.push_back({sum, {traits.num_outputs}, StateSpec::Kind::kMoment});
   return specs;
@@ -77,13 +84,21 @@ bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target)
   return true;
 }
 
-void SampleSums::update(const at::Tensor &preds, const at::Tensor &target) {
+void SampleSums::update(const at::Tensor &preds, const at::Tensor &target,
+                        const at::Tensor &weight) {
   check_pairs(preds, target);
   const StateScope scope;
-  if (update_fused(preds, target))
+  if (!weight.defined() && update_fused(preds, target))
     return;
   const at::Tensor all_preds = samples("preds", preds), all_target = samples("target", target);
   const int64_t n = all_preds.size(0);
+  at::Tensor all_weights;
+  if (weight.defined()) {
+    check_inputs({{"preds", preds}, {"weight", weight}});
+    const bool per_element = traits_.samples == Samples::kElements && num_outputs() == 1;
+    check_weight(name(), weight, per_element ? preds.sizes() : at::IntArrayRef{n});
+    all_weights = weight.reshape({n, 1});
+  }
   const at::ScalarType base = detail::base_dtype(accumulation_on(preds.device()));
 
   std::vector<at::Tensor> states = states_on(preds.device());
@@ -97,19 +112,25 @@ void SampleSums::update(const at::Tensor &preds, const at::Tensor &target) {
     };
     const at::Tensor x = part(all_preds), y = part(all_target);
     std::vector<at::Tensor> batch = terms(x, y);
+    at::Tensor weights = all_weights.defined() ? part(all_weights) : at::Tensor();
     if (traits_.domain) {
       const at::Tensor outside = outside_domain(x, y);
       left_out = left_out.defined() ? left_out + outside.sum() : outside.sum();
       for (at::Tensor &term : batch)
         term = term.masked_fill(outside, 0);
+      if (weights.defined())
+        weights = weights.masked_fill(outside, 0);
     }
-    for (size_t i = 0; i < batch.size(); ++i) {
-      at::Tensor &state = states[first + i];
-      const Wide term_sum = Wide::from(batch[i].sum(0), format_of(state));
-      state = (Wide::from_state(state) + term_sum).to_state();
+    if (weights.defined()) {
+      for (at::Tensor &term : batch)
+        term = term * weights;
+      add_rows(states[first - 1], weights);
     }
+    for (size_t i = 0; i < batch.size(); ++i)
+      add_rows(states[first + i], batch[i]);
   }
-  states[kTotal] = states[kTotal] + n;
+  if (!weight.defined())
+    states[kTotal] = states[kTotal] + n;
   if (traits_.domain) {
     if (validates_eagerly(traits_.domain->validate, preds)) {
       // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
@@ -118,7 +139,8 @@ void SampleSums::update(const at::Tensor &preds, const at::Tensor &target) {
                   " samples are not among those it is defined for, ", traits_.domain->text,
                   "; correct them");
     }
-    states[kTotal] = states[kTotal] - left_out;
+    if (!weight.defined())
+      states[kTotal] = states[kTotal] - left_out;
     states[kOutOfRange] = states[kOutOfRange] + left_out;
   }
   set_states(std::move(states));
@@ -131,8 +153,10 @@ at::Tensor SampleSums::sum(size_t index) const {
 
 at::Tensor SampleSums::mean() const {
   const std::vector<at::Tensor> &states = computable_states();
-  const at::Tensor &state = states[states.size() - traits_.sums.size()];
-  return (Wide::from_state(state) / Wide::from(states[kTotal], format_of(state))).rounded();
+  const size_t first = states.size() - traits_.sums.size();
+  const Wide weight =
+      Wide::from(states[kTotal], format_of(states[first])) + Wide::from_state(states[first - 1]);
+  return (Wide::from_state(states[first]) / weight).rounded();
 }
 
 at::Tensor SampleSums::compute() const {

@@ -9,22 +9,29 @@
 
 #include "metrics/regression/regression_metric.h"
 #include "metrics/validate.h"
+#include "metrics/weighted_metric.h"
 
 namespace devsan::metrics {
 
-class SampleSums : public RegressionMetric {
+class SampleSums : public RegressionMetric, public WeightedMetric {
 public:
   // preds, target  real tensors of one shape and of any dtypes but bool; N may be 0.
   //   per element  any shape for one output, else [N, num_outputs]
   //   per row      [N, D], D >= 1
   // Which of both, and which values it is defined for, is said by the metric. NaN and infinity
   // propagate to the results of their output.
-  void update(const at::Tensor &preds, const at::Tensor &target) override;
+  void update(const at::Tensor &preds, const at::Tensor &target) override {
+    update(preds, target, at::Tensor());
+  }
+
+  // weight  of each sample: of the inputs' shape for one output per element, else [N]. Sums and
+  //         means are weighted ones.
+  void update(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight) override;
 
   // [] for one output, [num_outputs] otherwise, of the option's dtype; NaN where there were no
-  // samples. Where deferred validation has met samples that the metric is not defined for, it
-  // throws for states on the CPU; on other devices, where it must not wait, the result is NaN, and
-  // check_valid() tells how many.
+  // samples, or weights of sum 0. Where deferred validation has met samples that the metric is not
+  // defined for, it throws for states on the CPU; on other devices, where it must not wait, the
+  // result is NaN, and check_valid() tells how many.
   at::Tensor compute() const final;
 
   // Throws if deferred validation has left out samples. Reads one number from the device.
@@ -66,7 +73,7 @@ protected:
   // The result before it is shaped, [num_outputs].
   virtual at::Tensor value() const { return mean(); }
 
-  // For value(): a sum, and the first sum over the number of samples.
+  // For value(): a sum, and the first sum over the number, or weight, of the samples.
   at::Tensor sum(size_t index = 0) const;
   at::Tensor mean() const;
 

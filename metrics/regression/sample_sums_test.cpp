@@ -145,23 +145,22 @@ std::vector<Family> families() {
           symmetric_mean_absolute_percentage_error, mean_of([](double x, double y) {
             return 2 * std::abs(x - y) / std::max(std::abs(x) + std::abs(y), 1.17e-6);
           })),
-      family<WeightedMeanAbsolutePercentageError>(
-          "WMAPE", Inputs::kReal, WeightedMeanAbsolutePercentageErrorOptions(),
-          weighted_mean_absolute_percentage_error, [](const Vector &x, const Vector &y, size_t) {
-            double error = 0, scale = 0;
-            for (size_t i = 0; i < x.size(); ++i) {
-              error += std::abs(x[i] - y[i]);
-              scale += std::abs(y[i]);
-            }
-            return error / scale;
-          }),
-      family<MeanSquaredLogError>("MSLE", Inputs::kPositive, MeanSquaredLogErrorOptions(),
-                                  mean_squared_log_error, mean_of([](double x, double y) {
-                                    return std::pow(std::log1p(x) - std::log1p(y), 2);
-                                  })),
-      family<LogCoshError>(
-          "LogCosh", Inputs::kReal, LogCoshErrorOptions(), log_cosh_error,
-          mean_of([](double x, double y) { return std::log(std::cosh(x - y)); }))};
+      family<WeightedMeanAbsolutePercentageError>("WMAPE", Inputs::kReal,
+                                                  WeightedMeanAbsolutePercentageErrorOptions(),
+                                                  weighted_mean_absolute_percentage_error,
+                                                  [](const Vector &x, const Vector &y, size_t) {
+                                                    double error = 0, scale = 0;
+                                                    for (size_t i = 0; i < x.size(); ++i) {
+                                                      error += std::abs(x[i] - y[i]);
+                                                      scale += std::abs(y[i]);
+                                                    }
+                                                    return error / scale;
+                                                  }),
+      family<MeanSquaredLogError>(
+          "MSLE", Inputs::kPositive, MeanSquaredLogErrorOptions(), mean_squared_log_error,
+          mean_of([](double x, double y) { return std::pow(std::log1p(x) - std::log1p(y), 2); })),
+      family<LogCoshError>("LogCosh", Inputs::kReal, LogCoshErrorOptions(), log_cosh_error,
+                           mean_of([](double x, double y) { return std::log(std::cosh(x - y)); }))};
   for (const double power : {-1., 0., 1., 1.5, 2., 3.})
     all.push_back(family<TweedieDevianceScore>(
         "Tweedie " + std::to_string(power), Inputs::kPositive, TweedieDevianceScoreOptions(power),
@@ -221,7 +220,9 @@ double expected(const Family &family, const Batch &batch) {
   return family.reference(values(batch.preds), values(batch.target), kColumns);
 }
 
-void update(SampleSums &metric, const Batch &batch) { metric.update(batch.preds, batch.target); }
+void update(SampleSums &metric, const Batch &batch) {
+  metric.update(batch.preds, batch.target);
+}
 
 class SumMetrics : public test::DeviceTest {
 protected:
@@ -251,6 +252,43 @@ TEST_P(SumMetrics, EqualTheirDefinitionsOverSeveralUpdates) {
     EXPECT_EQ(at_once.scalar_type(), at::kFloat);
     EXPECT_NEAR(values(at_once)[0], value, 1e-6 * std::max(1., std::abs(value)));
   }
+}
+
+// A weight of k counts as k samples.
+TEST_P(SumMetrics, TakeWeights) {
+  for (const Family &family : families())
+    for (const Accumulation format : {Accumulation::kDouble, Accumulation::kFloatPair}) {
+      SCOPED_TRACE(family.title);
+      const Batch all = random_batch(family, 30);
+      const bool rows = family.inputs >= Inputs::kVectors;
+      const at::Tensor times = at::randint(0, 4, {30}, at::kLong);
+      const at::Tensor weight = rows ? times : times.unsqueeze(1).expand({30, kColumns});
+      const auto metric = family.make(at::kDouble, format);
+      Batch repeated = all;
+      repeated.preds = all.preds.repeat_interleave(times, 0);
+      repeated.target = all.target.repeat_interleave(times, 0);
+      for (const auto &[start, length] : {std::pair(0, 1), {1, 0}, {1, 20}}) {
+        const Batch part = all.part(start, length, device());
+        metric->update(part.preds, part.target, weight.narrow(0, start, length).to(device()));
+      }
+      const Batch rest = all.part(21, 9, device());
+      const auto other = family.make(at::kDouble, format);
+      for (int64_t i = 0; i < 9; ++i)
+        for (int64_t k = 0; k < values<int64_t>(times)[21 + i]; ++k)
+          other->update(rest.preds.narrow(0, i, 1), rest.target.narrow(0, i, 1));
+      metric->merge(*other);
+      const double value = expected(family, repeated);
+      EXPECT_NEAR(values(metric->compute())[0], value,
+                  (format == Accumulation::kDouble ? 1e-12 : 1e-5) * std::max(1., std::abs(value)));
+
+      const Batch moved = all.part(0, 30, device());
+      const auto before = values(metric->compute());
+      EXPECT_ERROR(metric->update(moved.preds, moved.target, at::ones({7}, on())), metric->name(),
+                   "weight", "[7]", "one weight");
+      EXPECT_ERROR(metric->update(moved.preds, moved.target, at::ones({30}, at::kMeta)), "weight",
+                   "meta");
+      EXPECT_EQ(values(metric->compute()), before);
+    }
 }
 
 TEST_P(SumMetrics, TakeHalfPrecisionAndPairsOfFloat32) {
@@ -386,7 +424,8 @@ TEST_P(SumMetrics, AreDefinedAtTheEdges) {
   EXPECT_ERROR(TweedieDevianceScore(0.5), "TweedieDevianceScore", "power is 0.5");
 
   EXPECT_TRUE(std::isnan(values(metrics::cosine_similarity(row({0, 0}), row({1, 2})))[0]));
-  EXPECT_NEAR(values(metrics::cosine_similarity(row({3e100, 4e100}), row({6e-100, 8e-100})))[0], 1, 1e-7);
+  EXPECT_NEAR(values(metrics::cosine_similarity(row({3e100, 4e100}), row({6e-100, 8e-100})))[0], 1,
+              1e-7);
 
   EXPECT_EQ(values(kl_divergence(row({1, 0}), row({0, 1})))[0], infinity);
   EXPECT_EQ(values(kl_divergence(row({1, 0}), row({1, 0})))[0], 0);
@@ -416,9 +455,8 @@ TEST_P(SumMetrics, NoticeValuesTheyAreNotDefinedForAtOnce) {
           {0, 0}, "preds > -1");
   refuses(KLDivergence(KLDivergenceOptions().validate(Validate::kEager)), {0, 1, 0.5, -0.5},
           {1, 1, 0.5, 0.5}, "1 of 2");
-  refuses(
-      JensenShannonDivergence(JensenShannonDivergenceOptions().validate(Validate::kEager)),
-      {1, 1, 1, 1}, {0, 0, 1, 1}, "a sum above 0");
+  refuses(JensenShannonDivergence(JensenShannonDivergenceOptions().validate(Validate::kEager)),
+          {1, 1, 1, 1}, {0, 0, 1, 1}, "a sum above 0");
 }
 
 TEST_P(SumMetrics, LeaveOutAndCountValuesTheyAreNotDefinedFor) {

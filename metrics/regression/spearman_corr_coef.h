@@ -25,7 +25,7 @@ struct SpearmanCorrCoefOptions {
 class SpearmanCorrCoef : public RankCorrelation {
 public:
   explicit SpearmanCorrCoef(const SpearmanCorrCoefOptions &options = {});
-  std::string name() const override { return "SpearmanCorrCoef"; }
+  DEVSAN_METRIC(SpearmanCorrCoef)
   at::Tensor compute() const override;
 };
 

@@ -23,7 +23,7 @@ class SymmetricMeanAbsolutePercentageError : public SampleSums {
 public:
   explicit SymmetricMeanAbsolutePercentageError(
       const SymmetricMeanAbsolutePercentageErrorOptions &options = {});
-  std::string name() const override { return "SymmetricMeanAbsolutePercentageError"; }
+  DEVSAN_METRIC(SymmetricMeanAbsolutePercentageError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

@@ -34,7 +34,7 @@ struct TweedieDevianceScoreOptions {
 class TweedieDevianceScore : public SampleSums {
 public:
   explicit TweedieDevianceScore(const TweedieDevianceScoreOptions &options = {});
-  std::string name() const override { return "TweedieDevianceScore"; }
+  DEVSAN_METRIC(TweedieDevianceScore)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

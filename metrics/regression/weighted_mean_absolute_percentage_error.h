@@ -23,7 +23,7 @@ class WeightedMeanAbsolutePercentageError : public SampleSums {
 public:
   explicit WeightedMeanAbsolutePercentageError(
       const WeightedMeanAbsolutePercentageErrorOptions &options = {});
-  std::string name() const override { return "WeightedMeanAbsolutePercentageError"; }
+  DEVSAN_METRIC(WeightedMeanAbsolutePercentageError)
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;

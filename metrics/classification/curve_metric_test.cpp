@@ -1,8 +1,10 @@
-// All metrics of the family, each for its tasks, against loops over thresholds and samples.
-#include "metrics/classification/binned_curve_metric.h"
+// All metrics of the family, each for its tasks, with thresholds and without, against loops over
+// thresholds and samples.
+#include "metrics/classification/curve_metric.h"
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +18,7 @@
 #include "metrics/classification/sensitivity_specificity.h"
 #include "test/support/devices.h"
 #include "test/support/expect_error.h"
+#include "test/support/store_backend.h"
 
 namespace devsan::metrics {
 namespace {
@@ -25,9 +28,9 @@ using test::values;
 constexpr std::array kTasks = {Task::kBinary, Task::kMulticlass, Task::kMultilabel};
 
 struct CurveArguments : Arguments {
-  Thresholds thresholds = Thresholds(9);
-  double minimum = 0.6;               // precision, specificity
-  std::optional<double> max_fpr = {}; // binary AUROC
+  std::optional<Thresholds> thresholds = Thresholds(9); // none: exact
+  double minimum = 0.6;                                 // precision, specificity
+  std::optional<double> max_fpr = {};                   // binary AUROC
 };
 
 template <class M> std::unique_ptr<SupervisedMetric> make_curve(const CurveArguments &a) {
@@ -36,13 +39,14 @@ template <class M> std::unique_ptr<SupervisedMetric> make_curve(const CurveArgum
       requires(Options o) { o.min_precision(); } || requires(Options o) { o.min_specificity(); };
   auto options = [&] {
     if constexpr (Options::kTask == Task::kBinary && has_minimum)
-      return Options(a.minimum, a.thresholds);
+      return a.thresholds ? Options(a.minimum, *a.thresholds) : Options(a.minimum);
     else if constexpr (Options::kTask == Task::kBinary)
-      return Options(a.thresholds);
+      return a.thresholds ? Options(*a.thresholds) : Options();
     else if constexpr (has_minimum)
-      return Options(a.classes, a.minimum, a.thresholds);
+      return a.thresholds ? Options(a.classes, a.minimum, *a.thresholds)
+                          : Options(a.classes, a.minimum);
     else
-      return Options(a.classes, a.thresholds);
+      return a.thresholds ? Options(a.classes, *a.thresholds) : Options(a.classes);
   }();
   options.ignore_index(a.ignore_index).validate(a.validate).from_logits(a.from_logits);
   if constexpr (requires { options.average(); })
@@ -67,12 +71,7 @@ std::vector<Row> reference_rows(Task task, const Batch &batch, const CurveArgume
   const auto target = last(batch.target, task == Task::kMultilabel);
   const size_t rows = task == Task::kMultilabel && a.average == Average::kMicro ? 1 : classes;
   std::vector<Row> result(rows);
-  for (Row &row : result) {
-    for (const float threshold : a.thresholds.values())
-      row.thresholds.push_back(threshold);
-    row.tp.resize(row.thresholds.size());
-    row.fp.resize(row.thresholds.size());
-  }
+  std::vector<std::vector<std::pair<double, bool>>> samples(rows);
   for (size_t i = 0; i < scores.size(); ++i) {
     const double wanted = target[task == Task::kMulticlass ? i / classes : i];
     if (a.ignore_index && wanted == static_cast<double>(*a.ignore_index))
@@ -87,11 +86,29 @@ std::vector<Row> reference_rows(Task task, const Batch &batch, const CurveArgume
       score = 1 / (1 + std::exp(-score));
     }
     const bool positive = wanted == (task == Task::kMulticlass ? double(i % classes) : 1);
-    Row &row = result[i % rows];
-    (positive ? row.positives : row.negatives) += 1;
-    for (size_t t = 0; t < row.thresholds.size(); ++t)
-      if (score >= row.thresholds[t])
-        (positive ? row.tp : row.fp)[t] += 1;
+    samples[i % rows].emplace_back(score, positive);
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    Row &row = result[r];
+    std::set<double> thresholds;
+    for (const auto &[score, positive] : samples[r])
+      thresholds.insert(score);
+    row.thresholds.assign(thresholds.begin(), thresholds.end());
+    row.thresholds.push_back(std::numeric_limits<double>::infinity());
+    if (a.thresholds) {
+      const std::vector<float> given = a.thresholds->values();
+      row.thresholds.assign(given.begin(), given.end());
+    }
+    row.tp.resize(row.thresholds.size());
+    row.fp.resize(row.thresholds.size());
+    for (const auto &[score, positive] : samples[r]) {
+      (positive ? row.positives : row.negatives) += 1;
+      for (size_t t = 0; t < row.thresholds.size(); ++t)
+        if (score >= row.thresholds[t])
+          (positive ? row.tp : row.fp)[t] += 1;
+    }
+    if (!a.thresholds)
+      row.thresholds.back() = 1;
   }
   const auto rate = [](double a, double b) { return b == 0 ? 0 : a / b; };
   for (Row &row : result)
@@ -108,10 +125,14 @@ std::vector<Row> reference_rows(Task task, const Batch &batch, const CurveArgume
 // The results of a row: of a curve its points, of others numbers.
 using Definition = std::vector<std::vector<double>> (*)(const Row &, const CurveArguments &);
 
-std::vector<std::vector<double>> precision_recall(const Row &row, const CurveArguments &) {
+std::vector<std::vector<double>> precision_recall(const Row &row, const CurveArguments &a) {
   std::vector<double> precision = row.precision, recall = row.recall;
   if (row.positives == 0)
-    recall.assign(recall.size(), NAN);
+    recall.assign(recall.size(), a.thresholds ? NAN : 1);
+  if (!a.thresholds) {
+    precision.pop_back();
+    recall.pop_back();
+  }
   precision.push_back(1);
   recall.push_back(0);
   return {precision, recall};
@@ -179,12 +200,13 @@ struct Case {
   std::array<std::unique_ptr<SupervisedMetric> (*)(const CurveArguments &), 3> make; // by task
   Definition definition;
   bool averages = false; // has the option
+  enum { kNumbers, kAscending, kDescending } points = kNumbers;
 };
 
 const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
-      {CURVE_TASKS(PrecisionRecallCurve), precision_recall},
-      {CURVE_TASKS(ROC), roc},
+      {CURVE_TASKS(PrecisionRecallCurve), precision_recall, false, Case::kAscending},
+      {CURVE_TASKS(ROC), roc, false, Case::kDescending},
       {CURVE_TASKS(AUROC), auroc, true},
       {CURVE_TASKS(AveragePrecision), average_precision, true},
       {CURVE_TASKS(RecallAtFixedPrecision),
@@ -206,8 +228,16 @@ std::vector<double> reference(const Case &metric, Task task, const Batch &batch,
   const std::vector<Row> rows = reference_rows(task, batch, a);
   std::vector<std::vector<double>> parts;
   double sum = 0, weights = 0;
+  size_t longest = 0;
+  for (const Row &row : rows)
+    longest = std::max(longest, metric.definition(row, a)[0].size());
   for (const Row &row : rows) {
-    const auto results = metric.definition(row, a);
+    auto results = metric.definition(row, a);
+    // Shorter curves repeat the point of the lowest threshold.
+    for (auto &points : results)
+      points.insert(metric.points == Case::kAscending ? points.begin() : points.end(),
+                    longest - points.size(),
+                    metric.points == Case::kAscending ? points.front() : points.back());
     parts.resize(results.size());
     for (size_t part = 0; part < results.size(); ++part)
       parts[part].insert(parts[part].end(), results[part].begin(), results[part].end());
@@ -242,7 +272,7 @@ Batch scored_batch(Task task, int64_t n, const CurveArguments &a) {
   return batch;
 }
 
-class BinnedCurve : public test::DeviceTest {
+class CurveMetrics : public test::DeviceTest {
 protected:
   void SetUp() override { at::manual_seed(7); }
   at::Tensor scores(std::vector<double> numbers) const {
@@ -252,14 +282,15 @@ protected:
     return at::tensor(numbers, at::kLong).to(device());
   }
 };
-DEVSAN_DEVICE_SUITE(BinnedCurve);
+DEVSAN_DEVICE_SUITE(CurveMetrics);
 
 // Every metric and average, with arguments that vary along, in three updates, as two metrics
 // merged.
-TEST_P(BinnedCurve, EqualsTheDefinition) {
+TEST_P(CurveMetrics, EqualTheirDefinitions) {
   const std::vector<Thresholds> thresholds = {2, 9, {0.125}, {0.1, 0.5, 0.5, 0.7}};
   for (const Task task : kTasks)
-    for (const bool from_logits : {false, true})
+    for (const auto &[from_logits, exact] :
+         {std::pair(false, false), {false, true}, {true, false}, {true, true}})
       for (const std::optional<int64_t> ignore_index : {std::optional<int64_t>(), {1}, {-100}})
         for (const Average average :
              {Average::kMicro, Average::kMacro, Average::kWeighted, Average::kNone}) {
@@ -272,8 +303,10 @@ TEST_P(BinnedCurve, EqualsTheDefinition) {
           const size_t t =
               (static_cast<size_t>(average) + ignore_index.has_value() + from_logits) % 4;
           a.thresholds = thresholds[t];
+          if (exact)
+            a.thresholds.reset();
           a.minimum = std::array{0., 0.3, 0.6, 0.9}[static_cast<int>(average)];
-          if (task == Task::kBinary && t < 2) // whose thresholds reach a rate of 1
+          if (task == Task::kBinary && (exact || t < 2)) // whose thresholds reach a rate of 1
             a.max_fpr = 0.4;
           const Batch all = scored_batch(task, 30, a);
           const Batch parts[] = {all.narrow(0, 10).on(device()), all.narrow(10, 19).on(device()),
@@ -292,12 +325,138 @@ TEST_P(BinnedCurve, EqualsTheDefinition) {
             expect_near(result, reference(metric, task, all, a),
                         c10::str(whole->name(), " average ", static_cast<int>(average), " ignore ",
                                  ignore_index.value_or(-1), " logits ", from_logits, " thresholds ",
-                                 a.thresholds.text()));
+                                 exact ? "none" : a.thresholds->text()));
           }
         }
 }
 
-TEST_P(BinnedCurve, NamesItsResults) {
+// scikit-learn's and TorchMetrics' points.
+TEST_P(CurveMetrics, NameTheResultsOfAllScores) {
+  const at::Tensor preds = scores({0.1, 0.4, 0.4, 0.8}), target = labels({0, 1, 0, 1});
+  const auto curve =
+      binary_precision_recall_curve(preds, target, BinaryPrecisionRecallCurveOptions());
+  expect_near(curve.precision, {0.5, 2. / 3, 1, 1}, "precision");
+  expect_near(curve.recall, {1, 1, 0.5, 0}, "recall");
+  expect_near(curve.thresholds, {0.1, 0.4, 0.8}, "thresholds");
+  const auto rates = binary_roc(preds, target, BinaryROCOptions());
+  expect_near(rates.fpr, {0, 0, 0.5, 1}, "fpr");
+  expect_near(rates.tpr, {0, 0.5, 1, 1}, "tpr");
+  expect_near(rates.thresholds, {1, 0.8, 0.4, 0.1}, "thresholds");
+  EXPECT_EQ(rates.thresholds.device(), device());
+
+  // Of several labels each its own, and padded to one length.
+  MultilabelROC by_label(MultilabelROCOptions(2).from_logits(true).ignore_index(-1));
+  by_label.update(scores({0, -20, 0, 20, 0, 30}).view({3, 2}),
+                  labels({1, -1, 0, 0, 1, 1}).view({3, 2}));
+  const auto results = by_label.results();
+  ASSERT_EQ(results.size(), 2);
+  expect_near(results[0].fpr, {0, 1}, "fpr");
+  expect_near(results[0].thresholds, {1, 0.5}, "thresholds");
+  EXPECT_EQ(results[0].thresholds.sizes(), results[0].tpr.sizes());
+  expect_near(results[1].fpr, {0, 0, 1}, "fpr"); // which float32 probabilities do not tell apart
+  expect_near(results[1].tpr, {0, 1, 1}, "tpr");
+  const auto padded = by_label.result();
+  expect_near(padded.fpr, {0, 1, 1, 0, 0, 1}, "fpr");
+  expect_near(padded.thresholds, {1, 0.5, 0.5, 1, 1, 1}, "thresholds");
+  MultilabelPrecisionRecallCurve ascending(2);
+  ascending.update(scores({0.5, 0.25, 0.5, 0.5}).view({2, 2}), labels({1, 0, 0, 1}).view({2, 2}));
+  expect_near(ascending.results()[0].precision, {0.5, 1}, "precision");
+  expect_near(ascending.result().precision, {0.5, 0.5, 1, 0.5, 1, 1}, "precision");
+  expect_near(ascending.result().thresholds, {0.5, 0.5, 0.25, 0.5}, "thresholds");
+  EXPECT_ERROR(ascending.thresholds(), "MultilabelPrecisionRecallCurve", "not given", "result()");
+
+  // With thresholds, they are of one length anyway.
+  MultilabelROC binned(MultilabelROCOptions(2, 3));
+  binned.update(scores({0.5, 0.25}).view({1, 2}), labels({1, 0}).view({1, 2}));
+  expect_near(binned.results()[1].fpr, {0, 0, 1}, "fpr");
+  expect_near(binned.results()[1].thresholds, {1, 0.5, 0}, "thresholds");
+}
+
+// What was kept is neither copied nor to be written to; what does not count is masked.
+TEST_P(CurveMetrics, KeepAllScoresByReference) {
+  const at::Tensor preds = scores({0.1, 0.4, 0.6, 0.8}), target = labels({0, 1, 0, 1});
+  BinaryAUROC metric;
+  metric.update(preds, target);
+  expect_near(metric.compute(), {0.75}, "of one batch");
+  metric.update(preds.view({2, 2}), target.view({2, 2}).to(at::kInt));
+  preds.add_(0.1);
+  EXPECT_ERROR(metric.compute(), "BinaryAUROC", "`preds` was written to");
+
+  MulticlassAUROC deferred(MulticlassAUROCOptions(2).validate(Validate::kDeferred));
+  deferred.update(scores({0.2, 0.8, 0.5, 2, 0.5, 0.5}).view({3, 2}), labels({1, 1, -5}));
+  EXPECT_ERROR(deferred.check_valid(), "MulticlassAUROC", "2 samples had", "left out");
+  if (device().is_cpu())
+    EXPECT_ERROR(deferred.compute(), "2 samples");
+  else
+    EXPECT_TRUE(std::isnan(values(deferred.compute())[0]));
+
+  MulticlassEER eager(MulticlassEEROptions(2).validate(Validate::kEager).from_logits(true));
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_ERROR(
+      eager.update(
+          scores({1, NAN, 0, infinity, -infinity, -infinity, 1, -infinity, 9, 9}).view({5, 2}),
+          labels({0, 0, 0, 0, 2})),
+      "MulticlassEER", "4 of 5", "outside [0, 2)", "NaN");
+  EXPECT_FALSE(eager.device());
+  BinaryAUROC logits(BinaryAUROCOptions().validate(Validate::kEager).from_logits(true));
+  logits.update(scores({-infinity, infinity}), labels({0, 1}));
+  EXPECT_ERROR(logits.update(scores({NAN, 0}), labels({0, 1})), "BinaryAUROC", "1 of 2");
+  expect_near(logits.compute(), {1}, "infinite logits");
+}
+
+TEST_P(CurveMetrics, OfAllScoresMergeAndSyncAsIfSeenByOne) {
+  CurveArguments a;
+  a.thresholds.reset();
+  const Batch all = scored_batch(Task::kMulticlass, 30, a);
+  for (const Case &metric : cases()) {
+    const auto expected = reference(metric, Task::kMulticlass, all, a);
+    test::onRanks(3, [&](const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
+      const auto any = metric.make[static_cast<int>(Task::kMulticlass)](a);
+      if (group->getRank() != 1) {
+        const Batch part =
+            (group->getRank() == 0 ? all.narrow(0, 11) : all.narrow(11, 19)).on(device());
+        any->update(part.preds, part.target);
+      }
+      any->sync(group);
+      expect_near(any->compute(), expected, any->name());
+    });
+  }
+}
+
+// Classes are sorted in parts.
+TEST_P(CurveMetrics, OfAllScoresTakeManyClasses) {
+  constexpr int64_t kSamples = 2000, kClasses = 600;
+  const at::Tensor preds = at::rand({kSamples, kClasses}).to(device());
+  const at::Tensor target = at::randint(0, kClasses, {kSamples}, at::kLong).to(device());
+  const auto by_class = [&](Average average) {
+    return values(
+        multiclass_auroc(preds, target, MulticlassAUROCOptions(kClasses).average(average)));
+  };
+  const auto scores = by_class(Average::kNone);
+  ASSERT_EQ(scores.size(), kClasses);
+  double macro = 0, weighted = 0;
+  for (int64_t c = 0; c < kClasses; ++c) {
+    const at::Tensor positive = target.eq(c);
+    if (c % 53 == 0 || c > kClasses - 4)
+      EXPECT_NEAR(scores[c],
+                  values(binary_auroc(preds.select(1, c), positive, BinaryAUROCOptions()))[0],
+                  1e-6);
+    macro += scores[c] / kClasses;
+    weighted += scores[c] * values(positive.sum())[0] / kSamples;
+  }
+  EXPECT_NEAR(by_class(Average::kMacro)[0], macro, 1e-6);
+  EXPECT_NEAR(by_class(Average::kWeighted)[0], weighted, 1e-6);
+  const auto points = multiclass_recall_at_fixed_precision(
+      preds, target, MulticlassRecallAtFixedPrecisionOptions(kClasses, 0.001));
+  EXPECT_EQ(points.recall.sizes(), at::IntArrayRef({kClasses}));
+  EXPECT_EQ(values(points.recall)[kClasses - 1],
+            values(binary_recall_at_fixed_precision(preds.select(1, kClasses - 1),
+                                                    target.eq(kClasses - 1),
+                                                    BinaryRecallAtFixedPrecisionOptions(0.001))
+                       .recall)[0]);
+}
+
+TEST_P(CurveMetrics, NameTheirResults) {
   const at::Tensor preds = scores({0.1, 0.4, 0.6, 0.8}), target = labels({0, 1, 0, 1});
   const auto curve = binary_precision_recall_curve(
       preds, target, BinaryPrecisionRecallCurveOptions({0., 0.5, 0.75}));
@@ -323,12 +482,19 @@ TEST_P(BinnedCurve, NamesItsResults) {
   EXPECT_EQ(by_class.compute().sizes(), at::IntArrayRef({2, 3, 5}));
 }
 
-TEST_P(BinnedCurve, TakesHalfPrecisionAndEmptyBatches) {
+TEST_P(CurveMetrics, TakeHalfPrecisionAndEmptyBatches) {
   for (const Task task : kTasks)
-    for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    for (const auto &[dtype, exact] : {std::pair(at::kHalf, false),
+                                       {at::kBFloat16, false},
+                                       {at::kDouble, false},
+                                       {at::kHalf, true},
+                                       {at::kBFloat16, true},
+                                       {at::kDouble, true}}) {
       CurveArguments a;
       a.average = Average::kNone;
       a.from_logits = dtype == at::kBFloat16;
+      if (exact)
+        a.thresholds.reset();
       Batch batch = scored_batch(task, 50, a);
       batch.preds = batch.preds.to(dtype);
       for (const Case &metric : cases()) {
@@ -343,7 +509,7 @@ TEST_P(BinnedCurve, TakesHalfPrecisionAndEmptyBatches) {
 }
 
 // float32 has no 2^24 + 1.
-TEST_P(BinnedCurve, CountsBeyondFloat) {
+TEST_P(CurveMetrics, CountsBeyondFloat) {
   BinaryPrecisionRecallCurve metric(BinaryPrecisionRecallCurveOptions(2));
   metric.update(scores({0.5}), labels({1}));
   for (int doublings = 0; doublings < 25; ++doublings)
@@ -353,7 +519,7 @@ TEST_P(BinnedCurve, CountsBeyondFloat) {
             (std::vector<int64_t>{0, 0, 0, 0, int64_t{1} << 25, 1}));
 }
 
-TEST_P(BinnedCurve, ValidatesAtOnceWithTheStatesUntouched) {
+TEST_P(CurveMetrics, ValidatesAtOnceWithTheStatesUntouched) {
   BinaryAUROC binary(BinaryAUROCOptions(5).validate(Validate::kEager));
   binary.update(scores({0.9, 0.1}), labels({1, 0}));
   EXPECT_ERROR(binary.update(scores({0.9, 1.5, -0.1, NAN}), labels({1, 0, 0, 1})), "BinaryAUROC",
@@ -368,7 +534,7 @@ TEST_P(BinnedCurve, ValidatesAtOnceWithTheStatesUntouched) {
   EXPECT_EQ(values<int64_t>(ignoring.states()[0].sum())[0], 2);
 }
 
-TEST_P(BinnedCurve, CountsWhatIsOutOfRangeOnTheDevice) {
+TEST_P(CurveMetrics, CountsWhatIsOutOfRangeOnTheDevice) {
   MulticlassAUROC metric(MulticlassAUROCOptions(2, 3).validate(Validate::kDeferred));
   metric.update(scores({0.2, 0.8, 0.5, 2, 0.5, 0.5}).view({3, 2}), labels({1, 1, -5}));
   EXPECT_EQ(values<int64_t>(metric.states()[0]),
@@ -380,7 +546,7 @@ TEST_P(BinnedCurve, CountsWhatIsOutOfRangeOnTheDevice) {
     EXPECT_TRUE(std::isnan(values(metric.compute())[0]));
 }
 
-TEST_P(BinnedCurve, RefusesWrongInputsAndOptions) {
+TEST_P(CurveMetrics, RefusesWrongInputsAndOptions) {
   BinaryROC binary(BinaryROCOptions(5));
   EXPECT_ERROR(binary.update(labels({1}), labels({1})), "BinaryROC", "preds", "Long", "scores");
   EXPECT_ERROR(binary.update(scores({1, 0}), labels({1})), "BinaryROC", "[2]", "[1]");
@@ -402,14 +568,14 @@ TEST_P(BinnedCurve, RefusesWrongInputsAndOptions) {
   EXPECT_ERROR(binary.result(), "before the first update()");
 }
 
-TEST_P(BinnedCurve, MergesOnlyEqualOptions) {
+TEST_P(CurveMetrics, MergesOnlyEqualOptions) {
   BinaryAUROC five(BinaryAUROCOptions(5)), list(BinaryAUROCOptions({0., 1.})),
       limited(BinaryAUROCOptions(5).max_fpr(0.5));
   EXPECT_ERROR(five.merge(list), "thresholds=5", "thresholds=0 1");
   EXPECT_ERROR(five.merge(limited), "max_fpr=0.5");
 }
 
-TEST_P(BinnedCurve, UpdateRunsOnMetaTensors) {
+TEST_P(CurveMetrics, UpdateOnMetaTensors) {
   for (const Task task : kTasks)
     for (const Case &metric : cases()) {
       CurveArguments a;
@@ -419,20 +585,25 @@ TEST_P(BinnedCurve, UpdateRunsOnMetaTensors) {
       const auto any = metric.make[static_cast<int>(task)](a);
       any->update(batch.preds.to(at::kMeta), batch.target.to(at::kMeta));
       EXPECT_TRUE(any->compute().is_meta());
+      a.thresholds.reset();
+      const auto exact = metric.make[static_cast<int>(task)](a);
+      for (int step = 0; step < 2; ++step)
+        exact->update(batch.preds.to(at::kMeta), batch.target.to(at::kMeta));
+      EXPECT_EQ(exact->states()[0].size(0), task == Task::kBinary ? 20 : 10);
     }
 }
 
-class BinnedCurveNoSync : public test::NoSyncTest {};
-DEVSAN_DEVICE_SUITE(BinnedCurveNoSync);
+class CurveMetricsNoSync : public test::NoSyncTest {};
+DEVSAN_DEVICE_SUITE(CurveMetricsNoSync);
 
-TEST_P(BinnedCurveNoSync, NeverWaitsForTheDevice) {
+TEST_P(CurveMetricsNoSync, NeverWaitsForTheDevice) {
   for (const Task task : kTasks)
     for (const bool from_logits : {false, true}) {
       CurveArguments a;
       a.ignore_index = 2;
       a.from_logits = from_logits;
       if (from_logits)
-        a.thresholds = {0.2, 0.5};
+        a.thresholds = Thresholds{0.2, 0.5};
       else if (task == Task::kBinary)
         a.max_fpr = 0.5;
       Batch batch;
@@ -441,12 +612,16 @@ TEST_P(BinnedCurveNoSync, NeverWaitsForTheDevice) {
         batch = scored_batch(task, 8, a).on(device());
       }
       const devsan::ExpectNoSync no_sync;
-      for (const Case &metric : cases()) {
-        const auto any = metric.make[static_cast<int>(task)](a);
-        for (int step = 0; step < 2; ++step)
-          any->update(batch.preds, batch.target);
-        EXPECT_EQ(any->compute().device(), device());
-      }
+      CurveArguments exact = a;
+      exact.thresholds.reset();
+      for (const Case &metric : cases())
+        for (const CurveArguments &arguments : {a, exact}) {
+          const auto any = metric.make[static_cast<int>(task)](arguments);
+          for (int step = 0; step < 2; ++step)
+            any->update(batch.preds, batch.target);
+          if (arguments.thresholds || metric.points == Case::kNumbers)
+            EXPECT_EQ(any->compute().device(), device());
+        }
     }
 }
 

@@ -1,0 +1,231 @@
+"""What update() costs, in C++ and through devsan.metrics, beside TorchMetrics 1.9.0: one thread, the same tensors in one
+process, taking turns; times are the processor's, the least of the rounds. Ours validates in every figure; TorchMetrics is
+timed without (validate_args=False) and, for classification, with it.
+
+Speed-ups are given for each metric at N = 64, 1024 and 65536 and, where there are classes, C = 10 and 1000, with their
+geometric means and the least one. At N = 65536 ours stands beside a plain read of the inputs' memory. Metrics that TorchMetrics has
+not under that name are left out.
+"""
+
+import argparse
+import gc
+import math
+import re
+import sys
+import time
+from pathlib import Path
+
+SIZES = (64, 1024, 65536)
+CLASSES = (10, 1000)
+THRESHOLDS = 20
+# TorchMetrics keeps their inputs and computes in the end, where ours is done in update(): timed with compute().
+WITH_COMPUTE = ("CosineSimilarity", "BinaryCalibrationError", "MulticlassCalibrationError")
+# At N = 65536, against a plain read.
+READ_LIMITS = {"argmax": 3.0, "moment": 1.5}
+MOMENTS = ("MeanMetric", "SumMetric", "MeanSquaredError", "MeanAbsoluteError", "PearsonCorrCoef", "R2Score", "ConcordanceCorrCoef",
+           "ExplainedVariance")  # fmt: skip
+ARGMAX = ("MulticlassAccuracy", "MulticlassF1Score", "MulticlassPrecision", "MulticlassRecall")
+
+
+def task_of(name):
+    return next((task for task in ("Binary", "Multiclass", "Multilabel") if name.startswith(task)), None)
+
+
+class Cases:
+    """The metrics, with options and inputs."""
+
+    def __init__(self):
+        import torch
+        import torchmetrics
+        import torchmetrics.classification
+        import torchmetrics.image
+        import torchmetrics.regression
+        import torchmetrics.retrieval
+        import torchmetrics.text
+
+        from devsan.metrics import _metrics
+
+        self.torch = torch
+        # The package itself last, as its rankings are deprecated ones.
+        self.theirs = [getattr(torchmetrics, name) for name in ("classification", "regression", "retrieval", "text", "image")]
+        self.theirs.append(torchmetrics)
+        self.kinds = _metrics.kinds
+
+    def their_class(self, name):
+        if name == "FrechetInceptionDistance":  # of images, by a network
+            return None
+        return next((getattr(module, name) for module in self.theirs if hasattr(module, name)), None)
+
+    def options(self, kind, classes):
+        names = {argument.name for argument in kind.arguments}
+        given = {"num_classes": classes, "num_labels": classes, "beta": 2.0, "min_precision": 0.4, "min_specificity": 0.4,
+                 "thresholds": THRESHOLDS, "data_range": 1.0}  # fmt: skip
+        return {name: value for name, value in given.items() if name in names}
+
+    def inputs(self, kind, n, classes):
+        torch = self.torch
+        generator = torch.Generator().manual_seed(0)
+        task = task_of(kind.name)
+        if task == "Binary":
+            return torch.rand(n, generator=generator), torch.randint(2, (n,), generator=generator)
+        if task == "Multiclass":
+            if kind.name == "MulticlassExactMatch":
+                return tuple(torch.randint(classes, (n, 4), generator=generator) for _ in range(2))
+            return torch.rand(n, classes, generator=generator).softmax(1), torch.randint(classes, (n,), generator=generator)
+        if task == "Multilabel":
+            return torch.rand(n, classes, generator=generator), torch.randint(2, (n, classes), generator=generator)
+        if kind.domain == "aggregation":
+            return (torch.rand(n, generator=generator),)
+        if kind.domain == "retrieval":  # ten documents for each query
+            indexes = torch.randint(n // 10, (n,), generator=generator)
+            return torch.rand(n, generator=generator), torch.randint(2, (n,), generator=generator), indexes
+        if kind.domain == "text":
+            return torch.rand(n // 8, 8, 10, generator=generator), torch.randint(10, (n // 8, 8), generator=generator)
+        if kind.domain == "image":  # one of n pixels
+            side = int(n**0.5)
+            return tuple(torch.rand(1, 1, side, side, generator=generator) for _ in range(2))
+        rows = kind.name in ("KLDivergence", "JensenShannonDivergence", "CosineSimilarity")
+        sizes = (n, 10) if rows else (n,)
+        return tuple(torch.rand(sizes, generator=generator) + 0.1 for _ in range(2))
+
+    def __iter__(self):
+        """Those with the same inputs behind one another, as these are large."""
+        groups = {}
+        for kind in self.kinds:
+            if self.their_class(kind.name) is None:
+                continue
+            for classes in CLASSES if task_of(kind.name) in ("Multiclass", "Multilabel") else (None,):
+                for n in SIZES:
+                    if kind.name.startswith("MultiScale") and n < 65536:  # images are too small
+                        continue
+                    groups.setdefault((n, classes, task_of(kind.name)), []).append(kind)
+        for (n, classes, _), kinds in sorted(groups.items(), key=lambda item: (item[0][0] * (item[0][1] or 1), str(item[0]))):
+            for kind in kinds:
+                yield kind, n, classes
+
+
+def timed(update, calls):
+    begin = time.thread_time()
+    for _ in range(calls):
+        update()
+    return time.thread_time() - begin
+
+
+def least_of(ways, budget, rounds, reset):
+    """Seconds of one call in each way, each given about `budget` seconds in each round."""
+    least, calls = {}, {}
+    for name, way in ways.items():
+        reset()
+        calls[name] = 1
+        spent = way(1)
+        if spent < budget / 4:  # the first call makes the states
+            spent = min(spent, way(1))
+            calls[name] = max(1, min(500, int(budget / max(spent, 1e-7))))
+        least[name] = spent
+    for number in range(rounds):
+        for name, way in ways.items():
+            if least[name] > 100 * budget or (least[name] > 20 * budget and number):  # once, or once more, is enough
+                continue
+            reset()
+            way(1)
+            least[name] = min(least[name], way(calls[name]) / calls[name])
+    return least
+
+
+def measure(cases, bench, kind, inputs, classes, arguments):
+    import devsan.metrics
+
+    options = cases.options(kind, classes)
+    ours = getattr(devsan.metrics, kind.name)(**options)
+    other = cases.their_class(kind.name)
+    theirs = {"off": other(**options, validate_args=False)} if kind.domain == "classification" else {"off": other(**options)}
+    if kind.domain == "classification":
+        theirs["on"] = other(**options, validate_args=True)
+
+    def reset():
+        for metric in (ours, *theirs.values()):
+            metric.reset()
+
+    with_compute = kind.name in WITH_COMPUTE
+
+    def in_cpp(calls):
+        return bench.update(kind.name, ours._core.address, list(inputs), calls, with_compute)
+
+    def whole(metric):
+        metric.reset()
+        metric.update(*inputs)
+        metric.compute()
+
+    def in_python(metric):
+        call = (lambda: whole(metric)) if with_compute else (lambda: metric.update(*inputs))
+        return lambda calls: timed(call, calls)
+
+    ways = {"cpp": in_cpp} | {name: in_python(metric) for name, metric in {"python": ours, **theirs}.items()}
+    if inputs[0].numel() % SIZES[-1] == 0:
+        ways["read"] = lambda calls: bench.read([tensor.contiguous() for tensor in inputs], calls)
+    return least_of(ways, arguments.budget, arguments.rounds, reset)
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def summary(rows):
+    for way, limit in (("cpp", 20), ("python", 8)):
+        for against in ("off", "on"):
+            ratios = {row: figures[against] / figures[way] for row, figures in rows.items() if against in figures}
+            if not ratios:
+                continue
+            mean, least = geometric_mean(ratios.values()), min(ratios, key=ratios.get)
+            below = sum(ratio < 1.5 for ratio in ratios.values())
+            print(f"{'C++' if way == 'cpp' else 'Python':7} against validate_args {against:4} {len(ratios):4} cases: geometric mean {mean:7.1f}"
+                  f" (at least {limit}: {'yes' if mean >= limit else 'NO'}); least {ratios[least]:6.2f}, {least}; below 1.5: {below}")  # fmt: skip
+    print("\nupdate() in C++ at N = 65536 as a multiple of a plain read of its inputs:")
+    for what, names in (("moment", MOMENTS), ("argmax", ARGMAX)):
+        for row, figures in rows.items():
+            if row.split()[0] in names and "read" in figures:
+                ratio = figures["cpp"] / figures["read"]
+                print(f"  {row:58} {ratio:6.2f}   at most {READ_LIMITS[what]}: {'yes' if ratio <= READ_LIMITS[what] else 'NO'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--budget", type=float, default=0.01, help="seconds for each way in each round")
+    parser.add_argument("--only", type=re.compile, default=re.compile(""), help="regular expression: of these metrics")
+    parser.add_argument("--largest", type=int, default=65536 * 1000, help="no inputs with more scores than so many")
+    arguments = parser.parse_args()
+    sys.path[:0] = [str(arguments.build / "python"), str(arguments.build / "bench")]
+    import warnings
+
+    import torch
+
+    import devsan_bench_metrics
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    cases = Cases()
+    rows = {}
+    held, inputs = None, None
+    print(f"{'us a call':58} {'C++':>10} {'Python':>10} {'off':>11} {'on':>11} {'C++ off':>8} {'Py off':>8} {'Py on':>8}")
+    for kind, n, classes in cases:
+        if not arguments.only.search(kind.name) or n * (classes or 1) > arguments.largest:
+            continue
+        own = ("MulticlassExactMatch", "CosineSimilarity", "KLDivergence", "JensenShannonDivergence")
+        shape = (n, classes, task_of(kind.name), kind.domain, kind.name if kind.name in own else "")
+        if shape != held:
+            inputs = None
+            gc.collect()
+            held, inputs = shape, cases.inputs(kind, n, classes)
+        row = f"{kind.name} N={n}" + (f" C={classes}" if classes else "")
+        figures = rows[row] = measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
+        on = figures.get("on", float("nan"))
+        print(f"{row:58} {figures['cpp'] * 1e6:10.2f} {figures['python'] * 1e6:10.2f} {figures['off'] * 1e6:11.1f} {on * 1e6:11.1f} "
+              f"{figures['off'] / figures['cpp']:8.1f} {figures['off'] / figures['python']:8.1f} {on / figures['python']:8.1f}", flush=True)  # fmt: skip
+    print()
+    summary(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+#include "metrics/classification/calibration_error.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
+#include "metrics/detail/meta.h"
+#include "metrics/detail/wide.h"
+
+namespace devsan::metrics {
+namespace {
+
+using detail::Wide;
+
+enum StateIndex { kCounts, kOutOfRange, kConfidence };
+enum CountRow { kRight, kAll };
+
+int64_t checked_bins(const std::string &name, int64_t n_bins) {
+  TORCH_CHECK(n_bins >= 1 && n_bins < (int64_t{1} << 24), name, ": n_bins is ", n_bins,
+              "; pass a number from 1 to 2^24 - 1");
+  return n_bins;
+}
+
+// The bins of scores in [0, 1], as thresholds_reached() has them, without a table.
+template <typename T>
+[[gnu::always_inline]] inline void bins_of(const T *scores, int64_t n, int32_t n_bins,
+                                           int32_t *bins) {
+  const auto number = static_cast<float>(n_bins);
+  for (int64_t i = 0; i < n; ++i) {
+    const T score = (scores[i] >= 0) & (scores[i] <= 1) ? scores[i] : 0;
+    const auto bin = static_cast<int32_t>(score * static_cast<T>(n_bins));
+    const float start = static_cast<float>(bin) / number,
+                end = static_cast<float>(bin + 1) / number;
+    bins[i] =
+        bin + ((bin < n_bins) & (score >= static_cast<T>(end))) - (score < static_cast<T>(start));
+  }
+}
+
+#if defined(__x86_64__)
+template <typename T>
+[[gnu::target("avx2")]] void bins_by_avx2(const T *scores, int64_t n, int32_t n_bins,
+                                          int32_t *bins) {
+  bins_of(scores, n, n_bins, bins);
+}
+#endif
+
+template <typename T> void best_bins_of(const T *scores, int64_t n, int32_t n_bins, int32_t *bins) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    return bins_by_avx2(scores, n, n_bins, bins);
+#endif
+  bins_of(scores, n, n_bins, bins);
+}
+
+TaskConfig of_scores(TaskConfig config) {
+  config.of_scores = true;
+  return config;
+}
+
+} // namespace
+
+CalibrationError::CalibrationError(const TaskConfig &config, int64_t n_bins, CalibrationNorm norm)
+    : SupervisedMetric({{"counts", {2, n_bins + 1}, StateSpec::Kind::kCount},
+                        {"out_of_range", {1}, StateSpec::Kind::kCount},
+                        {"confidence", {n_bins + 1}, StateSpec::Kind::kMoment}}),
+      name_(task_name(config.task) + std::string("CalibrationError")), config_(of_scores(config)),
+      starts_(checked_bins(name_, n_bins) + 1), start_(starts_.values()), norm_(norm) {
+  config_.check(name_);
+}
+
+const at::Tensor &CalibrationError::starts_on(at::Device device) const {
+  if (!device_starts_.defined() || device_starts_.device() != device)
+    device_starts_ = starts_.on(device);
+  return device_starts_;
+}
+
+void CalibrationError::update(const at::Tensor &preds, const at::Tensor &target) {
+  check_inputs({{"preds", preds}, {"target", target}});
+  check_shapes(config_, name_, preds, target);
+  TORCH_CHECK(preds.is_floating_point(), name_, ": `preds` has dtype ", preds.scalar_type(),
+              "; pass floating scores");
+  const StateScope scope;
+  const at::Tensor scores = probabilities(config_, preds);
+  if (!preds.is_cpu())
+    update_on_device(scores, target);
+  else if (scores.scalar_type() == at::kDouble)
+    update_on_cpu<double>(scores, target, preds);
+  else
+    update_on_cpu<float>(scores, target, preds);
+}
+
+template <typename T>
+void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &target,
+                                     const at::Tensor &preds) {
+  const at::Tensor scores = all.resolve_neg().contiguous();
+  const at::Tensor labels = target.resolve_neg().to(at::kLong).contiguous();
+  const int64_t n = labels.numel(), bins = starts_.number(), width = scores.size(1);
+  const T *all_scores = scores.template const_data_ptr<T>();
+  const detail::ScoreRows<T> rows{
+      all_scores, labels.const_data_ptr<int64_t>(), n,
+      width,      width == 1 ? 2 : width,           config_.ignore_index};
+  // Two of each, in turn, so that a sample need not wait for the one before.
+  std::vector<int64_t> right(2 * bins), all_counts(2 * bins);
+  std::vector<double> sums(2 * bins);
+  const auto add = [&](int64_t i, int64_t bin, int64_t is_right, T confidence) {
+    const int64_t at = (i & 1) * bins + bin;
+    right[at] += is_right;
+    ++all_counts[at];
+    sums[at] += static_cast<double>(confidence);
+  };
+  int64_t out_of_range = 0;
+  if (width == 1) {
+    std::vector<int32_t> bin(n);
+    best_bins_of(all_scores, n, static_cast<int32_t>(bins - 1), bin.data());
+    out_of_range = detail::each_sample<T>(
+        rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) { add(i, bin[i], label, *p); });
+  } else {
+    out_of_range = detail::each_sample<T>(rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) {
+      int64_t best = 0;
+      for (int64_t c = 1; c < width; ++c)
+        best = p[c] > p[best] ? c : best;
+      add(i, thresholds_reached(p[best], start_, /*evenly_spaced=*/true) - 1, best == label,
+          p[best]);
+    });
+  }
+  std::vector<int64_t> counts(2 * bins);
+  std::vector<double> confidences(bins);
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    counts[kRight * bins + bin] = right[bin] + right[bins + bin];
+    counts[kAll * bins + bin] = all_counts[bin] + all_counts[bins + bin];
+    confidences[bin] = sums[bin] + sums[bins + bin];
+  }
+  if (validates_eagerly(config_.validate, preds))
+    refuse(out_of_range, labels.numel());
+
+  std::vector<at::Tensor> states = states_on(preds.device());
+  const auto added = [](const at::Tensor &state, const auto &sums) {
+    using Number = typename std::decay_t<decltype(sums)>::value_type;
+    const at::Tensor result = at::empty(state.sizes(), state.options());
+    const Number *from = state.template const_data_ptr<Number>();
+    Number *to = result.template mutable_data_ptr<Number>();
+    for (size_t i = 0; i < sums.size(); ++i)
+      to[i] = from[i] + sums[i];
+    return result;
+  };
+  states[kCounts] = added(states[kCounts], counts);
+  states[kConfidence] = added(states[kConfidence], confidences);
+  if (out_of_range)
+    states[kOutOfRange] = detail::plus(states[kOutOfRange], out_of_range);
+  set_states(std::move(states));
+}
+
+void CalibrationError::update_on_device(const at::Tensor &scores, const at::Tensor &target) {
+  const at::Tensor labels = target.reshape({-1, 1}).to(at::kLong);
+  const bool binary = config_.task == Task::kBinary;
+  const at::Tensor valid = scores.ge(0)
+                               .bitwise_and(scores.le(1))
+                               .all(1, /*keepdim=*/true)
+                               .bitwise_and(labels.ge(0))
+                               .bitwise_and(labels.lt(binary ? 2 : config_.classes));
+  at::Tensor counted = valid, invalid = valid.bitwise_not();
+  if (config_.ignore_index) {
+    const at::Tensor kept = labels.ne(*config_.ignore_index);
+    counted = counted.bitwise_and(kept);
+    invalid = invalid.bitwise_and(kept);
+  }
+  const at::Tensor out_of_range = invalid.sum();
+  if (validates_eagerly(config_.validate, scores)) {
+    // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
+    refuse(out_of_range.item<int64_t>(), labels.size(0));
+  }
+
+  std::vector<at::Tensor> states = states_on(scores.device());
+  at::Tensor confidence = scores, right = labels;
+  if (!binary) {
+    const auto [highest, best] = scores.max(1, /*keepdim=*/true);
+    confidence = highest;
+    right = best.eq(labels).to(at::kLong);
+  }
+  // What does not count goes to a bin after the last.
+  const int64_t bins = starts_.number();
+  const at::Tensor left_out = counted.bitwise_not();
+  const at::Tensor bin = (thresholds_reached(confidence, starts_on(scores.device())) - 1)
+                             .masked_fill(left_out, bins)
+                             .view(-1);
+  const auto histogram = [&](const at::Tensor &x) {
+    return at::zeros({bins + 1}, x.options()).scatter_add(0, bin, x.reshape(-1)).narrow(0, 0, bins);
+  };
+  const at::Tensor &sums = states[kConfidence];
+  const Accumulation format =
+      sums.scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
+  states[kCounts] =
+      states[kCounts] + at::stack({histogram(right), histogram(at::ones_like(labels))});
+  states[kConfidence] = (Wide::from_state(sums) +
+                         Wide::from(histogram(confidence.to(detail::base_dtype(format))), format))
+                            .to_state();
+  states[kOutOfRange] = states[kOutOfRange] + out_of_range;
+  set_states(std::move(states));
+}
+
+void CalibrationError::refuse(int64_t out_of_range, int64_t samples) const {
+  TORCH_CHECK(out_of_range == 0, name_, ": ", out_of_range, " of ", samples, " samples ",
+              fault(config_, "have", ""));
+}
+
+at::Tensor CalibrationError::compute() const {
+  const StateScope scope;
+  const std::vector<at::Tensor> &states = computable_states();
+  const at::Tensor confidence = Wide::from_state(states[kConfidence]).rounded();
+  const at::Tensor counts = states[kCounts].to(confidence.scalar_type());
+  const at::Tensor total = counts[kAll].sum();
+  // An empty bin differs by 0.
+  const at::Tensor difference =
+      detail::absolute(counts[kRight] - confidence) / counts[kAll].clamp_min(1);
+  const at::Tensor share = counts[kAll] / total;
+  at::Tensor error;
+  switch (norm_) {
+  case CalibrationNorm::kL1:
+    error = (difference * share).sum();
+    break;
+  case CalibrationNorm::kL2:
+    error = (difference.square() * share).sum().sqrt();
+    break;
+  case CalibrationNorm::kMax:
+    error = difference.amax().masked_fill(total.eq(0), NAN);
+    break;
+  }
+  const at::Tensor &out_of_range = states[kOutOfRange];
+  if (out_of_range.is_cpu())
+    check_valid();
+  return shaped_result(error.masked_fill(out_of_range.gt(0), NAN), at::kFloat);
+}
+
+void CalibrationError::check_valid() const {
+  const auto number = computable_states()[kOutOfRange].item<int64_t>();
+  TORCH_CHECK(number == 0, name_, ": ", number, " samples ",
+              fault(config_, "had", " and were left out"));
+}
+
+std::string CalibrationError::signature() const {
+  return config_.signature() +
+         c10::str(", n_bins=", starts_.number() - 1, ", norm=", static_cast<int>(norm_));
+}
+
+at::Tensor binary_calibration_error(const at::Tensor &preds, const at::Tensor &target,
+                                    const BinaryCalibrationErrorOptions &options) {
+  return detail::evaluate<BinaryCalibrationError>(options, preds, target);
+}
+
+at::Tensor multiclass_calibration_error(const at::Tensor &preds, const at::Tensor &target,
+                                        const MulticlassCalibrationErrorOptions &options) {
+  return detail::evaluate<MulticlassCalibrationError>(options, preds, target);
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,141 @@
+#include "metrics/image/peak_signal_noise_ratio.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/evaluate.h"
+#include "metrics/detail/fused.h"
+#include "metrics/detail/wide.h"
+
+namespace devsan::metrics {
+namespace {
+
+using detail::Wide;
+
+enum StateIndex { kTotal, kSum };
+
+bool keeps_all(const PeakSignalNoiseRatioOptions &options) {
+  return options.dim() && options.reduction() == ImageReduction::kNone;
+}
+
+Accumulation format_of(const at::Tensor &state) {
+  return state.scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
+}
+
+} // namespace
+
+PeakSignalNoiseRatio::PeakSignalNoiseRatio(const PeakSignalNoiseRatioOptions &options)
+    : SupervisedMetric(
+          keeps_all(options)
+              ? std::vector<StateSpec>{{"ratios", {}, StateSpec::Kind::kList}}
+              : std::vector<StateSpec>{{"total", {1}, StateSpec::Kind::kCount},
+                                       {options.dim() ? "sum_of_ratios" : "sum_squared_error",
+                                        {1},
+                                        StateSpec::Kind::kMoment}},
+          options.accumulation()),
+      options_(options) {
+  options_.data_range().check("PeakSignalNoiseRatio");
+  TORCH_CHECK(options_.base() > 0 && options_.base() != 1, "PeakSignalNoiseRatio: base is ",
+              options_.base(), "; pass a number above 0 that is not 1");
+}
+
+at::Tensor PeakSignalNoiseRatio::squared_errors(const at::Tensor &preds,
+                                                const at::Tensor &target) const {
+  const at::ScalarType base = detail::base_dtype(accumulation_on(preds.device()));
+  const DataRange &range = options_.data_range();
+  const auto values = [&](const at::Tensor &x) {
+    const at::Tensor wide = x.to(base);
+    return range.clamps() ? wide.clamp(range.low(), range.high()) : wide;
+  };
+  return (values(preds) - values(target)).square();
+}
+
+at::Tensor PeakSignalNoiseRatio::ratio(const at::Tensor &mean_squared_error) const {
+  const double scale = 10 / std::log(options_.base());
+  return 2 * scale * std::log(options_.data_range().width()) - mean_squared_error.log() * scale;
+}
+
+void PeakSignalNoiseRatio::update(const at::Tensor &preds, const at::Tensor &target) {
+  check_inputs({{"preds", preds}, {"target", target}});
+  for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)})
+    TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
+                "` has dtype ", input.scalar_type(), "; pass real numbers");
+  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
+              " but `target` ", target.sizes(), "; pass the same shape");
+  if (options_.dim())
+    for (const int64_t dim : *options_.dim())
+      TORCH_CHECK(dim >= -preds.dim() && dim < preds.dim(), name(), ": dim holds ", dim,
+                  ", but `preds` has shape ", preds.sizes());
+  const StateScope scope;
+
+  if (options_.dim()) {
+    const at::Tensor ratios =
+        ratio(squared_errors(preds, target).mean(*options_.dim())).reshape(-1);
+    if (keeps_all(options_)) {
+      append({ratios});
+      return;
+    }
+    std::vector<at::Tensor> states = states_on(preds.device());
+    states[kTotal] = states[kTotal] + ratios.numel();
+    const Wide sum = Wide::from(ratios.sum(0, /*keepdim=*/true), format_of(states[kSum]));
+    states[kSum] = (Wide::from_state(states[kSum]) + sum).to_state();
+    set_states(std::move(states));
+    return;
+  }
+
+  std::vector<at::Tensor> states = states_on(preds.device());
+  std::optional<detail::Sums<1>> sums;
+  if (preds.is_cpu() && format_of(states[kSum]) == Accumulation::kDouble) {
+    const double low = options_.data_range().low(), high = options_.data_range().high();
+    sums = options_.data_range().clamps()
+               ? detail::fused_sums<1>(preds, target,
+                                       [=](double x, double y) -> detail::Sums<1> {
+                                         const double d = std::min(detail::at_least(x, low), high) -
+                                                          std::min(detail::at_least(y, low), high);
+                                         return {d * d};
+                                       })
+               : detail::fused_sums<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
+                   return {(x - y) * (x - y)};
+                 });
+  }
+  if (sums) {
+    states[kTotal] = detail::plus(states[kTotal], preds.numel());
+    states[kSum] = detail::plus(states[kSum], (*sums)[0]);
+  } else {
+    states[kTotal] = states[kTotal] + preds.numel();
+    const Wide sum = Wide::from(squared_errors(preds, target).sum(), format_of(states[kSum]));
+    states[kSum] = (Wide::from_state(states[kSum]) + sum).to_state();
+  }
+  set_states(std::move(states));
+}
+
+at::Tensor PeakSignalNoiseRatio::compute() const {
+  const StateScope scope;
+  const std::vector<at::Tensor> &states = computable_states();
+  if (keeps_all(options_))
+    return states[0].to(options_.dtype());
+  const Wide sum = Wide::from_state(states[kSum]);
+  if (options_.dim() && options_.reduction() == ImageReduction::kSum)
+    return shaped_result(sum.rounded(), options_.dtype());
+  const at::Tensor mean = (sum / Wide::from(states[kTotal], format_of(states[kSum]))).rounded();
+  return shaped_result(options_.dim() ? mean : ratio(mean), options_.dtype());
+}
+
+std::string PeakSignalNoiseRatio::signature() const {
+  std::string dim = "none";
+  if (options_.dim())
+    dim = c10::str(at::IntArrayRef(*options_.dim()));
+  return c10::str("data_range=", options_.data_range().text(),
+                  ", base=", detail::exact_text(options_.base()),
+                  ", reduction=", static_cast<int>(options_.reduction()), ", dim=", dim,
+                  ", accumulation=", accumulation_name());
+}
+
+at::Tensor peak_signal_noise_ratio(const at::Tensor &preds, const at::Tensor &target,
+                                   const PeakSignalNoiseRatioOptions &options) {
+  return detail::evaluate<PeakSignalNoiseRatio>(options, preds, target);
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,254 @@
+// What Python holds of a metric, and how a metric becomes known to Python: one line for each in
+// classification.cpp, aggregation.cpp, image.cpp, regression.cpp, retrieval.cpp or
+// text.cpp. The classes that
+// people use are made of it in devsan/metrics/. Decisions and their reasons:
+// docs/design/metrics-python.md.
+//
+// C++ runs without the GIL. Calls to one metric from several threads wait for each other, since
+// Python programs may rely on not crashing.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "metrics/metric.h"
+#include "metrics/python/options.h"
+#include "metrics/weighted_metric.h"
+
+namespace c10d {
+class ProcessGroup;
+}
+
+namespace devsan::metrics::python {
+
+// Runs `call` as the binding of an operator of torch is run: without the GIL, C++ warnings as
+// Python's, and errors without their C++ backtrace.
+template <class Call> auto without_gil(const Call &call) {
+  HANDLE_TH_ERRORS
+  const py::gil_scoped_release no_gil;
+  return call();
+  END_HANDLE_TH_ERRORS_PYBIND
+}
+
+// One option of a metric.
+struct Argument {
+  std::string name, annotation;
+  bool required;
+  py::object default_value;
+};
+
+constexpr size_t kMaxInputs = 3;
+
+// What the options do not say about a metric.
+struct About {
+  const char *summary;
+  std::optional<bool> higher_is_better = std::nullopt;
+  std::vector<const char *> inputs = {"preds", "target"}; // of update(), at most kMaxInputs
+  size_t optional_inputs = 0;                             // of these, the last
+  bool of_scores = false; // of a classification metric without thresholds: not of labels
+  // Arguments that TorchMetrics has and of which one value only is offered.
+  std::vector<std::pair<const char *, py::object>> fixed = {};
+};
+
+class Handle;
+
+// What compute() is in Python: one result, or several. Curves of several classes where each class
+// has points of its own are lists.
+using Value = std::variant<at::Tensor, std::vector<at::Tensor>>;
+using Values = std::vector<Value>;
+
+// A class of metrics.
+struct Kind {
+  std::string name, function; // function: its functional form
+  const char *domain;         // the module that it stands in
+  About about;
+  std::vector<Argument> arguments;
+  std::vector<const char *> results; // the names of compute()'s results, where there are several
+  // The inputs as Python passes them, null where one that is optional was not.
+  void (*update)(Handle &, PyObject *const *inputs);
+  std::function<std::unique_ptr<Handle>(const py::dict &)> make;
+  Values (*compute)(const Metric &, bool by_class);
+  void (*check_valid)(const Metric &);
+};
+
+// A metric of a kind.
+class Handle {
+public:
+  using Maker = std::function<std::unique_ptr<Metric>()>;
+
+  // by_class: see Value.
+  Handle(const Kind &kind, Maker maker, bool by_class)
+      : kind_(&kind), maker_(std::move(maker)), by_class_(by_class), metric_(maker_()) {}
+
+  // One with the same options that has seen nothing.
+  std::unique_ptr<Handle> fresh() const;
+
+  const Kind &kind() const { return *kind_; }
+
+  // `change` of the metric, which is an M, without the GIL. Counted where it does not throw.
+  template <class M, class Change> void update(const Change &change) {
+    const py::gil_scoped_release no_gil;
+    const std::lock_guard lock(mutex_);
+    change(static_cast<M &>(*metric_));
+    ++updates_;
+    ++version_;
+  }
+
+  Values compute() const;
+  void check_valid() const;
+  void reset();
+  void to(at::Device device);
+  std::optional<at::Device> device() const;
+  void set_device_policy(DevicePolicy policy);
+  void merge(const Handle &other);
+  void sync(c10d::ProcessGroup &group);
+  void unsync();
+  bool synced() const { return synced_; }
+  py::dict states() const;
+  void load(const py::dict &states);
+
+  // update() calls since construction or reset().
+  int64_t updates() const { return updates_; }
+  void set_updates(int64_t updates) { updates_ = updates; }
+  // Of the Metric.
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(metric_.get()); }
+  // Another one after each change of what compute() gives.
+  int64_t version() const { return version_; }
+
+private:
+  template <class Change> void change(const Change &change);
+  template <class Read> auto read(const Read &read) const;
+
+  const Kind *kind_;
+  Maker maker_;
+  bool by_class_;
+  mutable std::mutex mutex_; // taken without the GIL
+  std::unique_ptr<Metric> metric_;
+  std::atomic<int64_t> updates_ = 0, version_ = 0;
+  std::atomic<bool> synced_ = false;
+};
+
+// All kinds, in the order of their lines. They are never freed, as they hold Python's objects.
+std::vector<std::unique_ptr<Kind>> &kinds();
+
+// `given` as a tensor: the input of that index of update().
+at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given);
+
+// Whether update() takes three tensors, of which the third need not be given where it is a weight.
+template <class M>
+constexpr bool kOfThree = requires(M &metric, const at::Tensor &x) { metric.update(x, x, x); };
+template <class M> constexpr bool kWeighted = std::is_base_of_v<WeightedMetric, M>;
+
+// update(preds, target), update(preds, target, weight=None), update(preds, target, indexes).
+template <class M> void update(Handle &handle, PyObject *const *inputs) {
+  const at::Tensor preds = tensor_input(handle.kind(), 0, inputs[0]);
+  const at::Tensor target = tensor_input(handle.kind(), 1, inputs[1]);
+  if constexpr (kOfThree<M>) {
+    if (!kWeighted<M> || (inputs[2] && inputs[2] != Py_None)) {
+      const at::Tensor third = tensor_input(handle.kind(), 2, inputs[2]);
+      handle.update<M>([&](M &metric) { metric.update(preds, target, third); });
+      return;
+    }
+  }
+  if constexpr (!kOfThree<M> || kWeighted<M>)
+    handle.update<M>(
+        [&](M &metric) { static_cast<SupervisedMetric &>(metric).update(preds, target); });
+}
+
+// The results of a metric whose result() has them by name, in the order of TorchMetrics' tuples:
+//   static inline const std::vector<std::pair<const char *, at::Tensor Result::*>> kAll;
+template <class Result> struct Fields;
+
+// The fields that are defined of a result, and of the results of several classes, by class.
+template <class Result> Values fields(const Result &result) {
+  Values values;
+  for (const auto &[name, field] : Fields<Result>::kAll)
+    if ((result.*field).defined())
+      values.push_back(result.*field);
+  return values;
+}
+template <class Result> Values fields(const std::vector<Result> &classes) {
+  Values values;
+  for (const auto &[name, field] : Fields<Result>::kAll) {
+    std::vector<at::Tensor> of_classes;
+    for (const Result &result : classes)
+      of_classes.push_back(result.*field);
+    values.push_back(std::move(of_classes));
+  }
+  return values;
+}
+
+template <class M> Values compute(const Metric &metric, bool by_class) {
+  const auto &known = static_cast<const M &>(metric);
+  if constexpr (requires { known.results(); })
+    if (by_class)
+      return fields(known.results());
+  if constexpr (requires { known.result(); })
+    return fields(known.result());
+  else
+    return {known.compute()};
+}
+
+template <class M> void check_valid(const Metric &metric) {
+  if constexpr (requires(const M &m) { m.check_valid(); })
+    static_cast<const M &>(metric).check_valid();
+  else if constexpr (requires(const M &m) { m.check_nan(); })
+    static_cast<const M &>(metric).check_nan();
+}
+
+// Makes M known to Python.
+template <class M, class Options>
+void bind(const char *domain, const char *name, const char *function, About about) {
+  kinds().push_back(std::make_unique<Kind>(Kind{name,
+                                                function,
+                                                domain,
+                                                std::move(about),
+                                                {},
+                                                {},
+                                                update<M>,
+                                                {},
+                                                compute<M>,
+                                                check_valid<M>}));
+  Kind &kind = *kinds().back();
+  if constexpr (kWeighted<M>) {
+    kind.about.inputs.push_back("weight");
+    kind.about.optional_inputs = 1;
+  }
+  const Options blank = blank_options<Options>();
+  each_option<Options>([&](const char *option, bool required, auto get, auto) {
+    using T = std::decay_t<decltype(get(blank))>;
+    kind.arguments.push_back({option, Conversion<T>::annotation(), required && !kOptional<T>,
+                              Conversion<T>::to(get(blank))});
+  });
+  if constexpr (requires(const M &m) { m.result(); })
+    for (const auto &[result, field] : Fields<decltype(std::declval<const M &>().result())>::kAll)
+      kind.results.push_back(result);
+  kind.make = [&kind](const py::dict &given) {
+    const Options options = options_from<Options>(kind.name, given);
+    bool by_class = false;
+    if constexpr (requires { options.thresholds(); })
+      by_class = !options.thresholds() && Options::kTask != Task::kBinary;
+    return std::make_unique<Handle>(
+        kind, [options] { return std::make_unique<M>(options); }, by_class);
+  };
+}
+
+void bind_classification();
+void bind_image();
+void bind_aggregation();
+void bind_regression();
+void bind_retrieval();
+void bind_text();
+
+} // namespace devsan::metrics::python

@@ -1,0 +1,24 @@
+"""Metrics that are right on every device and never wait for it in `update()`, with TorchMetrics' names and arguments.
+
+    from devsan.metrics import MulticlassAccuracy
+
+    accuracy = MulticlassAccuracy(num_classes=10, average="micro")
+    for inputs, target in batches:
+        accuracy.update(model(inputs), target)
+    print(accuracy.compute())
+
+A metric is a torch.nn.Module, so that it moves with the module that holds it, is copied and pickled. What differs from
+TorchMetrics is said in `Metric`, and where an argument differs, there. Functional forms are in devsan.metrics.functional.
+"""
+
+from devsan.metrics._catalog import DOMAINS as _DOMAINS
+from devsan.metrics._catalog import catalog as _catalog
+from devsan.metrics.metric import Metric
+
+_modules = _catalog()
+__all__ = ["Metric"]
+for _name in _DOMAINS:
+    globals().update(_modules[_name])
+    __all__ += _modules[_name]
+
+from devsan.metrics import aggregation, classification, functional, image, regression, retrieval, text  # noqa: E402

@@ -1,0 +1,284 @@
+"""The base of every metric in Python: a torch.nn.Module around a metric in C++."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+# What an instance has that is made anew wherever the metric in C++ is.
+_OF_THE_CORE = ("_core", "update", "_computed")
+
+
+def _distributed():
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+class Metric(torch.nn.Module):
+    """Base class of all metrics. What they share with TorchMetrics' is used in the same way; what differs:
+
+    - The states are made on the device of the first input, unless `to()` named one before. An input on another device is
+      an error, see `device_policy`.
+    - `compute()` before the first `update()` is an error, unless another rank has seen something.
+    - Values and states carry no autograd graph.
+    - States have other names than TorchMetrics', so that checkpoints are not interchangeable.
+
+    Subclasses may override `update()`, `compute()` and the rest, and call those of the class that they derive from.
+
+    Args:
+        device_policy: what becomes of an input on another device than the states: an error ("follow"), states for each device
+            that are merged when they are looked at ("per_device"), or the states move ("move").
+        process_group: for `sync()`; None is the default group.
+        sync_on_compute: `compute()` is that of all ranks, wherever torch.distributed is initialised.
+        dist_sync_on_step: the value that calling the metric gives is that of all ranks.
+        compute_with_cache: `compute()` keeps its value until something changes.
+        distributed_available_fn: says whether to synchronise; by default whether torch.distributed is initialised.
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = None
+    full_state_update = False
+
+    def __init__(
+        self,
+        kind,
+        options,
+        *,
+        device_policy="follow",
+        process_group=None,
+        sync_on_compute=True,
+        dist_sync_on_step=False,
+        compute_with_cache=True,
+        distributed_available_fn=None,
+    ):
+        super().__init__()
+        self._options = options
+        self._device_policy = device_policy
+        self.process_group = process_group
+        self.sync_on_compute = sync_on_compute
+        self.dist_sync_on_step = dist_sync_on_step
+        self.compute_with_cache = compute_with_cache
+        self.distributed_available_fn = distributed_available_fn
+        self._pinned = False
+        self._persistent = False
+        self._syncs = sync_on_compute
+        self._use(self._made())
+
+    def _made(self):
+        core = self._kind.make(self._options)
+        core.set_device_policy(self._device_policy)
+        return core
+
+    def _use(self, core):
+        """Makes `core` the metric in C++."""
+        state = self.__dict__  # nn.Module looks for parameters, buffers and modules in whatever is assigned to it
+        state["_core"] = core
+        state["_computed"] = None
+        # Called directly in C++, unless a subclass overrides it.
+        if type(self).update is type(self)._update_in_core:
+            state["update"] = core.update
+
+    # What a metric does.
+
+    def compute(self) -> Any:
+        """The value over everything seen since construction or `reset()`; of all ranks, see `sync_on_compute`."""
+        core = self._core
+        computed = self._computed
+        if computed is not None and computed[0] == core.version:
+            return computed[1]
+        with self.sync_context(should_sync=self._syncs and not core.synced):
+            values = core.compute()
+        value = values[0] if len(values) == 1 else self._results(*values)
+        if self.compute_with_cache:
+            self.__dict__["_computed"] = core.version, value
+        return value
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Accumulates a batch, and gives its value. The arguments are those of `update()`."""
+        core = self._core
+        self._use(core.fresh())
+        self._syncs = self.dist_sync_on_step
+        try:
+            self.update(*args, **kwargs)
+            value = self.compute()
+        finally:
+            self._syncs = self.sync_on_compute
+            self._use(core)
+        self.update(*args, **kwargs)  # last, so that a batch without a value is not seen
+        return value
+
+    def reset(self) -> None:
+        """Forgets everything seen."""
+        self._core.reset()
+
+    def merge_state(self, incoming_state: "Metric | dict[str, Tensor]") -> None:
+        """Adds what another metric of the same class and options has seen, or one whose `metric_state` it is."""
+        if isinstance(incoming_state, Metric):
+            other = incoming_state._core
+        elif isinstance(incoming_state, dict):
+            other = self._core.fresh()
+            other.load(incoming_state)
+        else:
+            raise TypeError(
+                f"{type(self).__name__}: incoming_state is of type {type(incoming_state).__name__}; pass a metric or its "
+                "metric_state"
+            )
+        self._core.merge(other)
+
+    def check_valid(self) -> None:
+        """Throws (or warns, with nan_strategy="warn") if values were left out because the metric is not defined for them,
+        and `update()` has not spoken of it. Waits for the device."""
+        self._core.check_valid()
+
+    @property
+    def update_count(self) -> int:
+        """How often `update()` was called since construction or `reset()`."""
+        return self._core.updates
+
+    @property
+    def update_called(self) -> bool:
+        return self._core.updates > 0
+
+    @property
+    def metric_state(self) -> dict[str, Tensor]:
+        """The states by name; empty before the first `update()`. The tensors are the metric's own: do not write to them."""
+        return self._core.states()
+
+    # Ranks.
+
+    def sync(
+        self,
+        *,
+        process_group: "torch.distributed.ProcessGroup | None" = None,
+        should_sync: bool = True,
+        distributed_available: Callable[[], bool] | None = None,
+    ) -> None:
+        """Replaces the states by those of all ranks of the group together; every rank must call it.
+
+        Does nothing where torch.distributed is not initialised. Until `unsync()`, `update()`, `merge_state()` and `sync()`
+        are errors.
+        """
+        available = distributed_available or self.distributed_available_fn or _distributed
+        if not should_sync or not available():
+            return
+        self._core.sync(process_group or self.process_group or torch.distributed.group.WORLD)
+
+    def unsync(self, should_unsync: bool = True) -> None:
+        """Brings back this rank's own states after `sync()`."""
+        if should_unsync:
+            self._core.unsync()
+
+    @contextmanager
+    def sync_context(
+        self,
+        *,
+        process_group: "torch.distributed.ProcessGroup | None" = None,
+        should_sync: bool = True,
+        should_unsync: bool = True,
+        distributed_available: Callable[[], bool] | None = None,
+    ) -> Iterator[None]:
+        """`sync()`, and in the end `unsync()` if it did something."""
+        before = self._core.synced
+        self.sync(
+            process_group=process_group, should_sync=should_sync, distributed_available=distributed_available
+        )
+        try:
+            yield
+        finally:
+            if should_unsync and self._core.synced and not before:
+                self._core.unsync()
+
+    # Devices, as a module.
+
+    @property
+    def device(self) -> torch.device | None:
+        """Where the states lie, or will lie; None before the first `update()` of a metric that was not moved."""
+        return self._core.device
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Moves the states, and keeps the metric on that device, also before the first `update()`. Dtypes are ignored."""
+        device = torch._C._nn._parse_to(*args, **kwargs)[0]
+        super().to(*args, **kwargs)
+        if device is not None:
+            self._move(device)
+        return self
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        # What a function of tensors does to devices: nn.Module has no other way to tell.
+        here = self._core.device or torch.device("cpu")
+        there = fn(torch.empty(0, device=here)).device
+        if there != here:
+            self._move(there)
+        return self
+
+    def _move(self, device):
+        self._core.to(device)
+        self._pinned = True
+
+    # Checkpoints, copies.
+
+    def persistent(self, mode: bool = False) -> None:
+        """Whether the states are part of `state_dict()`, also of a module that holds the metric; at first they are not."""
+        self._persistent = mode
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self._persistent:
+            for name, state in self._core.states().items():
+                destination[prefix + name] = state.clone()
+
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
+        others = {*self._parameters, *self._buffers, "_extra_state"}  # of a class that derives from this one
+        names = [name[len(prefix) :] for name in state_dict if name.startswith(prefix)]
+        own = {name: state_dict.pop(prefix + name) for name in names if "." not in name and name not in others}
+        if own:
+            try:
+                self._core.load({name: self._here(state) for name, state in own.items()})
+            except (RuntimeError, TypeError) as error:
+                error_msgs.append(str(error))
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def _here(self, state):
+        """On the metric's device, to which nn.Module moves what it loads, too."""
+        device = self._core.device
+        return state if device is None or not torch.is_tensor(state) else state.to(device)
+
+    def clone(self) -> Self:
+        """A copy with states of its own."""
+        return copy.deepcopy(self)
+
+    def __deepcopy__(self, memo):
+        memo[id(self.process_group)] = self.process_group  # of the process, not of the metric
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return copied
+
+    def __getstate__(self):
+        if self._core.synced:
+            raise RuntimeError(f"{type(self).__name__}: a synchronised metric cannot be copied; call unsync() first")
+        state = {name: value for name, value in self.__dict__.items() if name not in _OF_THE_CORE}
+        # A tensor for the device, so that torch.load() can map it to another one.
+        device = torch.empty(0, device=self._core.device) if self._pinned else None
+        state["_saved"] = self._core.states(), self._core.updates, device
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        states, updates, device = state.pop("_saved")
+        super().__setstate__(state)
+        self._use(self._made())
+        if states:
+            self._core.load(states)
+        if device is not None:
+            self._core.to(device.device)
+        self._core.updates = updates
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value != self._defaults.get(name))

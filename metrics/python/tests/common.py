@@ -1,0 +1,93 @@
+"""What the tests of the binding share: every metric that is bound, with options and batches for it."""
+
+import torch
+
+import devsan.metrics
+from devsan.metrics import _metrics
+
+CLASSES = 5
+# The minima are no ratio of small counts, which TorchMetrics' float32 would put on either side of them.
+REQUIRED = {"num_classes": CLASSES, "num_labels": CLASSES, "beta": 2.0, "min_precision": 0.4137, "min_specificity": 0.4137}
+# Not that of a batch, and not more scales than small images have.
+REQUIRED |= {"data_range": 1.0, "sigma": 0.5, "betas": (0.4, 0.6)}
+KINDS = {kind.name: kind for kind in _metrics.kinds}
+EXACT = " exact"  # after a name: with all scores as thresholds
+
+
+def arguments_of(kind):
+    return {argument.name for argument in kind.arguments}
+
+
+# The Frechet distance is of two sets, and has tests of its own.
+NAMES = sorted([*(set(KINDS) - {"FrechetInceptionDistance"}), *(name + EXACT for name, kind in KINDS.items() if "thresholds" in arguments_of(kind))])
+
+
+def kind_of(name):
+    return KINDS[name.removesuffix(EXACT)]
+
+
+def metric_class(name):
+    return getattr(devsan.metrics, kind_of(name).name)
+
+
+def options(name):
+    """That a metric of this name needs to be made."""
+    arguments = arguments_of(kind_of(name))
+    given = {argument: value for argument, value in REQUIRED.items() if argument in arguments}
+    return given | ({"thresholds": 11} if "thresholds" in arguments and not name.endswith(EXACT) else {})
+
+
+def make(name, **more):
+    return metric_class(name)(**(options(name) | more))
+
+
+def batch(name, n, generator, dtype=torch.float32):
+    """Inputs of update(): n samples, on the CPU."""
+
+    def uniform(*sizes):
+        return torch.rand(*sizes, generator=generator, dtype=torch.float64).to(dtype)
+
+    def labels(high, *sizes):
+        return torch.randint(high, sizes, generator=generator)
+
+    if name.startswith("Binary"):
+        return uniform(n), labels(2, n)
+    if name.startswith("Multiclass"):
+        # Two dimensions for the exact match, which is of samples of several parts.
+        if name == "MulticlassExactMatch":
+            return labels(CLASSES, n, 2), labels(CLASSES, n, 2)
+        return uniform(n, CLASSES).softmax(1), labels(CLASSES, n)
+    if name.startswith("Multilabel"):
+        return uniform(n, CLASSES), labels(2, n, CLASSES)
+    if kind_of(name).domain == "aggregation":
+        return (uniform(n), uniform(n)) if "weight" in kind_of(name).inputs else (uniform(n),)
+    if kind_of(name).domain == "retrieval":
+        return uniform(n), labels(2, n), labels(3, n)
+    if kind_of(name).domain == "image":
+        return uniform(n, 2, 16, 16), uniform(n, 2, 16, 16)
+    if name == "Perplexity":
+        return uniform(n, 3, CLASSES), labels(CLASSES, n, 3)
+    if name in ("KLDivergence", "JensenShannonDivergence"):
+        return uniform(n, 4) + 0.1, uniform(n, 4) + 0.1
+    if name == "CosineSimilarity":
+        return uniform(n, 4), uniform(n, 4)
+    target = uniform(n) + 0.1
+    return target + 0.3 * uniform(n), target
+
+
+def joined(batches):
+    """One batch of several."""
+    return tuple(torch.cat(inputs) for inputs in zip(*batches))
+
+
+def tensors(value):
+    """All of a result, of which curves of several classes may be lists."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return [tensor for part in parts for tensor in (part if isinstance(part, list) else [part])]
+
+
+def assert_same(actual, expected, rtol=1e-6, atol=1e-6):
+    actual, expected = tensors(actual), tensors(expected)
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected):
+        torch.testing.assert_close(a, b, rtol=rtol, atol=atol, equal_nan=True, check_dtype=False)

@@ -1,0 +1,237 @@
+#include "metrics/retrieval/retrieval_metric.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+#include "metrics/detail/wide.h"
+
+namespace devsan::metrics {
+namespace {
+
+enum StateIndex { kPreds, kTarget, kIndexes };
+
+at::ScalarType real_on(at::Device device) {
+  return detail::base_dtype(default_accumulation(device));
+}
+
+// The order by `keys`, NaN last, in each query; equal ones in theirs.
+at::Tensor order_by(const at::Tensor &keys, const at::Tensor &indexes) {
+  const std::optional<bool> stable = true;
+  const at::Tensor by_key = std::get<1>(keys.sort(stable, 0));
+  const at::Tensor by_query = std::get<1>(indexes.gather(0, by_key).sort(stable, 0));
+  return by_key.gather(0, by_query);
+}
+
+} // namespace
+
+at::Tensor RankedDocuments::by_query(const at::Tensor &x) const {
+  return at::zeros_like(x).scatter_add(0, query, x);
+}
+
+at::Tensor RankedDocuments::up_to(const at::Tensor &x) const {
+  const at::Tensor sums = by_query(x);
+  return x.cumsum(0) - (sums.cumsum(0) - sums).gather(0, query);
+}
+
+at::Tensor RankedDocuments::found(const at::Tensor &x) const {
+  return config.top_k ? x.masked_fill(rank.gt(*config.top_k), 0) : x;
+}
+
+at::Tensor RankedDocuments::found() const {
+  return found(relevance);
+}
+
+RetrievalMetric::RetrievalMetric(const char *name, const RetrievalConfig &config)
+    : Metric({{"preds", {}, StateSpec::Kind::kList},
+              {"target", {}, StateSpec::Kind::kList},
+              {"indexes", {}, StateSpec::Kind::kList}}),
+      name_(name), config_(config) {
+  TORCH_CHECK(!config_.top_k || *config_.top_k >= 1, name_, ": top_k is ", *config_.top_k,
+              "; pass at least 1, or none for all documents");
+}
+
+void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
+                             const at::Tensor &indexes) {
+  check_inputs({{"preds", preds}, {"target", target}, {"indexes", indexes}});
+  TORCH_CHECK(preds.is_floating_point(), name_, ": `preds` has dtype ", preds.scalar_type(),
+              "; pass floating scores");
+  TORCH_CHECK(!target.is_complex(), name_, ": `target` has dtype ", target.scalar_type(),
+              "; pass real numbers, or bool");
+  TORCH_CHECK(indexes.scalar_type() == at::kLong, name_, ": `indexes` has dtype ",
+              indexes.scalar_type(), "; pass int64 (indexes.to(torch::kLong))");
+  TORCH_CHECK(preds.sizes() == target.sizes() && preds.sizes() == indexes.sizes(), name_,
+              ": `preds` has shape ", preds.sizes(), ", `target` ", target.sizes(),
+              " and `indexes` ", indexes.sizes(), "; pass the same shape");
+  const StateScope scope;
+  if (validates_eagerly(config_.validate, preds)) {
+    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
+    const int64_t number =
+        preds.is_cpu() ? out_of_range_on_cpu(preds, target)
+                       : documents(preds, target, indexes).out_of_range.sum().item<int64_t>();
+    TORCH_CHECK(number == 0, name_, ": ", number, " of ", preds.numel(),
+                " documents have a score that is NaN or a target ",
+                config_.graded ? "below 0" : "other than 0 and 1",
+                "; correct them, or name the target of documents to leave out as ignore_index");
+  }
+  append({preds.reshape(-1), target.reshape(-1), indexes.reshape(-1)});
+}
+
+int64_t RetrievalMetric::out_of_range_on_cpu(const at::Tensor &preds,
+                                             const at::Tensor &target) const {
+  const auto count = [&](const auto *scores, const auto *targets) {
+    using Target = std::decay_t<decltype(*targets)>;
+    const int64_t n = preds.numel();
+    const bool graded = config_.graded, ignores = config_.ignore_index.has_value();
+    const auto ignored = static_cast<Target>(config_.ignore_index.value_or(0));
+    int64_t number = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const Target y = targets[i];
+      const bool in_range = graded ? y >= 0 : (y == 0) | (y == 1);
+      number += !(in_range & (scores[i] == scores[i])) & !(ignores & (y == ignored));
+    }
+    return number;
+  };
+  const auto with_scores = [&](const auto *targets) {
+    if (preds.scalar_type() == at::kDouble)
+      return count(preds.resolve_neg().contiguous().const_data_ptr<double>(), targets);
+    const at::Tensor scores = preds.resolve_neg().to(at::kFloat).contiguous();
+    return count(scores.const_data_ptr<float>(), targets);
+  };
+  const at::Tensor targets =
+      target.resolve_neg().to(target.is_floating_point() ? at::kDouble : at::kLong).contiguous();
+  return target.is_floating_point() ? with_scores(targets.const_data_ptr<double>())
+                                    : with_scores(targets.const_data_ptr<int64_t>());
+}
+
+RetrievalMetric::Documents RetrievalMetric::documents(const at::Tensor &preds,
+                                                      const at::Tensor &target,
+                                                      const at::Tensor &indexes) const {
+  const at::Tensor in_range = config_.graded ? target.ge(0) : target.eq(0).bitwise_or(target.eq(1));
+  const at::Tensor valid = in_range.bitwise_and(preds.eq(preds));
+  if (!config_.ignore_index)
+    return {preds, target, indexes, valid, valid.bitwise_not()};
+  const at::Tensor kept = target.ne(*config_.ignore_index);
+  return {preds, target, indexes, valid.bitwise_and(kept), valid.bitwise_not().bitwise_and(kept)};
+}
+
+RetrievalMetric::Documents RetrievalMetric::all_documents() const {
+  const std::vector<at::Tensor> &states = computable_states();
+  return documents(states[kPreds], states[kTarget], states[kIndexes].to(at::kLong));
+}
+
+RankedDocuments RetrievalMetric::ranked(const Documents &all) const {
+  const at::ScalarType real = real_on(all.preds.device());
+  const at::Tensor left_out = all.counted.bitwise_not();
+  const at::Tensor relevance = all.target.to(real).masked_fill(left_out, 0);
+  const at::Tensor keys = (-all.preds).masked_fill(left_out, NAN);
+  const at::Tensor order = order_by(keys, all.indexes);
+  const at::Tensor indexes = all.indexes.gather(0, order);
+  const int64_t n = indexes.size(0);
+  const at::Tensor changes = indexes.narrow(0, 1, n - 1).ne(indexes.narrow(0, 0, n - 1));
+  const at::Tensor query = at::constant_pad_nd(changes.cumsum(0), {1, 0}, 0);
+
+  RankedDocuments result{query,
+                         {},
+                         relevance.gather(0, order),
+                         all.counted.gather(0, order),
+                         keys.gather(0, order),
+                         {},
+                         {},
+                         {},
+                         config_};
+  const at::Tensor ones = result.counted.to(real);
+  result.rank = result.up_to(ones);
+  result.documents = result.by_query(ones);
+  result.all_relevance = result.by_query(result.relevance);
+  if (config_.graded) // the queries and the documents left out are at the same places as above
+    result.ideal =
+        relevance.gather(0, order_by((-relevance).masked_fill(left_out, NAN), all.indexes));
+  return result;
+}
+
+at::Tensor RetrievalMetric::empty_queries(const RankedDocuments &documents) const {
+  const at::Tensor all = config_.of_negatives ? documents.documents - documents.all_relevance
+                                              : documents.all_relevance;
+  return all.eq(0).bitwise_and(documents.documents.gt(0));
+}
+
+at::Tensor RetrievalMetric::compute() const {
+  const StateScope scope;
+  const Documents all = all_documents();
+  const auto real = all.preds.options().dtype(real_on(all.preds.device()));
+  if (all.preds.size(0) == 0)
+    return shaped_result(at::zeros({}, real), at::kFloat);
+  const RankedDocuments documents = ranked(all);
+  const at::Tensor empty = empty_queries(documents);
+  at::Tensor bad = all.out_of_range.any();
+  if (config_.empty_target_action == EmptyTargetAction::kError)
+    bad = bad.bitwise_or(empty.any());
+  if (bad.is_cpu())
+    check_valid();
+
+  at::Tensor counted = documents.documents.gt(0);
+  if (config_.empty_target_action == EmptyTargetAction::kSkip)
+    counted = counted.bitwise_and(empty.bitwise_not());
+  const bool pos = config_.empty_target_action == EmptyTargetAction::kPos;
+  const at::Tensor values = value(documents).masked_fill(empty, pos ? 1 : 0);
+  const at::Tensor number = counted.sum();
+  const auto with = [&](double other) { return values.masked_fill(counted.bitwise_not(), other); };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  at::Tensor result;
+  switch (config_.aggregation) {
+  case QueryAggregation::kMean:
+    result = with(0).sum() / number.to(values.scalar_type());
+    break;
+  case QueryAggregation::kMedian: {
+    const at::Tensor middle = (number - 1).clamp_min(0).floor_divide(2);
+    result = std::get<0>(with(kInfinity).sort()).gather(0, middle.unsqueeze(0)).squeeze(0);
+    break;
+  }
+  case QueryAggregation::kMin:
+    result = with(kInfinity).amin();
+    break;
+  case QueryAggregation::kMax:
+    result = with(-kInfinity).amax();
+    break;
+  }
+  return shaped_result(result.masked_fill(number.eq(0), 0).masked_fill(bad, NAN), at::kFloat);
+}
+
+void RetrievalMetric::check_valid() const {
+  const StateScope scope;
+  const Documents all = all_documents();
+  if (all.preds.size(0) == 0)
+    return;
+  const bool empty_too = config_.empty_target_action == EmptyTargetAction::kError;
+  const at::Tensor out_of_range = all.out_of_range.sum();
+  const at::Tensor numbers = at::stack({out_of_range, empty_too ? empty_queries(ranked(all)).sum()
+                                                                : at::zeros_like(out_of_range)})
+                                 .cpu();
+  const int64_t *number = numbers.const_data_ptr<int64_t>();
+  TORCH_CHECK(number[0] == 0, name_, ": ", number[0],
+              " documents had a score that is NaN or a target ",
+              config_.graded ? "below 0" : "other than 0 and 1",
+              " and were left out; correct them, or name the target of documents to leave out as "
+              "ignore_index");
+  TORCH_CHECK(number[1] == 0, name_, ": ", number[1], " queries have no document that is ",
+              config_.of_negatives ? "not relevant" : "relevant",
+              "; pass some, or choose another empty_target_action");
+}
+
+std::string RetrievalMetric::state_signature() const {
+  return c10::str("documents, graded=", config_.graded, ", ignore_index=",
+                  config_.ignore_index ? std::to_string(*config_.ignore_index) : "none",
+                  ", validate=", static_cast<int>(config_.validate));
+}
+
+std::string RetrievalMetric::signature() const {
+  return c10::str("top_k=", config_.top_k ? std::to_string(*config_.top_k) : "none",
+                  ", adaptive_k=", config_.adaptive_k,
+                  ", empty_target_action=", static_cast<int>(config_.empty_target_action),
+                  ", aggregation=", static_cast<int>(config_.aggregation), ", ignore_index=",
+                  config_.ignore_index ? std::to_string(*config_.ignore_index) : "none");
+}
+
+} // namespace devsan::metrics

@@ -1,0 +1,46 @@
+#include "metrics/wrappers/running.h"
+
+#include <algorithm>
+
+namespace devsan::metrics {
+
+Running::Running(const SupervisedMetric &base_metric, const MetricWindowOptions &options) {
+  TORCH_CHECK(options.window() >= 1, name(), ": window is ", options.window(), "; pass at least 1");
+  for (int64_t i = 0; i < options.window(); ++i)
+    updates_.push_back(fresh_part("Running", base_metric));
+}
+
+void Running::update(const at::Tensor &preds, const at::Tensor &target) {
+  check_inputs({{"preds", preds}, {"target", target}});
+  Part newest(*updates_.back()); // on the device where it was pinned
+  newest->reset();
+  newest->update(preds, target);
+  updates_.back() = std::move(newest);
+  std::rotate(updates_.begin(), updates_.end() - 1, updates_.end());
+}
+
+WrapperMetric::Part Running::total() const {
+  Part total(*updates_.front());
+  for (size_t i = 1; i < updates_.size(); ++i)
+    merge_parts(*total, *updates_[i]);
+  return total;
+}
+
+at::Tensor Running::compute() const {
+  return total()->compute();
+}
+
+torch::OrderedDict<std::string, at::Tensor> Running::compute_dict() const {
+  return total()->compute_dict();
+}
+
+void Running::collect(const std::string &prefix, Holders &holders) const {
+  for (size_t i = 0; i < updates_.size(); ++i)
+    collect_from(*updates_[i], prefix + std::to_string(i) + ".", holders);
+}
+
+std::string Running::signature() const {
+  return c10::str(updates_.front()->description(), ", window=", updates_.size());
+}
+
+} // namespace devsan::metrics
