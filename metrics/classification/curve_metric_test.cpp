@@ -425,7 +425,7 @@ TEST_P(CurveMetrics, OfAllScoresMergeAndSyncAsIfSeenByOne) {
 
 // Classes are sorted in parts.
 TEST_P(CurveMetrics, OfAllScoresTakeManyClasses) {
-  constexpr int64_t kSamples = 2000, kClasses = 600;
+  constexpr int64_t kSamples = 1000, kClasses = 300;
   const at::Tensor preds = at::rand({kSamples, kClasses}).to(device());
   const at::Tensor target = at::randint(0, kClasses, {kSamples}, at::kLong).to(device());
   const auto by_class = [&](Average average) {

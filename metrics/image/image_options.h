@@ -6,8 +6,8 @@
 
 #include <c10/util/Exception.h>
 
-#include "metrics/classification/options.h"
 #include "metrics/detail/text.h"
+#include "metrics/shared_arg.h"
 
 namespace devsan::metrics {
 

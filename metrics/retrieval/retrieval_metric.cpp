@@ -66,10 +66,14 @@ void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
               " and `indexes` ", indexes.sizes(), "; pass the same shape");
   const StateScope scope;
   if (validates_eagerly(config_.validate, preds)) {
-    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
-    const int64_t number =
-        preds.is_cpu() ? out_of_range_on_cpu(preds, target)
-                       : documents(preds, target, indexes).out_of_range.sum().item<int64_t>();
+    int64_t number = 0;
+    if (preds.is_cpu()) {
+      number = out_of_range_on_cpu(preds, target);
+    } else {
+      const at::Tensor out_of_range = documents(preds, target, indexes).out_of_range.sum();
+      // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
+      number = out_of_range.item<int64_t>();
+    }
     TORCH_CHECK(number == 0, name_, ": ", number, " of ", preds.numel(),
                 " documents have a score that is NaN or a target ",
                 config_.graded ? "below 0" : "other than 0 and 1",

@@ -9,8 +9,8 @@
 
 #include <torch/arg.h>
 
-#include "metrics/classification/options.h"
 #include "metrics/metric.h"
+#include "metrics/shared_arg.h"
 #include "metrics/validate.h"
 
 namespace devsan::metrics {
@@ -114,7 +114,7 @@ public:
   at::Tensor compute() const final;
 
   // Throws if documents were left out because they were out of range, or queries were empty that
-  // must not be. Reads one number from the device.
+  // must not be. Reads two numbers from the device.
   void check_valid() const;
 
 protected:
