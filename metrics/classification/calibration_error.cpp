@@ -29,7 +29,7 @@ template <typename T>
                                            int32_t *bins) {
   const auto number = static_cast<float>(n_bins);
   for (int64_t i = 0; i < n; ++i) {
-    const T score = (scores[i] >= 0) & (scores[i] <= 1) ? scores[i] : 0;
+    const T score = ((scores[i] >= 0) & (scores[i] <= 1)) ? scores[i] : 0;
     const auto bin = static_cast<int32_t>(score * static_cast<T>(n_bins));
     const float start = static_cast<float>(bin) / number,
                 end = static_cast<float>(bin + 1) / number;
