@@ -628,6 +628,12 @@ TEST(Processes, AForkedChildHasALogOfItsOwn) {
 class BusyThreads {
 public:
   BusyThreads() {
+    // LibTorch finds an operator when it is first called, under the lock of a static: a child
+    // forked in the midst of that would wait for a thread that it has not.
+    onSecond().sum().item<float>();
+    onSecond().cpu();
+    torch::zeros(3).add(1);
+    torch::ones({3}).pin_memory().is_pinned();
     for (int i = 0; i < 3; ++i)
       threads_.emplace_back([this] {
         auto x = onSecond();
