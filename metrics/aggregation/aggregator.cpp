@@ -13,6 +13,8 @@
 namespace devsan::metrics {
 namespace {
 
+using detail::Lanes;
+using detail::LaneSums;
 using detail::Wide;
 
 bool reports(const NanStrategy &strategy) {
@@ -106,21 +108,29 @@ bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
   const NanStrategy &strategy = options_.nan_strategy();
   const bool leave = strategy.action() == NanStrategy::kDisable;
   const double instead = strategy.action() == NanStrategy::kReplace ? strategy.replacement() : 0;
-  const auto sums = detail::fused_sums<2>(value, value, [=](double x, double) {
-    const bool nan = x != x;
-    return detail::Sums<2>{nan && !leave ? instead : x, nan ? 1. : 0.};
-  });
-  if (!sums)
+  // A sum that is no NaN is of values of which none is.
+  const auto plain = detail::fused_sums<1>(
+      value, value, [](const Lanes &x, const Lanes &, LaneSums<1> &sums) { sums[0] += x; });
+  if (!plain)
     return false;
+  double sum = (*plain)[0], nans = 0;
+  if (sum != sum && !leave) {
+    const auto sums =
+        detail::fused_sums<2>(value, value, [=](const Lanes &x, const Lanes &, LaneSums<2> &sums) {
+          sums[0] += where_nan(x, instead, x);
+          sums[1] += where_nan(x, 1, 0);
+        });
+    sum = (*sums)[0];
+    nans = (*sums)[1];
+  }
   const auto n = static_cast<double>(value.numel());
-  const double nans = (*sums)[1];
   const bool left_out = !leave && strategy.action() != NanStrategy::kReplace;
   const bool eager = validates_eagerly(options_.validate(), value);
   if (reports(strategy) && eager)
     report(static_cast<int64_t>(nans));
 
   std::vector<at::Tensor> states = states_on(value.device());
-  states[0] = detail::plus(states[0], (*sums)[0]);
+  states[0] = detail::plus(states[0], sum);
   if (counted)
     states[1] = detail::plus(states[1], left_out ? n - nans : n);
   if (reports(strategy) && !eager)
