@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -57,6 +58,18 @@ public:
     return a;
   }
 
+  // Of positive normal numbers: the part in [1, 2), and the power of two.
+  [[gnu::always_inline]] Lanes mantissa() const { return of_words(((Words)v_ & kMantissa) | kOne); }
+  [[gnu::always_inline]] Lanes exponent() const {
+    // An integer below 2^52 is the low bits of 2^52 + itself; biased by 1023.
+    constexpr int64_t kShift = 0x4330000000000000;
+    return of_words((Words)((UnsignedWords)v_ >> 52) | kShift) - (4503599627370496. + 1023);
+  }
+  // Times two to the power of the integer n, of which `shifted` is 1.5 * 2^52 + n.
+  [[gnu::always_inline]] Lanes scaled_by(const Lanes &shifted) const {
+    return of_words((Words)v_ + ((Words)shifted.v_ << 52));
+  }
+
   // `yes` where x < y, else `no`.
   [[gnu::always_inline]] friend Lanes where_less(const Lanes &x, const Lanes &y, const Lanes &yes,
                                                  const Lanes &no) {
@@ -66,19 +79,23 @@ public:
     return blend(x.v_ != x.v_, yes, no);
   }
   [[gnu::always_inline]] friend Lanes absolute(const Lanes &x) {
-    Lanes result;
-    result.v_ = (Vector)((Words)x.v_ & INT64_MAX);
-    return result;
+    return of_words((Words)x.v_ & INT64_MAX);
   }
 
 private:
   typedef double Vector __attribute__((vector_size(kNumber * sizeof(double))));
   typedef int64_t Words __attribute__((vector_size(kNumber * sizeof(int64_t))));
+  typedef uint64_t UnsignedWords __attribute__((vector_size(kNumber * sizeof(uint64_t))));
 
-  [[gnu::always_inline]] static Lanes blend(const Words &mask, const Lanes &yes, const Lanes &no) {
+  static constexpr int64_t kMantissa = 0x000fffffffffffff, kOne = 0x3ff0000000000000;
+
+  [[gnu::always_inline]] static Lanes of_words(const Words &words) {
     Lanes result;
-    result.v_ = (Vector)((mask & (Words)yes.v_) | (~mask & (Words)no.v_));
+    result.v_ = (Vector)words;
     return result;
+  }
+  [[gnu::always_inline]] static Lanes blend(const Words &mask, const Lanes &yes, const Lanes &no) {
+    return of_words((mask & (Words)yes.v_) | (~mask & (Words)no.v_));
   }
 
   Vector v_;
@@ -195,6 +212,13 @@ std::optional<std::vector<double>> fused_sum_list(const at::Tensor &x, const at:
   if (!sums)
     return std::nullopt;
   return std::vector<double>(sums->begin(), sums->end());
+}
+
+// The same if all of them are finite, else none: for terms that leave to terms() what is special.
+inline std::optional<std::vector<double>> finite(std::optional<std::vector<double>> sums) {
+  const bool all = sums && std::all_of(sums->begin(), sums->end(),
+                                       [](double sum) { return std::isfinite(sum); });
+  return all ? std::move(sums) : std::nullopt;
 }
 
 // For states on the CPU that are one number: a new one of another value, and of one that is larger
