@@ -141,7 +141,7 @@ Aggregator::Batch Aggregator::batch_as_it_is(const at::Tensor &value) const {
 }
 
 bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
-  if (!value.is_cpu() || window_ || accumulation_on(value.device()) != Accumulation::kDouble)
+  if (!value.is_cpu() || accumulation_on(value.device()) != Accumulation::kDouble)
     return false;
   const NanStrategy &strategy = options_.nan_strategy();
   const bool leave = strategy.action() == NanStrategy::kDisable;
@@ -168,11 +168,19 @@ bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
     report(static_cast<int64_t>(nans));
 
   std::vector<at::Tensor> states = states_on(value.device());
-  states[0] = detail::plus(states[0], sum);
+  const auto fold_in = [&](at::Tensor &state, auto number) {
+    if (!window_) {
+      state = detail::plus(state, number);
+      return;
+    }
+    state = state.roll(1, -1);
+    *state.template mutable_data_ptr<decltype(number)>() = number;
+  };
+  fold_in(states[0], sum);
   if (counted)
-    states[1] = detail::plus(states[1], left_out ? n - nans : n);
-  if (reports(strategy) && !eager)
-    states.back() = detail::plus(states.back(), static_cast<int64_t>(nans));
+    fold_in(states[1], left_out ? n - nans : n);
+  if (reports(strategy) && (window_ || !eager))
+    fold_in(states.back(), eager ? int64_t{0} : static_cast<int64_t>(nans));
   set_states(std::move(states));
   return true;
 }
