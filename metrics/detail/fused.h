@@ -70,6 +70,18 @@ public:
     return of_words((Words)v_ + ((Words)shifted.v_ << 52));
   }
 
+  // a * b + c, rounded once: by an instruction, or slowly where there is none.
+  [[gnu::always_inline]] friend Lanes multiply_add(const Lanes &a, const Lanes &b, const Lanes &c) {
+    Lanes result;
+#if defined(__clang__)
+    result.v_ = __builtin_elementwise_fma(a.v_, b.v_, c.v_);
+#else
+    for (int64_t lane = 0; lane < kNumber; ++lane)
+      result.v_[lane] = __builtin_fma(a.v_[lane], b.v_[lane], c.v_[lane]);
+#endif
+    return result;
+  }
+
   // `yes` where x < y, else `no`.
   [[gnu::always_inline]] friend Lanes where_less(const Lanes &x, const Lanes &y, const Lanes &yes,
                                                  const Lanes &no) {
@@ -155,7 +167,8 @@ template <size_t K, typename T, typename Term>
 
 #if defined(__x86_64__)
 template <size_t K, typename T, typename Term>
-[[gnu::target("avx2")]] Sums<K> sums_by_avx2(const T *x, const T *y, int64_t n, const Term &term) {
+[[gnu::target("avx2,fma")]] Sums<K> sums_by_avx2(const T *x, const T *y, int64_t n,
+                                                 const Term &term) {
   return sums_by_lanes<K>(x, y, n, term);
 }
 
@@ -173,7 +186,7 @@ Sums<K> sums_of(const T *x, const T *y, int64_t n, const Term &term) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f"))
     return sums_by_avx512<K>(x, y, n, term);
-  if (__builtin_cpu_supports("avx2"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     return sums_by_avx2<K>(x, y, n, term);
 #endif
   return sums_by_lanes<K>(x, y, n, term);

@@ -58,7 +58,7 @@ TEST(FusedSums, AreTheSameBitsOnEveryProcessor) {
       sums[1] += log_of_ratio(a, b, d) + exp_of_negative(0 - absolute(d));
     };
     const Sums<2> plain = sums_by_lanes<2>(x, y, n, term);
-    if (__builtin_cpu_supports("avx2")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
       EXPECT_EQ(plain, (sums_by_avx2<2>(x, y, n, term)));
     }
     if (__builtin_cpu_supports("avx512f")) {

@@ -18,7 +18,7 @@ template <size_t N>
   } else {
     std::array<Lanes, (N + 1) / 2> pairs;
     for (size_t i = 0; i < N / 2; ++i)
-      pairs[i] = c[2 * i] + c[2 * i + 1] * x;
+      pairs[i] = multiply_add(c[2 * i + 1], x, c[2 * i]);
     if constexpr (N % 2 == 1)
       pairs[N / 2] = c[N - 1];
     return paired(x * x, pairs);
@@ -51,7 +51,7 @@ template <size_t N>
   const Lanes w = s * s; // at most 0.0295
   const Lanes p = polynomial(
       w, {2. / 3, 2. / 5, 2. / 7, 2. / 9, 2. / 11, 2. / 13, 2. / 15, 2. / 17, 2. / 19, 2. / 21});
-  const Lanes result = k * kLn2 + (s * 2 + s * (w * p));
+  const Lanes result = multiply_add(k, kLn2, multiply_add(s * w, p, s * 2));
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kLeast = std::numeric_limits<double>::min();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -68,7 +68,7 @@ template <size_t N>
   const Lanes p =
       polynomial(w, {2. / 3, 2. / 5, 2. / 7, 2. / 9, 2. / 11, 2. / 13, 2. / 15, 2. / 17, 2. / 19,
                      2. / 21, 2. / 23, 2. / 25, 2. / 27, 2. / 29, 2. / 31, 2. / 33, 2. / 35});
-  return s * 2 + s * (w * p);
+  return multiply_add(s * w, p, s * 2);
 }
 
 // e^x of x <= 0, 0 below -700: 2^n e^r with r in [-ln 2 / 2, ln 2 / 2], by the Taylor polynomial.
@@ -77,10 +77,11 @@ template <size_t N>
   const Lanes clamped = where_less(x, kLeast, kLeast, x);
   // Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits.
   constexpr double kShift = 6755399441055744.;
-  const Lanes shifted = clamped * 1.4426950408889634 + kShift;
+  const Lanes shifted = multiply_add(clamped, 1.4426950408889634, kShift);
   const Lanes n = shifted - kShift;
   // ln 2 in two parts, the first of 32 bits.
-  const Lanes r = (clamped - n * 0.6931471803691238) - n * 1.9082149292705877e-10;
+  const Lanes r =
+      multiply_add(n, -1.9082149292705877e-10, multiply_add(n, -0.6931471803691238, clamped));
   const Lanes p =
       polynomial(r, {1, 1, 0.5, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320,
                      1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800});
