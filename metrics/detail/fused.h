@@ -19,8 +19,9 @@ namespace devsan::metrics::detail {
 template <size_t K> using Sums = std::array<double, K>;
 
 // Eight float64. A class with operators and no bare vector: nothing is passed in registers that
-// only some processors have, and no product is contracted with a sum where there is an instruction
-// for both, as of scalars.
+// only some processors have, and Clang contracts no product with a sum where there is an
+// instruction for both, as of scalars. (GCC 12 cannot compile it: one vector type in functions for
+// several processors.)
 class Lanes {
 public:
   static constexpr int64_t kNumber = 8;
@@ -73,12 +74,7 @@ public:
   // a * b + c, rounded once: by an instruction, or slowly where there is none.
   [[gnu::always_inline]] friend Lanes multiply_add(const Lanes &a, const Lanes &b, const Lanes &c) {
     Lanes result;
-#if defined(__clang__)
     result.v_ = __builtin_elementwise_fma(a.v_, b.v_, c.v_);
-#else
-    for (int64_t lane = 0; lane < kNumber; ++lane)
-      result.v_[lane] = __builtin_fma(a.v_[lane], b.v_[lane], c.v_[lane]);
-#endif
     return result;
   }
 
