@@ -1,6 +1,7 @@
 #include "metrics/aggregation/aggregator.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <ATen/ATen.h>
@@ -13,6 +14,8 @@
 namespace devsan::metrics {
 namespace {
 
+using detail::Lanes;
+using detail::LaneSums;
 using detail::Wide;
 
 bool reports(const NanStrategy &strategy) {
@@ -29,6 +32,43 @@ at::Tensor summed(at::Tensor state) {
     state = state.size(1) % 2 == 0 ? sum : at::cat({sum, state.narrow(1, 2 * half, 1)}, 1);
   }
   return state;
+}
+
+// The largest or smallest of at least one value; none where one is NaN.
+template <bool largest, typename T> std::optional<double> extreme_of(const T *x, int64_t n) {
+  constexpr int64_t kLanes = 64 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(64)));
+  const auto nearer = [](const auto &a, const auto &b) { return largest ? a > b : a < b; };
+  Vector best = Vector{} + x[0];
+  auto nan = best != best;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vector block;
+    std::memcpy(&block, x + i, sizeof(block));
+    best = nearer(block, best) ? block : best;
+    nan |= block != block;
+  }
+  T all = best[0];
+  bool any = false;
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    all = nearer(best[lane], all) ? best[lane] : all;
+    any |= nan[lane] != 0;
+  }
+  for (; i < n; ++i) {
+    all = nearer(x[i], all) ? x[i] : all;
+    any |= x[i] != x[i];
+  }
+  return any ? std::nullopt : std::optional(static_cast<double>(all));
+}
+
+template <bool largest> std::optional<double> extreme_on_cpu(const at::Tensor &value) {
+  if (value.numel() == 0)
+    return std::nullopt;
+  const auto extreme =
+      detail::with_numbers(value, value, [](const auto *x, const auto *, int64_t n) {
+        return extreme_of<largest>(x, n);
+      });
+  return extreme ? *extreme : std::nullopt;
 }
 
 } // namespace
@@ -101,30 +141,46 @@ Aggregator::Batch Aggregator::batch_as_it_is(const at::Tensor &value) const {
 }
 
 bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
-  if (!value.is_cpu() || window_ || accumulation_on(value.device()) != Accumulation::kDouble)
+  if (!value.is_cpu() || accumulation_on(value.device()) != Accumulation::kDouble)
     return false;
   const NanStrategy &strategy = options_.nan_strategy();
   const bool leave = strategy.action() == NanStrategy::kDisable;
   const double instead = strategy.action() == NanStrategy::kReplace ? strategy.replacement() : 0;
-  const auto sums = detail::fused_sums<2>(value, value, [=](double x, double) {
-    const bool nan = x != x;
-    return detail::Sums<2>{nan && !leave ? instead : x, nan ? 1. : 0.};
-  });
-  if (!sums)
+  // A sum that is no NaN is of values of which none is.
+  const auto plain = detail::fused_sums<1>(
+      value, value, [](const Lanes &x, const Lanes &, LaneSums<1> &sums) { sums[0] += x; });
+  if (!plain)
     return false;
+  double sum = (*plain)[0], nans = 0;
+  if (sum != sum && !leave) {
+    const auto sums =
+        detail::fused_sums<2>(value, value, [=](const Lanes &x, const Lanes &, LaneSums<2> &sums) {
+          sums[0] += where_nan(x, instead, x);
+          sums[1] += where_nan(x, 1, 0);
+        });
+    sum = (*sums)[0];
+    nans = (*sums)[1];
+  }
   const auto n = static_cast<double>(value.numel());
-  const double nans = (*sums)[1];
   const bool left_out = !leave && strategy.action() != NanStrategy::kReplace;
   const bool eager = validates_eagerly(options_.validate(), value);
   if (reports(strategy) && eager)
     report(static_cast<int64_t>(nans));
 
   std::vector<at::Tensor> states = states_on(value.device());
-  states[0] = detail::plus(states[0], (*sums)[0]);
+  const auto fold_in = [&](at::Tensor &state, auto number) {
+    if (!window_) {
+      state = detail::plus(state, number);
+      return;
+    }
+    state = state.roll(1, -1);
+    *state.template mutable_data_ptr<decltype(number)>() = number;
+  };
+  fold_in(states[0], sum);
   if (counted)
-    states[1] = detail::plus(states[1], left_out ? n - nans : n);
-  if (reports(strategy) && !eager)
-    states.back() = detail::plus(states.back(), static_cast<int64_t>(nans));
+    fold_in(states[1], left_out ? n - nans : n);
+  if (reports(strategy) && (window_ || !eager))
+    fold_in(states.back(), eager ? int64_t{0} : static_cast<int64_t>(nans));
   set_states(std::move(states));
   return true;
 }
@@ -136,8 +192,20 @@ at::Tensor Aggregator::moment(const at::Tensor &sum) const {
 void Aggregator::fold_extreme(const at::Tensor &value, Extreme extreme) {
   check(value);
   const StateScope scope;
-  const Batch values = batch_as_it_is(value);
   const bool largest = extreme == Extreme::kMaximum;
+  if (accumulation_on(value.device()) == Accumulation::kDouble) {
+    const std::optional<double> batch =
+        largest ? extreme_on_cpu<true>(value) : extreme_on_cpu<false>(value);
+    if (batch) {
+      std::vector<at::Tensor> states = states_on(value.device());
+      const double old = *states[0].const_data_ptr<double>();
+      if (largest ? *batch > old : *batch < old)
+        states[0] = detail::with_value(states[0], *batch);
+      set_states(std::move(states));
+      return;
+    }
+  }
+  const Batch values = batch_as_it_is(value);
   const double none = std::numeric_limits<double>::infinity() * (largest ? -1 : 1);
   at::Tensor seen = values.value;
   if (values.left_out.defined() && seen.is_floating_point())

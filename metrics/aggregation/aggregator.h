@@ -91,9 +91,8 @@ protected:
   Batch batch(const at::Tensor &value, const at::Tensor &weight = {}) const;
   Batch batch_as_it_is(const at::Tensor &value) const;
 
-  // Folds in a batch without weights in one pass on the CPU, where fused_sums() can and there is no
-  // window: its sum into the first state and, if there is one for that, its number into the second.
-  // Whether it has.
+  // Folds in a batch without weights in one pass on the CPU, where fused_sums() can: its sum into
+  // the first state and, if there is one for that, its number into the second. Whether it has.
   bool fold_fused(const at::Tensor &value, bool counted);
 
   // The device and base dtype of sums there.

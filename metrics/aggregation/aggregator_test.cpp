@@ -61,8 +61,12 @@ Vector joined(const std::vector<Vector> &updates, size_t window = -1) {
   return all;
 }
 
-double sum(const Vector &x) { return std::accumulate(x.begin(), x.end(), 0.); }
-double mean(const Vector &x) { return sum(x) / static_cast<double>(x.size()); }
+double sum(const Vector &x) {
+  return std::accumulate(x.begin(), x.end(), 0.);
+}
+double mean(const Vector &x) {
+  return sum(x) / static_cast<double>(x.size());
+}
 
 std::vector<Family> families() {
   using Updates = std::vector<Vector>;
@@ -211,7 +215,8 @@ TEST_P(Aggregation, ReportsNanAtOnceWhereAsked) {
     warning.update(numbers({NAN, 5}));
     EXPECT_EQ(value(*warning.metric), family.reference({{5}, {5}}));
     ASSERT_EQ(warnings.messages().size(), 1u);
-    EXPECT_NE(warnings.messages()[0].find(warning.metric->name() + ": 1 values"), std::string::npos);
+    EXPECT_NE(warnings.messages()[0].find(warning.metric->name() + ": 1 values"),
+              std::string::npos);
   }
 }
 
@@ -363,13 +368,13 @@ TEST_P(Aggregation, RefusesWrongInputsAndKeepsItsStates) {
     const Subject subject = family.make(kDoubleResult);
     subject.update(numbers({4}));
     const std::string name = subject.metric->name();
-    EXPECT_ERROR(subject.update(at::ones({2}, on().dtype(at::kComplexFloat))), name,
-                 "ComplexFloat", "real");
+    EXPECT_ERROR(subject.update(at::ones({2}, on().dtype(at::kComplexFloat))), name, "ComplexFloat",
+                 "real");
     EXPECT_ERROR(subject.update(at::empty({2}, at::kMeta)), name, "`value` lies on meta");
     EXPECT_ERROR(subject.update(at::Tensor()), name, "undefined");
     EXPECT_EQ(value(*subject.metric), 4);
-    EXPECT_ERROR(subject.metric->merge(*family.make(AggregatorOptions(NanStrategy::kError)).metric), name,
-                 "nan_strategy=0");
+    EXPECT_ERROR(subject.metric->merge(*family.make(AggregatorOptions(NanStrategy::kError)).metric),
+                 name, "nan_strategy=0");
   }
 }
 
@@ -413,6 +418,40 @@ TEST_P(AggregationNoSync, NeverWaitsForTheDevice) {
   mean.update(x, 2);
   mean.update(3, 2);
   EXPECT_EQ(mean.compute().device(), device());
+}
+
+// Wherever a value stands in what is read at once.
+TEST(AggregatorsOnCpu, FindTheExtremeAndANanAtEveryPlace) {
+  const auto strategy = [](NanStrategy with) { return MaxMetricOptions(with); };
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble})
+    for (const int64_t n : {1, 8, 15, 16, 17, 33}) {
+      const at::Tensor x = at::arange(n, at::TensorOptions(dtype)) * 0.01;
+      for (int64_t place = 0; place < n; ++place) {
+        const at::Tensor high = x.clone(), low = x.clone(), none = x.clone();
+        high[place] = 9;
+        low[place] = -9;
+        none[place] = NAN;
+        MaxMetric largest, ignoring(strategy(NanStrategy::kIgnore)),
+            keeping(strategy(NanStrategy::kDisable));
+        MinMetric smallest;
+        largest.update(high);
+        smallest.update(low);
+        ignoring.update(none);
+        keeping.update(none);
+        keeping.update(high);
+        EXPECT_EQ(values(largest.compute())[0], 9);
+        EXPECT_EQ(values(smallest.compute())[0], -9);
+        EXPECT_TRUE(std::isnan(values(keeping.compute())[0]));
+        SumMetric sum(strategy(NanStrategy::kIgnore));
+        sum.update(none);
+        EXPECT_NEAR(values(sum.compute())[0], values((x.sum() - x[place]).to(at::kDouble))[0],
+                    1e-6);
+        if (n > 1) {
+          EXPECT_EQ(values(ignoring.compute())[0],
+                    values(x[place == n - 1 ? n - 2 : n - 1].to(at::kFloat))[0]);
+        }
+      }
+    }
 }
 
 } // namespace

@@ -29,7 +29,10 @@ TaskConfig config_of(Task task, int64_t classes) {
 void expect_equal(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target,
                   const std::string &what) {
   check_shapes(config, "CountsTest", preds, target);
-  for (const Tally tally : {Tally::kTotals, Tally::kMargins, Tally::kMatrix}) {
+  std::vector<Tally> tallies{Tally::kTotals, Tally::kMargins, Tally::kMatrix};
+  if (config.task == Task::kMultilabel && preds.dim() == 2)
+    tallies.push_back(Tally::kSamples);
+  for (const Tally tally : tallies) {
     ASSERT_TRUE(counts_on_cpu(config, tally, preds));
     const BatchCounts one = count_on_cpu(config, tally, preds, target);
     const BatchCounts other = count_on_device(config, tally, preds, target);
@@ -112,6 +115,10 @@ TEST(CountsOnCpu, AddUpInParts) {
   for (const int64_t labels : {10, 300})
     expect_equal(config_of(Task::kMultilabel, labels), at::rand({n / labels, labels}),
                  at::rand({n / labels, labels}).gt(0.3), "several labels");
+  const at::Tensor rows = at::rand({n / 4, 4}).gt(0.5);
+  const at::Tensor wrong = at::rand({n / 4, 4}).gt(0.9);
+  expect_equal(config_of(Task::kMultilabel, 4), rows.to(at::kFloat), rows.bitwise_xor(wrong),
+               "mostly right rows");
 }
 
 // A batch is added in place, unless somebody else holds the state. The batches are smaller than the

@@ -211,19 +211,45 @@ BatchCounts count_labels(const TaskConfig &config, Tally tally, const at::Tensor
   return {matrix.reshape(tally_sizes(config, tally)), {}, batch.out_of_range};
 }
 
+// Rows of labels that are right as a whole, and rows of which something is counted.
+template <typename T>
+BatchCounts count_rows(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target,
+                       const detail::Decision<T> &decision) {
+  const int64_t labels = config.classes;
+  const T *all_preds = preds.const_data_ptr<T>();
+  const int64_t *all_targets = target.const_data_ptr<int64_t>();
+  return in_parts(
+      target.size(0), target.numel(), {2},
+      [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t sums[4] = {}, own_out_of_range = 0;
+          detail::count_labels(all_preds + i * labels, all_targets + i * labels, labels, decision,
+                               config.ignore_index, /*one_label=*/true, sums, &own_out_of_range);
+          const bool included = sums[kCounted] > 0 && own_out_of_range == 0;
+          const int64_t wrong = sums[kTargets] + sums[kPredictions] - 2 * sums[kTruePositives];
+          bins[0] += included && wrong == 0;
+          bins[1] += included;
+          out_of_range += own_out_of_range;
+        }
+      });
+}
+
 template <typename T>
 BatchCounts count_label_scores(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                                const at::Tensor &target, double threshold) {
   const T infinity = std::numeric_limits<T>::infinity();
   const detail::Decision<T> decision{static_cast<T>(threshold), config.from_logits ? -infinity : 0,
                                      config.from_logits ? infinity : 1};
-  return count_labels(config, tally, preds, target, decision);
+  return tally == Tally::kSamples ? count_rows(config, preds, target, decision)
+                                  : count_labels(config, tally, preds, target, decision);
 }
 
 } // namespace
 
 bool counts_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds) {
-  return preds.is_cpu() && config.top_k == 1 && tally != Tally::kSamples;
+  if (tally == Tally::kSamples && (config.task != Task::kMultilabel || preds.dim() != 2))
+    return false;
+  return preds.is_cpu() && config.top_k == 1;
 }
 
 BatchCounts count_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds,
@@ -232,8 +258,11 @@ BatchCounts count_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor
   const bool multiclass = config.task == Task::kMulticlass;
   if (!preds.is_floating_point()) {
     const at::Tensor labels = dense(preds, at::kLong);
+    const detail::Decision<int64_t> decision{0, 0, 1};
     if (!multiclass)
-      return count_labels<int64_t>(config, tally, labels, targets, {0, 0, 1});
+      return tally == Tally::kSamples
+                 ? count_rows<int64_t>(config, labels, targets, decision)
+                 : count_labels<int64_t>(config, tally, labels, targets, decision);
     const int64_t *data = labels.const_data_ptr<int64_t>();
     return count_classes(config, tally, targets, targets.numel(),
                          [=](int64_t first, int64_t, int64_t *) { return data + first; });

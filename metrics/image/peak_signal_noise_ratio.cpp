@@ -12,6 +12,8 @@
 namespace devsan::metrics {
 namespace {
 
+using detail::Lanes;
+using detail::LaneSums;
 using detail::Wide;
 
 enum StateIndex { kTotal, kSum };
@@ -91,14 +93,16 @@ void PeakSignalNoiseRatio::update(const at::Tensor &preds, const at::Tensor &tar
     const double low = options_.data_range().low(), high = options_.data_range().high();
     sums = options_.data_range().clamps()
                ? detail::fused_sums<1>(preds, target,
-                                       [=](double x, double y) -> detail::Sums<1> {
-                                         const double d = std::min(detail::at_least(x, low), high) -
-                                                          std::min(detail::at_least(y, low), high);
-                                         return {d * d};
+                                       [=](const Lanes &x, const Lanes &y, LaneSums<1> &sums) {
+                                         const Lanes d = at_most(at_least(x, low), high) -
+                                                         at_most(at_least(y, low), high);
+                                         sums[0] += d * d;
                                        })
-               : detail::fused_sums<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
-                   return {(x - y) * (x - y)};
-                 });
+               : detail::fused_sums<1>(preds, target,
+                                       [](const Lanes &x, const Lanes &y, LaneSums<1> &sums) {
+                                         const Lanes d = x - y;
+                                         sums[0] += d * d;
+                                       });
   }
   if (sums) {
     states[kTotal] = detail::plus(states[kTotal], preds.numel());

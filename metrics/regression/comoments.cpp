@@ -1,6 +1,7 @@
 #include "metrics/regression/comoments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <ATen/ATen.h>
@@ -12,6 +13,8 @@
 namespace devsan::metrics {
 namespace {
 
+using detail::Lanes;
+using detail::LaneSums;
 using detail::Wide;
 
 // Numbers of a widened part on the CPU, see SampleSums.
@@ -66,26 +69,59 @@ std::vector<at::Tensor> batch_states(const at::Tensor &first, const at::Tensor &
   return states;
 }
 
-// The same sums in two fused passes over one output, where these can be had; `x` is the first
-// variable as a function of preds and target.
-struct BatchSums {
-  double mean_x, mean_y;   // as rounded
-  detail::Sums<5> centred; // dx, dy, dx^2, dy^2, dx dy, about these
+// The moments of one output in host arithmetic.
+struct HostMoments {
+  double n = 0, mean_x = 0, mean_y = 0, m2_x = 0, m2_y = 0, c_xy = 0;
+
+  void merge(const HostMoments &b) {
+    const double share = b.n / (n + b.n), weight = n * share;
+    const double delta_x = b.mean_x - mean_x, delta_y = b.mean_y - mean_y;
+    n += b.n;
+    mean_x += delta_x * share;
+    mean_y += delta_y * share;
+    m2_x += b.m2_x + delta_x * delta_x * weight;
+    m2_y += b.m2_y + delta_y * delta_y * weight;
+    c_xy += b.c_xy + delta_x * delta_y * weight;
+  }
 };
 
+// In one pass; `x` is the first variable as a function of preds and target.
 template <typename X>
-std::optional<BatchSums> batch_sums(const at::Tensor &preds, const at::Tensor &target, const X &x) {
-  const auto sums = detail::fused_sums<2>(
-      preds, target, [&](double pred, double y) { return detail::Sums<2>{x(pred, y), y}; });
-  if (!sums)
-    return std::nullopt;
-  const auto n = static_cast<double>(preds.numel());
-  const double mean_x = (*sums)[0] / n, mean_y = (*sums)[1] / n;
-  const auto centred = detail::fused_sums<5>(preds, target, [&](double pred, double y) {
-    const double dx = x(pred, y) - mean_x, dy = y - mean_y;
-    return detail::Sums<5>{dx, dy, dx * dx, dy * dy, dx * dy};
+std::optional<HostMoments> batch_moments(const at::Tensor &preds, const at::Tensor &target,
+                                         const X &x) {
+  return detail::with_numbers(preds, target, [&](const auto *first, const auto *second, int64_t n) {
+    // Deviations are from the mean of the block's first numbers. Where these are the part p of
+    // the block, its square is off by at most variance / p: of the 53 bits of a moment five
+    // may be lost, whatever the values.
+    constexpr int64_t kBlock = 2048, kHead = 64;
+    HostMoments all;
+    for (int64_t begin = 0; begin < n; begin += kBlock, first += kBlock, second += kBlock) {
+      const int64_t size = std::min(kBlock, n - begin), head = std::min(kHead, size);
+      const auto centre_of = [&](double sum) {
+        return std::isfinite(sum) ? sum / static_cast<double>(head) : 0;
+      };
+      const detail::Sums<2> sums = detail::sums_of<2>(
+          first, second, head, [&](const Lanes &pred, const Lanes &y, LaneSums<2> &to) {
+            to[0] += x(pred, y);
+            to[1] += y;
+          });
+      const double centre_x = centre_of(sums[0]), centre_y = centre_of(sums[1]);
+      const detail::Sums<5> centred = detail::sums_of<5>(
+          first, second, size, [=](const Lanes &pred, const Lanes &y, LaneSums<5> &to) {
+            const Lanes dx = x(pred, y) - centre_x, dy = y - centre_y;
+            to[0] += dx;
+            to[1] += dy;
+            to[2] += dx * dx;
+            to[3] += dy * dy;
+            to[4] += dx * dy;
+          });
+      const auto number = static_cast<double>(size);
+      const double off_x = centred[0] / number, off_y = centred[1] / number;
+      all.merge({number, centre_x + off_x, centre_y + off_y, centred[2] - off_x * centred[0],
+                 centred[3] - off_y * centred[1], centred[4] - off_x * centred[1]});
+    }
+    return all;
   });
-  return BatchSums{mean_x, mean_y, *centred};
 }
 
 } // namespace
@@ -141,44 +177,35 @@ void CoMomentMetric::update_with(const at::Tensor &preds, const at::Tensor &targ
   set_states(std::move(states));
 }
 
-// The same in two passes over the inputs, and with the merge in host arithmetic.
+// The same in one pass over the inputs, and with the merge in host arithmetic.
 bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &target) {
   if (!preds.is_cpu() || num_outputs() != 1 || preds.numel() == 0 ||
       accumulation_on(preds.device()) != Accumulation::kDouble)
     return false;
-  const std::optional<BatchSums> batch =
-      x_ == X::kResidual ? batch_sums(preds, target, [](double pred, double y) { return pred - y; })
-                         : batch_sums(preds, target, [](double pred, double) { return pred; });
+  const std::optional<HostMoments> batch =
+      x_ == X::kResidual
+          ? batch_moments(preds, target, [](const Lanes &pred, const Lanes &y) { return pred - y; })
+          : batch_moments(preds, target, [](const Lanes &pred, const Lanes &) { return pred; });
   if (!batch)
     return false;
-  const auto n = static_cast<double>(preds.numel());
-  const detail::Sums<5> &centred = batch->centred;
-  const double residue_x = centred[0] / n, residue_y = centred[1] / n;
-
   std::vector<at::Tensor> states = states_on(preds.device());
   const auto old = [&](StateIndex index) { return *states[index].const_data_ptr<double>(); };
   const int64_t old_count = *states[kCount].const_data_ptr<int64_t>();
   auto old_weight = static_cast<double>(old_count);
   if (states.size() > kWeighted)
     old_weight += old(kWeight) - static_cast<double>(*states[kWeighted].const_data_ptr<int64_t>());
-  const double share = n / (old_weight + n);
-  const double weight = old_weight * share;
-  const double delta_x = batch->mean_x + residue_x - old(kMeanX);
-  const double delta_y = batch->mean_y + residue_y - old(kMeanY);
-  const auto replaced = [&](StateIndex index, auto value) {
-    return detail::with_value(states[index], value);
+  HostMoments all{old_weight, old(kMeanX), old(kMeanY), old(kM2X), old(kM2Y), old(kCXY)};
+  all.merge(*batch);
+  const auto replace = [&](StateIndex index, auto value) {
+    states[index] = detail::with_value(states[index], value);
   };
-  const auto moment = [&](StateIndex index, double sum, double correction, double between) {
-    return replaced(index, old(index) + (sum - correction * n) + between * weight);
-  };
-  std::vector<at::Tensor> next{replaced(kCount, old_count + preds.numel()),
-                               replaced(kMeanX, old(kMeanX) + delta_x * share),
-                               replaced(kMeanY, old(kMeanY) + delta_y * share),
-                               moment(kM2X, centred[2], residue_x * residue_x, delta_x * delta_x),
-                               moment(kM2Y, centred[3], residue_y * residue_y, delta_y * delta_y),
-                               moment(kCXY, centred[4], residue_x * residue_y, delta_x * delta_y)};
-  next.insert(next.end(), states.begin() + kWeighted, states.end());
-  set_states(std::move(next));
+  replace(kCount, old_count + preds.numel());
+  replace(kMeanX, all.mean_x);
+  replace(kMeanY, all.mean_y);
+  replace(kM2X, all.m2_x);
+  replace(kM2Y, all.m2_y);
+  replace(kCXY, all.c_xy);
+  set_states(std::move(states));
   return true;
 }
 

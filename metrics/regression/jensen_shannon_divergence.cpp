@@ -6,6 +6,7 @@
 
 #include "metrics/detail/evaluate.h"
 #include "metrics/regression/distributions.h"
+#include "metrics/regression/distributions_fused.h"
 
 namespace devsan::metrics {
 
@@ -22,6 +23,19 @@ std::vector<at::Tensor> JensenShannonDivergence::terms(const at::Tensor &preds,
   const at::Tensor p = detail::normalised(preds), q = detail::normalised(target);
   const at::Tensor middle = (p + q) / 2;
   return {0.5 * (detail::relative_entropy(p, middle) + detail::relative_entropy(q, middle))};
+}
+
+std::optional<std::vector<double>> JensenShannonDivergence::fused(const at::Tensor &preds,
+                                                                  const at::Tensor &target) const {
+  using detail::Lanes;
+  if (log_prob())
+    return std::nullopt;
+  return detail::fused_distributions(
+      preds, target, [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
+        const Lanes middle = (p + q) * 0.5, half = (p - q) * 0.5;
+        sums[0] += 0.5 * (detail::relative_entropy_term(p, middle, half) +
+                          detail::relative_entropy_term(q, middle, 0 - half));
+      });
 }
 
 at::Tensor jensen_shannon_divergence(const at::Tensor &preds, const at::Tensor &target,

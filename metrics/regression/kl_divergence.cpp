@@ -4,6 +4,7 @@
 
 #include "metrics/detail/evaluate.h"
 #include "metrics/regression/distributions.h"
+#include "metrics/regression/distributions_fused.h"
 
 namespace devsan::metrics {
 
@@ -14,6 +15,17 @@ std::vector<at::Tensor> KLDivergence::terms(const at::Tensor &preds,
   if (log_prob())
     return {detail::relative_entropy_of_logs(preds, target)};
   return {detail::relative_entropy(detail::normalised(preds), detail::normalised(target))};
+}
+
+std::optional<std::vector<double>> KLDivergence::fused(const at::Tensor &preds,
+                                                       const at::Tensor &target) const {
+  using detail::Lanes;
+  if (log_prob())
+    return std::nullopt;
+  return detail::fused_distributions(preds, target,
+                                     [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
+                                       sums[0] += detail::relative_entropy_term(p, q, p - q);
+                                     });
 }
 
 at::Tensor kl_divergence(const at::Tensor &preds, const at::Tensor &target,

@@ -19,6 +19,8 @@ public:
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
+  std::optional<std::vector<double>> fused(const at::Tensor &preds,
+                                           const at::Tensor &target) const override;
 };
 
 // The functional form.

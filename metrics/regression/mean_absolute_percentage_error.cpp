@@ -1,7 +1,5 @@
 #include "metrics/regression/mean_absolute_percentage_error.h"
 
-#include <cmath>
-
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
@@ -25,9 +23,10 @@ std::vector<at::Tensor> MeanAbsolutePercentageError::terms(const at::Tensor &pre
 
 std::optional<std::vector<double>>
 MeanAbsolutePercentageError::fused(const at::Tensor &preds, const at::Tensor &target) const {
-  return detail::fused_sum_list<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
-    return {std::abs(x - y) / detail::at_least(std::abs(y), kPercentageEpsilon)};
-  });
+  return detail::fused_sum_list<1>(
+      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<1> &sums) {
+        sums[0] += absolute(x - y) / at_least(absolute(y), kPercentageEpsilon);
+      });
 }
 
 at::Tensor mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,

@@ -22,7 +22,10 @@ std::vector<at::Tensor> MeanSquaredError::terms(const at::Tensor &preds,
 std::optional<std::vector<double>> MeanSquaredError::fused(const at::Tensor &preds,
                                                            const at::Tensor &target) const {
   return detail::fused_sum_list<1>(
-      preds, target, [](double x, double y) -> detail::Sums<1> { return {(x - y) * (x - y)}; });
+      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<1> &sums) {
+        const detail::Lanes d = x - y;
+        sums[0] += d * d;
+      });
 }
 
 at::Tensor MeanSquaredError::value() const {

@@ -28,6 +28,8 @@ public:
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
+  std::optional<std::vector<double>> fused(const at::Tensor &preds,
+                                           const at::Tensor &target) const override;
   at::Tensor outside_domain(const at::Tensor &preds, const at::Tensor &target) const override;
 };
 

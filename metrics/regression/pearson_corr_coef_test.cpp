@@ -152,6 +152,23 @@ TEST_P(Pearson, UpdateRunsOnMetaTensors) {
   EXPECT_EQ(metric.compute().sizes(), at::IntArrayRef({3}));
 }
 
+// The numbers that a batch begins with are where its deviations are taken from.
+TEST(PearsonOnCpu, MayBeginWithOutliers) {
+  at::manual_seed(11);
+  at::Tensor x = at::randn({5000}, at::kDouble), y = x + at::randn({5000}, at::kDouble);
+  for (const int64_t outliers : {1, 40, 64}) {
+    at::Tensor far_x = x.clone(), far_y = y.clone();
+    far_x.narrow(0, 0, outliers) += 1e7;
+    far_y.narrow(0, 0, outliers) -= 1e7;
+    const at::Tensor dx = far_x - far_x.mean(), dy = far_y - far_y.mean();
+    const double expected =
+        ((dx * dy).sum() / (dx.square().sum() * dy.square().sum()).sqrt()).item<double>();
+    PearsonCorrCoef metric(PearsonCorrCoefOptions().dtype(at::kDouble));
+    metric.update(far_x, far_y);
+    EXPECT_NEAR(values(metric.compute())[0], expected, 1e-13) << outliers;
+  }
+}
+
 class PearsonNoSync : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(PearsonNoSync);
 

@@ -68,15 +68,17 @@ at::Tensor SampleSums::samples(const char *input_name, const at::Tensor &input) 
 }
 
 bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target) {
-  if (!preds.is_cpu() || num_outputs() != 1 || traits_.domain ||
-      traits_.samples != Samples::kElements ||
+  if (!preds.is_cpu() || num_outputs() != 1 ||
       accumulation_on(preds.device()) != Accumulation::kDouble)
+    return false;
+  const bool rows = traits_.samples == Samples::kRows;
+  if (rows && (preds.dim() != 2 || preds.size(1) < 1)) // samples() speaks of it
     return false;
   const std::optional<std::vector<double>> sums = fused(preds, target);
   if (!sums)
     return false;
   std::vector<at::Tensor> states = states_on(preds.device());
-  states[kTotal] = detail::plus(states[kTotal], preds.numel());
+  states[kTotal] = detail::plus(states[kTotal], rows ? preds.size(0) : preds.numel());
   const size_t first = states.size() - sums->size();
   for (size_t i = 0; i < sums->size(); ++i)
     states[first + i] = detail::plus(states[first + i], (*sums)[i]);

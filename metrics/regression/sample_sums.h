@@ -63,7 +63,7 @@ protected:
                                         const at::Tensor &target) const = 0;
 
   // The same sums of one output, computed in one pass on the CPU where fused_sums() can; none:
-  // terms() does it. For metrics without a domain.
+  // terms() does it. None, too, where a sample is outside the domain.
   virtual std::optional<std::vector<double>> fused(const at::Tensor &preds,
                                                    const at::Tensor &target) const;
 

@@ -1,7 +1,5 @@
 #include "metrics/regression/symmetric_mean_absolute_percentage_error.h"
 
-#include <cmath>
-
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
@@ -28,9 +26,10 @@ SymmetricMeanAbsolutePercentageError::terms(const at::Tensor &preds,
 std::optional<std::vector<double>>
 SymmetricMeanAbsolutePercentageError::fused(const at::Tensor &preds,
                                             const at::Tensor &target) const {
-  return detail::fused_sum_list<1>(preds, target, [](double x, double y) -> detail::Sums<1> {
-    return {2 * std::abs(x - y) / detail::at_least(std::abs(x) + std::abs(y), kPercentageEpsilon)};
-  });
+  return detail::fused_sum_list<1>(
+      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<1> &sums) {
+        sums[0] += 2 * absolute(x - y) / at_least(absolute(x) + absolute(y), kPercentageEpsilon);
+      });
 }
 
 at::Tensor symmetric_mean_absolute_percentage_error(

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
+#include "metrics/detail/lane_math.h"
 
 namespace devsan::metrics {
 namespace {
@@ -44,6 +45,31 @@ std::vector<at::Tensor> TweedieDevianceScore::terms(const at::Tensor &preds,
     return {2 * ((x / y).log() + y / x - 1)};
   const double a = 1 - power_, b = 2 - power_;
   return {2 * (y.clamp_min(0).pow(b) / (a * b) - y * x.pow(a) / a + x.pow(b) / b)};
+}
+
+std::optional<std::vector<double>> TweedieDevianceScore::fused(const at::Tensor &preds,
+                                                               const at::Tensor &target) const {
+  using detail::Lanes;
+  using Sums = detail::LaneSums<1>;
+  if (power_ == 0)
+    return detail::fused_sum_list<1>(preds, target, [](const Lanes &x, const Lanes &y, Sums &sums) {
+      const Lanes d = x - y;
+      sums[0] += d * d;
+    });
+  if (power_ == 1)
+    return detail::finite(
+        detail::fused_sum_list<1>(preds, target, [](const Lanes &x, const Lanes &y, Sums &sums) {
+          // Without samples outside the domain, of which some have no logarithm in them.
+          const Lanes none = where_less(y, 0, NAN, where_less(0, x, 0, NAN));
+          const Lanes product = y * detail::log_of_ratio(y, x, y - x);
+          sums[0] += 2 * (where_less(0, y, product, none) - y + x);
+        }));
+  if (power_ == 2)
+    return detail::finite(
+        detail::fused_sum_list<1>(preds, target, [](const Lanes &x, const Lanes &y, Sums &sums) {
+          sums[0] += 2 * (detail::log_of_ratio(x, y, x - y) + (y - x) / x);
+        }));
+  return std::nullopt;
 }
 
 at::Tensor TweedieDevianceScore::outside_domain(const at::Tensor &preds,

@@ -1,7 +1,5 @@
 #include "metrics/regression/weighted_mean_absolute_percentage_error.h"
 
-#include <cmath>
-
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
@@ -25,9 +23,11 @@ std::vector<at::Tensor> WeightedMeanAbsolutePercentageError::terms(const at::Ten
 std::optional<std::vector<double>>
 WeightedMeanAbsolutePercentageError::fused(const at::Tensor &preds,
                                            const at::Tensor &target) const {
-  return detail::fused_sum_list<2>(preds, target, [](double x, double y) -> detail::Sums<2> {
-    return {std::abs(x - y), std::abs(y)};
-  });
+  return detail::fused_sum_list<2>(
+      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<2> &sums) {
+        sums[0] += absolute(x - y);
+        sums[1] += absolute(y);
+      });
 }
 
 at::Tensor WeightedMeanAbsolutePercentageError::value() const {

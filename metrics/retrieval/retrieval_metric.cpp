@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <ATen/ATen.h>
 
@@ -22,6 +23,38 @@ at::Tensor order_by(const at::Tensor &keys, const at::Tensor &indexes) {
   const at::Tensor by_key = std::get<1>(keys.sort(stable, 0));
   const at::Tensor by_query = std::get<1>(indexes.gather(0, by_key).sort(stable, 0));
   return by_key.gather(0, by_query);
+}
+
+// Whether documents without an ignore_index all are in range.
+template <typename Score>
+[[gnu::always_inline]] inline bool in_range(const Score *scores, const int64_t *targets, int64_t n,
+                                            bool graded) {
+  int64_t bits = 0;
+  for (int64_t i = 0; i < n; ++i)
+    bits |= targets[i];
+  if (graded ? bits < 0 : (bits & ~int64_t{1}) != 0)
+    return false;
+  int nan = 0;
+  for (int64_t i = 0; i < n; ++i)
+    nan |= scores[i] != scores[i];
+  return nan == 0;
+}
+
+#if defined(__x86_64__)
+template <typename Score>
+[[gnu::target("avx2")]] bool in_range_by_avx2(const Score *scores, const int64_t *targets,
+                                              int64_t n, bool graded) {
+  return in_range(scores, targets, n, graded);
+}
+#endif
+
+template <typename Score>
+bool best_in_range(const Score *scores, const int64_t *targets, int64_t n, bool graded) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    return in_range_by_avx2(scores, targets, n, graded);
+#endif
+  return in_range(scores, targets, n, graded);
 }
 
 } // namespace
@@ -88,6 +121,9 @@ int64_t RetrievalMetric::out_of_range_on_cpu(const at::Tensor &preds,
     using Target = std::decay_t<decltype(*targets)>;
     const int64_t n = preds.numel();
     const bool graded = config_.graded, ignores = config_.ignore_index.has_value();
+    if constexpr (std::is_same_v<Target, int64_t>)
+      if (best_in_range(scores, targets, n, graded))
+        return int64_t{0};
     const auto ignored = static_cast<Target>(config_.ignore_index.value_or(0));
     int64_t number = 0;
     for (int64_t i = 0; i < n; ++i) {

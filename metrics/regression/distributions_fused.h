@@ -1,0 +1,57 @@
+// The sum of a term over the numbers of two sets of rows [N, D] as discrete distributions, on the
+// CPU without temporaries of their size.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "metrics/detail/lane_math.h"
+
+namespace devsan::metrics::detail {
+
+// p log(p / q), 0 where p is 0 and NaN where one is negative or NaN, or q alone is 0;
+// difference = p - q.
+[[gnu::always_inline]] inline Lanes relative_entropy_term(const Lanes &p, const Lanes &q,
+                                                          const Lanes &difference) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Lanes none = where_less(p, 0, kNan, where_less(q, 0, kNan, p + 0 * q));
+  return where_less(0, p, p * log_of_ratio(p, q, difference), none);
+}
+
+// The rows are divided by their sums. None where fused_sums() can not, or for rows that are no
+// distributions and whatever else makes the sum infinite or NaN.
+template <typename Term>
+std::optional<std::vector<double>> fused_distributions(const at::Tensor &preds,
+                                                       const at::Tensor &target, const Term &term) {
+  const int64_t width = preds.size(1);
+  const auto sum = with_numbers(preds, target, [&](const auto *p, const auto *q, int64_t n) {
+    constexpr int64_t kBlock = 4096;
+    const int64_t block = std::max<int64_t>(kBlock / width, 1) * width;
+    const auto room = static_cast<size_t>(std::min(block, n));
+    std::vector<double> first(room), second(room);
+    const auto normalise = [&](const auto *from, int64_t size, double *to) {
+      for (int64_t row = 0; row < size; row += width) {
+        double total = 0;
+        for (int64_t i = row; i < row + width; ++i)
+          total += static_cast<double>(from[i]);
+        // Negative numbers of a negative sum are not to become probabilities.
+        const double factor = total > 0 ? 1 / total : std::numeric_limits<double>::quiet_NaN();
+        for (int64_t i = row; i < row + width; ++i)
+          to[i] = static_cast<double>(from[i]) * factor;
+      }
+    };
+    double sum_of_blocks = 0;
+    for (int64_t begin = 0; begin < n; begin += block) {
+      const int64_t size = std::min(block, n - begin);
+      normalise(p + begin, size, first.data());
+      normalise(q + begin, size, second.data());
+      sum_of_blocks += sums_of<1>(first.data(), second.data(), size, term)[0];
+    }
+    return sum_of_blocks;
+  });
+  return finite(sum ? std::optional(std::vector<double>{*sum}) : std::nullopt);
+}
+
+} // namespace devsan::metrics::detail
