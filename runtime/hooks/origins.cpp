@@ -66,17 +66,19 @@ private:
 
 // What a dead storage leaves is small, but it pins the memory around it: the next tensor finds no
 // room between two of them, and the heap grows, with memory that no cache has seen. So every note
-// looks for dead ones among the last notes, where most are, and at one slot of the table.
+// looks for dead ones among the last notes, where most are, and in the table.
 class DeadStorages {
 public:
-  void noted(const Slot &slot) {
+  // Where few of the tensors are noted, each note has to look at many.
+  void noted(const Slot &slot, bool sampled) {
     const std::uint32_t number = notes_.fetch_add(1, std::memory_order_relaxed);
     recent_[number % kRecent].store(static_cast<std::uint32_t>(&slot - slots()),
                                     std::memory_order_relaxed);
-    // Each note is looked at twice before it is the oldest of the last ones.
-    release(slots()[recent_[2 * number % kRecent].load(std::memory_order_relaxed)]);
-    release(slots()[recent_[(2 * number + 1) % kRecent].load(std::memory_order_relaxed)]);
-    release(slots()[number % kSlots]);
+    const std::uint32_t recent = sampled ? 32 : 2, others = sampled ? 128 : 1;
+    for (std::uint32_t i = 0; i < recent; ++i)
+      release(slots()[recent_[(number * recent + i) % kRecent].load(std::memory_order_relaxed)]);
+    for (std::uint32_t i = 0; i < others; ++i)
+      release(slots()[(number * others + i) % kSlots]);
   }
 
 private:
@@ -201,7 +203,8 @@ void noteOrigin(const at::Tensor &tensor, TensorOrigin origin) {
     chosen->origin = origin;
     chosen->epoch = current_epoch;
   }
-  dead_storages.noted(*chosen);
+  const bool sampled = tensor.is_cpu() && !origin.is_move && options().origins != Origins::kAll;
+  dead_storages.noted(*chosen, sampled);
 }
 
 TensorOrigin originOf(const at::Tensor &tensor) {
