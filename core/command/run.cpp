@@ -236,7 +236,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   core::Summary &summary = report.summary;
   summary.tool = "devsan run";
   summary.subject = facts.command;
-  // The findings' paths are relative to the repository, and what follows reads the lines.
+  // The findings' paths are relative to the project's root, and what follows reads the lines.
   enterProjectRoot();
   FindingFilter filter(std::move(*suppressions));
   core::Result<runtime::Analysis> analysis =
