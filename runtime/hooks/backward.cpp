@@ -28,11 +28,12 @@ Execute *engine_execute = nullptr;
 
 struct Backward : c10::DebugInfoBase {
   const void *thread = nullptr;
-  // Of the thread that started it; where that one works for another backward itself, then those of
-  // that backward's start.
-  std::vector<FrameRecord> frames;
-  std::size_t own = 0;        // how many of them are the thread's
+  std::shared_ptr<const NamedFrames> own; // of the thread that started it
+  // Where that one works for another backward itself: the own ones and those of that one's start.
+  std::vector<FrameRecord> joined;
   std::uint64_t identity = 0; // a hash of the frames
+
+  std::span<const FrameRecord> frames() const { return joined.empty() ? own->frames : joined; }
 };
 
 constexpr std::string_view kBackwardName = "devsan backward";
@@ -48,15 +49,16 @@ std::shared_ptr<Backward> backwardFromHere() try {
   InsideRuntime inside;
   auto backward = std::make_shared<Backward>();
   backward->thread = thisThread();
-  FrameRecord own[kMaxFrames];
-  backward->own = recorder().captureOwnStack(own);
-  backward->frames.assign(own, own + backward->own);
-  const StackTail outer = backwardStart();
-  const std::size_t added = std::min(outer.frames.size(), kMaxStack - backward->own);
-  backward->frames.insert(backward->frames.end(), outer.frames.begin(),
-                          outer.frames.begin() + std::ptrdiff_t(added));
-  backward->identity =
-      hashBytes(backward->frames.data(), backward->frames.size() * sizeof(FrameRecord));
+  backward->own = recorder().captureOwnStack();
+  backward->identity = backward->own->identity;
+  if (const StackTail outer = backwardStart(); !outer.frames.empty()) {
+    const std::vector<FrameRecord> &own = backward->own->frames;
+    const std::size_t added = std::min(outer.frames.size(), kMaxStack - own.size());
+    backward->joined = own;
+    backward->joined.insert(backward->joined.end(), outer.frames.begin(),
+                            outer.frames.begin() + std::ptrdiff_t(added));
+    backward->identity = mix(backward->identity, outer.identity | 1);
+  }
   return backward;
 } catch (...) {
   return nullptr; // out of memory: the program goes on
@@ -89,8 +91,8 @@ StackTail backwardStart() {
   if (!backward)
     return {};
   // The thread's own part is on its stack already.
-  const std::size_t known = backward->thread == thisThread() ? backward->own : 0;
-  return {std::span(backward->frames).subspan(known), mix(backward->identity, known + 1)};
+  const std::size_t known = backward->thread == thisThread() ? backward->own->frames.size() : 0;
+  return {backward->frames().subspan(known), mix(backward->identity, known + 1)};
 }
 
 } // namespace devsan::runtime

@@ -105,10 +105,10 @@ bool shouldSample(const at::Tensor &tensor) {
   const bool is_number = tensor.dim() == 0 && tensor.is_cpu();
   if (options().origins == Origins::kAll && !is_number)
     return true;
-  constexpr std::uint32_t kFirst = 1000, kOften = 1u << 16;
+  constexpr std::uint32_t kFirst = 1000;
   thread_local std::uint32_t made = 0;
   ++made;
-  return made <= kFirst || made % (made <= kOften ? 64 : 1024) == 0;
+  return made <= kFirst || made % 1024 == 0;
 }
 
 void noteFactory(const at::Tensor &tensor, bool without_index = false) {

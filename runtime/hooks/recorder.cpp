@@ -25,6 +25,13 @@ namespace {
 
 thread_local int inside_runtime = 0;
 thread_local std::uint32_t thread_id = 0;
+
+std::uint32_t thisThread() {
+  if (thread_id == 0)
+    thread_id = std::uint32_t(syscall(SYS_gettid));
+  return thread_id;
+}
+
 std::atomic<std::uint32_t> current_step{0};
 
 } // namespace
@@ -90,16 +97,14 @@ void Recorder::lookForPython() {
     log_.noteUnreadablePython(unreadablePython());
 }
 
-std::size_t Recorder::captureOwnStack(std::span<FrameRecord> frames) {
-  return captureFrames(interner_, frames.first(std::min(frames.size(), kMaxFrames)));
+std::shared_ptr<const NamedFrames> Recorder::captureOwnStack() {
+  return captureFrames(interner_);
 }
 
 void Recorder::record(Event event, Caller caller) {
   if (!recording_)
     return;
-  if (thread_id == 0)
-    thread_id = std::uint32_t(syscall(SYS_gettid));
-  event.thread = thread_id;
+  event.thread = thisThread();
   event.step = current_step.load(std::memory_order_relaxed);
   applyGuards(event);
   countInScopes(event);
@@ -124,7 +129,14 @@ void Recorder::countStep(std::uint32_t flags) {
   Event event;
   event.kind = EventKind::kStep;
   event.flags = flags;
-  record(event);
+  // That of an optimizer tells nothing, and would be taken in every step.
+  if (recording_ && (flags & kRecognizedStep)) {
+    event.thread = thisThread();
+    event.step = step();
+    tallies_.count(event);
+  } else {
+    record(event);
+  }
   current_step.fetch_add(1, std::memory_order_relaxed);
 }
 

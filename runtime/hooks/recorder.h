@@ -6,10 +6,12 @@
 #include "runtime/event.h"
 #include "runtime/hooks/interner.h"
 #include "runtime/hooks/log_writer.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/tallies.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -38,8 +40,8 @@ public:
   StringId string(std::string_view text) { return interner_.string(text); }
   // In a backward, with the frames of the call that started it.
   StackId currentStack();
-  // The frames of this thread alone, not written yet; how many.
-  std::size_t captureOwnStack(std::span<FrameRecord> frames);
+  // The frames of this thread alone, not written yet.
+  std::shared_ptr<const NamedFrames> captureOwnStack();
 
   // Takes the current stack where the event has none. A caller that holds no lock of the program
   // may wait for the interpreter's, which a thread that has that one may hold.

@@ -49,6 +49,11 @@ void keepWhatMatters(NativeStack &native) {
 alignas(4096) std::atomic<std::uint64_t> known_stacks[1 << 16];
 constexpr std::uint64_t kIdMask = (1 << 24) - 1;
 
+// Frames that are asked for again and again, as at the `backward()` of a training loop, kept for
+// good: the first ones that find room.
+constexpr std::size_t kFrameWays = 4;
+std::atomic<const NamedFrames *> known_frames[64 * kFrameWays];
+
 // Frames that may be among those that are kept: some have no line yet and are left out.
 constexpr std::size_t kMaxPythonFrames = 2 * kMaxFrames;
 
@@ -85,6 +90,20 @@ __attribute__((noinline)) StackId internStack(Interner &interner, const NativeSt
   return interner.stack({frames, count + added}, &is_new);
 }
 
+struct RawStack {
+  NativeStack native;
+  PythonFrameWalker python;
+  std::uint64_t identity = 0;
+};
+
+__attribute__((always_inline)) inline void captureRaw(RawStack &raw, std::uint64_t seed) {
+  captureNative(raw.native);
+  keepWhatMatters(raw.native);
+  static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
+  raw.identity = raw.python.identity(
+      hashWords({raw.native.pcs, raw.native.count}, raw.native.count + seed), kMaxPythonFrames);
+}
+
 } // namespace
 
 void prepareStacks() {
@@ -107,30 +126,46 @@ void prepareStacks() {
 
 StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new) {
   is_new = false;
-  NativeStack native;
-  captureNative(native);
-  keepWhatMatters(native);
-  const PythonFrameWalker python;
-  static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
-  const std::uint64_t hash = python.identity(
-      hashWords({native.pcs, native.count}, native.count + 4 * tail.identity), kMaxPythonFrames);
+  RawStack raw;
+  captureRaw(raw, 4 * tail.identity);
+  const std::uint64_t hash = raw.identity;
   auto &slot = known_stacks[hash % std::size(known_stacks)];
   const std::uint64_t seen = slot.load(std::memory_order_acquire);
   if (seen != 0 && ((seen ^ hash) & ~kIdMask) == 0)
     return StackId(seen & kIdMask);
-  const StackId id = internStack(interner, native, python, tail, is_new);
+  const StackId id = internStack(interner, raw.native, raw.python, tail, is_new);
   slot.store((hash & ~kIdMask) | id, std::memory_order_release);
   return id;
 }
 
-std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames) {
-  NativeStack native;
-  captureNative(native);
-  keepWhatMatters(native);
-  return nameFrames(interner, native, PythonFrameWalker(), frames);
+std::shared_ptr<const NamedFrames> captureFrames(Interner &interner) {
+  RawStack raw;
+  captureRaw(raw, 0);
+  const std::span<std::atomic<const NamedFrames *>, kFrameWays> slots(
+      known_frames + raw.identity % (std::size(known_frames) / kFrameWays) * kFrameWays,
+      kFrameWays);
+  std::atomic<const NamedFrames *> *free = nullptr;
+  for (auto &slot : slots) {
+    const NamedFrames *known = slot.load(std::memory_order_acquire);
+    if (known && known->identity == raw.identity)
+      return {std::shared_ptr<void>(), known};
+    if (!known && !free)
+      free = &slot;
+  }
+  FrameRecord frames[kMaxFrames];
+  const std::size_t count = nameFrames(interner, raw.native, raw.python, frames);
+  auto named = std::make_unique<NamedFrames>();
+  named->frames.assign(frames, frames + count);
+  named->identity = raw.identity;
+  const NamedFrames *expected = nullptr;
+  if (free && free->compare_exchange_strong(expected, named.get(), std::memory_order_release))
+    return {std::shared_ptr<void>(), named.release()};
+  return named;
 }
 
 void forgetStacks() {
+  for (auto &slot : known_frames)
+    slot.store(nullptr, std::memory_order_relaxed);
   if (madvise(known_stacks, sizeof known_stacks, MADV_DONTNEED) != 0)
     for (auto &slot : known_stacks)
       slot.store(0, std::memory_order_relaxed);

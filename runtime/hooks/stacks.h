@@ -7,7 +7,9 @@
 #include "runtime/log_format.h"
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <vector>
 
 namespace devsan::runtime {
 
@@ -31,8 +33,14 @@ struct StackTail {
 // stack was not in the log before.
 StackId captureStack(Interner &interner, const StackTail &tail, bool &is_new);
 
-// The frames themselves, with their names in the log; how many.
-std::size_t captureFrames(Interner &interner, std::span<FrameRecord> frames);
+// Frames with their names in the log, and a hash of them.
+struct NamedFrames {
+  std::vector<FrameRecord> frames; // at most kMaxFrames
+  std::uint64_t identity = 0;
+};
+
+// The frames themselves. Those that were taken before are shared: never null.
+std::shared_ptr<const NamedFrames> captureFrames(Interner &interner);
 
 // For the child after fork, whose log knows no stack.
 void forgetStacks();

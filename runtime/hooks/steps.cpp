@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <array>
 #include <atomic>
+#include <dlfcn.h>
 #include <functional>
 #include <unordered_set>
 #include <utility>
@@ -96,6 +97,29 @@ template <std::size_t... optimizers> void redirectSteps(std::index_sequence<opti
   redirectCalls(redirections);
 }
 
+// CPython's PyMethodDef and what goes with it: all of its stable ABI.
+using Method = void *(void *self, void *argument);
+struct MethodDefinition {
+  const char *name;
+  Method *function;
+  int flags;
+  const char *documentation;
+};
+constexpr int kOneArgument = 0x0008; // METH_O
+
+using MakeFunction = void *(MethodDefinition *, void *self, void *module);
+using Increment = void(void *);
+Increment *increment = nullptr;
+void *none = nullptr;
+
+MethodDefinition stepped_method = {"optimizer_stepped",
+                                   [](void *, void *optimizer) {
+                                     optimizerStepped(optimizer);
+                                     increment(none);
+                                     return none;
+                                   },
+                                   kOneArgument, nullptr};
+
 } // namespace
 
 void observeOptimizers() {
@@ -112,8 +136,14 @@ extern "C" __attribute__((visibility("default"))) void devsan_step() {
   recorder().countStep(0);
 }
 
-// `optimizer` tells optimizers apart.
-extern "C" __attribute__((visibility("default"))) void
-devsan_optimizer_stepped(const void *optimizer) {
-  optimizerStepped(optimizer);
+// A builtin function of Python that takes an optimizer, a new reference: calls through ctypes cost
+// more than what is done in them. Null where the interpreter's functions are not found. The
+// interpreter's lock is held.
+extern "C" __attribute__((visibility("default"))) void *devsan_optimizer_stepped_function() {
+  auto *make_function = reinterpret_cast<MakeFunction *>(dlsym(RTLD_DEFAULT, "PyCFunction_NewEx"));
+  increment = reinterpret_cast<Increment *>(dlsym(RTLD_DEFAULT, "Py_IncRef"));
+  none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+  if (!make_function || !increment || !none)
+    return nullptr;
+  return make_function(&stepped_method, nullptr, nullptr);
 }

@@ -33,6 +33,10 @@ constexpr std::array<std::string_view, 21> kSystemModules = {
 // Compiled modules of Python itself, and of NumPy, which knows nothing of LibTorch.
 constexpr std::array<std::string_view, 3> kExtensionFolders = {"/lib-dynload/", "-packages/numpy/",
                                                                "-packages/numpy.libs/"};
+// What calls a program's tests, and nothing of theirs.
+constexpr std::array<std::string_view, 7> kTestRunners = {
+    "-packages/_pytest/", "-packages/pytest/", "-packages/pluggy/", "-packages/xdist/",
+    "-packages/execnet/", "/bin/pytest",       "/bin/py.test"};
 constexpr std::array<std::string_view, 4> kTorchNamespaces = {
     "at::", "c10::", "torch::", "caffe2::"};
 constexpr std::array<std::string_view, 6> kSystemNames = {
@@ -79,7 +83,7 @@ FrameKind pythonFrameKind(std::string_view file) {
     return FrameKind::kTorch;
   if (contains(file, "/python/devsan/") || file.ends_with("/python/sitecustomize.py"))
     return FrameKind::kDevSan;
-  if (file.starts_with("<frozen ") ||
+  if (file.starts_with("<frozen ") || containsAny(file, kTestRunners) ||
       (contains(file, "/lib/python3") && !contains(file, "-packages/")))
     return FrameKind::kSystem;
   return FrameKind::kUser;

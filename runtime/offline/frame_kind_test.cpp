@@ -53,6 +53,10 @@ TEST(PythonFrameKind, TellsTorchFromLibrariesOnTopOfIt) {
   EXPECT_EQ(pythonFrameKind("/usr/lib/python3.11/threading.py"), FrameKind::kSystem);
   EXPECT_EQ(pythonFrameKind("<frozen runpy>"), FrameKind::kSystem);
   EXPECT_EQ(pythonFrameKind("/x/build/python/sitecustomize.py"), FrameKind::kDevSan);
+  EXPECT_EQ(pythonFrameKind("/venv/lib/python3.11/site-packages/_pytest/python.py"),
+            FrameKind::kSystem);
+  EXPECT_EQ(pythonFrameKind("/venv/bin/pytest"), FrameKind::kSystem);
+  EXPECT_EQ(pythonFrameKind("/src/tests/pytest_helpers.py"), FrameKind::kUser);
 }
 
 } // namespace

@@ -8,7 +8,7 @@ _functions = None
 
 
 class _Functions:
-    """Raises AttributeError where the runtime is not in the process."""
+    """Raises AttributeError or ValueError where the runtime, or the interpreter's functions, are not found in the process."""
 
     def __init__(self, process):
         def function(name, result, *arguments):
@@ -22,7 +22,8 @@ class _Functions:
         self.count_read = function("devsan_count_read", ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32)
         self.scope_leave = function("devsan_scope_leave", None, ctypes.c_void_p)
         self.step = function("devsan_step", None)
-        self.optimizer_stepped = function("devsan_optimizer_stepped", None, ctypes.c_void_p)
+        # Takes the optimizer.
+        self.optimizer_stepped = function("devsan_optimizer_stepped_function", ctypes.py_object)()
 
 
 def functions():
@@ -36,7 +37,7 @@ def functions():
                 return None
         try:
             _functions = _Functions(ctypes.PyDLL(None))
-        except AttributeError:
+        except (AttributeError, ValueError):
             return None
     return _functions
 

@@ -21,7 +21,7 @@ def _tell(optimizer):
     _stepped += 1
     functions = runtime.functions()
     if functions is not None:
-        functions.optimizer_stepped(id(optimizer))
+        functions.optimizer_stepped(optimizer)
 
 
 def _watch_optimizers(module):
