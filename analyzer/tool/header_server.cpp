@@ -43,8 +43,8 @@ public:
   Server(int socket, llvm::ArrayRef<CompileCommand> commands, Seconds limit)
       : socket_(socket), commands_(commands), limit_(limit) {}
 
-  // At the end of the headers. The server never comes back from here; each child does, having
-  // entered its file, or nothing more where it shall store the headers.
+  // At the end of the headers. Each child comes back from here, having entered its file, or nothing
+  // more where it shall store the headers; the server itself only where that is its last work.
   void serve(clang::Preprocessor &preprocessor) {
     answer({});
     while (true) {
@@ -62,6 +62,10 @@ public:
         continue;
       if (recv(socket_, &number, sizeof number, MSG_WAITALL) != sizeof number)
         _exit(0); // nobody asks any more
+      if (number == HeaderServer::kStoreAndEnd) {
+        stores_ = true;
+        return;
+      }
       const std::optional<int> out = children_.fork(number, limit_);
       if (!out)
         continue;
@@ -74,8 +78,14 @@ public:
     }
   }
 
-  bool isChild() const { return out_ >= 0; }
+  // False in a process that has left the loop, with a file to read or the headers to store.
+  bool serves() const { return out_ < 0 && !stores_; }
   bool stores() const { return stores_; }
+  [[noreturn]] void stored() {
+    if (out_ < 0)
+      answer({.number = HeaderServer::kStore});
+    _exit(0);
+  }
   [[noreturn]] void finish(const std::string &text) { Processes::finish(out_, text); }
 
 private:
@@ -119,7 +129,7 @@ public:
   void HandlePragma(clang::Preprocessor &preprocessor, clang::PragmaIntroducer,
                     clang::Token &) override {
     preprocessor.DiscardUntilEndOfDirective();
-    if (!server_.isChild())
+    if (server_.serves())
       server_.serve(preprocessor);
   }
 
@@ -130,7 +140,7 @@ private:
 // Writes the headers into the cache, in the child that shall.
 class HeaderWriter : public clang::SemaConsumer {
 public:
-  HeaderWriter(clang::CompilerInstance &compiler, const Server &server, const TorchHeader &header)
+  HeaderWriter(clang::CompilerInstance &compiler, Server &server, const TorchHeader &header)
       : server_(server), header_(header), content_(std::make_shared<clang::PCHBuffer>()),
         generator_(compiler.getPreprocessor(), compiler.getModuleCache(), header.path,
                    /*isysroot=*/"", content_, compiler.getCodeGenOpts(), {},
@@ -144,11 +154,11 @@ public:
     generator_.HandleTranslationUnit(context);
     if (content_->IsComplete)
       store(header_, llvm::StringRef(content_->Data.data(), content_->Data.size()));
-    _exit(0); // before the checks
+    server_.stored(); // before the checks
   }
 
 private:
-  const Server &server_;
+  Server &server_;
   const TorchHeader &header_;
   std::shared_ptr<clang::PCHBuffer> content_;
   clang::PCHGenerator generator_;
@@ -184,7 +194,7 @@ private:
   };
   runClang(command.folder, std::move(arguments), {header, files}, analysis.action(consumers),
            analysis.consumer());
-  if (!server.isChild())
+  if (server.serves())
     _exit(1); // the headers do not parse, or not load
   server.finish(serialize(analysis.takeResult()));
 }

@@ -28,6 +28,9 @@ class HeaderServer {
 public:
   // The number that asks to keep the header in the cache.
   static constexpr std::uint32_t kStore = 0xffff'fffe;
+  // The same, of a server that is asked for nothing more: it does so itself, which spares a child
+  // the copies of the pages it writes to. The answer is that to kStore, and the server's last.
+  static constexpr std::uint32_t kStoreAndEnd = 0xffff'fffd;
 
   // Forks. Null where that fails.
   static std::unique_ptr<HeaderServer> start(const ServedHeader &served,

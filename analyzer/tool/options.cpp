@@ -61,7 +61,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
                  "Count the findings in FILE as known: only new ones are shown and fail")
       ->type_name("FILE");
   app.add_flag("--update-baseline", options.update_baseline, "Write the findings to the baseline");
-  app.add_flag("!--no-cache", options.use_cache, "Neither use nor fill the cache");
+  app.add_flag_callback(
+      "--no-cache", [&options] { options.use_cache = false; }, "Neither use nor fill the cache");
   app.add_option("--timeout", timeout, "Seconds that the analysis of a file may take, 0: any")
       ->type_name("SECONDS")
       ->check(CLI::Range(0L, kLongestLimit.count()))

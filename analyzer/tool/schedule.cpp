@@ -122,8 +122,10 @@ private:
   }
 
   void ask(Group &group, std::uint32_t number) {
+    const bool is_last = group.waiting.empty() && group.asked.empty();
     group.asked.insert(number);
-    group.server->request(number);
+    group.server->request(number == HeaderServer::kStore && is_last ? HeaderServer::kStoreAndEnd
+                                                                    : number);
   }
 
   void start(Group &group) {
