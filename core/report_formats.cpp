@@ -6,11 +6,12 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ReportFormat>, 4> kFormats = {{
+constexpr std::array<std::pair<std::string_view, ReportFormat>, 5> kFormats = {{
     {"text", ReportFormat::kText},
     {"json", ReportFormat::kJson},
     {"sarif", ReportFormat::kSarif},
     {"github", ReportFormat::kGithub},
+    {"html", ReportFormat::kHtml},
 }};
 
 } // namespace
@@ -39,6 +40,9 @@ void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding
     break;
   case ReportFormat::kGithub:
     out << githubReport(findings, summary);
+    break;
+  case ReportFormat::kHtml:
+    writeHtmlReport(out, findings, summary);
     break;
   }
 }

@@ -50,10 +50,14 @@ void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const
 // SARIF 2.1.0. Relative paths must be relative to the current folder, for what the sources tell.
 std::string sarifReport(std::span<const Finding> findings, const Summary &summary);
 
+// One HTML file for a browser, which needs nothing else, with the lines around each place that lies
+// below the current folder.
+void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
+
 // Annotations of GitHub's CI (`::warning file=…`) of what is not known, then the summary.
 std::string githubReport(std::span<const Finding> findings, const Summary &summary);
 
-enum class ReportFormat { kText, kJson, kSarif, kGithub };
+enum class ReportFormat { kText, kJson, kSarif, kGithub, kHtml };
 
 // The value of --format; what is unknown is an error that lists the valid ones.
 Result<ReportFormat> parseReportFormat(std::string_view text);

@@ -12,7 +12,7 @@
 // RUN: not %devsan_check --shard=3/2 %s 2>&1 | FileCheck %s --check-prefix=SHARD
 // SHARD: devsan check: error: --shard=3/2: must be I/N with I from 1 to N
 // RUN: not %devsan_check --format=yaml %s 2>&1 | FileCheck %s --check-prefix=FORMAT
-// FORMAT: devsan check: error: --format=yaml is unknown; valid: text, json, sarif, github
+// FORMAT: devsan check: error: --format=yaml is unknown; valid: text, json, sarif, github, html
 // RUN: not %devsan_check --suppressions=%t.absent.toml %s 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS
 // SUPPRESSIONS: devsan check: error: --suppressions: cannot read {{.*}}absent.toml: No such file
 // RUN: not %devsan_check --torch=%t.absent %s 2>&1 | FileCheck %s --check-prefix=TORCH

@@ -171,14 +171,16 @@ core::Result<void> writeReport(const Options &options, const std::vector<core::F
                                const core::Summary &summary, const std::string &repository) {
   const bool to_terminal =
       options.output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
-  // SARIF tells lines of sources, whose paths are relative to the repository.
+  // These tell lines of sources, whose paths are relative to the repository.
   std::string output = options.output;
   if (!output.empty()) {
     llvm::SmallString<256> path(output);
     llvm::sys::fs::make_absolute(path);
     output = std::string(path);
   }
-  if (options.format == core::ReportFormat::kSarif && !repository.empty())
+  const bool tells_lines = options.format == core::ReportFormat::kSarif ||
+                           options.format == core::ReportFormat::kHtml;
+  if (tells_lines && !repository.empty())
     llvm::sys::fs::set_current_path(repository);
   const auto content = [&](std::ostream &out) {
     core::writeReport(out, options.format, findings, summary, {.color = to_terminal});

@@ -133,8 +133,8 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("RULES|SEVERITY|none");
   run_app
       ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt, .json or "
-                   ".sarif (not yet: .html, .perfetto.json)")
+                   "also write a report; the format follows the name's end: .txt, .json, .sarif "
+                   "or .html (not yet: .perfetto.json)")
       ->type_name("FILE")
       ->allow_extra_args(false);
   run_app
@@ -191,7 +191,7 @@ int dispatch(std::vector<std::string> arguments) {
       ->required();
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
-  report_app->add_option("--format", report_arguments.format, "text, json, sarif or github")
+  report_app->add_option("--format", report_arguments.format, "text, json, sarif, github or html")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");

@@ -213,11 +213,14 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   if (!inputs)
     return tl::unexpected(inputs.error());
   const bool single = inputs->size() == 1;
-  const bool is_document =
-      *format == core::ReportFormat::kJson || *format == core::ReportFormat::kSarif;
+  const bool is_document = *format == core::ReportFormat::kJson ||
+                           *format == core::ReportFormat::kSarif ||
+                           *format == core::ReportFormat::kHtml;
   if (!single && !arguments.merge && (is_document || baseline->updates()))
     return core::failure(std::to_string(inputs->size()) + " reports have no common " +
-                         (baseline->updates() ? "baseline" : "JSON report") +
+                         (baseline->updates()                    ? "baseline"
+                          : *format == core::ReportFormat::kHtml ? "page"
+                                                                 : "JSON report") +
                          " unless they are merged: add --merge");
   std::error_code error;
   const fs::path output =

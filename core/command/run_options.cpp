@@ -248,10 +248,14 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJson};
   if (extension == ".sarif")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kSarif};
-  if (extension == ".html" || extension == ".json")
-    return core::failure(name + "=" + path +
-                         ": this format is not supported yet; supported: .txt, .json, .sarif");
-  return core::failure(name + "=" + path + ": the file's name must end in .txt, .json or .sarif");
+  if (extension == ".html")
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kHtml};
+  if (extension == ".json")
+    return core::failure(
+        name + "=" + path +
+        ": this format is not supported yet; supported: .txt, .json, .sarif, .html");
+  return core::failure(name + "=" + path +
+                       ": the file's name must end in .txt, .json, .sarif or .html");
 }
 
 namespace {

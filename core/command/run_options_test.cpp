@@ -207,11 +207,10 @@ TEST(ReportFile, FormatFollowsTheName) {
   EXPECT_EQ(parseReportFile("--report", "a.txt").value().format, core::ReportFormat::kText);
   EXPECT_EQ(parseReportFile("--report", "d/a.json").value().format, core::ReportFormat::kJson);
   EXPECT_EQ(parseReportFile("--report", "a.sarif").value().format, core::ReportFormat::kSarif);
-  for (const char *path : {"a.html", "a.perfetto.json"}) {
-    auto report = parseReportFile("--report", path);
-    ASSERT_FALSE(report) << path;
-    EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos) << path;
-  }
+  EXPECT_EQ(parseReportFile("--report", "a.html").value().format, core::ReportFormat::kHtml);
+  auto report = parseReportFile("--report", "a.perfetto.json");
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos);
   EXPECT_FALSE(parseReportFile("--report", "a"));
   EXPECT_FALSE(parseReportFile("--report", "a.xml"));
 }

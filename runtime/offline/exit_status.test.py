@@ -36,8 +36,8 @@
 # RULE: devsan: error: --fail-on: unknown rule or severity 'device-nothing'; valid: note, warning, error, none, {{.*}}device-bare-cuda
 # RUN: %status 2 %sim --max=device-host-sync=many -- true 2>&1 | FileCheck %s --check-prefix=BUDGET
 # BUDGET: devsan: error: --max=device-host-sync=many: write RULE=N
-# RUN: %status 2 %sim --report=%t.html -- true 2>&1 | FileCheck %s --check-prefix=FORMAT
-# FORMAT: devsan: error: --report={{.*}}.html: this format is not supported yet; supported: .txt, .json, .sarif
+# RUN: %status 2 %sim --report=%t.perfetto.json -- true 2>&1 | FileCheck %s --check-prefix=FORMAT
+# FORMAT: devsan: error: --report={{.*}}.perfetto.json: this format is not supported yet; supported: .txt, .json, .sarif, .html
 # RUN: %status 2 %sim --report=/no/such/folder/a.json -- true 2>&1 | FileCheck %s --check-prefix=UNWRITABLE
 # UNWRITABLE: devsan: error: cannot write the report /no/such/folder/a.json: No such file or directory
 # RUN: %status 2 %sim --suppressions=/no/such.toml -- true 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS

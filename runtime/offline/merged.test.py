@@ -4,8 +4,8 @@
 # RUN: %status 0 env RANK=1 %sim --keep-logs=%t/logs --report=%t/1.json -- %python %s
 # RUN: %status 0 %devsan report --merge %t/logs | %file_check
 # RUN: %status 0 %devsan report --merge %t/0.json %t/1.json | %file_check
-# CHECK: merged.test.py:[[#@LINE+50]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
-# CHECK: merged.test.py:[[#@LINE+53]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+52]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
+# CHECK: merged.test.py:[[#@LINE+55]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
 # CHECK: devsan report: 2 reports of {{.*}}: 2 findings (0 errors, 2 warnings, 0 notes)
 # RUN: %status 3 %devsan report --fail-on=warning %t/0.json | FileCheck %s --check-prefix=SINGLE
 # SINGLE: warning: the host waited for cuda:0 in aten::item, 3 times [device-host-sync]
@@ -27,6 +27,8 @@
 #
 # RUN: %status 2 %devsan report --format=json %t/0.json %t/1.json 2>&1 | FileCheck %s --check-prefix=SEVERAL
 # SEVERAL: devsan: error: 2 reports have no common JSON report unless they are merged: add --merge
+# RUN: %status 2 %devsan report --format=html %t/0.json %t/1.json 2>&1 | FileCheck %s --check-prefix=PAGES
+# PAGES: devsan: error: 2 reports have no common page unless they are merged: add --merge
 # RUN: head -c 900 %t/0.json > %t/cut.json
 # RUN: %status 2 %devsan report --merge %t/1.json %t/cut.json 2>&1 | FileCheck %s --check-prefix=CUT --implicit-check-not=warning
 # CUT: devsan: error: {{.*}}cut.json:{{[0-9]+}}: this is not a JSON report of devsan, or it is cut off; valid: JSON reports (devsan/1), event logs
@@ -45,7 +47,7 @@
 # LIMIT: devsan: error: cannot write {{.*}}kept.json: File too large
 # RUN: cmp %t/1.json %t/kept.json
 # RUN: %status 2 %devsan report --format=yaml %t/0.json 2>&1 | FileCheck %s --check-prefix=FORMAT
-# FORMAT: devsan: error: --format=yaml is unknown; valid: text, json, sarif, github
+# FORMAT: devsan: error: --format=yaml is unknown; valid: text, json, sarif, github, html
 # RUN: %status 2 %devsan report 2>&1 | FileCheck %s --check-prefix=NONE
 # NONE: devsan: error: FILE is required; see devsan report --help
 import os

@@ -1,7 +1,11 @@
 # The report's files: JSON by its schema, text as on the terminal; .devsan.toml of the working directory counts.
-# RUN: %status 0 %sim --report=%t.json --report=%t.txt -- %python %s run
+# RUN: %status 0 %sim --report=%t.json --report=%t.txt --report=%t.html -- %python %s run
 # RUN: %python %s check %t.json
 # RUN: %file_check < %t.txt
+# RUN: FileCheck %s --check-prefix=HTML < %t.html
+# HTML: <!doctype html>
+# HTML: {{\[[0-9]+,[0-9]+,\[.*}}x.sum().item()
+# HTML: "the host waited for cuda:1 in aten::item, 3 times"
 # RUN: mkdir -p %t.dir/sub
 # RUN: echo '[suppressions]' > %t.dir/.devsan.toml
 # RUN: echo 'device-host-sync = ["*reports.test.py"]' >> %t.dir/.devsan.toml
