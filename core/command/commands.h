@@ -55,6 +55,7 @@ int run(const InstallTree &tree, RunArguments arguments);
 struct ReportArguments {
   std::vector<std::string> inputs;
   bool merge = false;
+  bool compare = false; // of two inputs
   std::string format = "text";
   std::string output; // empty: stdout
   std::optional<std::string> fail_on;

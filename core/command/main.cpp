@@ -133,9 +133,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("RULES|SEVERITY|none");
   run_app
       ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt, .json, .sarif "
-                   "or .html (not yet: .perfetto.json)")
-      ->type_name("FILE")
+                   "also write a report; the format follows the name's end: .txt, .json, .sarif, "
+                   ".html, .junit.xml or .md (not yet: .perfetto.json); github: annotations and "
+                   "the job's summary of GitHub's CI")
+      ->type_name("FILE|github")
       ->allow_extra_args(false);
   run_app
       ->add_option("--suppressions", run_arguments.suppressions,
@@ -191,7 +192,11 @@ int dispatch(std::vector<std::string> arguments) {
       ->required();
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
-  report_app->add_option("--format", report_arguments.format, "text, json, sarif, github or html")
+  report_app->add_flag("--compare", report_arguments.compare,
+                       "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
+                       "for what is new; formats: text, json");
+  report_app->add_option("--format", report_arguments.format, "the form of the report")
+      ->type_name("text|json|sarif|github|html|junit|markdown")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");

@@ -33,6 +33,8 @@ class ReportFiles {
 public:
   core::Result<void> open(const std::vector<ReportFile> &reports) {
     for (const ReportFile &report : reports) {
+      if (report.path.empty())
+        continue;
       std::error_code error;
       const bool is_new = !fs::exists(fs::symlink_status(report.path, error));
       if (!std::ofstream(report.path, std::ios::app))
