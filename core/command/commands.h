@@ -32,6 +32,10 @@ int listNotSimulated(const InstallTree &tree, const std::string &format);
 // (runtime/hooks/intent_query.h).
 int printIntent(const InstallTree &tree, const std::vector<std::string> &arguments);
 
+// For test frameworks, beside the program: which findings came while which test ran
+// (core/command/session.cpp).
+int session(const InstallTree &tree, const std::vector<std::string> &arguments);
+
 // As the user gave them; run() judges them.
 struct RunArguments {
   std::string sim;
@@ -47,6 +51,7 @@ struct RunArguments {
   std::string baseline;
   bool update_baseline = false;
   std::string keep_logs;
+  bool quiet = false;
   std::vector<std::string> command;
 };
 

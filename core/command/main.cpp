@@ -74,6 +74,8 @@ int dispatch(std::vector<std::string> arguments) {
 #ifdef DEVSAN_WITH_RUNTIME
   if (arguments.front() == "intent")
     return printIntent(tree, {arguments.begin() + 1, arguments.end()});
+  if (arguments.front() == "session")
+    return session(tree, {arguments.begin() + 1, arguments.end()});
 #endif
 
   static constexpr const char *kCommands[] = {"run",     "report", "rules",
@@ -170,6 +172,8 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   run_app->add_flag("--update-baseline", run_arguments.update_baseline,
                     "write the findings of this run to the baseline");
+  run_app->add_flag("--quiet", run_arguments.quiet,
+                    "print no findings after the program's output, only how many there are");
   run_app
       ->add_option("--keep-logs", run_arguments.keep_logs,
                    "keep the event logs, in a new folder below DIR, for devsan report")

@@ -261,7 +261,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
       judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(terminalReport(report, options->failure).c_str(), stderr);
+  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary).c_str()
+                             : terminalReport(report, options->failure).c_str(),
+             stderr);
   if (!failed)
     status = fail(failed.error().message);
   else if (*failed && status == kSuccess)
