@@ -57,6 +57,15 @@ struct RunArguments {
 
 int run(const InstallTree &tree, RunArguments arguments);
 
+struct InitArguments {
+  std::string ci; // github, gitlab, none; empty: what the repository has
+  bool force = false;
+};
+
+int init(const InitArguments &arguments);
+// From the working directory upwards.
+bool hasProjectFile();
+
 struct ReportArguments {
   std::vector<std::string> inputs;
   bool merge = false;
