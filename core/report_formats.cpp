@@ -6,12 +6,14 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ReportFormat>, 5> kFormats = {{
+constexpr std::array<std::pair<std::string_view, ReportFormat>, 7> kFormats = {{
     {"text", ReportFormat::kText},
     {"json", ReportFormat::kJson},
     {"sarif", ReportFormat::kSarif},
     {"github", ReportFormat::kGithub},
     {"html", ReportFormat::kHtml},
+    {"junit", ReportFormat::kJunit},
+    {"markdown", ReportFormat::kMarkdown},
 }};
 
 } // namespace
@@ -43,6 +45,12 @@ void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding
     break;
   case ReportFormat::kHtml:
     writeHtmlReport(out, findings, summary);
+    break;
+  case ReportFormat::kJunit:
+    out << junitReport(findings, summary);
+    break;
+  case ReportFormat::kMarkdown:
+    out << markdownReport(findings, summary);
     break;
   }
 }

@@ -43,6 +43,10 @@ inline std::string textReport(std::span<const Finding> findings, const Summary &
   return textReport(findings, summary, TextStyle{.color = color});
 }
 
+// The findings alone, in their order, or what stands below them alone.
+std::string findingsText(std::span<const Finding> findings, const Summary &summary = {});
+std::string summaryText(std::span<const Finding> findings, const Summary &summary);
+
 // Schema devsan/1.
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary);
 void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
@@ -57,7 +61,14 @@ void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const
 // Annotations of GitHub's CI (`::warning file=…`) of what is not known, then the summary.
 std::string githubReport(std::span<const Finding> findings, const Summary &summary);
 
-enum class ReportFormat { kText, kJson, kSarif, kGithub, kHtml };
+// JUnit XML, for CI that shows tests: each finding is a test case, and a failed one unless it is a
+// note or known.
+std::string junitReport(std::span<const Finding> findings, const Summary &summary);
+
+// A table in Markdown, for the page of a job.
+std::string markdownReport(std::span<const Finding> findings, const Summary &summary);
+
+enum class ReportFormat { kText, kJson, kSarif, kGithub, kHtml, kJunit, kMarkdown };
 
 // The value of --format; what is unknown is an error that lists the valid ones.
 Result<ReportFormat> parseReportFormat(std::string_view text);

@@ -291,4 +291,21 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
   return printer.take();
 }
 
+std::string findingsText(std::span<const Finding> findings, const Summary &summary) {
+  Printer printer(summary, false);
+  for (const Finding &finding : findings)
+    printer.finding(finding);
+  return printer.take();
+}
+
+std::string summaryText(std::span<const Finding> findings, const Summary &summary) {
+  std::vector<const Finding *> fresh;
+  for (const Finding &finding : findings)
+    if (!finding.known)
+      fresh.push_back(&finding);
+  Printer printer(summary, false);
+  printer.summary(fresh, findings.size() - fresh.size(), fresh.size());
+  return printer.take();
+}
+
 } // namespace devsan::core

@@ -41,7 +41,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
                  "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
       ->type_name("GLOBS");
   app.add_flag("--fix", options.fix, "Apply the fixes that are safe");
-  app.add_option("--format", format, "text, json, sarif, github or html (default text)")
+  app.add_option("--format", format,
+                 "text, json, sarif, github, html, junit or markdown (default text)")
       ->type_name("FORMAT");
   app.add_option("-o", options.output, "Write the report to a file")->type_name("FILE");
   app.add_option("-j", options.jobs, "Files analysed at a time (default: one per core)")

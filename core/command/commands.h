@@ -32,6 +32,10 @@ int listNotSimulated(const InstallTree &tree, const std::string &format);
 // (runtime/hooks/intent_query.h).
 int printIntent(const InstallTree &tree, const std::vector<std::string> &arguments);
 
+// For test frameworks, beside the program: which findings came while which test ran
+// (core/command/session.cpp).
+int session(const InstallTree &tree, const std::vector<std::string> &arguments);
+
 // As the user gave them; run() judges them.
 struct RunArguments {
   std::string sim;
@@ -47,14 +51,25 @@ struct RunArguments {
   std::string baseline;
   bool update_baseline = false;
   std::string keep_logs;
+  bool quiet = false;
   std::vector<std::string> command;
 };
 
 int run(const InstallTree &tree, RunArguments arguments);
 
+struct InitArguments {
+  std::string ci; // github, gitlab, none; empty: what the repository has
+  bool force = false;
+};
+
+int init(const InitArguments &arguments);
+// From the working directory upwards.
+bool hasProjectFile();
+
 struct ReportArguments {
   std::vector<std::string> inputs;
   bool merge = false;
+  bool compare = false; // of two inputs
   std::string format = "text";
   std::string output; // empty: stdout
   std::optional<std::string> fail_on;

@@ -1,3 +1,4 @@
+#include "core/command/command_description.h"
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
 
@@ -38,6 +39,7 @@ constexpr const char *kNextSteps =
     "  devsan run --sim=2 -- CMD...      the same on two simulated GPUs\n"
     "  devsan report FILE...             show or merge reports and kept event logs\n"
     "  devsan doctor                     see what is installed\n"
+    "  pytest --devsan                   fail tests for what they do (docs/testing.md)\n"
     "\n"
     "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
 
@@ -61,10 +63,46 @@ std::string messageOf(const CLI::ParseError &error, const CLI::App &app) {
   return text;
 }
 
+OptionDescription descriptionOf(const CLI::Option &option) {
+  OptionDescription description;
+  for (const std::string &name : option.get_lnames())
+    description.names.push_back("--" + name);
+  for (const std::string &name : option.get_snames())
+    description.names.push_back("-" + name);
+  if (option.get_positional())
+    description.value =
+        option.get_type_name().empty() ? option.get_single_name() : option.get_type_name();
+  else if (option.get_expected_max() > 0)
+    description.value = option.get_type_name();
+  description.description = option.get_description();
+  description.default_value = option.get_default_str();
+  return description;
+}
+
+CommandDescription descriptionOf(const CLI::App &app) {
+  CommandDescription description{
+      app.get_parent() ? app.get_name() : "", app.get_description(), app.get_footer(), {}};
+  for (const CLI::Option *option : app.get_options())
+    if (!option->get_group().empty())
+      description.options.push_back(descriptionOf(*option));
+  return description;
+}
+
+std::vector<CommandDescription> descriptionsOf(const CLI::App &app) {
+  std::vector<CommandDescription> descriptions{descriptionOf(app)};
+  for (const CLI::App *command : app.get_subcommands({}))
+    descriptions.push_back(descriptionOf(*command));
+  return descriptions;
+}
+
 int dispatch(std::vector<std::string> arguments) {
   const InstallTree tree = InstallTree::ofThisExecutable();
   if (arguments.empty()) {
     std::fputs(kNextSteps, stdout);
+    std::puts(
+        hasProjectFile()
+            ? "Settings come from the project's .devsan.toml."
+            : "This project has no .devsan.toml: `devsan init` writes one, and a file for CI.");
     return kSuccess;
   }
   // `check` has options of its own, --help among them: nothing of them is judged here.
@@ -74,14 +112,17 @@ int dispatch(std::vector<std::string> arguments) {
 #ifdef DEVSAN_WITH_RUNTIME
   if (arguments.front() == "intent")
     return printIntent(tree, {arguments.begin() + 1, arguments.end()});
+  if (arguments.front() == "session")
+    return session(tree, {arguments.begin() + 1, arguments.end()});
 #endif
 
-  static constexpr const char *kCommands[] = {"run",     "report", "rules",
-                                              "explain", "doctor", "prepare"};
+  static constexpr const char *kCommands[] = {
+      "run", "report", "rules", "explain", "doctor", "prepare", "init", "completion", "man"};
   if (!arguments.front().starts_with("-") &&
       std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
     return fail("unknown command '" + arguments.front() +
-                "'; valid: check, run, report, rules, explain, doctor, prepare");
+                "'; valid: check, run, report, rules, explain, doctor, prepare, init, completion, "
+                "man");
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
@@ -133,9 +174,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("RULES|SEVERITY|none");
   run_app
       ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt, .json, .sarif "
-                   "or .html (not yet: .perfetto.json)")
-      ->type_name("FILE")
+                   "also write a report; the format follows the name's end: .txt, .json, .sarif, "
+                   ".html, .junit.xml or .md (not yet: .perfetto.json); github: annotations and "
+                   "the job's summary of GitHub's CI")
+      ->type_name("FILE|github")
       ->allow_extra_args(false);
   run_app
       ->add_option("--suppressions", run_arguments.suppressions,
@@ -169,6 +211,8 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   run_app->add_flag("--update-baseline", run_arguments.update_baseline,
                     "write the findings of this run to the baseline");
+  run_app->add_flag("--quiet", run_arguments.quiet,
+                    "print no findings after the program's output, only how many there are");
   run_app
       ->add_option("--keep-logs", run_arguments.keep_logs,
                    "keep the event logs, in a new folder below DIR, for devsan report")
@@ -191,7 +235,11 @@ int dispatch(std::vector<std::string> arguments) {
       ->required();
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
-  report_app->add_option("--format", report_arguments.format, "text, json, sarif, github or html")
+  report_app->add_flag("--compare", report_arguments.compare,
+                       "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
+                       "for what is new; formats: text, json");
+  report_app->add_option("--format", report_arguments.format, "the form of the report")
+      ->type_name("text|json|sarif|github|html|junit|markdown")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");
@@ -210,11 +258,15 @@ int dispatch(std::vector<std::string> arguments) {
 
   std::string rules_format = "text";
   CLI::App *rules_app = app.add_subcommand("rules", "list the rules");
-  rules_app->add_option("--format", rules_format, "text or json")->capture_default_str();
+  rules_app->add_option("--format", rules_format, "the form of the list")
+      ->type_name("text|json")
+      ->capture_default_str();
 
   std::string rule;
   CLI::App *explain_app = app.add_subcommand("explain", "print the page of a rule");
-  explain_app->add_option("RULE", rule, "the rule's id, such as device-host-sync")->required();
+  explain_app->add_option("RULE", rule, "the rule's id, such as device-host-sync")
+      ->type_name("")
+      ->required();
 
   CLI::App *doctor_app =
       app.add_subcommand("doctor", "show which parts are present and what is missing");
@@ -224,7 +276,8 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::Option *doctor_sim =
       doctor_app->add_flag_callback("--sim", [] {}, "list what `run --sim` cannot simulate");
   std::string doctor_format = "text";
-  doctor_app->add_option("--format", doctor_format, "of that list: text or json")
+  doctor_app->add_option("--format", doctor_format, "of that list")
+      ->type_name("text|json")
       ->capture_default_str()
       ->needs(doctor_sim);
 
@@ -245,6 +298,24 @@ int dispatch(std::vector<std::string> arguments) {
       "Prints the paths of the libraries on stdout, separated by colons, and on stderr what it "
       "builds.\n"
       "Exit status: 0 where they are ready, 2 where they cannot be built or on bad usage.");
+
+  InitArguments init_arguments;
+  CLI::App *init_app = app.add_subcommand(
+      "init", "write a first .devsan.toml and a file for CI into the repository");
+  init_app->add_option("--ci", init_arguments.ci, "which CI; default: what the repository has")
+      ->type_name("github|gitlab|none");
+  init_app->add_flag("--force", init_arguments.force, "replace files that are there");
+  init_app->footer("Exit status: 0 where they were written, 2 where one is there already, and then "
+                   "nothing is written.");
+
+  std::string shell;
+  CLI::App *completion_app =
+      app.add_subcommand("completion", "print the completion of a shell: bash, zsh or fish");
+  completion_app->add_option("SHELL", shell, "the shell")->type_name("bash|zsh|fish")->required();
+  completion_app->footer("bash: source <(devsan completion bash)\n"
+                         "zsh:  source <(devsan completion zsh), after compinit\n"
+                         "fish: devsan completion fish | source");
+  CLI::App *man_app = app.add_subcommand("man", "print the manual page: devsan man | man -l -");
 
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
@@ -278,6 +349,14 @@ int dispatch(std::vector<std::string> arguments) {
     return printRules(rules_format);
   if (explain_app->parsed())
     return explainRule(rule);
+  if (init_app->parsed())
+    return init(init_arguments);
+  if (completion_app->parsed())
+    return printCompletion(shell, descriptionsOf(app));
+  if (man_app->parsed()) {
+    std::fputs(manualPage(descriptionsOf(app)).c_str(), stdout);
+    return kSuccess;
+  }
   if (doctor_app->parsed())
     return doctor_sim->count() ? listNotSimulated(tree, doctor_format) : doctor(tree);
   return kCannotStart;

@@ -2,6 +2,7 @@
 #include "core/command/observed.h"
 #include "core/command/project.h"
 #include "core/command/verdict.h"
+#include "core/compare.h"
 #include "core/fingerprint.h"
 #include "core/merge.h"
 #include "core/whole_file.h"
@@ -192,6 +193,77 @@ core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output
   return {};
 }
 
+core::Result<core::Report> readInput(const Input &input, const InstallTree &tree,
+                                     FindingFilter &filter) {
+  const std::uint64_t suppressed = filter.suppressed();
+  core::Result<core::Report> report =
+      input.report.empty() ? readLogs(input, tree, filter) : readJson(input, filter);
+  if (!report)
+    return report;
+  if (report->summary.tool.empty())
+    report->summary.tool = kTool;
+  report->summary.suppressed += filter.suppressed() - suppressed;
+  return report;
+}
+
+// Options that say something about one report are no help with two.
+core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
+  if (arguments.format != "text" && arguments.format != "json")
+    return core::failure("--compare --format=" + arguments.format + ": valid: text, json");
+  if (arguments.merge || !arguments.budgets.empty() || !arguments.baseline.empty())
+    return core::failure("--compare takes neither --merge nor --max nor --baseline: what OLD has "
+                         "is known");
+  if (arguments.inputs.size() != 2)
+    return core::failure("--compare takes two reports, OLD and NEW, but got " +
+                         std::to_string(arguments.inputs.size()));
+  return {};
+}
+
+core::Result<int> compareReports(const InstallTree &tree, const ReportArguments &arguments) {
+  if (core::Result<void> good = judgeCompareArguments(arguments); !good)
+    return tl::unexpected(good.error());
+  core::Result<FailureCriteria> failure =
+      parseFailOn("--fail-on", arguments.fail_on.value_or(kDefaultFailOn));
+  if (!failure)
+    return tl::unexpected(failure.error());
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const fs::path output =
+      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+  FindingFilter filter(std::move(*suppressions));
+  std::vector<core::Report> sides;
+  for (const std::string &name : arguments.inputs) {
+    core::Result<std::vector<Input>> inputs = findInputs({name});
+    if (!inputs)
+      return tl::unexpected(inputs.error());
+    // A folder may hold the runs of several hosts, which are one report.
+    MergedReport merged;
+    for (const Input &input : *inputs) {
+      core::Result<core::Report> report = readInput(input, tree, filter);
+      if (!report)
+        return tl::unexpected(report.error());
+      merged.add(std::move(*report));
+    }
+    enter(here);
+    sides.push_back(merged.take());
+    sides.back().summary.subject = name;
+  }
+  const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
+  const std::string text =
+      arguments.format == "json" ? core::compareJson(comparison) : core::compareText(comparison);
+  const auto content = [&](std::ostream &out) { out << text; };
+  if (!output.empty()) {
+    if (core::Result<void> written = core::writeFile(output, content); !written)
+      return tl::unexpected(written.error());
+  } else if (!(std::cout << text).flush()) {
+    return core::failure("cannot write the report to stdout");
+  }
+  return failure->failed(comparison.fresh) ? kFindings : kSuccess;
+}
+
 core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
@@ -213,9 +285,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   if (!inputs)
     return tl::unexpected(inputs.error());
   const bool single = inputs->size() == 1;
-  const bool is_document = *format == core::ReportFormat::kJson ||
-                           *format == core::ReportFormat::kSarif ||
-                           *format == core::ReportFormat::kHtml;
+  const bool is_document =
+      *format == core::ReportFormat::kJson || *format == core::ReportFormat::kSarif ||
+      *format == core::ReportFormat::kHtml || *format == core::ReportFormat::kJunit;
   if (!single && !arguments.merge && (is_document || baseline->updates()))
     return core::failure(std::to_string(inputs->size()) + " reports have no common " +
                          (baseline->updates()                    ? "baseline"
@@ -233,14 +305,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   std::vector<core::Report> reports;
   for (const Input &input : *inputs) {
     enter(here);
-    const std::uint64_t suppressed = filter.suppressed();
-    core::Result<core::Report> report =
-        input.report.empty() ? readLogs(input, tree, filter) : readJson(input, filter);
+    core::Result<core::Report> report = readInput(input, tree, filter);
     if (!report)
       return tl::unexpected(report.error());
-    if (report->summary.tool.empty())
-      report->summary.tool = kTool;
-    report->summary.suppressed += filter.suppressed() - suppressed;
     origins.merge(originsOf(*report));
     if (arguments.merge)
       merged.add(std::move(*report));
@@ -264,6 +331,10 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   }
   if (core::Result<void> written = writeOutput(*format, output, reports); !written)
     return tl::unexpected(written.error());
+  if (*format == core::ReportFormat::kGithub)
+    for (const core::Report &report : reports)
+      if (core::Result<void> written = appendJobSummary(report); !written)
+        return tl::unexpected(written.error());
   return failed ? kFindings : kSuccess;
 }
 
@@ -273,7 +344,8 @@ int report(const InstallTree &tree, const ReportArguments &arguments) {
   // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends
   // others.
   std::signal(SIGXFSZ, SIG_IGN);
-  core::Result<int> status = makeReport(tree, arguments);
+  core::Result<int> status =
+      arguments.compare ? compareReports(tree, arguments) : makeReport(tree, arguments);
   return status ? *status : fail(status.error().message);
 }
 

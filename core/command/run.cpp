@@ -33,6 +33,8 @@ class ReportFiles {
 public:
   core::Result<void> open(const std::vector<ReportFile> &reports) {
     for (const ReportFile &report : reports) {
+      if (report.path.empty())
+        continue;
       std::error_code error;
       const bool is_new = !fs::exists(fs::symlink_status(report.path, error));
       if (!std::ofstream(report.path, std::ios::app))
@@ -259,7 +261,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
       judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(terminalReport(report, options->failure).c_str(), stderr);
+  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary).c_str()
+                             : terminalReport(report, options->failure).c_str(),
+             stderr);
   if (!failed)
     status = fail(failed.error().message);
   else if (*failed && status == kSuccess)

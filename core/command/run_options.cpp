@@ -242,6 +242,8 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
 core::Result<ReportFile> parseReportFile(const std::string &name, const std::string &path) {
   const std::string extension = std::filesystem::path(path).extension();
   std::error_code error;
+  if (path == "github")
+    return ReportFile{{}, core::ReportFormat::kGithub};
   if (extension == ".txt")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kText};
   if (extension == ".json" && !path.ends_with(".perfetto.json"))
@@ -250,12 +252,17 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kSarif};
   if (extension == ".html")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kHtml};
+  if (path.ends_with(".junit.xml"))
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJunit};
+  if (extension == ".md")
+    return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kMarkdown};
   if (extension == ".json")
-    return core::failure(
-        name + "=" + path +
-        ": this format is not supported yet; supported: .txt, .json, .sarif, .html");
-  return core::failure(name + "=" + path +
-                       ": the file's name must end in .txt, .json, .sarif or .html");
+    return core::failure(name + "=" + path +
+                         ": this format is not supported yet; supported: .txt, .json, .sarif, "
+                         ".html, .junit.xml, .md");
+  return core::failure(
+      name + "=" + path +
+      ": the file's name must end in .txt, .json, .sarif, .html, .junit.xml or .md");
 }
 
 namespace {

@@ -32,7 +32,7 @@ struct FailureCriteria {
 };
 
 struct ReportFile {
-  std::filesystem::path path; // absolute
+  std::filesystem::path path; // absolute; empty: annotations and the job's summary
   core::ReportFormat format;
 };
 

@@ -208,6 +208,9 @@ TEST(ReportFile, FormatFollowsTheName) {
   EXPECT_EQ(parseReportFile("--report", "d/a.json").value().format, core::ReportFormat::kJson);
   EXPECT_EQ(parseReportFile("--report", "a.sarif").value().format, core::ReportFormat::kSarif);
   EXPECT_EQ(parseReportFile("--report", "a.html").value().format, core::ReportFormat::kHtml);
+  EXPECT_EQ(parseReportFile("--report", "a.junit.xml").value().format, core::ReportFormat::kJunit);
+  EXPECT_EQ(parseReportFile("--report", "a.md").value().format, core::ReportFormat::kMarkdown);
+  EXPECT_TRUE(parseReportFile("--report", "github").value().path.empty());
   auto report = parseReportFile("--report", "a.perfetto.json");
   ASSERT_FALSE(report);
   EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos);

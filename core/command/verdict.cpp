@@ -1,9 +1,33 @@
 #include "core/command/verdict.h"
 #include "core/whole_file.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
 namespace devsan::command {
 
+core::Result<void> appendJobSummary(const core::Report &report) {
+  const char *path = std::getenv("GITHUB_STEP_SUMMARY");
+  if (!path || !*path)
+    return {};
+  // Appended: other commands of the step have theirs.
+  std::ofstream stream(path, std::ios::app);
+  stream << core::markdownReport(report.findings, report.summary);
+  if (!stream.flush())
+    return core::failure("cannot write the job's summary " + std::string(path) +
+                         " (GITHUB_STEP_SUMMARY): " + std::strerror(errno));
+  return {};
+}
+
 core::Result<void> writeReport(const ReportFile &file, const core::Report &report) {
+  if (file.path.empty()) {
+    // The program's output is on stdout; the runner reads commands from both.
+    std::fputs(core::githubReport(report.findings, report.summary).c_str(), stderr);
+    return appendJobSummary(report);
+  }
   return core::writeFile(file.path, [&](std::ostream &out) {
     core::writeReport(out, file.format, report.findings, report.summary, {});
   });

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace devsan::runtime {
 namespace {
@@ -19,15 +20,44 @@ public:
   Parser(std::span<const std::byte> bytes, ProcessLog &log) : bytes_(bytes), log_(log) {}
 
   void run() {
-    std::size_t offset = sizeof(FileHeader);
-    while (offset < bytes_.size() && bytes_.size() - offset >= sizeof(RecordHeader)) {
-      const std::size_t size = record(offset);
-      offset = size ? offset + size : nextRecord(offset + kAlignment);
-    }
+    readFrom(sizeof(FileHeader));
     if (damaged_ > kDamageShown)
       log_.damage.push_back(log_.source + ": " + std::to_string(damaged_ - kDamageShown) +
                             " more damaged places");
   }
+
+  // To the end; where nothing is written yet, or a writer is still at work, is the result.
+  std::size_t readFrom(std::size_t offset) {
+    first_unfinished_ = 0;
+    while (offset < bytes_.size() && bytes_.size() - offset >= sizeof(RecordHeader)) {
+      if (const std::size_t size = record(offset)) {
+        offset += size;
+        continue;
+      }
+      const std::size_t next = nextRecord(offset + kAlignment);
+      if (next == bytes_.size())
+        break;
+      offset = next;
+    }
+    return first_unfinished_ ? first_unfinished_ : offset;
+  }
+
+  // For a file that has grown since.
+  void take(std::span<const std::byte> bytes) { bytes_ = bytes; }
+
+  // The tally at a place where one was read.
+  TallyRecord tallyAt(std::size_t offset) {
+    TallyRecord record;
+    read(bytes_.subspan(std::min(offset + sizeof(RecordHeader), bytes_.size())), record);
+    return record;
+  }
+
+  // Where the tallies are that it met since the last call, in the order of their indices.
+  std::vector<std::size_t> takeNewOffsets() { return std::exchange(new_offsets_, {}); }
+
+  // Tallies that count nothing yet are kept, samples are not, and what is read again replaces what
+  // was read before.
+  void follow() { follows_ = true; }
 
 private:
   template <typename T> bool read(std::span<const std::byte> from, T &value) {
@@ -83,6 +113,9 @@ private:
     switch (kind) {
     case RecordKind::kUnfinished:
       ++log_.unfinished;
+      // The record of dropped events lies at the start, and is unfinished where there are none.
+      if (!first_unfinished_ && offset != sizeof(FileHeader))
+        first_unfinished_ = offset;
       return true;
     case RecordKind::kString:
       return string(body);
@@ -133,9 +166,13 @@ private:
     TallyRecord record;
     if (!read(body, record) || !isKnown(record.first.kind))
       return false;
-    if (record.count == 0) // another thread's took its place, or its writer died
+    if (follows_ && tallies_.contains(offset))
       return true;
-    tallies_.emplace(offset, static_cast<std::uint32_t>(log_.tallies.size()));
+    if (record.count == 0 && !follows_) // another thread's took its place, or its writer died
+      return true;
+    tallies_.emplace(offset, static_cast<std::uint32_t>(tallies_.size()));
+    if (follows_)
+      new_offsets_.push_back(offset);
     Occurrences all;
     all.count = record.count;
     all.bytes = record.bytes;
@@ -143,8 +180,8 @@ private:
     all.largest = record.largest;
     all.first_step = record.first.step;
     all.last_step = static_cast<std::uint32_t>(record.in_last_step >> 32);
-    all.steps =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(record.steps, 1, record.count));
+    all.steps = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(record.steps, 1, std::max<std::uint64_t>(record.count, 1)));
     all.most_in_step = all.steps == 1 ? record.count : std::min(record.most_in_step, record.count);
     if (record.first.thread == 0 && record.first.stack == 0)
       log_.without_place += record.count;
@@ -153,6 +190,8 @@ private:
   }
 
   bool sample(std::span<const std::byte> body) {
+    if (follows_)
+      return true;
     SampleRecord record;
     if (!read(body, record))
       return false;
@@ -205,6 +244,9 @@ private:
   ProcessLog &log_;
   std::unordered_map<std::uint64_t, std::uint32_t> tallies_; // by offset: indices
   std::size_t damaged_ = 0;
+  std::size_t first_unfinished_ = 0;
+  std::vector<std::size_t> new_offsets_;
+  bool follows_ = false;
 };
 
 } // namespace
@@ -220,9 +262,9 @@ std::span<const FrameRecord> ProcessLog::stack(StackId id) const {
   return found == stacks.end() ? std::span<const FrameRecord>() : found->second;
 }
 
-core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source) {
-  ProcessLog log;
-  log.source = std::move(source);
+namespace {
+
+core::Result<void> readHeader(std::span<const std::byte> bytes, ProcessLog &log) {
   if (bytes.size() < sizeof(FileHeader))
     return core::failure(log.source + " at offset 0: an event log starts with a header of " +
                          std::to_string(sizeof(FileHeader)) + " bytes, the file has " +
@@ -235,11 +277,8 @@ core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string 
                          std::to_string(log.header.version) + ", this devsan reads version " +
                          std::to_string(FileHeader{}.version) +
                          "; read it with the devsan that wrote it, or record it again");
-  Parser(bytes, log).run();
-  return log;
+  return {};
 }
-
-namespace {
 
 // A file in memory without a copy of it, so that a large one takes no memory of its own.
 class MappedFile {
@@ -279,11 +318,100 @@ private:
 
 } // namespace
 
+core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source) {
+  ProcessLog log;
+  log.source = std::move(source);
+  if (core::Result<void> read = readHeader(bytes, log); !read)
+    return tl::unexpected(read.error());
+  Parser(bytes, log).run();
+  return log;
+}
+
 core::Result<ProcessLog> readLog(const std::filesystem::path &path) {
   const MappedFile file(path);
   if (file.error())
     return core::failure("cannot read " + path.string() + ": " + std::strerror(file.error()));
   return parseLog(file.bytes(), path.filename());
+}
+
+struct LogFollower::State {
+  std::filesystem::path path;
+  std::unique_ptr<MappedFile> file; // stays: to map it anew costs more than to look into it
+  ProcessLog log;
+  Parser parser{{}, log};
+  std::size_t resume = sizeof(FileHeader);
+  std::vector<Event> events;        // of each tally
+  std::vector<std::size_t> offsets; // where it is in the file
+  std::vector<Occurrences> seen;    // what it held the last time
+};
+
+LogFollower::LogFollower(std::filesystem::path path) : state_(std::make_unique<State>()) {
+  state_->log.source = path.filename();
+  state_->path = std::move(path);
+  state_->parser.follow();
+}
+LogFollower::LogFollower(LogFollower &&) noexcept = default;
+LogFollower &LogFollower::operator=(LogFollower &&) noexcept = default;
+LogFollower::~LogFollower() = default;
+
+std::vector<TallyGrowth> LogFollower::read() {
+  State &state = *state_;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(state.path, error);
+  if (!error && (!state.file || state.file->bytes().size() != size))
+    state.file = std::make_unique<MappedFile>(state.path);
+  std::vector<TallyGrowth> grown;
+  // The rank may come late.
+  if (!state.file || state.file->error() || !readHeader(state.file->bytes(), state.log))
+    return grown;
+  state.parser.take(state.file->bytes());
+  state.log.tallies.clear();
+  state.resume = state.parser.readFrom(state.resume);
+  state.log.damage.clear();
+  for (const Tally &tally : state.log.tallies)
+    state.events.push_back(tally.first);
+  for (const std::size_t offset : state.parser.takeNewOffsets())
+    state.offsets.push_back(offset);
+  state.seen.resize(state.events.size());
+  for (std::uint32_t i = 0; i < state.events.size(); ++i) {
+    const TallyRecord now = state.parser.tallyAt(state.offsets[i]);
+    Occurrences &seen = state.seen[i];
+    if (now.count <= seen.count)
+      continue;
+    Occurrences growth;
+    growth.count = now.count - seen.count;
+    growth.bytes = now.bytes - std::min(seen.bytes, now.bytes);
+    growth.blocked_ns = now.blocked_ns - std::min(seen.blocked_ns, now.blocked_ns);
+    growth.largest = now.largest;
+    growth.steps = 1;
+    growth.most_in_step = growth.count;
+    seen.count = now.count;
+    seen.bytes = now.bytes;
+    seen.blocked_ns = now.blocked_ns;
+    if (state.events[i].kind != EventKind::kStep)
+      grown.push_back({i, growth});
+  }
+  return grown;
+}
+
+const ProcessLog &LogFollower::only(std::span<const TallyGrowth> chosen) {
+  State &state = *state_;
+  ProcessLog &log = state.log;
+  log.tallies.clear();
+  log.events.clear();
+  log.tally_of.clear();
+  for (const TallyGrowth &growth : chosen) {
+    Event event = state.events[growth.tally];
+    event.step = 0;
+    log.tally_of.push_back(static_cast<std::uint32_t>(log.tallies.size()));
+    log.tallies.push_back({event, growth.occurrences});
+    log.events.push_back(event);
+  }
+  return log;
+}
+
+const ProcessLog &LogFollower::log() const {
+  return state_->log;
 }
 
 } // namespace devsan::runtime

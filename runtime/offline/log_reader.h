@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -56,5 +57,33 @@ struct ProcessLog {
 // Fails only where the file as a whole is no log of this version.
 core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source);
 core::Result<ProcessLog> readLog(const std::filesystem::path &path);
+
+// What came to a tally from one look to the next. Steps are left out: it is all in one.
+struct TallyGrowth {
+  std::uint32_t tally = 0; // counts from 0 in each log
+  Occurrences occurrences;
+};
+
+// Reads a log while the program writes it: what happened between two points in time, without
+// reading the whole again. A log that cannot be read, or is none, has nothing in it.
+class LogFollower {
+public:
+  explicit LogFollower(std::filesystem::path path);
+  LogFollower(LogFollower &&) noexcept;
+  LogFollower &operator=(LogFollower &&) noexcept;
+  ~LogFollower();
+
+  // What came since the last call; in the first, since the log began.
+  std::vector<TallyGrowth> read();
+
+  // The log as if nothing else had happened; valid until the next call of any.
+  const ProcessLog &only(std::span<const TallyGrowth> chosen);
+
+  const ProcessLog &log() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 } // namespace devsan::runtime

@@ -208,5 +208,95 @@ TEST(LogReader, ReadsAFile) {
   EXPECT_EQ(log->events.size(), 2u);
 }
 
+class LogFollowing : public ::testing::Test {
+protected:
+  ~LogFollowing() override { std::filesystem::remove(path_); }
+
+  Event event(const char *op, const char *function) {
+    Event event;
+    event.kind = EventKind::kBlock;
+    event.op = log_.string(op);
+    event.stack = log_.stack({testing::op("item"), testing::python(function, 7)});
+    return event;
+  }
+  // As it is while the program runs: room that nobody has written yet follows.
+  void write() {
+    const std::vector<std::byte> bytes = log_.bytes();
+    std::ofstream file(path_, std::ios::binary);
+    file.write(reinterpret_cast<const char *>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    file << std::string(4096, '\0');
+  }
+
+  std::string path_ = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".devsanlog";
+  LogBuilder log_;
+};
+
+TEST_F(LogFollowing, TellsWhatCameSinceTheLastTime) {
+  LogFollower follower(path_);
+  EXPECT_TRUE(follower.read().empty()); // no file yet
+  const Event first = event("aten::item", "f");
+  log_.add(first, 2);
+  write();
+  std::vector<TallyGrowth> grown = follower.read();
+  ASSERT_EQ(grown.size(), 1u);
+  EXPECT_EQ(grown[0].occurrences.count, 2u);
+  EXPECT_TRUE(follower.read().empty());
+
+  const Event second = event("aten::nonzero", "g");
+  log_.add(second, 1);
+  log_.tally(first).count += 3;
+  log_.tally(first).bytes += 30;
+  write();
+  grown = follower.read();
+  ASSERT_EQ(grown.size(), 2u);
+  EXPECT_EQ(grown[0].occurrences.count, 3u);
+  EXPECT_EQ(grown[0].occurrences.bytes, 30u);
+  EXPECT_EQ(grown[1].occurrences.count, 1u);
+
+  const ProcessLog &only = follower.only(std::span(grown).subspan(1));
+  ASSERT_EQ(only.tallies.size(), 1u);
+  EXPECT_EQ(only.string(only.tallies[0].first.op), "aten::nonzero");
+  EXPECT_EQ(only.string(only.stack(only.tallies[0].first.stack)[1].function), "g");
+  EXPECT_EQ(only.modules.size(), follower.log().modules.size());
+}
+
+TEST_F(LogFollowing, ARecordThatIsFinishedLaterIsReadThen) {
+  LogFollower follower(path_);
+  const Event first = event("aten::item", "f");
+  log_.add(first);
+  const std::size_t at = log_.bytes().size();
+  log_.record(RecordKind::kString, bytesOf(StringRecord{77, 4}, 4), /*finished=*/false);
+  log_.add(event("aten::nonzero", "g"));
+  write();
+  EXPECT_EQ(follower.read().size(), 2u);
+  std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+  // The kind comes last.
+  std::uint16_t kind = std::uint16_t(RecordKind::kString);
+  file.seekp(std::streamoff(at + offsetof(RecordHeader, kind)));
+  file.write(reinterpret_cast<const char *>(&kind), sizeof kind);
+  file.close();
+  EXPECT_TRUE(follower.read().empty());
+  EXPECT_TRUE(follower.log().strings.contains(77));
+}
+
+TEST_F(LogFollowing, ATallyThatCountsNothingYetIsSeenWhenItDoes) {
+  LogFollower follower(path_);
+  const Event first = event("aten::item", "f");
+  log_.add(first);
+  log_.tally(first).count = 0;
+  write();
+  EXPECT_TRUE(follower.read().empty());
+  log_.tally(first).count = 1;
+  write();
+  ASSERT_EQ(follower.read().size(), 1u);
+}
+
+TEST_F(LogFollowing, WhatIsNoLogHasNothingInIt) {
+  std::ofstream(path_) << "not a log of any kind, but long enough to hold a header of its own";
+  LogFollower follower(path_);
+  EXPECT_TRUE(follower.read().empty());
+}
+
 } // namespace
 } // namespace devsan::runtime

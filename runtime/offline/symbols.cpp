@@ -101,4 +101,70 @@ core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
   return table;
 }
 
+core::Result<void> SymbolCache::start() {
+  int questions[2], answers[2];
+  if (pipe2(questions, O_CLOEXEC) != 0)
+    return tl::unexpected(failed(symbolizer_, errno));
+  if (pipe2(answers, O_CLOEXEC) != 0) {
+    const int error = errno;
+    close(questions[0]);
+    close(questions[1]);
+    return tl::unexpected(failed(symbolizer_, error));
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, questions[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, answers[1], STDOUT_FILENO);
+  std::string program = symbolizer_;
+  char *argv[] = {program.data(), nullptr};
+  const int error = posix_spawn(&child_, program.c_str(), &actions, nullptr, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(questions[0]);
+  close(answers[1]);
+  if (error) {
+    child_ = 0;
+    close(questions[1]);
+    close(answers[0]);
+    return tl::unexpected(failed(symbolizer_, error));
+  }
+  questions_ = fdopen(questions[1], "w");
+  answers_ = fdopen(answers[0], "r");
+  return {};
+}
+
+core::Result<void> SymbolCache::lookUp(const std::set<CodeAddress> &addresses) {
+  char *line = nullptr;
+  std::size_t capacity = 0;
+  core::Result<void> result;
+  for (const CodeAddress &address : addresses) {
+    if (failed_ || !canBeAsked(address) || !asked_.insert(address).second)
+      continue;
+    if (!child_)
+      result = start();
+    // One at a time, so that neither side waits with a full pipe.
+    if (!result ||
+        std::fprintf(questions_, "%s\t%llu\n", address.module.c_str(),
+                     static_cast<unsigned long long>(address.offset)) < 0 ||
+        std::fflush(questions_) != 0 || getline(&line, &capacity, answers_) < 0) {
+      failed_ = true;
+      if (result)
+        result = core::failure(symbolizer_.string() + " ended early; stacks have no names");
+      break;
+    }
+    if (std::vector<SymbolFrame> frames = parseAnswer(line); !frames.empty())
+      table_.emplace(address, std::move(frames));
+  }
+  std::free(line);
+  return result;
+}
+
+SymbolCache::~SymbolCache() {
+  if (!child_)
+    return;
+  std::fclose(questions_);
+  std::fclose(answers_);
+  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 } // namespace devsan::runtime

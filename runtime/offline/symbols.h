@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -35,5 +36,30 @@ using SymbolTable = std::map<CodeAddress, std::vector<SymbolFrame>>;
 // table.
 core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
                                     const std::set<CodeAddress> &addresses);
+
+// The same for who asks again and again: one symbolizer that stays, because it spends its time on
+// opening LibTorch, and what was asked once is known.
+class SymbolCache {
+public:
+  explicit SymbolCache(std::filesystem::path symbolizer) : symbolizer_(std::move(symbolizer)) {}
+  SymbolCache(const SymbolCache &) = delete;
+  SymbolCache &operator=(const SymbolCache &) = delete;
+  ~SymbolCache();
+
+  // Names for all that were asked so far. A symbolizer that cannot be started is an error, once.
+  core::Result<void> lookUp(const std::set<CodeAddress> &addresses);
+  const SymbolTable &table() const { return table_; }
+
+private:
+  core::Result<void> start();
+
+  std::filesystem::path symbolizer_;
+  SymbolTable table_;
+  std::set<CodeAddress> asked_;
+  std::FILE *questions_ = nullptr;
+  std::FILE *answers_ = nullptr;
+  int child_ = 0;
+  bool failed_ = false;
+};
 
 } // namespace devsan::runtime

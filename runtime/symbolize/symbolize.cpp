@@ -5,7 +5,8 @@
 //   first
 //   {"error":"…"}
 //
-// `devsan` runs it once after the program under test has ended.
+// `devsan` runs it once after the program under test has ended, or, for one that asks while it
+// runs, beside it: each answer is written at once.
 
 #include "llvm/DebugInfo/Symbolize/Symbolize.h"
 #include "llvm/Support/JSON.h"
@@ -75,6 +76,7 @@ int main(int argc, char **argv) {
     llvm::StringRef question(line, static_cast<std::size_t>(length));
     question.consume_back("\n");
     llvm::outs() << llvm::json::Value(answer(symbolizer, question)) << '\n';
+    llvm::outs().flush();
   }
   std::free(line);
   return 0;

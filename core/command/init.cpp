@@ -1,0 +1,266 @@
+// `devsan init`: the first .devsan.toml of a project, and a file for its CI.
+#include "core/command/commands.h"
+#include "core/whole_file.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <vector>
+
+namespace devsan::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kProjectFile =
+    R"(# Settings of DevSan for this project. Options of the command line go before them; paths are relative to this file.
+# `devsan rules` lists the rules, `devsan explain RULE` shows one, `devsan run --help` the options.
+
+[run]
+# What fails a run: note, warning, error, none, or rules.
+fail-on = "error"
+# Simulated CUDA devices; without it, those of the machine.
+{sim}sim = 2
+# Findings that there are already: `devsan run --baseline=devsan-baseline.json --update-baseline -- CMD` writes them,
+# and then only new ones fail a run.
+#baseline = "devsan-baseline.json"
+# Reports beside the one on the terminal: .txt, .json, .sarif, .html, .junit.xml, .md.
+#report = ["devsan.json"]
+# What copies and waits mean where no scope of the program says it: allow, log, disallow, log_explicit, disallow_explicit.
+#transfer = ["host_to_device:log"]
+#sync = "log"
+# Copies and waits in the first steps are exempt.
+#warmup = 2
+
+[check]
+# Globs; a minus takes away.
+#checks = ["device-*", "-device-host-sync"]
+# May be the same file as that of [run].
+#baseline = "devsan-baseline.json"
+
+[budgets]
+# How often a rule may happen in a run, or in each step of it.
+#device-host-sync = "1/step"
+
+[suppressions]
+# Globs on files, or on functions of the stack. One that covers nothing any more is reported.
+#device-host-sync = ["src/logging.cpp", "function:*print_loss*"]
+)";
+
+constexpr const char *kGithub =
+    R"(# DevSan in GitHub's CI, on simulated devices: no GPU is needed.
+# Set the repository variable DEVSAN_REPOSITORY to the OWNER/NAME of DevSan's sources.
+name: devsan
+on:
+  push:
+    branches: [main]
+  pull_request:
+permissions:
+  contents: read
+jobs:
+  devsan:
+    runs-on: ubuntu-latest
+    container: debian:12
+    steps:
+      - run: apt-get update && apt-get install -y git python3 python3-venv
+      - uses: actions/checkout@v4
+      - uses: actions/checkout@v4
+        with:
+          repository: ${{ vars.DEVSAN_REPOSITORY }}
+          path: .devsan
+      - name: Build DevSan
+        run: .devsan/script/bootstrap
+)";
+
+constexpr const char *kGitlab =
+    R"(# DevSan in GitLab's CI, on simulated devices: no GPU is needed. Add to .gitlab-ci.yml:
+#   include:
+#     - local: .gitlab/devsan.yml
+# and set the variable DEVSAN_REPOSITORY to the address of DevSan's sources.
+devsan:
+  image: debian:12
+  script:
+    - apt-get update && apt-get install -y git python3 python3-venv
+    - git clone --depth 1 "$DEVSAN_REPOSITORY" .devsan
+    - .devsan/script/bootstrap
+)";
+
+enum class Ci { kNone, kGithub, kGitlab };
+
+// The repository that holds `directory`, else the directory.
+fs::path rootOf(const fs::path &directory) {
+  std::error_code error;
+  for (fs::path folder = directory; !folder.empty(); folder = folder.parent_path()) {
+    if (fs::exists(folder / ".git", error))
+      return folder;
+    if (folder == folder.parent_path())
+      break;
+  }
+  return directory;
+}
+
+// By what the repository has; by where it came from, else.
+Ci recognized(const fs::path &root) {
+  std::error_code error;
+  if (fs::exists(root / ".gitlab-ci.yml", error))
+    return Ci::kGitlab;
+  if (fs::is_directory(root / ".github", error))
+    return Ci::kGithub;
+  const core::Result<std::string> config = core::readFile(root / ".git" / "config");
+  if (config && config->find("github") != std::string::npos)
+    return Ci::kGithub;
+  if (config && config->find("gitlab") != std::string::npos)
+    return Ci::kGitlab;
+  return Ci::kNone;
+}
+
+struct Steps {
+  bool cxx = false;
+  bool python = false;
+};
+
+Steps stepsOf(const fs::path &root) {
+  std::error_code error;
+  const auto has = [&](const char *name) { return fs::exists(root / name, error); };
+  return {has("CMakeLists.txt"), has("setup.py") || has("pyproject.toml") || has("setup.cfg") ||
+                                     has("pytest.ini") || has("requirements.txt")};
+}
+
+struct Commands {
+  std::vector<std::string> build;
+  std::vector<std::string> check;
+  std::vector<std::string> run;
+};
+
+Commands commandsFor(const Steps &steps) {
+  Commands commands;
+  if (steps.cxx) {
+    commands.build = {"cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+                      "cmake --build build"};
+    commands.check = {".devsan/build/bin/devsan check -p build"};
+    commands.run = {".devsan/build/bin/devsan run --sim=2{} -- ctest --test-dir build"};
+  }
+  if (steps.python) {
+    // The interpreter that bootstrap made has torch and pytest.
+    commands.build.emplace_back(
+        ".devsan/.venv/bin/python -m pip install -e .  # what the tests need");
+    commands.run.emplace_back(
+        "PYTHONPATH=.devsan/build/python .devsan/.venv/bin/python -m pytest --devsan-sim=2 "
+        "--junitxml=pytest.junit.xml");
+  }
+  if (commands.run.empty())
+    commands.run = {".devsan/build/bin/devsan run --sim=2{} -- ./program  # the program to watch"};
+  return commands;
+}
+
+std::string replaced(std::string text, const std::string &with) {
+  if (const std::size_t at = text.find("{}"); at != std::string::npos)
+    text.replace(at, 2, with);
+  return text;
+}
+
+std::string githubFile(const Steps &steps) {
+  const Commands commands = commandsFor(steps);
+  std::string text = kGithub;
+  const auto step = [&](const char *name, const std::vector<std::string> &lines,
+                        const std::string &options) {
+    if (lines.empty())
+      return;
+    text += fmt::format("      - name: {}\n        run: |\n", name);
+    for (const std::string &line : lines)
+      text += "          " + replaced(line, options) + "\n";
+  };
+  step("Build", commands.build, "");
+  std::vector<std::string> check;
+  for (const std::string &line : commands.check)
+    check.push_back(line + " --format=github .");
+  step("Look for device bugs in the sources", check, "");
+  step("Run the tests on simulated devices", commands.run,
+       " --report=github --report=devsan.junit.xml");
+  return text;
+}
+
+std::string gitlabFile(const Steps &steps) {
+  const Commands commands = commandsFor(steps);
+  std::string text = kGitlab;
+  for (const std::string &line : commands.build)
+    text += "    - " + line + "\n";
+  for (const std::string &line : commands.check)
+    text += "    - " + line + " .\n";
+  for (const std::string &line : commands.run)
+    text += "    - " + replaced(line, " --report=devsan.junit.xml") + "\n";
+  return text + "  artifacts:\n    when: always\n    reports:\n      junit: \"*.junit.xml\"\n";
+}
+
+core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
+  if (text == "github")
+    return Ci::kGithub;
+  if (text == "gitlab")
+    return Ci::kGitlab;
+  if (text == "none")
+    return Ci::kNone;
+  if (!text.empty())
+    return core::failure("--ci=" + text + " is unknown; valid: github, gitlab, none");
+  return recognized(root);
+}
+
+} // namespace
+
+bool hasProjectFile() {
+  std::error_code error;
+  for (fs::path folder = fs::current_path(error); !folder.empty(); folder = folder.parent_path()) {
+    if (fs::is_regular_file(folder / ".devsan.toml", error))
+      return true;
+    if (folder == folder.parent_path())
+      break;
+  }
+  return false;
+}
+
+int init(const InitArguments &arguments) {
+  std::error_code error;
+  const fs::path root = rootOf(fs::current_path(error));
+  if (error)
+    return fail("cannot tell the working directory: " + error.message());
+  core::Result<Ci> ci = chosen(arguments.ci, root);
+  if (!ci)
+    return fail(ci.error().message);
+  const Steps steps = stepsOf(root);
+  std::string settings = kProjectFile;
+  settings.replace(settings.find("{sim}"), 5, *ci == Ci::kNone ? "#" : "");
+  std::vector<std::pair<fs::path, std::string>> files = {{root / ".devsan.toml", settings}};
+  if (*ci == Ci::kGithub)
+    files.emplace_back(root / ".github" / "workflows" / "devsan.yml", githubFile(steps));
+  if (*ci == Ci::kGitlab)
+    files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
+  for (const auto &[path, text] : files)
+    if (!arguments.force && fs::exists(fs::symlink_status(path, error)))
+      return fail(path.string() + " is there already, nothing was written; --force replaces it");
+  for (const auto &[path, text] : files) {
+    fs::create_directories(path.parent_path(), error);
+    if (core::Result<void> written = core::writeFile(path, [&](std::ostream &out) { out << text; });
+        !written)
+      return fail(written.error().message);
+    std::printf("wrote %s\n", path.c_str());
+  }
+  std::puts("\nnext:");
+  if (*ci == Ci::kNone && arguments.ci.empty())
+    std::puts(
+        "  devsan init --ci=github|gitlab --force   also writes a file for CI; the repository "
+        "does not tell which");
+  if (*ci == Ci::kGitlab)
+    std::puts("  add `include: [{local: .gitlab/devsan.yml}]` to .gitlab-ci.yml, and set "
+              "DEVSAN_REPOSITORY");
+  if (*ci == Ci::kGithub)
+    std::puts("  set the repository variable DEVSAN_REPOSITORY, which the workflow reads");
+  if (steps.cxx)
+    std::puts("  devsan check -p build .                  look at the sources");
+  if (steps.python)
+    std::puts("  pytest --devsan-sim=2                    run the tests on simulated devices");
+  std::puts("  devsan run --sim=2 -- CMD...             watch a program");
+  return kSuccess;
+}
+
+} // namespace devsan::command

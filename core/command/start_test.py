@@ -1,0 +1,165 @@
+"""What one meets first: `devsan`, `devsan init`, completions, the manual page. Usage: start_test.py DEVSAN [unittest options]"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DEVSAN = os.path.abspath(sys.argv.pop(1))
+
+
+class Start(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def devsan(self, *arguments, status=0, folder=""):
+        result = subprocess.run([DEVSAN, *arguments], cwd=os.path.join(self.folder, folder), capture_output=True,
+                                text=True, timeout=60)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def make(self, *names):
+        for name in names:
+            path = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if not name.endswith("/"):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("# mine\n")
+
+    def text(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def has(self, name):
+        return os.path.exists(os.path.join(self.folder, name))
+
+    # init
+
+    def test_init_writes_what_the_repository_has(self):
+        self.make(".git/HEAD", ".github/", "CMakeLists.txt", "sub/")
+        output = self.devsan("init", folder="sub")
+        self.assertIn("wrote ", output)
+        self.assertIn("[run]", self.text(".devsan.toml"))
+        workflow = self.text(".github/workflows/devsan.yml")
+        self.assertIn("devsan run --sim=2 --report=github", workflow)
+        self.assertIn("devsan check -p build", workflow)
+        self.assertNotIn("pytest", workflow)
+        self.assertFalse(self.has("sub/.devsan.toml"))
+
+    def test_init_for_gitlab(self):
+        self.make(".git/HEAD", ".gitlab-ci.yml", "pyproject.toml")
+        self.assertIn(".gitlab/devsan.yml", self.devsan("init"))
+        self.assertIn("pytest --devsan-sim=2", self.text(".gitlab/devsan.yml"))
+        self.assertEqual(self.text(".gitlab-ci.yml"), "# mine\n")
+
+    def test_init_by_option(self):
+        self.make(".git/HEAD", ".github/")
+        self.devsan("init", "--ci=none")
+        self.assertFalse(self.has(".github/workflows"))
+        self.devsan("init", "--ci=gitlab", "--force")
+        self.assertTrue(self.has(".gitlab/devsan.yml"))
+        self.assertIn("--ci=jenkins is unknown; valid: github, gitlab, none", self.devsan("init", "--ci=jenkins", status=2))
+
+    def test_init_without_a_sign_of_ci(self):
+        self.assertIn("--ci=github|gitlab", self.devsan("init"))
+        self.assertEqual(os.listdir(self.folder), [".devsan.toml"])
+
+    def test_init_never_overwrites(self):
+        self.make(".git/HEAD", ".github/workflows/devsan.yml")
+        output = self.devsan("init", status=2)
+        self.assertIn(".github/workflows/devsan.yml is there already, nothing was written; --force replaces it", output)
+        self.assertFalse(self.has(".devsan.toml"))
+        self.devsan("init", "--force")
+        self.assertNotEqual(self.text(".github/workflows/devsan.yml"), "# mine\n")
+
+    def test_what_init_writes_is_valid(self):
+        import yaml
+
+        self.make(".git/HEAD", "CMakeLists.txt", "setup.py")
+        for ci, path in (("github", ".github/workflows/devsan.yml"), ("gitlab", ".gitlab/devsan.yml")):
+            self.devsan("init", f"--ci={ci}", "--force")
+            content = yaml.safe_load(self.text(path))
+            job = content["jobs"]["devsan"] if ci == "github" else content["devsan"]
+            lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()] if ci == "github" \
+                else job["script"]
+            for line in lines:
+                subprocess.run(["bash", "-n", "-c", line], check=True)
+            # Each option of `devsan run` is one.
+            runs = [line for line in lines if "devsan run" in line]
+            self.assertTrue(runs)
+            for line in runs:
+                options = re.search(r"devsan (run .*) -- ", line).group(1).split()
+                self.devsan(*options, "--", "true")
+        self.devsan("run", "--", "true")
+        # So are the settings that are commented out.
+        settings = re.sub(r"^#(?=[a-z-]+ = )", "", self.text(".devsan.toml"), flags=re.MULTILINE)
+        self.assertNotEqual(settings, self.text(".devsan.toml"))
+        with open(os.path.join(self.folder, ".devsan.toml"), "w", encoding="utf-8") as file:
+            file.write(settings)
+        self.devsan("run", "--baseline=b.json", "--update-baseline", "--", "true")
+
+    def test_devsan_alone_says_what_comes_next(self):
+        self.assertIn("`devsan init` writes one", self.devsan())
+        self.devsan("init")
+        self.assertNotIn("`devsan init` writes one", self.devsan())
+
+    # completions
+
+    def options_of(self, command):
+        """As --help has them."""
+        lines = re.findall(r"^ +(-.*)", self.devsan(command, "--help"), re.MULTILINE)
+        return {name for line in lines for name in re.findall(r"(?:^|,)(--?[a-z][a-z-]*)", line)}
+
+    def bash(self, *words):
+        script = (f"source <({DEVSAN} completion bash); COMP_WORDS=({' '.join(map(repr, words))}); "
+                  f"COMP_CWORD={len(words) - 1}; _devsan; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        path = os.path.dirname(DEVSAN) + os.pathsep + os.environ["PATH"]
+        result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=self.folder, timeout=60,
+                                env={**os.environ, "PATH": path})
+        self.assertEqual(result.stderr, "")
+        return set(result.stdout.split())
+
+    def test_bash(self):
+        self.assertLessEqual({"run", "check", "report", "init"}, self.bash("devsan", ""))
+        self.assertEqual(self.bash("devsan", "re"), {"report"})
+        self.assertEqual(self.bash("devsan", "run", "--sim-"), {"--sim-memory", "--sim-protect"})
+        self.assertEqual(self.bash("devsan", "run", "--sim-protect", "=", "o"), {"on", "off"})
+        self.assertEqual(self.bash("devsan", "report", "--format", "j"), {"json", "junit"})
+        self.assertEqual(self.bash("devsan", "explain", "device-host-s"), {"device-host-sync"})
+        self.assertEqual(self.bash("devsan", "completion", "f"), {"fish"})
+        self.make("train.py", "other.txt")
+        self.assertEqual(self.bash("devsan", "run", "--", "tr"), {"train.py"})
+        self.assertEqual(self.bash("devsan", "report", "tr"), {"train.py"})
+        for command in ("run", "report", "init"):
+            missing = {name for name in self.options_of(command) if name.startswith("--")} - self.bash("devsan", command, "--")
+            self.assertEqual(missing, set())
+
+    def test_other_shells(self):
+        for shell in ("zsh", "fish"):
+            text = self.devsan("completion", shell)
+            for name in ("sim-protect", "update-baseline", "compare"):
+                self.assertIn(name, text)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=text, text=True, check=True)
+        self.assertIn("no completion for 'tcsh'; valid: bash, zsh, fish", self.devsan("completion", "tcsh", status=2))
+
+    # the manual page
+
+    @unittest.skipUnless(shutil.which("groff"), "needs groff")
+    def test_manual_page(self):
+        page = self.devsan("man")
+        result = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-cbou"], input=page, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for command in ("run", "report", "init", "doctor"):
+            for option in self.options_of(command):
+                self.assertIn(option, result.stdout)
+        self.assertIn("DEVSAN_OPTIONS=key=value", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

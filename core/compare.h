@@ -1,0 +1,33 @@
+// What became of a project's findings from one report to the next: `devsan report --compare OLD
+// NEW`. They are known again by rule and fingerprint, as in a baseline, so lines may move.
+#pragma once
+
+#include "core/reports.h"
+
+#include <string>
+#include <vector>
+
+namespace devsan::core {
+
+struct Change {
+  Finding before;
+  Finding after;
+};
+
+struct Comparison {
+  Summary before; // of the reports
+  Summary after;
+  std::vector<Finding> fresh; // also those that have become more severe
+  std::vector<Finding> gone;
+  std::vector<Change> changed; // in count or bytes, or, where times are measured, in blocked time
+  std::uint64_t same = 0;
+};
+
+Comparison compare(Report before, Report after);
+
+// New findings as a report shows them, the others with a line each.
+std::string compareText(const Comparison &comparison);
+// Schema devsan-compare/1.
+std::string compareJson(const Comparison &comparison);
+
+} // namespace devsan::core
