@@ -4,7 +4,9 @@ timed without (validate_args=False) and, for classification, with it.
 
 Speed-ups are given for each metric at N = 64, 1024 and 65536 and, where there are classes, C = 10 and 1000, with their
 geometric means and the least one. At N = 65536 ours stands beside a plain read of the inputs' memory. Metrics that TorchMetrics has
-not under that name are left out.
+not under that name are left out. In the end two and four ranks (Gloo) synchronise, beside TorchMetrics: support/metrics_ranks.py.
+
+--plot FILE.svg measures how the time grows with N, C and ranks instead, and needs matplotlib.
 """
 
 import argparse
@@ -195,17 +197,28 @@ def main():
     parser.add_argument("--budget", type=float, default=0.01, help="seconds for each way in each round")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="regular expression: of these metrics")
     parser.add_argument("--largest", type=int, default=65536 * 1000, help="no inputs with more scores than so many")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot of the growth, and nothing else")
     arguments = parser.parse_args()
-    sys.path[:0] = [str(arguments.build / "python"), str(arguments.build / "bench")]
+    sys.path[:0] = [str(arguments.build / "python"), str(arguments.build / "bench"), str(Path(__file__).parent / "support")]
     import warnings
 
     import torch
 
     import devsan_bench_metrics
+    import metrics_ranks
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     cases = Cases()
+    if arguments.plot:
+        import metrics_plot
+
+        def measured(kind, inputs, classes):
+            return measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
+
+        figure = metrics_plot.new_figure()
+        metrics_plot.draw(figure, metrics_plot.growth(cases, measured), arguments.plot)
+        return
     rows = {}
     held, inputs = None, None
     print(f"{'us a call':58} {'C++':>10} {'Python':>10} {'off':>11} {'on':>11} {'C++ off':>8} {'Py off':>8} {'Py on':>8}")
@@ -224,7 +237,10 @@ def main():
         print(f"{row:58} {figures['cpp'] * 1e6:10.2f} {figures['python'] * 1e6:10.2f} {figures['off'] * 1e6:11.1f} {on * 1e6:11.1f} "
               f"{figures['off'] / figures['cpp']:8.1f} {figures['off'] / figures['python']:8.1f} {on / figures['python']:8.1f}", flush=True)  # fmt: skip
     print()
-    summary(rows)
+    if rows:
+        summary(rows)
+    if arguments.only.search(metrics_ranks.PEARSON):
+        metrics_ranks.report()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "metrics/shared_states.h"
+
 namespace devsan::metrics {
 
 MetricCollection::MetricCollection(std::initializer_list<NamedMetric> metrics,
@@ -24,11 +26,13 @@ MetricCollection::MetricCollection(const std::vector<NamedMetric> &metrics,
 
 MetricCollection::MetricCollection(const MetricCollection &other)
     : Stateful(other), options_(other.options_), updated_(other.updated_) {
-  std::map<const Metric::Store *, std::shared_ptr<Metric::Store>> copies;
-  for (const Entry &entry : other.entries_) {
-    add(entry.name, *entry.metric);
-    auto &copied = sharer(entries_.back()).store_;
-    copied = copies.emplace(sharer(entry).store_.get(), copied).first->second;
+  for (size_t i = 0; i < other.entries_.size(); ++i) {
+    add(other.entries_[i].name, *other.entries_[i].metric);
+    for (size_t j = 0; j < i; ++j)
+      if (SharedStates::joined(*other.entries_[i].metric, *other.entries_[j].metric)) {
+        SharedStates::join(*entries_[i].metric, *entries_[j].metric);
+        break;
+      }
   }
 }
 
@@ -48,37 +52,28 @@ void MetricCollection::add(const std::string &name, const SupervisedMetric &metr
   entries_.push_back({name, detail::cloned(metric)});
 }
 
-Metric &MetricCollection::sharer(const Entry &entry) {
-  return entry.metric->sharer();
-}
-
 void MetricCollection::share_states() {
   std::map<std::string, size_t> first_of;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    Metric &metric = sharer(entries_[i]);
-    const std::string signature = options_.compute_groups() ? metric.state_signature() : "";
+    SupervisedMetric &metric = *entries_[i].metric;
+    const std::string signature = options_.compute_groups() ? SharedStates::signature(metric) : "";
     if (!signature.empty()) {
       const auto [group, is_new] = first_of.emplace(signature, i);
       if (!is_new) {
-        const Metric &first = sharer(entries_[group->second]);
+        SupervisedMetric &first = *entries_[group->second].metric;
         TORCH_CHECK(first.device() == metric.device() &&
                         first.device_policy() == metric.device_policy(),
                     name(), ": `", entries_[i].name, "` and `", entries_[group->second].name,
                     "` hold the same states, but were given other devices or device policies; "
                     "give them to the collection");
-        metric.store_ = first.store_;
+        SharedStates::join(metric, first);
         continue;
       }
     }
     updated_.push_back(i);
   }
   // The last one to be updated can change its states in place, see all_or_nothing().
-  const auto size = [&](size_t i) {
-    int64_t largest = 0;
-    for (const Metric::StateSpec &spec : sharer(entries_[i]).specs_)
-      largest = std::max<int64_t>(largest, c10::multiply_integers(spec.sizes));
-    return largest;
-  };
+  const auto size = [&](size_t i) { return SharedStates::largest(*entries_[i].metric); };
   std::stable_sort(updated_.begin(), updated_.end(),
                    [&](size_t a, size_t b) { return size(a) < size(b); });
 }
@@ -122,10 +117,16 @@ const SupervisedMetric &MetricCollection::operator[](const std::string &key) con
 
 std::vector<std::vector<std::string>> MetricCollection::compute_groups() const {
   std::vector<std::vector<std::string>> groups;
-  std::map<const Metric::Store *, size_t> places;
+  std::vector<Metric *> firsts;
   for (const Entry &entry : entries_) {
-    const size_t place = places.emplace(sharer(entry).store_.get(), groups.size()).first->second;
-    groups.resize(std::max(groups.size(), place + 1));
+    const auto first = std::find_if(firsts.begin(), firsts.end(), [&](Metric *other) {
+      return SharedStates::joined(*other, *entry.metric);
+    });
+    const size_t place = first - firsts.begin();
+    if (first == firsts.end()) {
+      firsts.push_back(entry.metric.get());
+      groups.emplace_back();
+    }
     groups[place].push_back(entry.name);
   }
   return groups;

@@ -98,7 +98,6 @@ private:
     std::unique_ptr<SupervisedMetric> metric;
   };
 
-  static Metric &sharer(const Entry &entry);
   void add(const std::string &name, const SupervisedMetric &metric);
   // Joins the states of metrics that may share them, and finds the order of updates.
   void share_states();

@@ -148,7 +148,7 @@ protected:
 
 private:
   friend class Stateful;
-  friend class MetricCollection;
+  friend class SharedStates;
 
   struct Piece {
     at::Tensor rows;

@@ -274,7 +274,7 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   for (const std::vector<PackedShape> &of_rank : shapes) {
     int64_t length = 0;
     for (const PackedShape &shape : of_rank)
-      length += shape.nbytes();
+      length += shape.packed_bytes();
     longest = std::max(longest, length);
   }
   const at::Tensor gathered = all_gather_bytes(pack(own, longest), group);
@@ -313,6 +313,7 @@ void Stateful::unsync() {
 
 struct Stateful::Snapshot::Saved {
   struct List {
+    bool is_list;
     size_t pieces;
     int64_t rows; // with those concatenated
   };
@@ -320,7 +321,7 @@ struct Stateful::Snapshot::Saved {
     std::vector<at::Tensor> states;
     std::vector<List> lists;
   };
-  const Metric *metric;
+  std::shared_ptr<Metric::Store> store; // wrappers may have let go of the metric meanwhile
   std::vector<Part> parts;
 };
 
@@ -331,15 +332,15 @@ Stateful::Snapshot::Snapshot(const Stateful &all, const Stateful &last) {
           return other.metric->store_ == holder.metric->store_;
         }))
       continue;
-    saved_.push_back({holder.metric, {}});
+    saved_.push_back({holder.metric->store_, {}});
     for (const Metric::DeviceStates &part : holder.metric->store_->by_device) {
       Saved::Part &saved = saved_.back().parts.emplace_back();
       saved.states = part.states;
       for (size_t i = 0; i < part.states.size(); ++i) {
         const std::vector<Metric::Piece> &pieces = part.pieces[i];
         const int64_t concatenated = part.states[i].dim() == 0 ? 0 : part.states[i].size(0);
-        saved.lists.push_back(
-            {pieces.size(), concatenated + (pieces.empty() ? 0 : pieces.back().rows_so_far)});
+        saved.lists.push_back({holder.metric->is_list(i), pieces.size(),
+                               concatenated + (pieces.empty() ? 0 : pieces.back().rows_so_far)});
       }
     }
   }
@@ -349,13 +350,13 @@ Stateful::Snapshot::~Snapshot() = default;
 
 void Stateful::Snapshot::restore() const {
   for (const Saved &saved : saved_) {
-    std::vector<Metric::DeviceStates> &parts = saved.metric->store_->by_device;
+    std::vector<Metric::DeviceStates> &parts = saved.store->by_device;
     parts.erase(parts.begin() + static_cast<int64_t>(saved.parts.size()), parts.end());
     for (size_t p = 0; p < parts.size(); ++p)
       for (size_t i = 0; i < parts[p].states.size(); ++i) {
         std::vector<Metric::Piece> &pieces = parts[p].pieces[i];
         const Saved::List &list = saved.parts[p].lists[i];
-        if (saved.metric->is_list(i) && pieces.size() < list.pieces) { // concatenated meanwhile
+        if (list.is_list && pieces.size() < list.pieces) { // concatenated meanwhile
           parts[p].states[i] = parts[p].states[i].narrow(0, 0, list.rows);
           pieces.clear();
         } else {

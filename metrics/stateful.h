@@ -74,10 +74,11 @@ public:
   // same bits result on every rank, and a rank that has seen nothing takes part. All states travel
   // in two collectives, however many metrics there are: a header that turns ranks with other
   // metrics, options or devices, and those that cannot take part, into an error on every rank; then
-  // all states in one buffer (memory: ranks + 1 times the states of the rank that has most, and
-  // lists once more). More than four lists need a third, for their shapes. Reads the header on the
-  // host; it travels over the group's CPU back end where there is one, otherwise this waits for the
-  // device once. Until unsync(), update(), merge() and sync() are errors.
+  // all states in one buffer (memory: that of all ranks, each as long as that of the rank that has
+  // most, and all lists once more, in one piece). More than four lists need a third, for their
+  // shapes. Reads the header on the host; it travels over the group's CPU back end where there is
+  // one, otherwise this waits for the device once. Until unsync(), update(), merge() and sync() are
+  // errors.
   void sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group);
 
   // Brings back this rank's own states after sync().

@@ -19,10 +19,11 @@ struct AccuracyFormula : PlainFormula {
   }
 };
 
-DEVSAN_CLASSIFICATION_METRIC(BinaryAccuracy, binary_accuracy, StatScore<AccuracyFormula, Binary>)
+DEVSAN_CLASSIFICATION_METRIC(BinaryAccuracy, binary_accuracy,
+                             StatScoreOfSamples<AccuracyFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassAccuracy, multiclass_accuracy,
-                             StatScore<AccuracyFormula, MulticlassTopK>)
+                             StatScoreOfSamples<AccuracyFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelAccuracy, multilabel_accuracy,
-                             StatScore<AccuracyFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<AccuracyFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -133,7 +133,7 @@ void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &ta
     confidences[bin] = sums[bin] + sums[bins + bin];
   }
   if (validates_eagerly(config_.validate, preds))
-    refuse(out_of_range, labels.numel());
+    refuse_out_of_range(config_, name_, out_of_range, labels.numel());
 
   std::vector<at::Tensor> states = states_on(preds.device());
   const auto added = [](const at::Tensor &state, const auto &sums) {
@@ -169,7 +169,7 @@ void CalibrationError::update_on_device(const at::Tensor &scores, const at::Tens
   const at::Tensor out_of_range = invalid.sum();
   if (validates_eagerly(config_.validate, scores)) {
     // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
-    refuse(out_of_range.item<int64_t>(), labels.size(0));
+    refuse_out_of_range(config_, name_, out_of_range.item<int64_t>(), labels.size(0));
   }
 
   std::vector<at::Tensor> states = states_on(scores.device());
@@ -198,11 +198,6 @@ void CalibrationError::update_on_device(const at::Tensor &scores, const at::Tens
                             .to_state();
   states[kOutOfRange] = states[kOutOfRange] + out_of_range;
   set_states(std::move(states));
-}
-
-void CalibrationError::refuse(int64_t out_of_range, int64_t samples) const {
-  TORCH_CHECK(out_of_range == 0, name_, ": ", out_of_range, " of ", samples, " samples ",
-              fault(config_, "have", ""));
 }
 
 at::Tensor CalibrationError::compute() const {
@@ -234,9 +229,7 @@ at::Tensor CalibrationError::compute() const {
 }
 
 void CalibrationError::check_valid() const {
-  const auto number = computable_states()[kOutOfRange].item<int64_t>();
-  TORCH_CHECK(number == 0, name_, ": ", number, " samples ",
-              fault(config_, "had", " and were left out"));
+  check_none_left_out(config_, name_, computable_states()[kOutOfRange]);
 }
 
 std::string CalibrationError::signature() const {

@@ -63,7 +63,6 @@ private:
   template <typename T>
   void update_on_cpu(const at::Tensor &scores, const at::Tensor &target, const at::Tensor &preds);
   void update_on_device(const at::Tensor &scores, const at::Tensor &target);
-  void refuse(int64_t out_of_range, int64_t samples) const;
   const at::Tensor &starts_on(at::Device device) const;
 
   std::string name_;

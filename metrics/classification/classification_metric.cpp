@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/wide.h"
+
 namespace devsan::metrics {
 namespace {
 
@@ -13,16 +15,15 @@ enum StateIndex { kCounts, kOutOfRange };
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
                                            Tally tally)
-    : ClassificationMetric(formula, config, tally_sizes(config, tally)) {
-  tally_ = tally;
-}
-
-ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
-                                           std::vector<int64_t> sizes)
     : ClassificationMetric(
           formula, config,
-          std::vector<StateSpec>{{"counts", std::move(sizes), StateSpec::Kind::kCount},
-                                 {"out_of_range", {1}, StateSpec::Kind::kCount}}) {}
+          config.samplewise ? std::vector<StateSpec>{{"counts", {}, StateSpec::Kind::kList},
+                                                     {"out_of_range", {1}, StateSpec::Kind::kCount}}
+                            : std::vector<StateSpec>{
+                                  {"counts", tally_sizes(config, tally), kind_of_counts(config)},
+                                  {"out_of_range", {1}, StateSpec::Kind::kCount}}) {
+  tally_ = tally;
+}
 
 ClassificationMetric::ClassificationMetric(const char *formula, const TaskConfig &config,
                                            std::vector<StateSpec> specs)
@@ -41,15 +42,40 @@ BatchCounts ClassificationMetric::count(const at::Tensor &preds, const at::Tenso
                                                 : count_on_device(config_, *tally_, preds, target);
 }
 
-void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &target) {
-  check_inputs({{"preds", preds}, {"target", target}});
+BatchCounts ClassificationMetric::weigh(const at::Tensor &preds, const at::Tensor &target,
+                                        const at::Tensor &weights) const {
+  return metrics::weigh(config_, *tally_, preds, target, weights);
+}
+
+void ClassificationMetric::check_batch(const at::Tensor &preds, const at::Tensor &target,
+                                       const at::Tensor &weight) const {
+  if (weight.defined())
+    check_inputs({{"preds", preds}, {"target", target}, {"weight", weight}});
+  else
+    check_inputs({{"preds", preds}, {"target", target}});
   check_shapes(config_, name_, preds, target);
+  if (weight.defined())
+    check_weights(config_, name_, whole_samples(), target, weight);
+}
+
+void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &target,
+                                  const at::Tensor &weight) {
+  check_batch(preds, target, weight);
+  if (config_.samplewise) {
+    update_each(preds, target);
+    return;
+  }
 
   const StateScope scope;
-  const BatchCounts batch = count(preds, target);
+  const Accumulation format = accumulation_on(preds.device());
+  const BatchCounts batch = config_.weighted
+                                ? weigh(preds, target,
+                                        sample_weights(config_, whole_samples(), target, weight,
+                                                       detail::base_dtype(format)))
+                                : count(preds, target);
   if (validates_eagerly(config_.validate, preds) && batch.out_of_range.defined()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
-    refuse(batch.out_of_range.item<int64_t>(), target.numel());
+    refuse_out_of_range(config_, name_, batch.out_of_range.item<int64_t>(), target.numel());
   }
 
   std::vector<at::Tensor> states = states_on(preds.device());
@@ -57,12 +83,42 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
   const bool alone = holds_alone(counts);
   if (batch.out_of_range.defined())
     states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
-  states[kCounts] = added(counts, batch, alone);
+  states[kCounts] =
+      config_.weighted
+          ? (detail::Wide::from_state(counts) + detail::Wide::from(batch.counts, format)).to_state()
+          : added(counts, batch, alone);
   set_states(std::move(states));
 }
 
+void ClassificationMetric::update_each(const at::Tensor &preds, const at::Tensor &target) {
+  TORCH_CHECK(
+      target.dim() >= (config_.task == Task::kMultilabel ? 3 : 2), name_, ": `target` has shape ",
+      target.sizes(),
+      ", but for a score of each sample there has to be a dimension more; pass it, or leave "
+      "multidim_average at kGlobal");
+  const StateScope scope;
+  const BatchCounts batch = count_each(config_, *tally_, preds, target);
+  if (validates_eagerly(config_.validate, preds)) {
+    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
+    refuse_out_of_range(config_, name_, batch.out_of_range.item<int64_t>(), target.numel());
+  }
+  append({batch.counts});
+  std::vector<at::Tensor> states = states_on(preds.device());
+  states[kOutOfRange] = states[kOutOfRange] + batch.out_of_range;
+  set_states(std::move(states));
+}
+
+at::Tensor ClassificationMetric::summed(const at::Tensor &state) const {
+  if (config_.samplewise && state.size(0) == 0) { // of nothing the list does not know the shape
+    std::vector<int64_t> sizes = tally_sizes(config_, *tally_);
+    sizes.insert(sizes.begin(), 0);
+    return at::zeros(sizes, state.options().dtype(at::kLong));
+  }
+  return config_.weighted ? detail::Wide::from_state(state).rounded() : state;
+}
+
 ClassificationMetric::Verdict ClassificationMetric::verdict() const {
-  return {value(computable_states()[kCounts]), out_of_range()};
+  return {value(summed(computable_states()[kCounts])), out_of_range()};
 }
 
 at::Tensor ClassificationMetric::out_of_range() const {
@@ -79,7 +135,7 @@ at::Tensor ClassificationMetric::shown(const Verdict &verdict) const {
   const bool counts = at::isIntegralType(result.scalar_type(), /*includeBool=*/false);
   const at::Tensor shown = counts ? result : result.to(at::kFloat);
   if (verdict.out_of_range.is_cpu()) {
-    check_none(verdict.out_of_range);
+    check_none_left_out(config_, name_, verdict.out_of_range);
     return shown;
   }
   const at::Tensor invalid = verdict.out_of_range.gt(0).reshape({});
@@ -88,18 +144,7 @@ at::Tensor ClassificationMetric::shown(const Verdict &verdict) const {
 
 void ClassificationMetric::check_valid() const {
   const StateScope scope;
-  check_none(out_of_range());
-}
-
-void ClassificationMetric::check_none(const at::Tensor &out_of_range) const {
-  const auto number = out_of_range.item<int64_t>();
-  TORCH_CHECK(number == 0, name_, ": ", number, " samples ",
-              fault(config_, "had", " and were left out"));
-}
-
-void ClassificationMetric::refuse(int64_t out_of_range, int64_t samples) const {
-  TORCH_CHECK(out_of_range == 0, name_, ": ", out_of_range, " of ", samples, " samples ",
-              fault(config_, "have", ""));
+  check_none_left_out(config_, name_, out_of_range());
 }
 
 at::Tensor wide(const at::Tensor &counts) {

@@ -8,6 +8,7 @@
 
 #include "metrics/classification/counts.h"
 #include "metrics/metric.h"
+#include "metrics/weighted_metric.h"
 
 namespace devsan::metrics {
 
@@ -17,11 +18,16 @@ namespace devsan::metrics {
 //            wait, every number of the result is NaN (of an integer result -1), and check_valid()
 //            tells how many.
 //
-// Counts are int64, so that no sample is lost however many there are.
-class ClassificationMetric : public SupervisedMetric {
+// Counts are int64, so that no sample is lost however many there are; with the option `weighted`
+// they are sums of weights, and `weight` has one for each sample: of target's shape, of several
+// labels without their dimension, [N] where samples of several parts are right as a whole.
+class ClassificationMetric : public SupervisedMetric, public WeightedMetric {
 public:
   std::string name() const final { return name_; }
-  void update(const at::Tensor &preds, const at::Tensor &target) override;
+  void update(const at::Tensor &preds, const at::Tensor &target) final {
+    update(preds, target, at::Tensor());
+  }
+  void update(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight) override;
   at::Tensor compute() const final;
 
   // Throws if samples were left out because they were out of range. Reads one number from the
@@ -31,8 +37,6 @@ public:
 protected:
   // `formula` without the task: "Precision" for BinaryPrecision.
   ClassificationMetric(const char *formula, const TaskConfig &config, Tally tally);
-  // With counts of the family's own, of these sizes; it overrides count().
-  ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<int64_t> sizes);
   // With states of the family's own; it overrides update(), verdict() and out_of_range().
   ClassificationMetric(const char *formula, const TaskConfig &config, std::vector<StateSpec> specs);
 
@@ -43,9 +47,22 @@ protected:
 
   // The counts of a batch that has passed check_shapes().
   virtual BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const;
+  // The same with the samples' weights, see sample_weights().
+  virtual BatchCounts weigh(const at::Tensor &preds, const at::Tensor &target,
+                            const at::Tensor &weights) const;
 
-  // What the counts of all batches, int64, come to.
+  // That an update can be made of these inputs.
+  void check_batch(const at::Tensor &preds, const at::Tensor &target,
+                   const at::Tensor &weight) const;
+  static StateSpec::Kind kind_of_counts(const TaskConfig &config) {
+    return config.weighted ? StateSpec::Kind::kMoment : StateSpec::Kind::kCount;
+  }
+
+  // What the counts of all batches, int64 or of weights real, come to.
   virtual at::Tensor value(const at::Tensor &counts) const = 0;
+
+  // What the state holds, as numbers: int64, or the sums of weights.
+  at::Tensor summed(const at::Tensor &state) const;
 
   // For compute(): the value, and how many samples were out of range, int64 [] or [1].
   struct Verdict {
@@ -57,11 +74,9 @@ protected:
   // The end of compute(): the value as float32 (counts: int64), unless samples were out of range.
   at::Tensor shown(const Verdict &verdict) const;
 
-  // For update(): throws if samples of a batch are out of range.
-  void refuse(int64_t out_of_range, int64_t samples) const;
-
 private:
-  void check_none(const at::Tensor &out_of_range) const;
+  void update_each(const at::Tensor &preds, const at::Tensor &target);
+  bool whole_samples() const { return tally_ == Tally::kSamples; }
 
   std::string name_;
   TaskConfig config_;

@@ -5,48 +5,64 @@
 namespace devsan::metrics {
 namespace {
 
-// How often each of the `bins` numbers from 0 occurs; `indices` may hold `bins` for nowhere.
-at::Tensor count_indices(const at::Tensor &indices, int64_t bins) {
-  return at::zeros({bins + 1}, indices.options())
-      .scatter_add(0, indices, at::ones_like(indices))
-      .narrow(0, 0, bins);
+// How often each of the `bins` numbers from 0 occurs, or with weights, how much; `indices` may hold
+// `bins` for nowhere.
+at::Tensor count_indices(const at::Tensor &indices, int64_t bins, const at::Tensor &weights) {
+  const at::Tensor each = weights.defined() ? weights : at::ones_like(indices);
+  return at::zeros({bins + 1}, each.options()).scatter_add(0, indices, each).narrow(0, 0, bins);
 }
 
-at::Tensor count_classes(const TaskConfig &config, Tally tally, const Samples &batch) {
+// How many of `hits` (bool) there are, or with weights, one for each row, how much.
+at::Tensor number(const at::Tensor &hits, const at::Tensor &weights,
+                  at::OptionalIntArrayRef dims = std::nullopt) {
+  if (!weights.defined())
+    return hits.sum(dims);
+  const at::Tensor each = hits.dim() == 1 ? weights : weights.unsqueeze(-1);
+  return each.expand_as(hits).masked_fill(hits.bitwise_not(), 0).sum(dims);
+}
+
+at::Tensor count_classes(const TaskConfig &config, Tally tally, const Samples &batch,
+                         const at::Tensor &weights) {
   const int64_t classes = config.classes;
   const at::Tensor uncounted = batch.counted.bitwise_not();
   if (tally == Tally::kMatrix)
     return count_indices(
         (batch.target * classes + batch.predicted).masked_fill(uncounted, classes * classes),
-        classes * classes);
+        classes * classes, weights);
   const at::Tensor correct = batch.predicted.eq(batch.target).bitwise_and(batch.counted);
   if (tally == Tally::kTotals)
-    return at::stack({correct.sum(), batch.counted.sum()});
+    return at::stack({number(correct, weights), number(batch.counted, weights)});
   // One histogram for the three counts, each in bins of its own.
   const int64_t bins = 3 * classes;
   return count_indices(
       at::cat({batch.target.masked_fill(correct.bitwise_not(), bins),
                (batch.target + kTargets * classes).masked_fill(uncounted, bins),
                (batch.predicted + kPredictions * classes).masked_fill(uncounted, bins)}),
-      bins);
+      bins, weights.defined() ? weights.repeat({3}) : weights);
 }
 
-at::Tensor count_labels(Tally tally, const Samples &batch) {
+at::Tensor count_labels(Tally tally, const Samples &batch, const at::Tensor &weights) {
   const at::Tensor &counted = batch.counted;
   const at::Tensor target = batch.target.bitwise_and(counted);
   const at::Tensor predicted = batch.predicted.bitwise_and(counted);
   const at::Tensor both = target.bitwise_and(predicted);
+  const auto sums = [&](const std::vector<at::Tensor> &hits) {
+    if (!weights.defined())
+      return at::stack(hits).sum(1);
+    std::vector<at::Tensor> each;
+    for (const at::Tensor &hit : hits)
+      each.push_back(number(hit, weights, 0));
+    return at::stack(each);
+  };
   if (tally == Tally::kMatrix) {
     const at::Tensor neither = counted.bitwise_and(target.bitwise_or(predicted).bitwise_not());
-    return at::stack({neither, predicted.bitwise_xor(both), target.bitwise_xor(both), both})
-        .sum(1)
-        .t();
+    return sums({neither, predicted.bitwise_xor(both), target.bitwise_xor(both), both}).t();
   }
-  const at::Tensor sums = at::stack({both, target, predicted, counted}).sum(1);
-  return tally == Tally::kTotals ? sums.sum(1) : sums;
+  const at::Tensor each = sums({both, target, predicted, counted});
+  return tally == Tally::kTotals ? each.sum(1) : each;
 }
 
-at::Tensor count_whole_samples(const Samples &batch) {
+at::Tensor count_whole_samples(const Samples &batch, const at::Tensor &weights) {
   // Rows are what has to be right together.
   const auto rows = [&](const at::Tensor &x) {
     return x.dim() == 2 ? x : x.view({batch.inner ? x.numel() / batch.inner : 0, batch.inner});
@@ -55,7 +71,7 @@ at::Tensor count_whole_samples(const Samples &batch) {
   const at::Tensor included =
       rows(batch.counted).any(1).bitwise_and(rows(batch.out_of_range).any(1).bitwise_not());
   const at::Tensor right = included.bitwise_and(rows(wrong).any(1).bitwise_not());
-  return at::stack({right.sum(), included.sum()});
+  return at::stack({number(right, weights), number(included, weights)});
 }
 
 } // namespace
@@ -97,13 +113,58 @@ at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool may_cha
   return sum;
 }
 
+BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                       const at::Tensor &target) {
+  const Samples batch = samples(config, preds, target);
+  const int64_t n = target.size(0), inner = batch.inner;
+  std::vector<int64_t> sizes = tally_sizes(config, tally);
+  sizes.insert(sizes.begin(), n);
+  at::Tensor counts;
+  if (config.task != Task::kMulticlass) {
+    const at::Tensor wanted = batch.target.bitwise_and(batch.counted);
+    const at::Tensor predicted = batch.predicted.bitwise_and(batch.counted);
+    const at::Tensor all =
+        at::stack({wanted.bitwise_and(predicted), wanted, predicted, batch.counted})
+            .view({4, n, inner, config.classes})
+            .sum(2);
+    counts = (tally == Tally::kTotals ? all.sum(2, /*keepdim=*/true) : all).transpose(0, 1);
+  } else {
+    const at::Tensor correct = batch.predicted.eq(batch.target).bitwise_and(batch.counted);
+    if (tally == Tally::kTotals) {
+      counts = at::stack({correct, batch.counted}).view({2, n, inner}).sum(2).t();
+    } else {
+      // As count_classes(), with bins of its own for each sample.
+      const int64_t bins = 3 * config.classes, nowhere = n * bins;
+      const at::Tensor own = (at::arange(n, batch.target.options()) * bins)
+                                 .unsqueeze(1)
+                                 .expand({n, inner})
+                                 .reshape(-1);
+      const at::Tensor uncounted = batch.counted.bitwise_not();
+      const at::Tensor target_bin = batch.target + own, predicted_bin = batch.predicted + own;
+      counts = count_indices(
+          at::cat(
+              {target_bin.masked_fill(correct.bitwise_not(), nowhere),
+               (target_bin + kTargets * config.classes).masked_fill(uncounted, nowhere),
+               (predicted_bin + kPredictions * config.classes).masked_fill(uncounted, nowhere)}),
+          nowhere, {});
+    }
+  }
+  return {counts.reshape(sizes), {}, batch.out_of_range.sum()};
+}
+
+BatchCounts weigh(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                  const at::Tensor &target, const at::Tensor &weights) {
+  const Samples batch = samples(config, preds, target);
+  const at::Tensor counts = tally == Tally::kSamples ? count_whole_samples(batch, weights)
+                            : config.task == Task::kMulticlass
+                                ? count_classes(config, tally, batch, weights)
+                                : count_labels(tally, batch, weights);
+  return {counts.reshape(tally_sizes(config, tally)), {}, batch.out_of_range.sum()};
+}
+
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                             const at::Tensor &target) {
-  const Samples batch = samples(config, preds, target);
-  const at::Tensor counts = tally == Tally::kSamples           ? count_whole_samples(batch)
-                            : config.task == Task::kMulticlass ? count_classes(config, tally, batch)
-                                                               : count_labels(tally, batch);
-  return {counts.reshape(tally_sizes(config, tally)), {}, batch.out_of_range.sum()};
+  return weigh(config, tally, preds, target, {});
 }
 
 } // namespace devsan::metrics

@@ -22,7 +22,7 @@ enum CountRow { kTruePositives, kTargets, kPredictions, kCounted };
 std::vector<int64_t> tally_sizes(const TaskConfig &config, Tally tally);
 
 struct BatchCounts {
-  at::Tensor counts;       // int64, of tally_sizes(); or undefined, and instead
+  at::Tensor counts;       // int64 (of weights: real), of tally_sizes(); or undefined, and instead
   at::Tensor places;       // int64 [n]: to which of the counts each sample adds one, -1: to none
   at::Tensor out_of_range; // int64 []; undefined where there are known to be none
 };
@@ -34,6 +34,16 @@ at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool may_cha
 // Both for inputs that have passed check_shapes().
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                             const at::Tensor &target);
+
+// The counts of each element of the inputs' first dimension, [N, ...] of tally_sizes(); kTotals or
+// kMargins.
+BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                       const at::Tensor &target);
+
+// What count_on_device() counts, of samples that count as much as their weights, see
+// sample_weights().
+BatchCounts weigh(const TaskConfig &config, Tally tally, const at::Tensor &preds,
+                  const at::Tensor &target, const at::Tensor &weights);
 
 // Whether count_on_cpu() can take the inputs.
 bool counts_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds);

@@ -112,41 +112,52 @@ CurveMetric::CurveMetric(const char *formula, const TaskConfig &config)
           config.thresholds
               ? std::vector<StateSpec>{{"counts",
                                         {2, config.classes, config.thresholds->number() + 1},
-                                        StateSpec::Kind::kCount},
+                                        kind_of_counts(config)},
                                        {"out_of_range", {1}, StateSpec::Kind::kCount}}
-              : std::vector<StateSpec>{{"preds", {}, StateSpec::Kind::kList},
-                                       {"target", {}, StateSpec::Kind::kList}}) {}
+          : config.weighted ? std::vector<StateSpec>{{"preds", {}, StateSpec::Kind::kList},
+                                                     {"target", {}, StateSpec::Kind::kList},
+                                                     {"weight", {}, StateSpec::Kind::kList}}
+                            : std::vector<StateSpec>{{"preds", {}, StateSpec::Kind::kList},
+                                                     {"target", {}, StateSpec::Kind::kList}}) {}
 
 void CurveMetric::check_scores(const at::Tensor &preds) const {
   TORCH_CHECK(preds.is_floating_point(), name(), ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores, since labels have no curve");
 }
 
-void CurveMetric::update(const at::Tensor &preds, const at::Tensor &target) {
+void CurveMetric::update(const at::Tensor &preds, const at::Tensor &target,
+                         const at::Tensor &weight) {
   if (config().thresholds) {
-    ClassificationMetric::update(preds, target);
+    ClassificationMetric::update(preds, target, weight);
     return;
   }
-  check_inputs({{"preds", preds}, {"target", target}});
-  check_shapes(config(), name(), preds, target);
+  check_batch(preds, target, weight);
   check_scores(preds);
   const StateScope scope;
   if (validates_eagerly(config().validate, preds)) {
     if (!preds.is_cpu()) {
       const ScoredSamples batch = scored_samples(config(), preds, target, ScoreScale::kUnrounded);
       // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
-      refuse(batch.out_of_range.sum().item<int64_t>(), target.numel());
+      refuse_out_of_range(config(), name(), batch.out_of_range.sum().item<int64_t>(),
+                          target.numel());
     } else {
-      refuse(preds.scalar_type() == at::kDouble
-                 ? out_of_range_on_cpu<double>(config(), preds, target)
-                 : out_of_range_on_cpu<float>(config(), preds, target),
-             target.numel());
+      refuse_out_of_range(config(), name(),
+                          preds.scalar_type() == at::kDouble
+                              ? out_of_range_on_cpu<double>(config(), preds, target)
+                              : out_of_range_on_cpu<float>(config(), preds, target),
+                          target.numel());
     }
   }
-  if (config().task == Task::kBinary)
-    append({preds.reshape(-1), target.reshape(-1)});
-  else
-    append({preds, target});
+  const bool binary = config().task == Task::kBinary;
+  const auto rows = [&](const at::Tensor &x) { return binary ? x.reshape(-1) : x; };
+  if (!config().weighted) {
+    append({rows(preds), rows(target)});
+  } else if (weight.defined()) {
+    append({rows(preds), rows(target), rows(weight)});
+  } else {
+    const at::Tensor like = config().task == Task::kMultilabel ? target.select(1, 0) : target;
+    append({rows(preds), rows(target), rows(at::ones_like(like, at::kFloat))});
+  }
 }
 
 const at::Tensor &CurveMetric::thresholds_on(at::Device device) const {
@@ -169,6 +180,17 @@ BatchCounts CurveMetric::count(const at::Tensor &preds, const at::Tensor &target
     return scores.scalar_type() == at::kDouble ? count_on_cpu<double>(config(), scores, target)
                                                : count_on_cpu<float>(config(), scores, target);
   }
+  return count_by_operators(preds, target, {});
+}
+
+BatchCounts CurveMetric::weigh(const at::Tensor &preds, const at::Tensor &target,
+                               const at::Tensor &weights) const {
+  check_scores(preds);
+  return count_by_operators(preds, target, weights);
+}
+
+BatchCounts CurveMetric::count_by_operators(const at::Tensor &preds, const at::Tensor &target,
+                                            const at::Tensor &weights) const {
   const ScoredSamples batch = scored_samples(config(), preds, target, ScoreScale::kProbabilities);
   const int64_t classes = config().classes, bins = config().thresholds->number() + 1;
   const at::Tensor reached = thresholds_reached(batch.scores, thresholds_on(preds.device()));
@@ -177,8 +199,11 @@ BatchCounts CurveMetric::count(const at::Tensor &preds, const at::Tensor &target
   // What does not count goes to a bin after the last, so that nothing has to be selected.
   const at::Tensor places =
       (row * bins + reached).masked_fill(batch.counted.bitwise_not(), 2 * classes * bins).view(-1);
-  const at::Tensor counts = at::zeros({2 * classes * bins + 1}, places.options())
-                                .scatter_add(0, places, at::ones_like(places))
+  const at::Tensor each = weights.defined()
+                              ? weights.unsqueeze(1).expand_as(batch.scores).reshape(-1)
+                              : at::ones_like(places);
+  const at::Tensor counts = at::zeros({2 * classes * bins + 1}, each.options())
+                                .scatter_add(0, places, each)
                                 .narrow(0, 0, 2 * classes * bins);
   return {counts.view({2, classes, bins}), {}, batch.out_of_range.sum()};
 }
@@ -187,9 +212,9 @@ CurveCounts CurveMetric::binned(const at::Tensor &counts) const {
   const at::Tensor histogram =
       config().average == Average::kMicro ? counts.sum(1, /*keepdim=*/true) : counts;
   // [i]: how many reach at least i thresholds. Of all samples that is 0, of those at or above the
-  // i-th threshold i + 1.
-  const at::Tensor below = histogram.cumsum(-1) - histogram;
-  const at::Tensor reaching = wide(histogram.sum(-1, /*keepdim=*/true) - below);
+  // i-th threshold i + 1. Summed from above, so that of weights nothing is left where there is
+  // nothing.
+  const at::Tensor reaching = wide(descending(descending(histogram).cumsum(-1)));
   const at::Tensor predicted = reaching.narrow(-1, 1, config().thresholds->number());
   return {predicted[1],
           predicted[0],
@@ -207,7 +232,10 @@ ScoredSamples CurveMetric::all_samples() const {
     preds = at::empty({0, config().classes}, preds.options());
     target = at::empty({0, labels ? config().classes : 1}, preds.options().dtype(at::kLong));
   }
-  return scored_samples(config(), preds, target, ScoreScale::kUnrounded);
+  ScoredSamples all = scored_samples(config(), preds, target, ScoreScale::kUnrounded);
+  if (config().weighted)
+    all.weight = wide(states[2]).reshape({-1, 1});
+  return all;
 }
 
 // A threshold at each score, ties too, ascending, and one above all; samples that do not count are
@@ -228,7 +256,17 @@ CurveCounts CurveMetric::exact(const ScoredSamples &samples, const TaskConfig &c
   const at::Tensor first =
       n == 0 ? end.narrow(1, 0, 0)
              : at::cat({end, sorted.narrow(1, 1, n - 1).ne(sorted.narrow(1, 0, n - 1))}, 1);
+  const bool weighted = samples.weight.defined();
+  const at::Tensor weights = weighted ? rows(samples.weight).gather(1, order) : at::Tensor();
   const auto at_or_above = [&](const at::Tensor &is_hit) {
+    if (weighted) { // from above, so that nothing is left where there is nothing
+      const at::Tensor hit = weights.masked_fill(is_hit.bitwise_not(), 0);
+      const at::Tensor reaching = descending(descending(hit).cumsum(1));
+      const at::Tensor at_runs =
+          n == 0 ? reaching
+                 : std::get<0>(reaching.masked_fill(first.bitwise_not(), INFINITY).cummin(1));
+      return std::pair(at::constant_pad_nd(at_runs, {0, 1}, 0), hit.sum(1, /*keepdim=*/true));
+    }
     const at::Tensor hit = is_hit.to(at::kLong), total = hit.sum(1, /*keepdim=*/true);
     const at::Tensor below = n == 0 ? hit : of_runs(hit.cumsum(1) - hit, first);
     return std::pair(wide(at::constant_pad_nd(total - below, {0, 1}, 0)), wide(total));
@@ -241,7 +279,7 @@ CurveCounts CurveMetric::exact(const ScoredSamples &samples, const TaskConfig &c
 
 CurveMetric::Curves CurveMetric::curves() const {
   if (config().thresholds)
-    return {binned(computable_states().front()), out_of_range(), {}};
+    return {binned(summed(computable_states().front())), out_of_range(), {}};
   const ScoredSamples samples = all_samples();
   const CurveCounts all = exact(samples, config());
   const at::Tensor out_of_range = samples.out_of_range.sum();
@@ -312,8 +350,8 @@ ClassificationMetric::Verdict CurveMetric::verdict() const {
     const auto own = [&](const at::Tensor &x) {
       return x.size(1) == 1 ? x : x.narrow(1, first, std::min(part, classes - first));
     };
-    const CurveCounts counts =
-        exact({own(samples.scores), own(samples.target), own(samples.counted), {}}, each);
+    const CurveCounts counts = exact(
+        {own(samples.scores), own(samples.target), own(samples.counted), {}, samples.weight}, each);
     values.push_back(value(counts));
     positives.push_back(counts.positives);
   }

@@ -62,12 +62,14 @@ at::Tensor descending(const at::Tensor &x);
 // many points as there are distinct scores, which compute() waits for; all else does not wait.
 // Of several classes, the curve with most scores decides the length, and others repeat their point
 // of the lowest threshold; results() has each class's own.
-// State: the lists preds and target.
+// State: the lists preds and target; with the option `weighted` also weight, and the counts above
+// are real. Weights must not be negative, since curves would not ascend.
 class CurveMetric : public ClassificationMetric {
 public:
   using Counts = CurveCounts;
 
-  void update(const at::Tensor &preds, const at::Tensor &target) final;
+  using ClassificationMetric::update;
+  void update(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight) final;
 
   // The given ones, float32, ascending, on the device of the states; throws where there is none
   // yet, and where thresholds were not given.
@@ -78,6 +80,8 @@ protected:
 
   std::string state_signature() const final { return "curve, " + config().state_signature(); }
   BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const final;
+  BatchCounts weigh(const at::Tensor &preds, const at::Tensor &target,
+                    const at::Tensor &weights) const final;
   Verdict verdict() const final;
   at::Tensor out_of_range() const final;
   at::Tensor value(const at::Tensor &counts) const final;
@@ -119,6 +123,8 @@ private:
   TaskConfig one_class() const;
   static CurveCounts counts_of_row(const Curves &curves, int64_t row, const TaskConfig &config);
   ScoredSamples all_samples() const;
+  BatchCounts count_by_operators(const at::Tensor &preds, const at::Tensor &target,
+                                 const at::Tensor &weights) const;
   void check_scores(const at::Tensor &preds) const;
   const at::Tensor &thresholds_on(at::Device device) const;
 

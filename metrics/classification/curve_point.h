@@ -7,46 +7,47 @@ namespace devsan::metrics {
 
 // A metric's options with a minimum, which stands before the thresholds: TaskT's arguments are
 // (thresholds) or (classes, thresholds), without thresholds for the exact curve.
-template <template <class> class TaskT>
-class MinPrecisionOptions : public TaskT<MinPrecisionOptions<TaskT>> {
-  using Base = TaskT<MinPrecisionOptions<TaskT>>;
+template <class Self, template <class> class TaskT> class MinimumOptions : public TaskT<Self> {
+  using Base = TaskT<Self>;
 
 public:
-  MinPrecisionOptions(double min_precision)
+  MinimumOptions(double minimum)
     requires(Base::kTask == Task::kBinary)
-      : min_precision_(min_precision) {}
-  MinPrecisionOptions(double min_precision, Thresholds thresholds)
+      : minimum_(minimum) {}
+  MinimumOptions(double minimum, Thresholds thresholds)
     requires(Base::kTask == Task::kBinary)
-      : Base(std::move(thresholds)), min_precision_(min_precision) {}
-  MinPrecisionOptions(int64_t classes, double min_precision)
+      : Base(std::move(thresholds)), minimum_(minimum) {}
+  MinimumOptions(int64_t classes, double minimum)
     requires(Base::kTask != Task::kBinary)
-      : Base(classes), min_precision_(min_precision) {}
-  MinPrecisionOptions(int64_t classes, double min_precision, Thresholds thresholds)
+      : Base(classes), minimum_(minimum) {}
+  MinimumOptions(int64_t classes, double minimum, Thresholds thresholds)
     requires(Base::kTask != Task::kBinary)
-      : Base(classes, std::move(thresholds)), min_precision_(min_precision) {}
-  // In [0, 1].
-  TORCH_ARG(double, min_precision);
+      : Base(classes, std::move(thresholds)), minimum_(minimum) {}
+
+protected:
+  double minimum_; // in [0, 1]
 };
 
 template <template <class> class TaskT>
-class MinSpecificityOptions : public TaskT<MinSpecificityOptions<TaskT>> {
-  using Base = TaskT<MinSpecificityOptions<TaskT>>;
-
+class MinPrecisionOptions : public MinimumOptions<MinPrecisionOptions<TaskT>, TaskT> {
 public:
-  MinSpecificityOptions(double min_specificity)
-    requires(Base::kTask == Task::kBinary)
-      : min_specificity_(min_specificity) {}
-  MinSpecificityOptions(double min_specificity, Thresholds thresholds)
-    requires(Base::kTask == Task::kBinary)
-      : Base(std::move(thresholds)), min_specificity_(min_specificity) {}
-  MinSpecificityOptions(int64_t classes, double min_specificity)
-    requires(Base::kTask != Task::kBinary)
-      : Base(classes), min_specificity_(min_specificity) {}
-  MinSpecificityOptions(int64_t classes, double min_specificity, Thresholds thresholds)
-    requires(Base::kTask != Task::kBinary)
-      : Base(classes, std::move(thresholds)), min_specificity_(min_specificity) {}
-  // In [0, 1].
-  TORCH_ARG(double, min_specificity);
+  using MinimumOptions<MinPrecisionOptions<TaskT>, TaskT>::MinimumOptions;
+  MinPrecisionOptions &min_precision(double min_precision) {
+    this->minimum_ = min_precision;
+    return *this;
+  }
+  const double &min_precision() const noexcept { return this->minimum_; }
+};
+
+template <template <class> class TaskT>
+class MinSpecificityOptions : public MinimumOptions<MinSpecificityOptions<TaskT>, TaskT> {
+public:
+  using MinimumOptions<MinSpecificityOptions<TaskT>, TaskT>::MinimumOptions;
+  MinSpecificityOptions &min_specificity(double min_specificity) {
+    this->minimum_ = min_specificity;
+    return *this;
+  }
+  const double &min_specificity() const noexcept { return this->minimum_; }
 };
 
 // The highest recall where `allowed` (bool, as tp), and the highest threshold that has it.

@@ -36,16 +36,17 @@ struct F1ScoreFormula : FBetaScoreFormula {
 };
 
 DEVSAN_CLASSIFICATION_METRIC(BinaryFBetaScore, binary_fbeta_score,
-                             StatScore<FBetaScoreFormula, Binary>)
+                             StatScoreOfSamples<FBetaScoreFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassFBetaScore, multiclass_fbeta_score,
-                             StatScore<FBetaScoreFormula, MulticlassTopK>)
+                             StatScoreOfSamples<FBetaScoreFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelFBetaScore, multilabel_fbeta_score,
-                             StatScore<FBetaScoreFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<FBetaScoreFormula, MultilabelAveraged>)
 
-DEVSAN_CLASSIFICATION_METRIC(BinaryF1Score, binary_f1_score, StatScore<F1ScoreFormula, Binary>)
+DEVSAN_CLASSIFICATION_METRIC(BinaryF1Score, binary_f1_score,
+                             StatScoreOfSamples<F1ScoreFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassF1Score, multiclass_f1_score,
-                             StatScore<F1ScoreFormula, MulticlassTopK>)
+                             StatScoreOfSamples<F1ScoreFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelF1Score, multilabel_f1_score,
-                             StatScore<F1ScoreFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<F1ScoreFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -16,10 +16,10 @@ struct HammingDistanceFormula : PlainFormula {
 };
 
 DEVSAN_CLASSIFICATION_METRIC(BinaryHammingDistance, binary_hamming_distance,
-                             StatScore<HammingDistanceFormula, Binary>)
+                             StatScoreOfSamples<HammingDistanceFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassHammingDistance, multiclass_hamming_distance,
-                             StatScore<HammingDistanceFormula, MulticlassTopK>)
+                             StatScoreOfSamples<HammingDistanceFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelHammingDistance, multilabel_hamming_distance,
-                             StatScore<HammingDistanceFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<HammingDistanceFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -15,7 +15,7 @@ at::Tensor MatthewsCorrCoefFormula::value(const StatCounts &counts) {
   }
   const at::Tensor all = targets.sum();
   const auto spread = [&](const at::Tensor &margin) {
-    return (all * all - margin.square().sum()).sqrt();
+    return (all * all - margin.square().sum()).clamp_min(0).sqrt(); // weights are rounded
   };
   const at::Tensor covariance = right * all - (targets * predictions).sum();
   // Two roots, because the product of the moments may overflow.

@@ -14,12 +14,12 @@ struct NegativePredictiveValueFormula : ZeroDivisionFormula {
 };
 
 DEVSAN_CLASSIFICATION_METRIC(BinaryNegativePredictiveValue, binary_negative_predictive_value,
-                             StatScore<NegativePredictiveValueFormula, Binary>)
+                             StatScoreOfSamples<NegativePredictiveValueFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassNegativePredictiveValue,
                              multiclass_negative_predictive_value,
-                             StatScore<NegativePredictiveValueFormula, MulticlassTopK>)
+                             StatScoreOfSamples<NegativePredictiveValueFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelNegativePredictiveValue,
                              multilabel_negative_predictive_value,
-                             StatScore<NegativePredictiveValueFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<NegativePredictiveValueFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

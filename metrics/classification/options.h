@@ -15,6 +15,12 @@ enum class Average {
   kNone,     // each class for itself
 };
 
+// What a score is of, where there are dimensions after the class.
+enum class MultidimAverage {
+  kGlobal,     // all samples, those of the further dimensions like those of the first one
+  kSamplewise, // each sample of the first dimension, for itself
+};
+
 // What the entries of a confusion matrix are divided by; entries of an empty sum are 0.
 enum class Normalize {
   kNone, // nothing: counts

@@ -12,10 +12,11 @@ struct PrecisionFormula : ZeroDivisionFormula {
   }
 };
 
-DEVSAN_CLASSIFICATION_METRIC(BinaryPrecision, binary_precision, StatScore<PrecisionFormula, Binary>)
+DEVSAN_CLASSIFICATION_METRIC(BinaryPrecision, binary_precision,
+                             StatScoreOfSamples<PrecisionFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassPrecision, multiclass_precision,
-                             StatScore<PrecisionFormula, MulticlassTopK>)
+                             StatScoreOfSamples<PrecisionFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelPrecision, multilabel_precision,
-                             StatScore<PrecisionFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<PrecisionFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

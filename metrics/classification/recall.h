@@ -12,10 +12,10 @@ struct RecallFormula : ZeroDivisionFormula {
   }
 };
 
-DEVSAN_CLASSIFICATION_METRIC(BinaryRecall, binary_recall, StatScore<RecallFormula, Binary>)
+DEVSAN_CLASSIFICATION_METRIC(BinaryRecall, binary_recall, StatScoreOfSamples<RecallFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassRecall, multiclass_recall,
-                             StatScore<RecallFormula, MulticlassTopK>)
+                             StatScoreOfSamples<RecallFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelRecall, multilabel_recall,
-                             StatScore<RecallFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<RecallFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -93,7 +93,7 @@ void SampleLoss::update_on_cpu(const at::Tensor &rows, const at::Tensor &target,
           factor, sums);
   }
   if (validates_eagerly(config().validate, rows))
-    refuse(sums.out_of_range, n);
+    refuse_out_of_range(fault_, name_, sums.out_of_range, n);
 
   std::vector<at::Tensor> states = states_on(rows.device());
   if (sums.out_of_range)
@@ -123,7 +123,7 @@ void SampleLoss::update_on_device(const at::Tensor &rows, const at::Tensor &targ
   out_of_range = out_of_range.sum();
   if (validates_eagerly(config().validate, rows)) {
     // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
-    refuse(out_of_range.item<int64_t>(), labels.size(0));
+    refuse_out_of_range(fault_, name_, out_of_range.item<int64_t>(), labels.size(0));
   }
 
   std::vector<at::Tensor> states = states_on(rows.device());
@@ -147,11 +147,6 @@ void SampleLoss::update_on_device(const at::Tensor &rows, const at::Tensor &targ
   set_states(std::move(states));
 }
 
-void SampleLoss::refuse(int64_t out_of_range, int64_t samples) const {
-  TORCH_CHECK(out_of_range == 0, name_, ": ", out_of_range, " of ", samples, " samples ",
-              fault(fault_, "have", ""));
-}
-
 at::Tensor SampleLoss::compute() const {
   const StateScope scope;
   const std::vector<at::Tensor> &states = computable_states();
@@ -167,9 +162,7 @@ at::Tensor SampleLoss::compute() const {
 }
 
 void SampleLoss::check_valid() const {
-  const auto number = computable_states()[kOutOfRange].item<int64_t>();
-  TORCH_CHECK(number == 0, name_, ": ", number, " samples ",
-              fault(fault_, "had", " and were left out"));
+  check_none_left_out(fault_, name_, computable_states()[kOutOfRange]);
 }
 
 std::string SampleLoss::signature() const {

@@ -31,11 +31,9 @@ public:
   static constexpr Task kTask = Task::kBinary;
 };
 
-template <class Self> class MulticlassLoss : public LossOptions<Self> {
+template <class Self> class MulticlassLoss : public OfClasses<Self, LossOptions<Self>> {
 public:
-  static constexpr Task kTask = Task::kMulticlass;
-  MulticlassLoss(int64_t num_classes) : num_classes_(num_classes) {}
-  DEVSAN_SHARED_ARG(int64_t, num_classes);
+  MulticlassLoss(int64_t num_classes) : OfClasses<Self, LossOptions<Self>>(num_classes) {}
 };
 
 // What the rows of a batch in the host's memory come to.
@@ -124,7 +122,6 @@ private:
   void update_on_cpu(const at::Tensor &rows, const at::Tensor &labels, const at::Tensor &weights);
   void update_on_device(const at::Tensor &rows, const at::Tensor &labels,
                         const at::Tensor &weights);
-  void refuse(int64_t out_of_range, int64_t samples) const;
 
   std::string name_;
   Traits traits_;

@@ -12,10 +12,10 @@ struct SpecificityFormula : PlainFormula {
 };
 
 DEVSAN_CLASSIFICATION_METRIC(BinarySpecificity, binary_specificity,
-                             StatScore<SpecificityFormula, Binary>)
+                             StatScoreOfSamples<SpecificityFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassSpecificity, multiclass_specificity,
-                             StatScore<SpecificityFormula, MulticlassTopK>)
+                             StatScoreOfSamples<SpecificityFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelSpecificity, multilabel_specificity,
-                             StatScore<SpecificityFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<SpecificityFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -16,10 +16,10 @@ struct StatScoresFormula : PlainFormula {
 };
 
 DEVSAN_CLASSIFICATION_METRIC(BinaryStatScores, binary_stat_scores,
-                             StatScore<StatScoresFormula, Binary>)
+                             StatScoreOfSamples<StatScoresFormula, Binary>)
 DEVSAN_CLASSIFICATION_METRIC(MulticlassStatScores, multiclass_stat_scores,
-                             StatScore<StatScoresFormula, MulticlassTopK>)
+                             StatScoreOfSamples<StatScoresFormula, MulticlassTopK>)
 DEVSAN_CLASSIFICATION_METRIC(MultilabelStatScores, multilabel_stat_scores,
-                             StatScore<StatScoresFormula, MultilabelAveraged>)
+                             StatScoreOfSamples<StatScoresFormula, MultilabelAveraged>)
 
 } // namespace devsan::metrics

@@ -13,7 +13,7 @@ bool over_all_classes(const TaskConfig &config) {
 
 at::Tensor StatCounts::averaged(const at::Tensor &score, Appearing appearing) const {
   if (config.task == Task::kBinary || config.average == Average::kMicro)
-    return score.squeeze(0);
+    return score.squeeze(-1);
   if (config.average == Average::kNone)
     return score;
   at::Tensor weights;
@@ -25,7 +25,7 @@ at::Tensor StatCounts::averaged(const at::Tensor &score, Appearing appearing) co
     weights = (tp + fn).gt(0).to(score.scalar_type());
   else
     weights = (tp + fn + fp).gt(0).to(score.scalar_type());
-  return safe_divide((score * weights).sum(), weights.sum());
+  return safe_divide((score * weights).sum(-1), weights.sum(-1));
 }
 
 StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config)
@@ -33,7 +33,7 @@ StatScoresMetric::StatScoresMetric(const char *formula, const TaskConfig &config
                            over_all_classes(config) ? Tally::kTotals : Tally::kMargins) {}
 
 at::Tensor StatScoresMetric::value(const at::Tensor &counts) const {
-  const std::vector<at::Tensor> rows = counts.unbind();
+  const std::vector<at::Tensor> rows = counts.unbind(-2);
   const at::Tensor &tp = rows[kTruePositives], &targets = rows[kTargets];
   const bool multiclass = config().task == Task::kMulticlass;
   const bool over_all = over_all_classes(config());
@@ -41,7 +41,7 @@ at::Tensor StatScoresMetric::value(const at::Tensor &counts) const {
   // How often a class could have been right or wrong.
   const at::Tensor all = !multiclass ? rows[kCounted]
                          : over_all  ? targets * config().classes
-                                     : targets.sum();
+                                     : targets.sum(-1, /*keepdim=*/true);
   const at::Tensor fp = predictions - tp;
   const at::Tensor exact = at::stack({tp, fp, all - targets - fp, targets - tp});
   const std::vector<at::Tensor> real = wide(exact).unbind();

@@ -10,10 +10,11 @@
 
 namespace devsan::metrics {
 
-// One number for each class (of binary tasks: for class 1), or one over all classes where the micro
-// average needs no more.
+// One number for each class, in the last dimension (of binary tasks: for class 1), or one over all
+// classes where the micro average needs no more. With a score of each sample, samples are the
+// dimension before.
 struct StatCounts {
-  at::Tensor exact;          // int64 [4, classes]: tp, fp, tn, fn
+  at::Tensor exact;          // int64 [4, classes] or [4, N, classes]: tp, fp, tn, fn
   at::Tensor tp, fp, tn, fn; // the same as real numbers
   const TaskConfig &config;
 
@@ -34,7 +35,9 @@ struct StatCounts {
 };
 
 // update(), compute(): see ClassificationMetric. compute() is [] for binary tasks and averages,
-// [num_classes] or [num_labels] for Average::kNone, where the metric says nothing else.
+// [num_classes] or [num_labels] for Average::kNone, where the metric says nothing else; with
+// MultidimAverage::kSamplewise [N, ...] of these, in the order of the updates. Then the state is a
+// list of the samples' counts, int64, and inputs need a dimension after the class.
 class StatScoresMetric : public ClassificationMetric {
 public:
   using Counts = StatCounts;
@@ -48,5 +51,9 @@ protected:
 
 template <class Formula, template <class> class TaskT>
 using StatScore = FormulaMetric<StatScoresMetric, Formula, TaskT>;
+
+// The same with MultidimAverage.
+template <class Formula, template <class> class TaskT>
+using StatScoreOfSamples = StatScore<Formula, OfSamples<TaskT>::template Options>;
 
 } // namespace devsan::metrics

@@ -7,6 +7,7 @@
 
 #include "metrics/detail/softmax.h"
 #include "metrics/detail/text.h"
+#include "metrics/weighted_metric.h"
 
 namespace devsan::metrics {
 namespace {
@@ -150,6 +151,8 @@ void TaskConfig::check(const std::string &name) const {
               "; pass a score in [0, 1]");
   TORCH_CHECK(min_specificity >= 0 && min_specificity <= 1, name, ": min_specificity is ",
               min_specificity, "; pass a score in [0, 1]");
+  TORCH_CHECK(!samplewise || !weighted, name,
+              ": samples with a score each have no weights; leave weighted at false");
   TORCH_CHECK(beta > 0, name, ": beta is ", beta, "; pass a number above 0");
 }
 
@@ -159,6 +162,7 @@ std::string TaskConfig::signature() const {
                   ", threshold=", exact_text(threshold), ", from_logits=", from_logits,
                   ", average=", static_cast<int>(average), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
+                  weighted ? ", weighted" : "", samplewise ? ", samplewise" : "",
                   ", zero_division=", exact_text(zero_division), ", beta=", exact_text(beta),
                   ", normalize=", static_cast<int>(normalize),
                   ", weights=", static_cast<int>(weights),
@@ -174,6 +178,7 @@ std::string TaskConfig::state_signature() const {
                   ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
                   of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
+                  weighted ? ", weighted" : "", samplewise ? ", samplewise" : "",
                   ", validate=", static_cast<int>(validate));
 }
 
@@ -208,12 +213,55 @@ std::string fault(const TaskConfig &config, const char *verb, const char *conseq
                   score, consequence, "; correct them, ", logits, ignore);
 }
 
+void refuse_out_of_range(const TaskConfig &config, const std::string &name, int64_t out_of_range,
+                         int64_t samples) {
+  TORCH_CHECK(out_of_range == 0, name, ": ", out_of_range, " of ", samples, " samples ",
+              fault(config, "have", ""));
+}
+
+void check_none_left_out(const TaskConfig &config, const std::string &name,
+                         const at::Tensor &out_of_range) {
+  const auto number = out_of_range.item<int64_t>();
+  TORCH_CHECK(number == 0, name, ": ", number, " samples ",
+              fault(config, "had", " and were left out"));
+}
+
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                   const at::Tensor &target) {
   if (config.task == Task::kMulticlass)
     check_multiclass(config, name, preds, target);
   else
     check_labels(config, name, preds, target);
+}
+
+namespace {
+
+std::vector<int64_t> weight_sizes(const TaskConfig &config, bool whole_samples,
+                                  const at::Tensor &target) {
+  std::vector<int64_t> sizes = target.sizes().vec();
+  if (config.task == Task::kMultilabel)
+    sizes.erase(sizes.begin() + 1);
+  else if (whole_samples)
+    sizes.resize(1);
+  return sizes;
+}
+
+} // namespace
+
+void check_weights(const TaskConfig &config, const std::string &name, bool whole_samples,
+                   const at::Tensor &target, const at::Tensor &weight) {
+  TORCH_CHECK(config.weighted || !weight.defined(), name,
+              ": `weight` was passed, but samples are counted in integers; make the metric with "
+              "weighted(true)");
+  check_weight(name, weight, weight_sizes(config, whole_samples, target));
+}
+
+at::Tensor sample_weights(const TaskConfig &config, bool whole_samples, const at::Tensor &target,
+                          const at::Tensor &weight, at::ScalarType dtype) {
+  return weight.defined()
+             ? weight.reshape(-1).to(dtype)
+             : at::ones({c10::multiply_integers(weight_sizes(config, whole_samples, target))},
+                        target.options().dtype(dtype));
 }
 
 double score_threshold(const TaskConfig &config, at::ScalarType dtype) {
@@ -291,7 +339,7 @@ ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
     valid = valid.bitwise_and(wanted.bitwise_or(targets.eq(0)));
   }
   const Samples samples = with_validity({}, wanted, valid, ignored_in(config, targets));
-  return {scores, wanted, samples.counted, samples.out_of_range};
+  return {scores, wanted, samples.counted, samples.out_of_range, {}};
 }
 
 } // namespace devsan::metrics

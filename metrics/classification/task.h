@@ -41,7 +41,33 @@ template <class Self> class TaskOptions {
   DEVSAN_SHARED_ARG(Validate, validate) = Validate::kAuto;
 };
 
-template <class Self> class ThresholdOptions : public TaskOptions<Self> {
+// Of metrics that are functions of counts.
+template <class Self> class CountOptions : public TaskOptions<Self> {
+  // Counts are sums of the samples' weights, the third input of update(): float64 (or pairs of
+  // float32) instead of int64, and not in one pass on the CPU.
+  DEVSAN_SHARED_ARG(bool, weighted) = false;
+};
+
+// What the options of any metric of several classes, or labels, have first.
+template <class Self, class Base> class OfClasses : public Base {
+public:
+  static constexpr Task kTask = Task::kMulticlass;
+  template <class... More>
+  OfClasses(int64_t num_classes, More &&...more)
+      : Base(std::forward<More>(more)...), num_classes_(num_classes) {}
+  DEVSAN_SHARED_ARG(int64_t, num_classes);
+};
+
+template <class Self, class Base> class OfLabels : public Base {
+public:
+  static constexpr Task kTask = Task::kMultilabel;
+  template <class... More>
+  OfLabels(int64_t num_labels, More &&...more)
+      : Base(std::forward<More>(more)...), num_labels_(num_labels) {}
+  DEVSAN_SHARED_ARG(int64_t, num_labels);
+};
+
+template <class Self> class ThresholdOptions : public CountOptions<Self> {
   // Probability above which a score means class 1, in [0, 1].
   DEVSAN_SHARED_ARG(double, threshold) = 0.5;
   // Floating scores are logits, not probabilities.
@@ -53,18 +79,14 @@ public:
   static constexpr Task kTask = Task::kBinary;
 };
 
-template <class Self> class Multiclass : public TaskOptions<Self> {
+template <class Self> class Multiclass : public OfClasses<Self, CountOptions<Self>> {
 public:
-  static constexpr Task kTask = Task::kMulticlass;
-  Multiclass(int64_t num_classes) : num_classes_(num_classes) {}
-  DEVSAN_SHARED_ARG(int64_t, num_classes);
+  Multiclass(int64_t num_classes) : OfClasses<Self, CountOptions<Self>>(num_classes) {}
 };
 
-template <class Self> class Multilabel : public ThresholdOptions<Self> {
+template <class Self> class Multilabel : public OfLabels<Self, ThresholdOptions<Self>> {
 public:
-  static constexpr Task kTask = Task::kMultilabel;
-  Multilabel(int64_t num_labels) : num_labels_(num_labels) {}
-  DEVSAN_SHARED_ARG(int64_t, num_labels);
+  Multilabel(int64_t num_labels) : OfLabels<Self, ThresholdOptions<Self>>(num_labels) {}
 };
 
 // The same with a score for each class, which are averaged.
@@ -89,7 +111,7 @@ public:
 };
 
 // The same for metrics of scores at all thresholds, or at many.
-template <class Self> class ScoreOptions : public TaskOptions<Self> {
+template <class Self> class ScoreOptions : public CountOptions<Self> {
 public:
   ScoreOptions() = default;
   ScoreOptions(Thresholds thresholds) : thresholds_(std::move(thresholds)) {}
@@ -106,22 +128,22 @@ public:
   using ScoreOptions<Self>::ScoreOptions;
 };
 
-template <class Self> class MulticlassScores : public ScoreOptions<Self> {
+template <class Self> class MulticlassScores : public OfClasses<Self, ScoreOptions<Self>> {
+  using Base = OfClasses<Self, ScoreOptions<Self>>;
+
 public:
-  static constexpr Task kTask = Task::kMulticlass;
-  MulticlassScores(int64_t num_classes) : num_classes_(num_classes) {}
+  MulticlassScores(int64_t num_classes) : Base(num_classes) {}
   MulticlassScores(int64_t num_classes, Thresholds thresholds)
-      : ScoreOptions<Self>(std::move(thresholds)), num_classes_(num_classes) {}
-  DEVSAN_SHARED_ARG(int64_t, num_classes);
+      : Base(num_classes, std::move(thresholds)) {}
 };
 
-template <class Self> class MultilabelScores : public ScoreOptions<Self> {
+template <class Self> class MultilabelScores : public OfLabels<Self, ScoreOptions<Self>> {
+  using Base = OfLabels<Self, ScoreOptions<Self>>;
+
 public:
-  static constexpr Task kTask = Task::kMultilabel;
-  MultilabelScores(int64_t num_labels) : num_labels_(num_labels) {}
+  MultilabelScores(int64_t num_labels) : Base(num_labels) {}
   MultilabelScores(int64_t num_labels, Thresholds thresholds)
-      : ScoreOptions<Self>(std::move(thresholds)), num_labels_(num_labels) {}
-  DEVSAN_SHARED_ARG(int64_t, num_labels);
+      : Base(num_labels, std::move(thresholds)) {}
 };
 
 template <class Self> class MulticlassScoresAveraged : public MulticlassScores<Self> {
@@ -135,6 +157,17 @@ template <class Self> class MultilabelScoresAveraged : public MultilabelScores<S
 public:
   using MultilabelScores<Self>::MultilabelScores;
   DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
+};
+
+// The same for metrics that have a score of each sample, too: one for each of the three tasks.
+template <template <class> class TaskT> struct OfSamples {
+  template <class Self> class Options : public TaskT<Self> {
+  public:
+    using TaskT<Self>::TaskT;
+    // kSamplewise: inputs have a dimension more than the task says, and results the first one of
+    // the inputs. The counts of each sample are kept.
+    DEVSAN_SHARED_ARG(MultidimAverage, multidim_average) = MultidimAverage::kGlobal;
+  };
 };
 
 // A metric's options: those of its task, alone or with what the metric adds.
@@ -162,6 +195,10 @@ struct TaskConfig {
       classes = options.num_labels();
     if constexpr (requires { options.threshold(); })
       threshold = options.threshold();
+    if constexpr (requires { options.multidim_average(); })
+      samplewise = options.multidim_average() == MultidimAverage::kSamplewise;
+    if constexpr (requires { options.weighted(); })
+      weighted = options.weighted();
     if constexpr (requires { options.from_logits(); })
       from_logits = options.from_logits();
     if constexpr (requires { options.thresholds(); }) {
@@ -201,7 +238,9 @@ struct TaskConfig {
   int64_t classes = 1; // or labels; kAnyClasses: as many as there are scores, of those who allow it
   double threshold = 0.5;
   bool from_logits = false;
-  bool of_scores = false; // at all thresholds, or at these
+  bool weighted = false;
+  bool samplewise = false; // a score of each sample
+  bool of_scores = false;  // at all thresholds, or at these
   std::optional<Thresholds> thresholds;
   std::optional<double> max_fpr;
   double min_precision = 0;
@@ -234,9 +273,26 @@ const char *task_name(Task task);
 // What is wrong with samples out of range, and what to do: for after "N samples ".
 std::string fault(const TaskConfig &config, const char *verb, const char *consequence);
 
+// Throws, in the name of metric `name`, where samples of a batch are out of range; and where those
+// of earlier ones were, which reads their number from the device.
+void refuse_out_of_range(const TaskConfig &config, const std::string &name, int64_t out_of_range,
+                         int64_t samples);
+void check_none_left_out(const TaskConfig &config, const std::string &name,
+                         const at::Tensor &out_of_range);
+
 // Throws, in the name of metric `name`, where shapes or dtypes are not the task's.
 void check_shapes(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                   const at::Tensor &target);
+
+// Throws, in the name of metric `name`, unless `weight` is undefined or has one for each sample: of
+// target's shape, of several labels without their dimension; where whole samples count, [N].
+void check_weights(const TaskConfig &config, const std::string &name, bool whole_samples,
+                   const at::Tensor &target, const at::Tensor &weight);
+
+// The weights of the samples, in their order, as real numbers for sums, [n]; 1 each where there are
+// none.
+at::Tensor sample_weights(const TaskConfig &config, bool whole_samples, const at::Tensor &target,
+                          const at::Tensor &weight, at::ScalarType dtype);
 
 // What a score of a label has to be above for class 1: the threshold, or of logits its logit,
 // rounded to the dtype of the scores.
@@ -263,6 +319,7 @@ struct ScoredSamples {
   at::Tensor target;       // bool [n, classes]: of several classes, one against the rest
   at::Tensor counted;      // bool, multiclass [n, 1], else [n, classes]
   at::Tensor out_of_range; // the same
+  at::Tensor weight;       // real [n, 1], or undefined: 1 each
 };
 enum class ScoreScale { kProbabilities, kUnrounded };
 ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,

@@ -20,8 +20,7 @@ template <size_t K> using Sums = std::array<double, K>;
 
 // Eight float64. A class with operators and no bare vector: nothing is passed in registers that
 // only some processors have, and Clang contracts no product with a sum where there is an
-// instruction for both, as of scalars. (GCC 12 cannot compile it: one vector type in functions for
-// several processors.)
+// instruction for both, as of scalars. GCC would, and is told not to (-ffp-contract=off).
 class Lanes {
 public:
   static constexpr int64_t kNumber = 8;
@@ -71,10 +70,15 @@ public:
     return of_words((Words)v_ + ((Words)shifted.v_ << 52));
   }
 
-  // a * b + c, rounded once: by an instruction, or slowly where there is none.
+  // a * b + c, rounded once: by an instruction, or slowly where there is none. Rounded twice where
+  // the compiler has no such function of vectors, as GCC 12, on every processor.
   [[gnu::always_inline]] friend Lanes multiply_add(const Lanes &a, const Lanes &b, const Lanes &c) {
     Lanes result;
+#if __has_builtin(__builtin_elementwise_fma)
     result.v_ = __builtin_elementwise_fma(a.v_, b.v_, c.v_);
+#else
+    result.v_ = a.v_ * b.v_ + c.v_;
+#endif
     return result;
   }
 
@@ -161,7 +165,9 @@ template <size_t K, typename T, typename Term>
   return total;
 }
 
-#if defined(__x86_64__)
+// GCC gives a vector type one machine mode, and does not get over its being another one in a
+// function for another processor; there the passes are for the processor that is compiled for.
+#if defined(__x86_64__) && defined(__clang__)
 template <size_t K, typename T, typename Term>
 [[gnu::target("avx2,fma")]] Sums<K> sums_by_avx2(const T *x, const T *y, int64_t n,
                                                  const Term &term) {
@@ -179,7 +185,7 @@ template <size_t K, typename T, typename Term>
 // LaneSums<K> &, over n pairs.
 template <size_t K, typename T, typename Term>
 Sums<K> sums_of(const T *x, const T *y, int64_t n, const Term &term) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__clang__)
   if (__builtin_cpu_supports("avx512f"))
     return sums_by_avx512<K>(x, y, n, term);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))

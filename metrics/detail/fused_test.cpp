@@ -49,7 +49,7 @@ TEST(FusedSums, AreOfAllNumbers) {
   }
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__clang__)
 TEST(FusedSums, AreTheSameBitsOnEveryProcessor) {
   const auto expect_same = [](const auto *x, const auto *y, int64_t n) {
     const auto term = [](const Lanes &a, const Lanes &b, LaneSums<2> &sums) {

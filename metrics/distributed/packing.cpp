@@ -56,7 +56,10 @@ at::Tensor pack(const std::vector<at::Tensor> &tensors, int64_t length) {
   std::vector<at::Tensor> pieces;
   for (const at::Tensor &tensor : tensors) {
     pieces.push_back(tensor.reshape(-1).view(at::kByte));
-    length -= pieces.back().numel();
+    const PackedShape shape = PackedShape::of(tensor);
+    if (const int64_t gap = shape.packed_bytes() - shape.nbytes())
+      pieces.push_back(at::zeros({gap}, pieces.back().options()));
+    length -= shape.packed_bytes();
   }
   if (length > 0)
     pieces.push_back(at::zeros({length}, pieces.front().options()));
@@ -67,10 +70,12 @@ std::vector<at::Tensor> unpack(const at::Tensor &bytes, const std::vector<Packed
   std::vector<at::Tensor> tensors;
   int64_t offset = 0;
   for (const PackedShape &shape : shapes) {
-    // A copy, since a slice of the buffer need not be aligned for its dtype.
+    // Nothing has no place that would be aligned.
     tensors.push_back(
-        bytes.narrow(0, offset, shape.nbytes()).clone().view(shape.dtype).view(shape.sizes));
-    offset += shape.nbytes();
+        shape.nbytes() == 0
+            ? at::empty(shape.sizes, bytes.options().dtype(shape.dtype))
+            : bytes.narrow(0, offset, shape.nbytes()).view(shape.dtype).view(shape.sizes));
+    offset += shape.packed_bytes();
   }
   return tensors;
 }

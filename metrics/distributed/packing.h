@@ -19,6 +19,9 @@ struct PackedShape {
     return {tensor.sizes().vec(), tensor.scalar_type()};
   }
   int64_t nbytes() const;
+  // The same with what follows, so that the next one is aligned for any dtype.
+  int64_t packed_bytes() const { return (nbytes() + kAlignment - 1) / kAlignment * kAlignment; }
+  static constexpr int64_t kAlignment = 16;
 
   // As so many numbers of a header, for tensors of up to kMaxDims dimensions.
   static constexpr size_t kMaxDims = 7;
@@ -35,7 +38,7 @@ void agree_on_rows(std::vector<PackedShape *> of_ranks, const std::string &what)
 // uint8 [length], filled up with zeros. `tensors` is not empty and lies on one device.
 at::Tensor pack(const std::vector<at::Tensor> &tensors, int64_t length);
 
-// Copies of the tensors in such a buffer.
+// The tensors in such a buffer, of which they are views.
 std::vector<at::Tensor> unpack(const at::Tensor &bytes, const std::vector<PackedShape> &shapes);
 
 } // namespace devsan::metrics

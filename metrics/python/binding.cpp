@@ -1,9 +1,12 @@
 #include "metrics/python/binding.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "metrics/shared_states.h"
 
 namespace devsan::metrics::python {
 
@@ -58,103 +61,368 @@ PyMethodDef update_method = {"update",
                              reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(call_update)),
                              METH_FASTCALL | METH_KEYWORDS, "Folds in a batch."};
 
+// The gates of `handles`, in an order that is the same for everyone, taken until the end.
+class Gates {
+public:
+  explicit Gates(const std::vector<Handle *> &handles) {
+    for (Handle *handle : handles)
+      gates_.insert(&handle->gate());
+    for (Gate *gate : gates_)
+      gate->mutex.lock();
+  }
+  Gates(const Gates &) = delete;
+  ~Gates() {
+    for (Gate *gate : gates_)
+      gate->mutex.unlock();
+  }
+
+  const std::set<Gate *, std::less<>> &all() const { return gates_; }
+
+private:
+  std::set<Gate *, std::less<>> gates_;
+};
+
+// What was done with the states of `handles`, once where they share them.
+std::vector<Seen *> distinct(const std::vector<Handle *> &handles) {
+  std::vector<Seen *> all;
+  for (Handle *handle : handles)
+    if (std::find(all.begin(), all.end(), &handle->seen()) == all.end())
+      all.push_back(&handle->seen());
+  return all;
+}
+
+// Throws where a metric outside of `handles` has the states of one of them.
+void check_whole(const std::vector<Handle *> &handles, const char *call) {
+  for (Handle *handle : handles)
+    handle->check_alone(call);
+}
+
+// While all metrics that share states are changed together.
+class Opened {
+public:
+  explicit Opened(const Gates &gates) {
+    for (Gate *gate : gates.all())
+      if (!gate->open) {
+        gate->open = true;
+        opened_.push_back(gate);
+      }
+  }
+  Opened(const Opened &) = delete;
+  ~Opened() {
+    for (Gate *gate : opened_)
+      gate->open = false;
+  }
+
+private:
+  std::vector<Gate *> opened_;
+};
+
 } // namespace
 
-template <class Change> void Handle::change(const Change &change) {
+void Seen::change() {
+  // One count for all, so that no two metrics that take each other's place have the same.
+  static std::atomic<int64_t> last = 0;
+  version = ++last;
+}
+
+Core::~Core() = default;
+
+std::vector<Handle *> Core::handles() {
+  std::vector<Handle *> all;
+  collect(all);
+  return all;
+}
+
+template <class Change> void Core::change(const Change &change) {
   without_gil([&] {
-    const std::lock_guard lock(mutex_);
-    change(*metric_);
-    ++version_;
+    const std::vector<Handle *> all = handles();
+    const Gates gates(all);
+    change(all);
+    for (Seen *seen : distinct(all))
+      seen->change();
   });
 }
 
-template <class Read> auto Handle::read(const Read &read) const {
+template <class Read> auto Core::read(const Read &read) {
   return without_gil([&] {
-    const std::lock_guard lock(mutex_);
-    return read(static_cast<const Metric &>(*metric_));
+    const Gates gates(handles());
+    return read();
   });
 }
 
-std::unique_ptr<Handle> Handle::fresh() const {
-  auto handle = std::make_unique<Handle>(*kind_, maker_, by_class_);
-  handle->metric_->device_policy(read([](const Metric &metric) { return metric.device_policy(); }));
-  return handle;
-}
-
-Values Handle::compute() const {
-  return read([&](const Metric &metric) { return kind_->compute(metric, by_class_); });
-}
-
-void Handle::set_device_policy(DevicePolicy policy) {
-  change([&](Metric &metric) { metric.device_policy(policy); });
-}
-
-void Handle::check_valid() const {
-  read([&](const Metric &metric) { kind_->check_valid(metric); });
-}
-
-void Handle::reset() {
-  change([&](Metric &metric) {
-    metric.reset();
-    updates_ = 0;
-    synced_ = false;
+void Core::reset() {
+  change([&](const std::vector<Handle *> &all) {
+    if (all.size() == 1)
+      check_whole(all, "reset()");
+    stateful().reset();
+    for (Seen *seen : distinct(all)) {
+      seen->updates = 0;
+      seen->synced = false;
+    }
   });
+  set_updates(0);
 }
 
-void Handle::to(at::Device device) {
-  change([&](Metric &metric) { metric.to(device); });
+void Core::to(at::Device device) {
+  change([&](const auto &) { stateful().to(device); });
 }
 
-std::optional<at::Device> Handle::device() const {
-  return read([](const Metric &metric) { return metric.device(); });
+std::optional<at::Device> Core::device() {
+  return read([&] { return stateful().device(); });
 }
 
-void Handle::merge(const Handle &other) {
+void Core::set_device_policy(DevicePolicy policy) {
+  change([&](const auto &) { stateful().device_policy(policy); });
+}
+
+void Core::merge(Core &other) {
   without_gil([&] {
-    std::unique_lock own(mutex_, std::defer_lock), others(other.mutex_, std::defer_lock);
-    if (this == &other)
-      own.lock();
-    else
-      std::lock(own, others);
-    metric_->merge(*other.metric_);
-    updates_ += other.updates_;
-    ++version_;
+    const std::vector<Handle *> own = handles(), others = other.handles();
+    std::vector<Handle *> all = own;
+    all.insert(all.end(), others.begin(), others.end());
+    const Gates gates(all);
+    if (own.size() == 1)
+      check_whole(own, "merge()");
+    merge_states(other);
+    std::set<Seen *, std::less<>> counted;
+    for (size_t i = 0; i < own.size(); ++i)
+      if (counted.insert(&own[i]->seen()).second) {
+        own[i]->seen().updates += others[i]->seen().updates.load();
+        own[i]->seen().change();
+      }
   });
 }
 
-void Handle::sync(c10d::ProcessGroup &group) {
+void Core::sync(c10d::ProcessGroup &group) {
   const auto held = c10::intrusive_ptr<c10d::ProcessGroup>::reclaim_copy(&group);
-  change([&](Metric &metric) {
-    metric.sync(held);
-    synced_ = true;
+  change([&](const std::vector<Handle *> &all) {
+    stateful().sync(held);
+    for (Seen *seen : distinct(all))
+      seen->synced = true;
   });
 }
 
-void Handle::unsync() {
-  change([&](Metric &metric) {
-    metric.unsync();
-    synced_ = false;
+void Core::unsync() {
+  change([&](const std::vector<Handle *> &all) {
+    stateful().unsync();
+    for (Seen *seen : distinct(all))
+      seen->synced = false;
   });
 }
 
-py::dict Handle::states() const {
-  const auto states = read([](const Metric &metric) { return metric.state_dict(); });
+py::dict Core::states() {
+  const auto states = read([&] { return stateful().state_dict(); });
   py::dict named;
   for (const auto &state : states)
     named[py::str(state.key())] = state.value();
   return named;
 }
 
-void Handle::load(const py::dict &states) {
+void Core::load(const py::dict &states) {
   torch::OrderedDict<std::string, at::Tensor> named("State");
   for (const auto &[name, state] : states) {
     if (!THPVariable_Check(state.ptr()))
-      throw py::type_error(c10::str(kind_->name, ": state `", py::str(name).cast<std::string>(),
-                                    "` is of type ", Py_TYPE(state.ptr())->tp_name,
-                                    "; pass a torch.Tensor"));
+      throw py::type_error(c10::str(stateful().name(), ": state `",
+                                    py::str(name).cast<std::string>(), "` is of type ",
+                                    Py_TYPE(state.ptr())->tp_name, "; pass a torch.Tensor"));
     named.insert(py::str(name).cast<std::string>(), THPVariable_Unpack(state.ptr()));
   }
-  change([&](Metric &metric) { metric.load_state_dict(named); });
+  change([&](const std::vector<Handle *> &all) {
+    if (all.size() == 1)
+      check_whole(all, "loading states");
+    stateful().load_state_dict(named);
+  });
+}
+
+void Core::swap(Core &other) {
+  without_gil([&] {
+    const std::vector<Handle *> own = handles(), others = other.handles();
+    TORCH_CHECK(own.size() == others.size(), stateful().name(), ": has ", own.size(),
+                " metrics, the other one ", others.size());
+    std::vector<Handle *> all = own;
+    all.insert(all.end(), others.begin(), others.end());
+    const Gates gates(all);
+    const py::gil_scoped_acquire gil; // under which the counts are read
+    for (size_t i = 0; i < own.size(); ++i) {
+      std::swap(own[i]->metric_, others[i]->metric_);
+      std::swap(own[i]->seen_, others[i]->seen_);
+    }
+    swap_counts(other);
+  });
+}
+
+int64_t Core::largest_state() {
+  return read([&] {
+    int64_t largest = 0;
+    for (Handle *handle : handles())
+      largest = std::max(largest, SharedStates::largest(handle->metric()));
+    return largest;
+  });
+}
+
+int64_t Core::version() {
+  int64_t newest = 0;
+  for (Handle *handle : handles())
+    newest = std::max<int64_t>(newest, handle->seen().version);
+  return newest;
+}
+
+bool Core::synced() {
+  const std::vector<Handle *> all = handles();
+  return std::any_of(all.begin(), all.end(),
+                     [](Handle *handle) { return handle->seen().synced.load(); });
+}
+
+std::shared_ptr<Core> Handle::fresh() {
+  auto handle = std::make_shared<Handle>(*kind_, maker_, by_class_);
+  handle->metric_->device_policy(read([&] { return metric_->device_policy(); }));
+  return handle;
+}
+
+Values Handle::compute() {
+  return read([&] { return kind_->compute(*metric_, by_class_); });
+}
+
+void Handle::check_valid() {
+  read([&] { kind_->check_valid(*metric_); });
+}
+
+std::string Handle::state_signature() {
+  return read([&] { return SharedStates::signature(*metric_); });
+}
+
+void Handle::join(Handle &first) {
+  SharedStates::join(*metric_, *first.metric_);
+  gate_ = first.gate_;
+  seen_ = first.seen_;
+}
+
+void Handle::leave() {
+  metric_ = metric_->clone();
+  gate_ = std::make_shared<Gate>();
+  auto seen = std::make_shared<Seen>();
+  seen->updates = seen_->updates.load();
+  seen->synced = seen_->synced.load();
+  seen->change();
+  seen_ = seen;
+}
+
+void Handle::check_alone(const char *call) const {
+  TORCH_CHECK(!shares() || gate_->open, metric_->name(),
+              ": shares its states with other metrics of its collection, which ", call,
+              " would change too; call that of the collection, or take a clone()");
+}
+
+void Handle::merge_states(Core &other) {
+  auto *const handle = dynamic_cast<Handle *>(&other);
+  TORCH_CHECK(handle, metric_->name(), ": cannot merge ", other.stateful().description(),
+              "; both need the same class and options");
+  metric_->merge(*handle->metric_);
+}
+
+void Bundle::Together::collect(const std::string &prefix, Holders &holders) const {
+  for (const auto &[name, part] : parts_)
+    collect_from(part->stateful(), prefix + name + ".", holders);
+}
+
+std::string Bundle::Together::signature() const {
+  std::string text;
+  for (const auto &[name, part] : parts_)
+    text += (text.empty() ? "" : ", ") + name + ": " + part->stateful().description();
+  return text;
+}
+
+Bundle::Bundle(std::string name, Parts parts)
+    : name_(std::move(name)), parts_(std::move(parts)), together_(name_, parts_) {}
+
+void Bundle::collect(std::vector<Handle *> &handles) {
+  for (const auto &[name, part] : parts_)
+    part->collect(handles);
+}
+
+std::shared_ptr<Core> Bundle::fresh() {
+  Parts parts;
+  for (const auto &[name, part] : parts_)
+    parts.emplace_back(name, part->fresh());
+  auto bundle = std::make_shared<Bundle>(name_, std::move(parts));
+  const std::vector<Handle *> own = handles(), copies = bundle->handles();
+  for (size_t i = 0; i < own.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (own[i]->shares_with(*own[j])) {
+        if (!copies[i]->shares_with(*copies[j]))
+          copies[i]->join(*copies[j]);
+        break;
+      }
+  return bundle;
+}
+
+void Bundle::all_or_nothing(const py::function &update, size_t last) {
+  without_gil([&] {
+    const std::vector<Handle *> all = handles();
+    const Gates gates(all);
+    const Opened opened(gates);
+    const std::vector<Seen *> seen = distinct(all);
+    std::vector<std::pair<Bundle *, int64_t>> inner;
+    count_updates(inner);
+    std::vector<int64_t> updates;
+    for (const Seen *of_one : seen)
+      updates.push_back(of_one->updates);
+    // Windows move their metrics.
+    std::vector<std::pair<std::shared_ptr<Metric>, std::shared_ptr<Seen>>> places;
+    for (Handle *handle : all)
+      places.emplace_back(handle->metric_, handle->seen_);
+    try {
+      together_.update(parts_.at(last).second->stateful(), [&] {
+        const py::gil_scoped_acquire gil;
+        update();
+      });
+    } catch (...) {
+      const py::gil_scoped_acquire gil; // see swap()
+      for (size_t i = 0; i < all.size(); ++i)
+        std::tie(all[i]->metric_, all[i]->seen_) = places[i];
+      for (const auto &[bundle, number] : inner)
+        bundle->updates_ = number;
+      for (size_t i = 0; i < seen.size(); ++i) {
+        seen[i]->updates = updates[i];
+        seen[i]->change();
+      }
+      throw;
+    }
+  });
+  ++updates_;
+}
+
+void Bundle::swap_counts(Core &other) {
+  auto &bundle = dynamic_cast<Bundle &>(other);
+  updates_ = bundle.updates_.exchange(updates_);
+  for (size_t i = 0; i < parts_.size(); ++i)
+    parts_[i].second->swap_counts(*bundle.parts_.at(i).second);
+}
+
+void Bundle::count_updates(std::vector<std::pair<Bundle *, int64_t>> &counts) {
+  counts.emplace_back(this, updates_);
+  for (const auto &[name, part] : parts_)
+    if (auto *const bundle = dynamic_cast<Bundle *>(part.get()))
+      bundle->count_updates(counts);
+}
+
+std::shared_ptr<Handle> Bundle::merged() {
+  const std::vector<Handle *> all = handles();
+  auto total = std::static_pointer_cast<Handle>(all.front()->fresh());
+  without_gil([&] {
+    const Gates gates(all);
+    for (auto handle = all.rbegin(); handle != all.rend(); ++handle) // the oldest first
+      Together::add(total->metric(), (*handle)->metric());
+  });
+  return total;
+}
+
+void Bundle::merge_states(Core &other) {
+  auto *const bundle = dynamic_cast<Bundle *>(&other);
+  TORCH_CHECK(bundle, name_, ": cannot merge ", other.stateful().description(), " into ",
+              together_.description(), "; both need the same class and options");
+  together_.merge(bundle->together_);
+  updates_ += bundle->updates_.load();
 }
 
 PYBIND11_MODULE(_metrics, module) {
@@ -166,8 +434,28 @@ PYBIND11_MODULE(_metrics, module) {
       .def_readonly("required", &Argument::required)
       .def_readonly("default", &Argument::default_value);
 
-  py::class_<Handle>(module, "Handle")
-      .def("fresh", &Handle::fresh)
+  py::class_<Core, std::shared_ptr<Core>>(module, "Core")
+      .def("fresh", &Core::fresh)
+      .def("swap", &Core::swap)
+      .def("reset", &Core::reset)
+      .def("to", &Core::to)
+      .def_property_readonly("device", &Core::device)
+      .def("set_device_policy",
+           [](Core &core, py::handle policy) {
+             core.set_device_policy(Conversion<DevicePolicy>::from(
+                 Place{core.stateful().name(), "device_policy"}, policy));
+           })
+      .def("merge", &Core::merge)
+      .def("sync", &Core::sync)
+      .def("unsync", &Core::unsync)
+      .def_property_readonly("synced", &Core::synced)
+      .def("states", &Core::states)
+      .def("load", &Core::load)
+      .def_property_readonly("largest_state", &Core::largest_state)
+      .def_property("updates", &Core::updates, &Core::set_updates)
+      .def_property_readonly("version", &Core::version);
+
+  py::class_<Handle, Core, std::shared_ptr<Handle>>(module, "Handle")
       .def_property_readonly("update",
                              [](py::handle self) {
                                return py::reinterpret_steal<py::object>(
@@ -175,24 +463,17 @@ PYBIND11_MODULE(_metrics, module) {
                              })
       .def("compute", &Handle::compute)
       .def("check_valid", &Handle::check_valid)
-      .def("reset", &Handle::reset)
-      .def("to", &Handle::to)
-      .def_property_readonly("device", &Handle::device)
-      .def("set_device_policy",
-           [](Handle &handle, py::handle policy) {
-             handle.set_device_policy(Conversion<DevicePolicy>::from(
-                 Place{handle.kind().name, "device_policy"}, policy));
-           })
-      .def("merge", &Handle::merge)
-      .def("sync", &Handle::sync)
-      .def("unsync", &Handle::unsync)
-      .def_property_readonly("synced", &Handle::synced)
-      .def("states", &Handle::states)
-      .def("load", &Handle::load)
-      .def_property("updates", &Handle::updates, &Handle::set_updates)
-      .def_property_readonly("version", &Handle::version)
+      .def("join", &Handle::join)
+      .def("leave", &Handle::leave)
+      .def_property_readonly("shares", &Handle::shares)
+      .def_property_readonly("state_signature", &Handle::state_signature)
       // For extension modules that work on the metric in C++.
       .def_property_readonly("address", &Handle::address);
+
+  py::class_<Bundle, Core, std::shared_ptr<Bundle>>(module, "Bundle")
+      .def(py::init<std::string, Bundle::Parts>())
+      .def("all_or_nothing", &Bundle::all_or_nothing)
+      .def("merged", &Bundle::merged);
 
   py::class_<Kind>(module, "Kind")
       .def_readonly("name", &Kind::name)

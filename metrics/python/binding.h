@@ -61,6 +61,7 @@ struct About {
   std::vector<std::pair<const char *, py::object>> fixed = {};
 };
 
+class Core;
 class Handle;
 
 // What compute() is in Python: one result, or several. Curves of several classes where each class
@@ -77,13 +78,74 @@ struct Kind {
   std::vector<const char *> results; // the names of compute()'s results, where there are several
   // The inputs as Python passes them, null where one that is optional was not.
   void (*update)(Handle &, PyObject *const *inputs);
-  std::function<std::unique_ptr<Handle>(const py::dict &)> make;
+  std::function<std::shared_ptr<Handle>(const py::dict &)> make;
   Values (*compute)(const Metric &, bool by_class);
   void (*check_valid)(const Metric &);
 };
 
+// What the threads that use a metric wait at; one for all that share states.
+struct Gate {
+  // Taken without the GIL, which who holds it may then wait for. Recursive, since a collection's
+  // update calls those of its metrics.
+  std::recursive_mutex mutex;
+  // Whether metrics that share states may be changed, because all of them are.
+  bool open = false;
+};
+
+// What was done with states.
+struct Seen {
+  std::atomic<int64_t> updates = 0, version = 0;
+  std::atomic<bool> synced = false;
+  Seen() { change(); }
+  void change();
+};
+
+// What Python holds of states: those of a metric, or of several together.
+class Core {
+public:
+  virtual ~Core();
+
+  // All metrics in it, always in the same order.
+  virtual void collect(std::vector<Handle *> &handles) = 0;
+  virtual Stateful &stateful() = 0;
+  // One with the same options that has seen nothing; its metrics share states as these do.
+  virtual std::shared_ptr<Core> fresh() = 0;
+
+  void reset();
+  void to(at::Device device);
+  std::optional<at::Device> device();
+  void set_device_policy(DevicePolicy policy);
+  void merge(Core &other);
+  void sync(c10d::ProcessGroup &group);
+  void unsync();
+  py::dict states();
+  void load(const py::dict &states);
+  // Exchanges the metrics and what was done with them, of a core of the same kind.
+  void swap(Core &other);
+  // The numbers in the largest state that all have.
+  int64_t largest_state();
+
+  // update() calls since construction or reset().
+  virtual int64_t updates() = 0;
+  virtual void set_updates(int64_t updates) = 0;
+  // A higher one after each change of what compute() gives.
+  int64_t version();
+  bool synced();
+
+protected:
+  friend class Bundle;
+
+  std::vector<Handle *> handles();
+  // What a core counts beside its metrics, as part of swap().
+  virtual void swap_counts(Core &other) {}
+  virtual void merge_states(Core &other) = 0;
+  // `change` of the states without the GIL, while other threads wait.
+  template <class Change> void change(const Change &change);
+  template <class Read> auto read(const Read &read);
+};
+
 // A metric of a kind.
-class Handle {
+class Handle final : public Core {
 public:
   using Maker = std::function<std::unique_ptr<Metric>()>;
 
@@ -91,52 +153,109 @@ public:
   Handle(const Kind &kind, Maker maker, bool by_class)
       : kind_(&kind), maker_(std::move(maker)), by_class_(by_class), metric_(maker_()) {}
 
-  // One with the same options that has seen nothing.
-  std::unique_ptr<Handle> fresh() const;
+  void collect(std::vector<Handle *> &handles) override { handles.push_back(this); }
+  Stateful &stateful() override { return *metric_; }
+  std::shared_ptr<Core> fresh() override;
 
   const Kind &kind() const { return *kind_; }
+  Metric &metric() { return *metric_; }
+  Gate &gate() { return *gate_; }
+  Seen &seen() { return *seen_; }
 
   // `change` of the metric, which is an M, without the GIL. Counted where it does not throw.
   template <class M, class Change> void update(const Change &change) {
     const py::gil_scoped_release no_gil;
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(gate_->mutex);
+    check_alone("update()");
     change(static_cast<M &>(*metric_));
-    ++updates_;
-    ++version_;
+    ++seen_->updates;
+    seen_->change();
   }
 
-  Values compute() const;
-  void check_valid() const;
-  void reset();
-  void to(at::Device device);
-  std::optional<at::Device> device() const;
-  void set_device_policy(DevicePolicy policy);
-  void merge(const Handle &other);
-  void sync(c10d::ProcessGroup &group);
-  void unsync();
-  bool synced() const { return synced_; }
-  py::dict states() const;
-  void load(const py::dict &states);
+  Values compute();
+  void check_valid();
 
-  // update() calls since construction or reset().
-  int64_t updates() const { return updates_; }
-  void set_updates(int64_t updates) { updates_ = updates; }
+  // Has the states of `first` in common with it from now on, both of one state_signature().
+  void join(Handle &first);
+  // Has states of its own again.
+  void leave();
+  bool shares() const { return gate_.use_count() > 1; }
+  bool shares_with(const Handle &other) const { return gate_ == other.gate_; }
+  std::string state_signature();
+  // Throws where other metrics would change, too.
+  void check_alone(const char *call) const;
+
+  int64_t updates() override { return seen_->updates; }
+  void set_updates(int64_t updates) override { seen_->updates = updates; }
   // Of the Metric.
   uintptr_t address() const { return reinterpret_cast<uintptr_t>(metric_.get()); }
-  // Another one after each change of what compute() gives.
-  int64_t version() const { return version_; }
+
+protected:
+  void merge_states(Core &other) override;
 
 private:
-  template <class Change> void change(const Change &change);
-  template <class Read> auto read(const Read &read) const;
+  friend class Core;
+  friend class Bundle;
 
   const Kind *kind_;
   Maker maker_;
   bool by_class_;
-  mutable std::mutex mutex_; // taken without the GIL
-  std::unique_ptr<Metric> metric_;
-  std::atomic<int64_t> updates_ = 0, version_ = 0;
-  std::atomic<bool> synced_ = false;
+  std::shared_ptr<Metric> metric_; // of this handle alone, but for a collection that is updated
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  std::shared_ptr<Seen> seen_ = std::make_shared<Seen>();
+};
+
+// Several cores as one: moved, merged, synchronised and updated together. Those of a collection, or
+// of a metric that is made of metrics.
+class Bundle final : public Core {
+public:
+  using Parts = std::vector<std::pair<std::string, std::shared_ptr<Core>>>;
+
+  Bundle(std::string name, Parts parts);
+  void collect(std::vector<Handle *> &handles) override;
+  Stateful &stateful() override { return together_; }
+  std::shared_ptr<Core> fresh() override;
+
+  // Runs `update`, a function of Python; where it throws, all states are as they were. Those of
+  // part `last`, the last to change, may change in place.
+  void all_or_nothing(const py::function &update, size_t last);
+  // The states of all parts, which are of one kind, merged as those of one metric.
+  std::shared_ptr<Handle> merged();
+
+  int64_t updates() override { return updates_; }
+  void set_updates(int64_t updates) override { updates_ = updates; }
+
+protected:
+  void merge_states(Core &other) override;
+  void swap_counts(Core &other) override;
+
+private:
+  class Together : public Stateful {
+  public:
+    Together(std::string name, const Parts &parts) : name_(std::move(name)), parts_(parts) {}
+    std::string name() const override { return name_; }
+    void merge(const Together &other) { merge_states(other); }
+    template <class Update> void update(const Stateful &last, const Update &update) {
+      all_or_nothing(last, update);
+    }
+    static void add(Metric &into, const Metric &part) { merge_parts(into, part); }
+
+  protected:
+    void collect(const std::string &prefix, Holders &holders) const override;
+    std::string signature() const override;
+
+  private:
+    std::string name_;
+    const Parts &parts_;
+  };
+
+  // Of this one and all in it.
+  void count_updates(std::vector<std::pair<Bundle *, int64_t>> &counts);
+
+  std::string name_;
+  Parts parts_;
+  Together together_;
+  std::atomic<int64_t> updates_ = 0;
 };
 
 // All kinds, in the order of their lines. They are never freed, as they hold Python's objects.
@@ -239,7 +358,7 @@ void bind(const char *domain, const char *name, const char *function, About abou
     bool by_class = false;
     if constexpr (requires { options.thresholds(); })
       by_class = !options.thresholds() && Options::kTask != Task::kBinary;
-    return std::make_unique<Handle>(
+    return std::make_shared<Handle>(
         kind, [options] { return std::make_unique<M>(options); }, by_class);
   };
 }

@@ -99,8 +99,7 @@ void bind_classification() {
            R"(True positives, false positives, true negatives, false negatives and support (tp + fn).
 
 compute(): int64 [5] for binary tasks and average="micro", int64 [classes, 5] for "none"; float32 [5] for "macro", the
-mean over all classes, and "weighted", weighted by support.)",
-       .fixed = {global_only()}})
+mean over all classes, and "weighted", weighted by support.)"})
   DEVSAN_BIND_TASKS(
       Accuracy, accuracy,
       {.summary =
@@ -108,42 +107,33 @@ mean over all classes, and "weighted", weighted by support.)",
 
 With average="macro", without ignored samples and where every class has targets, it is scikit-learn's
 balanced_accuracy_score.)",
-       .higher_is_better = true,
-       .fixed = {global_only()}})
+       .higher_is_better = true})
   DEVSAN_BIND_TASKS(Precision, precision,
                     {.summary = "Precision: of the samples predicted as a class, the part that "
                                 "belongs to it, tp / (tp + fp).",
-                     .higher_is_better = true,
-                     .fixed = {global_only()}})
+                     .higher_is_better = true})
   DEVSAN_BIND_TASKS(Recall, recall,
                     {.summary = "Recall (sensitivity): of the samples of a class, the part "
                                 "predicted as it, tp / (tp + fn).",
-                     .higher_is_better = true,
-                     .fixed = {global_only()}})
+                     .higher_is_better = true})
   DEVSAN_BIND_TASKS(
       FBetaScore, fbeta_score,
       {.summary = "F-beta score: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp).",
-       .higher_is_better = true,
-       .fixed = {global_only()}})
+       .higher_is_better = true})
   DEVSAN_BIND_TASKS(F1Score, f1_score,
-                    {.summary = "F1 score: 2 tp / (2 tp + fn + fp).",
-                     .higher_is_better = true,
-                     .fixed = {global_only()}})
+                    {.summary = "F1 score: 2 tp / (2 tp + fn + fp).", .higher_is_better = true})
   DEVSAN_BIND_TASKS(Specificity, specificity,
                     {.summary = "Specificity: of the samples of other classes, the part not "
                                 "predicted as the class, tn / (tn + fp).",
-                     .higher_is_better = true,
-                     .fixed = {global_only()}})
+                     .higher_is_better = true})
   DEVSAN_BIND_TASKS(NegativePredictiveValue, negative_predictive_value,
                     {.summary = "Negative predictive value: of the samples not predicted as a "
                                 "class, the part that does not belong to it, tn / (tn + fn).",
-                     .higher_is_better = true,
-                     .fixed = {global_only()}})
+                     .higher_is_better = true})
   DEVSAN_BIND_TASKS(HammingDistance, hamming_distance,
                     {.summary = "Hamming distance: the part of the samples that is predicted "
                                 "wrong, 1 - accuracy of each class.",
-                     .higher_is_better = false,
-                     .fixed = {global_only()}})
+                     .higher_is_better = false})
   DEVSAN_BIND_MULTICLASS(
       ExactMatch, exact_match,
       {.summary =

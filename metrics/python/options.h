@@ -125,6 +125,10 @@ template <class T> struct Conversion<std::optional<T>> {
 // Enumerations are strings, as in TorchMetrics, where "none" and None are the same.
 template <class E> struct Choices;
 
+template <> struct Choices<MultidimAverage> {
+  static constexpr std::pair<const char *, MultidimAverage> kAll[] = {
+      {"global", MultidimAverage::kGlobal}, {"samplewise", MultidimAverage::kSamplewise}};
+};
 template <> struct Choices<Average> {
   static constexpr std::pair<const char *, Average> kAll[] = {{"micro", Average::kMicro},
                                                               {"macro", Average::kMacro},
@@ -296,6 +300,8 @@ template <class Options, class Visit> void each_option(const Visit &visit) {
   DEVSAN_PYTHON_OPTION(weights, false)
   DEVSAN_PYTHON_OPTION(zero_division, false)
   DEVSAN_PYTHON_OPTION(from_logits, false)
+  DEVSAN_PYTHON_OPTION(weighted, false)
+  DEVSAN_PYTHON_OPTION(multidim_average, false)
   DEVSAN_PYTHON_OPTION(window, false)
   DEVSAN_PYTHON_OPTION(nan_strategy, false)
   DEVSAN_PYTHON_OPTION(n_bins, false)

@@ -20,6 +20,40 @@ namespace devsan::metrics::detail {
   return where_less(0, p, p * log_of_ratio(p, q, difference), none);
 }
 
+// e^x of the logarithm of a probability; NaN of what is none.
+[[gnu::always_inline]] inline Lanes probability(const Lanes &x) {
+  return where_less(x, 1, exp_of_negative(x), std::numeric_limits<double>::quiet_NaN());
+}
+
+// What is below, e^-700, is lost in any sum of probabilities.
+inline constexpr double kNoProbability = -700;
+
+// p log(p / q) of log p and log q, 0 where p is 0 and NaN where q alone is.
+[[gnu::always_inline]] inline Lanes relative_entropy_term_of_logs(const Lanes &p, const Lanes &q) {
+  constexpr double kLeast = std::numeric_limits<double>::lowest();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Lanes of_little = where_less(p, kLeast, 0, where_less(q, kLeast, kNan, 0));
+  return where_less(p, kNoProbability, of_little, probability(p) * (p - q));
+}
+
+// Half of p log(p / m) + q log(q / m), m their mean, of log p and log q; 0 where both are 0.
+[[gnu::always_inline]] inline Lanes divergence_term_of_logs(const Lanes &p, const Lanes &q) {
+  constexpr double kLn2 = 0.69314718055994531;
+  const Lanes high = where_less(p, q, q, p), low = where_less(p, q, p, q);
+  const Lanes d = low - high;
+  const Lanes of_high = kLn2 - log1p_of_part(exp_of_negative(d)); // log(high / m)
+  const Lanes of_low = where_less(low, kNoProbability, 0, probability(low) * (d + of_high));
+  return where_less(high, kNoProbability, 0, 0.5 * (probability(high) * of_high + of_low));
+}
+
+// The sum of a term of logarithms of probabilities. None where fused_sums() can not, or where the
+// sum is infinite or NaN.
+template <typename Term>
+std::optional<std::vector<double>>
+fused_log_distributions(const at::Tensor &preds, const at::Tensor &target, const Term &term) {
+  return finite(fused_sum_list<1>(preds, target, term));
+}
+
 // The rows are divided by their sums. None where fused_sums() can not, or for rows that are no
 // distributions and whatever else makes the sum infinite or NaN.
 template <typename Term>

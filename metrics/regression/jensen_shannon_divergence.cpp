@@ -29,7 +29,10 @@ std::optional<std::vector<double>> JensenShannonDivergence::fused(const at::Tens
                                                                   const at::Tensor &target) const {
   using detail::Lanes;
   if (log_prob())
-    return std::nullopt;
+    return detail::fused_log_distributions(
+        preds, target, [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
+          sums[0] += detail::divergence_term_of_logs(p, q);
+        });
   return detail::fused_distributions(
       preds, target, [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
         const Lanes middle = (p + q) * 0.5, half = (p - q) * 0.5;

@@ -21,7 +21,10 @@ std::optional<std::vector<double>> KLDivergence::fused(const at::Tensor &preds,
                                                        const at::Tensor &target) const {
   using detail::Lanes;
   if (log_prob())
-    return std::nullopt;
+    return detail::fused_log_distributions(
+        preds, target, [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
+          sums[0] += detail::relative_entropy_term_of_logs(p, q);
+        });
   return detail::fused_distributions(preds, target,
                                      [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
                                        sums[0] += detail::relative_entropy_term(p, q, p - q);

@@ -431,7 +431,18 @@ TEST_P(SumMetrics, AreDefinedAtTheEdges) {
   EXPECT_EQ(values(kl_divergence(row({1, 0}), row({1, 0})))[0], 0);
   const auto logs = KLDivergenceOptions().log_prob(true);
   EXPECT_EQ(values(kl_divergence(row({0, -infinity}), row({0, -infinity}), logs))[0], 0);
+  EXPECT_EQ(values(kl_divergence(row({0, -infinity}), row({-infinity, 0}), logs))[0], infinity);
+  EXPECT_EQ(values(kl_divergence(row({0, -720}), row({0, -infinity}), logs))[0], infinity);
+  EXPECT_TRUE(std::isnan(values(kl_divergence(row({0, NAN}), row({0, -1}), logs))[0]));
   EXPECT_NEAR(values(jensen_shannon_divergence(row({1, 0}), row({0, 1})))[0], std::log(2.), 1e-7);
+  const auto js_logs = JensenShannonDivergenceOptions().log_prob(true);
+  const auto js = [&](const at::Tensor &p, const at::Tensor &q) {
+    return values(jensen_shannon_divergence(p, q, js_logs))[0];
+  };
+  EXPECT_NEAR(js(row({0, -infinity}), row({-infinity, 0})), std::log(2.), 1e-7);
+  EXPECT_EQ(js(row({0, -infinity}), row({0, -infinity})), 0);
+  EXPECT_NEAR(js(row({0, -800}), row({0, -infinity})), 0, 1e-15);
+  EXPECT_TRUE(std::isnan(js(row({0, NAN}), row({0, -1}))));
 }
 
 TEST_P(SumMetrics, NoticeValuesTheyAreNotDefinedForAtOnce) {

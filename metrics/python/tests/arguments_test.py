@@ -27,7 +27,7 @@ from devsan.metrics import Metric
 # TorchMetrics has no such metric, or another one under that name.
 OWN = {name for name in KINDS if name.endswith(("Dice", "BrierScore", "LogLoss"))} | {"FrechetInceptionDistance"}
 # What TorchMetrics lacks or takes by **kwargs.
-OWN_ARGUMENTS = {"from_logits", "validate", "zero_division", "num_outputs", "unbiased", "dtype", "accumulation", "weight"} | {
+OWN_ARGUMENTS = {"from_logits", "validate", "zero_division", "num_outputs", "unbiased", "dtype", "accumulation", "weight", "weighted"} | {
     "device_policy", "process_group", "sync_on_compute", "dist_sync_on_step", "compute_with_cache", "distributed_available_fn",
     "compute_on_cpu", "dist_sync_fn",
 }  # fmt: skip
@@ -146,7 +146,7 @@ def test_factories_choose_by_task():
         (ValueError, "average is 'mean'; pass 'micro', 'macro', 'weighted', 'none' or None",
          lambda m: m.MulticlassAccuracy(5, average="mean")),
         (ValueError, "multidim_average is 'samplewise'; only 'global' is offered",
-         lambda m: m.BinaryAccuracy(multidim_average="samplewise")),
+         lambda m: m.MulticlassExactMatch(5, multidim_average="samplewise")),
         (TypeError, "BinaryAccuracy: threshold is of type str; pass a number", lambda m: m.BinaryAccuracy("0.5")),
         (ValueError, "BinaryAccuracy: threshold is 1.5; pass a probability", lambda m: m.BinaryAccuracy(1.5)),
         (TypeError, "MeanSquaredError: squared is of type int; pass True or False", lambda m: m.MeanSquaredError(0)),
@@ -181,7 +181,7 @@ def test_thresholds_may_be_a_tensor():
         (TypeError, "`preds` is of type list; pass a torch.Tensor", lambda m, t: m.update([0.5], t)),
         (TypeError, "`target` is of type NoneType; pass a torch.Tensor", lambda m, t: m.update(t, None)),
         (TypeError, "update\\(\\) was called without `target`; pass preds target", lambda m, t: m.update(t)),
-        (TypeError, "update\\(\\) was passed 3 arguments; pass 2", lambda m, t: m.update(t, t, t)),
+        (TypeError, "update\\(\\) was passed 4 arguments; pass 3", lambda m, t: m.update(t, t, t, t)),
         (TypeError, "update\\(\\) has no argument `preds_`; pass preds target", lambda m, t: m.update(preds_=t, target=t)),
         (TypeError, "`preds` was passed to update\\(\\) twice; pass it once", lambda m, t: m.update(t, preds=t)),
         (RuntimeError, "`preds` has shape \\[2\\] but `target` has shape \\[3\\]", lambda m, t: m.update(t, torch.zeros(3).long())),

@@ -8,7 +8,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 import devsan.metrics
-from common import NAMES, assert_same, batch, joined, make
+from common import CLASSES, NAMES, assert_same, batch, joined, make
 
 # Samples of each rank, by the number of ranks: uneven, and idle.
 SAMPLES = {1: (6,), 2: (9, 2), 3: (4, 0, 7), 4: (1, 8, 3, 5)}
@@ -69,6 +69,54 @@ def check_by_hand(rank, ranks, group):
         other.update(1.0)
 
 
+def collection(group=None, **more):
+    lib = devsan.metrics
+    return lib.MetricCollection(
+        {
+            "accuracy": lib.MulticlassAccuracy(CLASSES, process_group=group, **more),
+            "recall": lib.MulticlassRecall(CLASSES, process_group=group, **more),
+            "area": lib.MulticlassAUROC(CLASSES, process_group=group, **more),
+            "extremes": lib.MinMaxMetric(lib.MulticlassPrecision(CLASSES, process_group=group, **more)),
+            "last": lib.Running(lib.MulticlassConfusionMatrix(CLASSES, process_group=group, **more), window=2),
+            "classes": lib.ClasswiseWrapper(lib.MulticlassF1Score(CLASSES, average=None, process_group=group, **more)),
+        }
+    )
+
+
+def check_together(rank, ranks, group):
+    by_rank = batches("MulticlassAccuracy", ranks)
+    whole = collection(sync_on_compute=False)
+    whole.update(*joined([inputs for inputs in by_rank if inputs]))
+    metrics = collection(group)
+    tracker = devsan.metrics.MetricTracker(collection(group), maximize=True)
+    bootstraps = devsan.metrics.BootStrapper(devsan.metrics.MulticlassAccuracy(CLASSES), num_bootstraps=3, raw=True, process_group=group)
+    for updated in (metrics, bootstraps):
+        if by_rank[rank]:
+            updated.update(*by_rank[rank])
+    for name, value in metrics.compute().items():
+        assert_same(value, whole.compute()[name], 1e-5, 1e-6)
+    assert list(metrics.compute_groups.values()) == [["accuracy", "classes", "extremes", "recall"], ["area"], ["last"]]
+    # This rank's own states are back.
+    assert metrics["accuracy"].update_count == (1 if by_rank[rank] else 0)
+    with metrics.sync_context():
+        with pytest.raises(RuntimeError, match="call unsync\\(\\) first"):
+            metrics.update(*by_rank[0])
+        assert_same(metrics["recall"].compute(), whole["recall"].compute())
+    alone = [torch.empty(3) for _ in range(ranks)]
+    value = bootstraps.compute()["raw"]
+    dist.all_gather(alone, value, group=group)
+    assert all(torch.equal(other, value) for other in alone)  # of all ranks, the same on each
+    for _ in range(2):
+        tracker.increment()
+        tracker.update(*by_rank[0])
+    expected = collection(sync_on_compute=False)
+    for _ in range(ranks):
+        expected.update(*by_rank[0])
+    for name, value in tracker.compute_all().items():
+        if name != "last":
+            assert_same(value, torch.stack([expected.compute()[name]] * 2), 1e-5, 1e-6)
+
+
 def work(rank, world, file):
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world)
     torch.set_num_threads(1)
@@ -78,6 +126,7 @@ def work(rank, world, file):
             for name in NAMES if ranks == 2 else SOME:
                 check(name, rank, ranks, group)
             check_by_hand(rank, ranks, group)
+            check_together(rank, ranks, group)
     dist.barrier()
     dist.destroy_process_group()
 

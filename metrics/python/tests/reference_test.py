@@ -480,6 +480,102 @@ def test_losses_as_in_scikit_learn():
     assert_same(by_function, torch.tensor(sk.log_loss(yes, chance, sample_weight=weight)))
 
 
+# Weights of samples in counts: scikit-learn.
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_weighted_counts_as_in_scikit_learn(average):
+    generator = torch.Generator().manual_seed(16)
+    preds = scores(generator, 200, CLASSES, (), torch.float64)
+    target = torch.cat([torch.arange(CLASSES), labels(generator, CLASSES, 200 - CLASSES, None, ())])
+    weight = torch.rand(200, generator=generator, dtype=torch.float64)
+    y, p, w = target.numpy(), preds.argmax(1).numpy(), weight.numpy()
+    found = {"labels": range(CLASSES), "average": SK_AVERAGES[average], "zero_division": 0, "sample_weight": w}
+    for name, expected in (
+        ("Precision", sk.precision_score(y, p, **found)),
+        ("Recall", sk.recall_score(y, p, **found)),
+        ("F1Score", sk.f1_score(y, p, **found)),
+        ("JaccardIndex", sk.jaccard_score(y, p, **found)),
+    ):
+        metric = getattr(ours, "Multiclass" + name)(CLASSES, average=average, weighted=True)
+        check(metric, (preds, target, weight), torch.as_tensor(expected))
+    several = (torch.rand(200, CLASSES, generator=generator, dtype=torch.float64) * 20).round() / 20
+    wanted = labels(generator, 2, 200, None, (CLASSES,))
+    for name, function in (("AUROC", sk.roc_auc_score), ("AveragePrecision", sk.average_precision_score)):
+        expected = function(wanted, several, average=SK_AVERAGES[average], sample_weight=w)
+        metric = getattr(ours, "Multilabel" + name)(CLASSES, average=average, weighted=True)
+        check(metric, (several, wanted, weight), torch.as_tensor(expected))
+        by_function = getattr(ours.functional, f"multilabel_{'auroc' if name == 'AUROC' else 'average_precision'}")
+        assert_same(by_function(several, wanted, CLASSES, average=average, weight=weight), torch.as_tensor(expected))
+
+
+def test_weighted_agreement_and_areas_as_in_scikit_learn():
+    generator = torch.Generator().manual_seed(17)
+    preds, target = (labels(generator, CLASSES, 300, None, ()) for _ in range(2))
+    preds = torch.where(torch.rand(300, generator=generator) < 0.5, preds, target)
+    weight = torch.rand(300, generator=generator, dtype=torch.float64)
+    weight[:20] = 0
+    w = weight.numpy()
+    chance, yes = (torch.rand(300, generator=generator, dtype=torch.float64) * 30).round() / 30, labels(generator, 2, 300, None, ())
+    for metric, inputs, expected in (
+        (ours.MulticlassAccuracy(CLASSES, average="micro", weighted=True), (preds, target), sk.accuracy_score(target, preds, sample_weight=w)),
+        (ours.MulticlassAccuracy(CLASSES, weighted=True), (preds, target), sk.balanced_accuracy_score(target, preds, sample_weight=w)),
+        (ours.MulticlassMatthewsCorrCoef(CLASSES, weighted=True), (preds, target), sk.matthews_corrcoef(target, preds, sample_weight=w)),
+        (ours.MulticlassCohenKappa(CLASSES, weights="quadratic", weighted=True), (preds, target),
+         sk.cohen_kappa_score(target, preds, weights="quadratic", sample_weight=w)),
+        (ours.MulticlassConfusionMatrix(CLASSES, weighted=True), (preds, target), sk.confusion_matrix(target, preds, sample_weight=w)),
+        (ours.MulticlassConfusionMatrix(CLASSES, normalize="true", weighted=True), (preds, target),
+         sk.confusion_matrix(target, preds, normalize="true", sample_weight=w)),
+        (ours.BinaryF1Score(weighted=True), (chance, yes), sk.f1_score(yes, chance > 0.5, sample_weight=w)),
+        (ours.BinaryHammingDistance(weighted=True), (chance, yes), sk.hamming_loss(yes, chance > 0.5, sample_weight=w)),
+        (ours.BinaryAUROC(weighted=True), (chance, yes), sk.roc_auc_score(yes, chance, sample_weight=w)),
+        (ours.BinaryAUROC(max_fpr=0.2, weighted=True), (chance, yes), sk.roc_auc_score(yes, chance, max_fpr=0.2, sample_weight=w)),
+        (ours.BinaryAveragePrecision(weighted=True), (chance, yes), sk.average_precision_score(yes, chance, sample_weight=w)),
+        (ours.BinaryAveragePrecision(thresholds=31, weighted=True), (chance.float().double(), yes),
+         sk.average_precision_score(yes, chance, sample_weight=w)),
+    ):  # fmt: skip
+        check(metric, (*inputs, weight), torch.as_tensor(expected), rtol=1e-5, atol=1e-5)
+    precision, recall, _ = sk.precision_recall_curve(yes, chance, sample_weight=w)
+    curve = ours.functional.binary_precision_recall_curve(chance, yes, weight=weight)
+    assert_same(tuple(curve)[:2], (torch.as_tensor(precision), torch.as_tensor(recall)))
+    with pytest.raises(RuntimeError, match="make the metric with weighted"):
+        ours.BinaryAccuracy().update(chance, yes, weight)
+    assert ours.functional.binary_accuracy(torch.tensor([1, 1]), torch.tensor([1, 0]), weight=torch.tensor([3.0, 1.0])) == 0.75
+
+
+@pytest.mark.parametrize("task", ["Binary", "Multiclass", "Multilabel"])
+def test_scores_of_each_sample_as_in_torchmetrics(task):
+    generator = torch.Generator().manual_seed(18)
+    width = 0 if task == "Binary" else CLASSES
+    for shape, index, average in itertools.product(((7,), (2, 3)), (None, 1), AVERAGES if width else ("",)):
+        high = CLASSES if task == "Multiclass" else 2
+        inputs = []
+        for n in (4, 2, 6):  # of one sample TorchMetrics' results have no dimension for it
+            preds = scores(generator, n, width, shape, torch.float32)
+            sizes = (*((width,) if task == "Multilabel" else ()), *shape)
+            inputs.append((preds, torch.randint(high, (n, *sizes), generator=generator)))
+        for name in ("Accuracy", "Precision", "Recall", "F1Score", "FBetaScore", "Specificity", "NegativePredictiveValue",
+                     "HammingDistance", "StatScores"):  # fmt: skip
+            if name == "StatScores" and average == "weighted":
+                continue  # TorchMetrics divides by the weights of all samples
+            for top_k in (1, 2) if task == "Multiclass" else (None,):
+                given = {"multidim_average": "samplewise", "ignore_index": index}
+                given |= {"average": average} if width else {}
+                given |= {"num_classes": CLASSES} if task == "Multiclass" else {"num_labels": CLASSES} if width else {}
+                given |= {"top_k": top_k} if top_k else {}
+                given |= {"beta": 0.7} if name == "FBetaScore" else {}
+                metric, other = (getattr(lib, task + name)(**given) for lib in (ours, torchmetrics.classification))
+                merged = getattr(ours, task + name)(**given)
+                for number, batch_ in enumerate(inputs):
+                    (merged if number == 2 else metric).update(*batch_)
+                    other.update(*batch_)
+                metric.merge_state(merged)
+                assert metric.compute().shape[0] == 12
+                assert_same(metric.compute(), other.compute(), 1e-5, 1e-6)
+    with pytest.raises(RuntimeError, match="there has to be a dimension more"):
+        metric.update(*(tensor.select(-1, 0).select(-1, 0) for tensor in inputs[0]))
+
+
 def test_losses_as_in_torchmetrics():
     generator = torch.Generator().manual_seed(15)
     preds = torch.rand(90, CLASSES, generator=generator).softmax(1)

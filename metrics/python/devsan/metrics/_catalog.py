@@ -63,7 +63,8 @@ ARGUMENTS = {
     "thresholds": "a number of thresholds, evenly spaced from 0 to 1, or their values, ascending; None: every score is one. All "
     "inputs are then kept as they are, without a copy, and must not be written to, which `compute()` notices; curves wait for the "
     "device in `compute()`.",
-    "multidim_average": "'global' only: dimensions after the class are samples like the first one.",
+    "multidim_average": "'global': dimensions after the class are samples like the first one; 'samplewise': a score of each sample "
+    "of the first dimension, [N, ...]. The counts of each are kept.",
     "fixed_average": "None only.",
     "ignore_index": "samples (of several labels: labels) with this target are left out; need not be a class.",
     "normalize": "by the targets ('true'), the predictions ('pred'), all samples ('all'), or not.",
@@ -75,6 +76,8 @@ ARGUMENTS = {
     "validate": "when values that the metric is not defined for are noticed. 'eager': in `update()`, which throws and leaves the "
     "states as they were, and waits for a device. 'deferred': they are left out and counted; `compute()` throws on the CPU, is NaN "
     "(counts: -1) elsewhere, and `check_valid()` tells. 'auto': eager on the CPU, deferred elsewhere.",
+    "weighted": "counts are sums of the samples' weights, the third input of `update()`: real numbers instead of integers, so that "
+    "updates on the CPU are slower.",
     "n_bins": "number of bins, of equal width.",
     "norm": "mean difference of the bins ('l1'), root of the mean square ('l2'), or the largest ('max').",
     "squared": "True: the square of the loss.",
@@ -143,6 +146,10 @@ _FEATURES = """features: [N, num_features] floating, or [num_features] of one im
 real: bool, which of the two sets they belong to."""
 _TOKENS = """preds: [N, T, C] floating, logits.
 target: [N, T] integer."""
+_COUNT_WEIGHT = (
+    "\nweight: with weighted=True, of each sample, real, of the shape of target (of several labels without their dimension; [N] "
+    "where samples are right as a whole); None: 1 each."
+)
 _SAMPLE_WEIGHT = "\nweight: of each sample, real, of the shape of target, or [N] where samples are rows; None: 1 each."
 _VALUES = "value: a real tensor of any shape, or a number."
 _WEIGHTS = "\nweight: the same, of a shape that broadcasts to that of `value`."
@@ -255,7 +262,8 @@ def _inputs(kind):
         pair = (_SCORES if scores else _LABELS)[_task(kind.name)]
     else:
         pair = _PAIRS.format(*kind.inputs)
-    return pair + (_SAMPLE_WEIGHT if weighted else "")
+    counts = any(argument.name == "weighted" for argument in kind.arguments)
+    return pair + (_COUNT_WEIGHT if counts else _SAMPLE_WEIGHT if weighted else "")
 
 
 def _documentation(kind, parameters):
@@ -346,6 +354,8 @@ def _functional(kind, metric_class):
         arguments = _bound(kind.function, signature, args, kwargs)
         if retrieval:  # of one query
             arguments["indexes"] = torch.zeros_like(arguments["target"], dtype=torch.int64)
+        if arguments.get("weighted") is False:
+            arguments["weighted"] = arguments["weight"] is not None
         core = kind.make(_options(kind, arguments))
         core.update(*(arguments[name] for name in kind.inputs))
         values = core.compute()
@@ -367,7 +377,7 @@ def _task_parameters(kinds, without=()):
             if item.name == "beta":
                 item = item.replace(default=1.0)
             # TorchMetrics' default differs from that of the classes.
-            if item.name == "average" and "multidim_average" in kind.fixed:
+            if item.name == "average" and any(other.name == "multidim_average" for other in _option_parameters(kind)):
                 item = item.replace(default="micro")
             of_all.setdefault(item.name, item)
     tasks = ", ".join(repr(_task(kind.name).lower()) for kind in kinds)

@@ -1,6 +1,8 @@
 """The base of every metric in Python: a torch.nn.Module around a metric in C++."""
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -14,6 +16,15 @@ _OF_THE_CORE = ("_core", "update", "_computed")
 
 def _distributed():
     return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+@functools.cache
+def _keywords(update):
+    """The names of a function's arguments; None where it takes any."""
+    parameters = inspect.signature(update).parameters.values()
+    if any(item.kind is item.VAR_KEYWORD for item in parameters):
+        return None
+    return frozenset(item.name for item in parameters if item.kind is not item.VAR_POSITIONAL)
 
 
 class Metric(torch.nn.Module):
@@ -66,6 +77,15 @@ class Metric(torch.nn.Module):
         self._syncs = sync_on_compute
         self._use(self._made())
 
+    def _sharer(self):
+        """The metric whose states a collection may keep once for several; None where `update()` is not that in C++."""
+        return self if type(self).update is type(self)._update_in_core else None
+
+    def _filter_kwargs(self, **kwargs: Any) -> dict[str, Any]:
+        """Those that `update()` takes."""
+        names = _keywords(type(self).update)
+        return kwargs if names is None else {name: value for name, value in kwargs.items() if name in names}
+
     def _made(self):
         core = self._kind.make(self._options)
         core.set_device_policy(self._device_policy)
@@ -97,17 +117,23 @@ class Metric(torch.nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Accumulates a batch, and gives its value. The arguments are those of `update()`."""
-        core = self._core
-        self._use(core.fresh())
-        self._syncs = self.dist_sync_on_step
-        try:
+        with self._of_batch():
             self.update(*args, **kwargs)
             value = self.compute()
-        finally:
-            self._syncs = self.sync_on_compute
-            self._use(core)
         self.update(*args, **kwargs)  # last, so that a batch without a value is not seen
         return value
+
+    @contextmanager
+    def _of_batch(self):
+        """While this metric is one that has seen nothing before."""
+        core, other = self._core, self._core.fresh()
+        core.swap(other)
+        self._syncs = self.dist_sync_on_step
+        try:
+            yield
+        finally:
+            self._syncs = self.sync_on_compute
+            core.swap(other)
 
     def reset(self) -> None:
         """Forgets everything seen."""
@@ -160,10 +186,15 @@ class Metric(torch.nn.Module):
         Does nothing where torch.distributed is not initialised. Until `unsync()`, `update()`, `merge_state()` and `sync()`
         are errors.
         """
+        self._sync_core(
+            self._core, process_group=process_group, should_sync=should_sync, distributed_available=distributed_available
+        )
+
+    def _sync_core(self, core, process_group=None, should_sync=True, distributed_available=None):
+        """`sync()` of what this metric is a part of."""
         available = distributed_available or self.distributed_available_fn or _distributed
-        if not should_sync or not available():
-            return
-        self._core.sync(process_group or self.process_group or torch.distributed.group.WORLD)
+        if should_sync and available():
+            core.sync(process_group or self.process_group or torch.distributed.group.WORLD)
 
     def unsync(self, should_unsync: bool = True) -> None:
         """Brings back this rank's own states after `sync()`."""
@@ -233,9 +264,8 @@ class Metric(torch.nn.Module):
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
-        others = {*self._parameters, *self._buffers, "_extra_state"}  # of a class that derives from this one
         names = [name[len(prefix) :] for name in state_dict if name.startswith(prefix)]
-        own = {name: state_dict.pop(prefix + name) for name in names if "." not in name and name not in others}
+        own = {self._own_state(name): state_dict.pop(prefix + name) for name in names if self._own_state(name)}
         if own:
             try:
                 self._core.load({name: self._here(state) for name, state in own.items()})
@@ -244,6 +274,15 @@ class Metric(torch.nn.Module):
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+
+    def _own_state(self, name):
+        """The name here of what has this name in a checkpoint; None of what is no state, or that of a metric in this one."""
+        others = {*self._parameters, *self._buffers, "_extra_state"}  # of a class that derives from this one
+        return name if "." not in name and name not in others else None
+
+    def _state_of(self, name):
+        """The same of states of metrics in this one, too, by their names in the core."""
+        return self._own_state(name)
 
     def _here(self, state):
         """On the metric's device, to which nn.Module moves what it loads, too."""

@@ -1,0 +1,270 @@
+"""Metrics made of metrics, beside TorchMetrics' of the same name."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+import torchmetrics
+import torchmetrics.classification
+import torchmetrics.wrappers
+
+import devsan.metrics
+from collection_test import assert_equal_values, batches, both
+from common import CLASSES, assert_same
+from devsan.metrics import BootStrapper, ClasswiseWrapper, MetricCollection, MetricTracker, MinMaxMetric, Running
+
+TASK = {"num_classes": CLASSES}
+MADE = {
+    "classwise": lambda lib: lib.ClasswiseWrapper(lib.MulticlassRecall(**TASK, average="none")),
+    "classwise with labels": lambda lib: lib.ClasswiseWrapper(
+        lib.MulticlassRecall(**TASK, average="none"), labels=list("abcde"), prefix="p_", postfix="_q"
+    ),
+    "classwise with a postfix": lambda lib: lib.ClasswiseWrapper(lib.MulticlassPrecision(**TASK, average=None), postfix="_q"),
+    "extremes": lambda lib: lib.MinMaxMetric(lib.MulticlassAccuracy(**TASK)),
+    "window": lambda lib: lib.Running(lib.MulticlassAccuracy(**TASK), window=3),
+    "window of one": lambda lib: lib.Running(lib.MulticlassConfusionMatrix(**TASK), window=1),
+    "window of all scores": lambda lib: lib.Running(lib.MulticlassAUROC(**TASK, thresholds=None), window=2),
+    "bootstrap": lambda lib: lib.BootStrapper(lib.MulticlassAccuracy(**TASK), num_bootstraps=4, quantile=0.3, raw=True),
+    "multinomial bootstrap": lambda lib: lib.BootStrapper(
+        lib.MulticlassAccuracy(**TASK), num_bootstraps=3, sampling_strategy="multinomial", quantile=torch.tensor([0.1, 0.9]), mean=False
+    ),
+}
+
+
+def values(result):
+    return result if isinstance(result, dict) else {"": result}
+
+
+def seen(how, count=4):
+    metric = MADE[how](devsan.metrics)
+    for inputs in batches(count):
+        metric.update(*inputs)
+    return metric
+
+
+@pytest.mark.parametrize("how", [how for how in MADE if how != "window of all scores"])  # TorchMetrics has none of lists
+def test_results_are_those_of_torchmetrics(how):
+    ours, theirs = both(MADE[how])
+    for epoch in range(2):
+        for number, inputs in enumerate(batches(6, seed=epoch)):
+            results = []
+            for metric in (ours, theirs):
+                torch.manual_seed(100 * epoch + number)
+                # Of these TorchMetrics forgets what was before.
+                if number % 2 and "bootstrap" not in how and how != "extremes":
+                    results.append(metric(*inputs))
+                else:
+                    metric.update(*inputs)
+                    results.append(metric.compute())
+            assert_equal_values(*map(values, results))
+        assert ours.higher_is_better == theirs.higher_is_better or theirs.higher_is_better is None
+        ours.reset()
+        theirs.reset()
+        if how == "extremes":
+            assert ours.max_val == -float("inf")  # TorchMetrics keeps them, against its own description
+            break
+    with pytest.raises(RuntimeError, match="before the first update"):
+        ours.compute()
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_copies_go_on_alone(how):
+    metric = seen(how)
+    before = metric.compute()
+    file = io.BytesIO()
+    torch.save(metric, file)
+    file.seek(0)
+    for copied in (metric.clone(), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), torch.load(file, weights_only=False)):
+        assert type(copied) is type(metric)
+        assert_equal_values(values(copied.compute()), values(before), 0)
+        copied.update(*batches(1, seed=5)[0])
+        assert_equal_values(values(metric.compute()), values(before), 0)
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_checkpoints(how):
+    metric = seen(how)
+    before = metric.compute()
+    assert not metric.state_dict()
+    metric.persistent(True)
+    fresh = MADE[how](devsan.metrics)
+    fresh.load_state_dict(metric.state_dict())
+    assert_equal_values(values(fresh.compute()), values(before), 0)
+    torch.manual_seed(0)
+    fresh.update(*batches(1, seed=5)[0])
+    torch.manual_seed(0)
+    metric.update(*batches(1, seed=5)[0])
+    assert_equal_values(values(fresh.compute()), values(metric.compute()), 0)
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_devices(how):
+    moved = torch.nn.ModuleList([MADE[how](devsan.metrics)]).to("meta")[0]
+    assert moved.device == torch.device("meta")
+    with pytest.raises(RuntimeError, match="lies on cpu"):
+        moved.update(*batches(1)[0])
+    if how != "window of all scores":
+        moved.update(*(tensor.to("meta") for tensor in batches(1)[0]))
+        assert all(value.device.type == "meta" for value in values(moved.compute()).values())
+
+
+@pytest.mark.parametrize("how", [how for how in MADE if "bootstrap" not in how])
+def test_merging(how):
+    one, other = seen(how, 2), seen(how, 1)
+    one.merge_state(other)
+    if how.startswith("classwise"):
+        whole = MADE[how](devsan.metrics)
+        for inputs in (*batches(2), *batches(1)):
+            whole.update(*inputs)
+        assert_equal_values(values(one.compute()), values(whole.compute()), 0)
+    assert one.compute() is not None
+
+
+def test_windows_keep_the_last_updates():
+    metric = Running(devsan.metrics.CatMetric(), window=3)
+    for number in range(5):
+        metric.update(torch.tensor([float(number)]))
+        assert metric.compute().tolist() == [float(last) for last in range(max(0, number - 2), number + 1)]
+    assert metric(torch.tensor([9.0])).tolist() == [9.0]  # of the batch
+    assert metric.compute().tolist() == [3.0, 4.0, 9.0] and metric.update_count == 6
+    with pytest.raises(TypeError):
+        metric.update("no tensor")
+    assert metric.compute().tolist() == [3.0, 4.0, 9.0]
+
+
+def test_windows_of_lists_and_moments_are_those_of_the_last_updates():
+    for make in (lambda: devsan.metrics.MulticlassAUROC(CLASSES), lambda: devsan.metrics.MulticlassAUROC(CLASSES, thresholds=9)):
+        metric = Running(make(), window=3)
+        given = batches(6)
+        for number, inputs in enumerate(given):
+            metric.update(*inputs)
+            whole = make()
+            for last in given[max(0, number - 2) : number + 1]:
+                whole.update(*last)
+            assert_same(metric.compute(), whole.compute(), 0, 0)
+
+
+def test_extremes_leave_out_nan():
+    metric = MinMaxMetric(devsan.metrics.PearsonCorrCoef())
+    metric.update(torch.ones(4), torch.rand(4))  # a constant
+    result = metric.compute()
+    assert result["raw"].isnan() and result["max"] == -float("inf") and result["min"] == float("inf")
+    metric.reset()
+    for sign in (1, -1, 1):
+        metric.update(torch.arange(4.0), sign * torch.arange(4.0))
+        result = metric.compute()
+        metric._base_metric.reset()
+    assert (result["raw"], result["max"], result["min"]) == (1, 1, -1)
+
+
+def test_a_bootstrap_keeps_all_or_none_of_a_batch():
+    class Refuses(devsan.metrics.MulticlassAccuracy):
+        calls = 0
+
+        def update(self, preds, target):
+            Refuses.calls += 1
+            if Refuses.calls == 5:
+                raise ArithmeticError("the second of the second")
+            super().update(preds, target)
+
+    metric = BootStrapper(Refuses(CLASSES), num_bootstraps=3, raw=True)
+    inputs = batches(2)
+    metric.update(*inputs[0])
+    before = metric.compute()["raw"]
+    with pytest.raises(ArithmeticError):
+        metric.update(*inputs[1])
+    assert_same(metric.compute()["raw"], before, 0)
+    assert [part.update_count for part in metric.metrics] == [1, 1, 1]
+
+
+def test_bootstraps_are_as_wide_as_they_should_be():
+    torch.manual_seed(3)
+    for strategy in ("poisson", "multinomial"):
+        metric = BootStrapper(devsan.metrics.MeanMetric(), num_bootstraps=400, sampling_strategy=strategy)
+        value = torch.randn(500, generator=torch.Generator().manual_seed(1))
+        metric.update(value)
+        result = metric.compute()
+        assert abs(result["mean"] - value.mean()) < 0.015
+        assert abs(result["std"] * 500**0.5 / value.std() - 1) < 0.15
+
+
+TRACKED = {
+    "a metric": (lambda lib: lib.MulticlassAccuracy(**TASK), None),
+    "a metric, lowest": (lambda lib: lib.MulticlassAccuracy(**TASK), False),
+    "a collection": (lambda lib: lib.MetricCollection(lib.MulticlassAccuracy(**TASK), lib.MulticlassHammingDistance(**TASK)), None),
+    "a collection, by hand": (lambda lib: lib.MetricCollection(lib.MulticlassAccuracy(**TASK), lib.MulticlassRecall(**TASK)), [True, False]),
+    "by class": (lambda lib: lib.MetricCollection(
+        lib.MulticlassAccuracy(**TASK), lib.ClasswiseWrapper(lib.MulticlassHammingDistance(**TASK, average=None))), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", TRACKED)
+def test_the_best_step(how):
+    make, maximize = TRACKED[how]
+    trackers = both(lambda lib: lib.MetricTracker(make(lib), maximize))
+    for step in range(4):
+        for tracker in trackers:
+            tracker.increment()
+            for inputs in batches(2, seed=step):
+                tracker.update(*inputs)
+            tracker(*batches(1, seed=50 + step)[0])
+        assert_equal_values(*(values(tracker.compute()) for tracker in trackers))
+    ours, theirs = trackers
+    assert ours.n_steps == theirs.n_steps == 4
+    assert_equal_values(*(values(tracker.compute_all()) for tracker in trackers))
+    best, steps = ours.best_metric(return_step=True)
+    expected, expected_steps = theirs.best_metric(return_step=True)
+    assert best == pytest.approx(expected) and steps == expected_steps
+    assert ours.best_metric() == best
+    for copied in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        assert copied.best_metric(return_step=True) == (best, steps)
+    ours.reset_all()
+    with pytest.raises(RuntimeError, match="before the first update"):
+        ours.compute_all()
+
+
+def test_trackers_that_cannot_say():
+    tracker = MetricTracker(devsan.metrics.PearsonCorrCoef(), maximize=True)
+    with pytest.raises(ValueError, match="before increment"):
+        tracker.update(torch.rand(3), torch.rand(3))
+    with pytest.raises(AttributeError, match="pass maximize"):
+        MetricTracker(devsan.metrics.PearsonCorrCoef())
+    for constant in (True, False, True):
+        tracker.increment()
+        tracker.update(torch.ones(5) if constant else torch.arange(5.0), torch.arange(5.0))
+    assert tracker.best_metric(return_step=True) == (1.0, 1)  # NaN is not the best
+    tracker = MetricTracker(devsan.metrics.MulticlassRecall(**TASK, average=None))
+    tracker.increment()
+    tracker.update(*batches(1)[0])
+    with pytest.warns(UserWarning, match="has no best value"):
+        assert tracker.best_metric() is None
+
+
+def test_wrong_arguments():
+    metric = devsan.metrics.MulticlassAccuracy(CLASSES)
+    for wrong, text in (
+        (lambda: Running(3), "3 is no devsan.metrics.Metric"),
+        (lambda: Running(metric, window=0), "window is 0"),
+        (lambda: Running(MinMaxMetric(metric)), "is a wrapper"),
+        (lambda: MinMaxMetric(torch.nn.Linear(1, 1)), "is no devsan.metrics.Metric"),
+        (lambda: BootStrapper(metric, sampling_strategy="jackknife"), "sampling_strategy is 'jackknife'"),
+        (lambda: BootStrapper(metric, num_bootstraps=0), "num_bootstraps is 0"),
+        (lambda: ClasswiseWrapper(metric, labels="abc"), "labels is 'abc'"),
+        (lambda: MetricTracker(metric, maximize=[True]), "there is one metric"),
+        (lambda: MetricTracker(MetricCollection(metric), maximize=[True, True]), "maximize has 2 elements"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            wrong()
+    with pytest.raises(TypeError, match="no argument 'wnidow'"):
+        MinMaxMetric(metric, wnidow=3)
+    inputs = batches(1)[0]
+    for wrapped, text in (
+        (ClasswiseWrapper(metric), "one value for all classes"),
+        (MinMaxMetric(devsan.metrics.MulticlassConfusionMatrix(CLASSES)), "has not one value"),
+        (ClasswiseWrapper(devsan.metrics.MulticlassRecall(CLASSES, average=None), labels=["a"]), "there are 1 labels, but 5 values"),
+    ):
+        wrapped.update(*inputs)
+        with pytest.raises(RuntimeError, match=text):
+            wrapped.compute()
