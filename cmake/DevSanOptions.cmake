@@ -23,6 +23,13 @@ if(DEVSAN_SANITIZE)
   add_link_options("-fsanitize=${DEVSAN_SANITIZE}")
 endif()
 
+# A program that runs on systems with an older libstdc++ than ours, too.
+function(devsan_link_standalone target)
+  if(NOT DEVSAN_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()
+
 # Warnings for our own code only; LLVM and LibTorch headers come in as system headers.
 add_library(devsan_warnings INTERFACE)
 target_compile_options(devsan_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter)

@@ -1,7 +1,11 @@
 # Defines DevSan::torch, the LibTorch inside the PyTorch wheel of the checkout's virtual environment (or of
 # -DDEVSAN_PYTHON=...), and DEVSAN_TORCH_LIB_DIR. Only the C++ libraries are linked, never libtorch_python.
 
-set(DEVSAN_PYTHON "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH "Python with torch installed")
+set(_python "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+if(SKBUILD) # the one that the wheel is for
+  set(_python "${Python_EXECUTABLE}")
+endif()
+set(DEVSAN_PYTHON "${_python}" CACHE FILEPATH "Python with torch installed")
 if(NOT EXISTS "${DEVSAN_PYTHON}")
   message(FATAL_ERROR "no Python at ${DEVSAN_PYTHON}: run script/bootstrap, or pass -DDEVSAN_PYTHON=/path/to/python")
 endif()
@@ -15,6 +19,7 @@ endif()
 list(GET _torch 0 DEVSAN_TORCH_DIR)
 list(GET _torch 1 DEVSAN_TORCH_VERSION)
 set(DEVSAN_TORCH_LIB_DIR "${DEVSAN_TORCH_DIR}/lib")
+string(REGEX MATCH "^[0-9.]+[0-9]" DEVSAN_TORCH_RELEASE "${DEVSAN_TORCH_VERSION}")
 message(STATUS "LibTorch ${DEVSAN_TORCH_VERSION} in ${DEVSAN_TORCH_DIR}")
 
 add_library(devsan_torch INTERFACE)
@@ -25,7 +30,6 @@ target_include_directories(devsan_torch SYSTEM INTERFACE
 target_compile_definitions(devsan_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 NDEBUG)
 target_link_libraries(devsan_torch INTERFACE
   "${DEVSAN_TORCH_LIB_DIR}/libtorch_cpu.so" "${DEVSAN_TORCH_LIB_DIR}/libc10.so")
-target_link_options(devsan_torch INTERFACE "LINKER:-rpath,${DEVSAN_TORCH_LIB_DIR}")
 
 # Tells LibTorchs apart: the prebuilt runtime is for this one.
 execute_process(

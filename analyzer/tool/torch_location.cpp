@@ -45,6 +45,10 @@ std::string findPython(const std::string &first_file) {
   for (const std::string &start : {pathIn(here, "x"), first_file, self})
     if (std::string python = virtualEnvPython(start); llvm::sys::fs::can_execute(python))
       return python;
+  // What the launcher of our wheel runs in.
+  if (auto ours = llvm::sys::Process::GetEnv("DEVSAN_PYTHON");
+      ours && llvm::sys::fs::can_execute(*ours))
+    return *ours;
   auto found = llvm::sys::findProgramByName("python3");
   return found ? *found : std::string();
 }

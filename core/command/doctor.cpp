@@ -15,7 +15,6 @@
 
 #ifdef DEVSAN_WITH_RUNTIME
 #include "runtime/hooks/python_frames.h"
-#include "runtime/offline/build_info.h"
 #endif
 
 extern char **environ;
@@ -132,25 +131,29 @@ void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
 }
 
 #ifdef DEVSAN_WITH_RUNTIME
-void checkPython(Checkup &checkup) {
-  const runtime::BuildInfo build = runtime::buildInfo();
-  checkup.ok("LibTorch", "built against " + std::string(build.torch_version));
-  const std::string python(build.python);
+void checkPython(Checkup &checkup, const RuntimeSources &sources) {
+  checkup.ok("LibTorch", "built against " + sources.torch_version);
+  const std::string python = sources.python;
   // Isolated: a torch.py in the working directory must not be run.
   const std::string found = firstLine(outputOf(
       {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"}));
   const std::size_t space = found.find(' ');
-  const std::string remedy = "run script/bootstrap";
-  if (space == std::string::npos)
-    checkup.missing("Python", python + " cannot import torch", remedy);
-  else if (found.substr(space + 1) != build.torch_version)
-    checkup.missing("Python",
-                    python + " has torch " + found.substr(space + 1) +
-                        ", the runtime is built for " + std::string(build.torch_version),
-                    remedy + ", then build again");
+  const std::string version = space == std::string::npos ? "" : found.substr(space + 1);
+  const bool is_ours = version == sources.torch_version;
+  const std::string what =
+      version.empty() ? (python.empty() ? "no python3 on PATH" : python + " cannot import torch")
+                      : python + " has torch " + version + ", the runtime is built for " +
+                            sources.torch_version;
+  if (is_ours)
+    checkup.ok("Python", found.substr(0, space) + " with torch " + version + ", " + python);
+  else if (sources.is_installed)
+    checkup.note("Python", what,
+                 version.empty() ? "programs may run in another one"
+                                 : "it is built for this one on first use, or by `devsan prepare`");
   else
-    checkup.ok("Python",
-               found.substr(0, space) + " with torch " + found.substr(space + 1) + ", " + python);
+    checkup.missing("Python", what,
+                    version.empty() ? "run script/bootstrap"
+                                    : "run script/bootstrap, then build again");
 }
 
 void describePythonFrames(Checkup &checkup) {
@@ -160,14 +163,9 @@ void describePythonFrames(Checkup &checkup) {
 }
 
 // The LibTorchs that programs can use without a build before.
-void checkRuntimes(Checkup &checkup, const InstallTree &tree) {
-  core::Result<RuntimeSources> sources = readRuntimeSources(tree);
-  if (!sources) {
-    checkup.missing("other LibTorchs", sources.error().message, "build DevSan again");
-    return;
-  }
+void checkRuntimes(Checkup &checkup, const RuntimeSources &sources) {
   checkup.ok("prebuilt for",
-             "LibTorch " + sources->torch_version + ", build id " + sources->torch_id);
+             "LibTorch " + sources.torch_version + ", build id " + sources.torch_id);
   const core::Result<std::filesystem::path> cache = runtimeCache();
   if (!cache) {
     checkup.note("other LibTorchs", "cannot be used: the runtime is built for them",
@@ -203,9 +201,14 @@ int doctor(const InstallTree &tree) {
   checkup.file("clang-tidy plugin", tree.tidyPlugin(), analyzer);
   checkClangTidy(checkup, tree);
 #ifdef DEVSAN_WITH_RUNTIME
-  checkPython(checkup);
+  const core::Result<RuntimeSources> sources = readRuntimeSources(tree);
+  if (sources)
+    checkPython(checkup, *sources);
   describePythonFrames(checkup);
-  checkRuntimes(checkup, tree);
+  if (sources)
+    checkRuntimes(checkup, *sources);
+  else
+    checkup.missing("other LibTorchs", sources.error().message, "build or install DevSan again");
   std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "
               "'not simulated: NAME'.\n");
 #endif

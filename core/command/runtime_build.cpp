@@ -179,12 +179,12 @@ bool Recipe::canGenerate() const {
 std::string keyOf(const Recipe &recipe) {
   Hash hash;
   std::vector<fs::path> files;
-  for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim"})
+  for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim", "runtime/cuda"})
     std::ranges::copy(filesBelow(recipe.sources.root / folder, ".h"), std::back_inserter(files));
   for (const auto *list : {&recipe.sources.hooks, &recipe.sources.simulator})
     files.insert(files.end(), list->begin(), list->end());
-  for (const char *header :
-       {"runtime/event.h", "runtime/log_format.h", "runtime/include/devsan/devsan.h"})
+  for (const char *header : {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h",
+                             "runtime/log_format.h", "runtime/include/devsan/devsan.h"})
     files.push_back(recipe.sources.root / header);
   std::error_code error;
   for (const std::vector<std::string> &step : recipe.sources.generated)

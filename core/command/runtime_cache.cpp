@@ -222,6 +222,15 @@ std::vector<fs::path> paths(const fs::path &root, const std::string &list) {
   return result;
 }
 
+// Of an installed tree: the Python that our launcher runs in, which knows where it is installed, or
+// the one on PATH.
+fs::path pythonNamed(const std::string &name) {
+  const char *ours = std::getenv("DEVSAN_PYTHON");
+  if (name.find('/') != std::string::npos)
+    return name;
+  return ours && isExecutable(ours) ? fs::path(ours) : fs::path(findProgram(name));
+}
+
 } // namespace
 
 core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
@@ -246,9 +255,15 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
   }
   sources.torch_id = values["torch-id"];
   sources.torch_version = values["torch-version"];
-  sources.root = values["root"];
+  // Relative to the tree where it is an installed one, which may have been moved.
+  sources.is_installed = fs::path(values["root"]).is_relative();
+  sources.root = tree.root / values["root"];
   sources.compiler = values["compiler"];
-  sources.python = values["python"];
+  sources.python = pythonNamed(values["python"]);
+  for (std::vector<std::string> &step : sources.generated)
+    for (std::string &item : step)
+      if (item.find('/') != std::string::npos)
+        item = sources.root / item;
   sources.hooks = paths(sources.root / "runtime", values["hooks"]);
   sources.simulator = paths(sources.root / "runtime/sim", values["simulator"]);
   for (const fs::path &file : paths(sources.root / "runtime", values["shared"])) {

@@ -19,9 +19,10 @@ namespace devsan::command {
 struct RuntimeSources {
   std::string torch_id;
   std::string torch_version;
+  bool is_installed = false;  // not of a build tree
   std::filesystem::path root; // where the #includes start
   std::filesystem::path compiler;
-  std::filesystem::path python;
+  std::filesystem::path python; // empty where there is none
   // Made from LibTorch's list of operators: the prebuilt simulator's file, the script, its
   // arguments.
   std::vector<std::vector<std::string>> generated;

@@ -26,9 +26,9 @@ NOT_OBTAINED = 77
 
 
 class Demo:
-    def __init__(self, root, build, cache):
+    def __init__(self, root, build, cache, devsan):
         self.root, self.build, self.cache = root, build, cache
-        self.devsan = build / "bin" / "devsan"
+        self.devsan = devsan or build / "bin" / "devsan"
         self.reports = build / "demo"
         self.reports.mkdir(parents=True, exist_ok=True)
         self.failures = []
@@ -168,8 +168,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for folder in ("root", "build", "cache"):
         parser.add_argument(f"--{folder}", type=Path, required=True)
+    parser.add_argument("--devsan", type=Path, help="another command than that of the build")
     arguments = parser.parse_args()
-    demo = Demo(arguments.root.resolve(), arguments.build.resolve(), arguments.cache.resolve())
+    demo = Demo(arguments.root.resolve(), arguments.build.resolve(), arguments.cache.resolve(),
+                arguments.devsan and arguments.devsan.absolute())
     seeds = tomllib.loads((demo.root / "test" / "seeds" / "seeds.toml").read_text())["seed"]
     rows = [demo.seed(seed) for seed in seeds]
     demo.real_extension()

@@ -8,7 +8,16 @@
 
 Scopes are context managers and decorators. They nest, and of two that say different things about the same the inner one
 holds. They cover a backward that is started inside them, and no other thread.
+
+PYTEST_DONT_REWRITE: pytest would warn that the package of its plugin is imported already.
 """
+
+import os
+import pkgutil
+
+# The metrics of a wheel lie beside another copy of this file than devsan.sim, which lies in the tree of `devsan run`.
+__path__ = pkgutil.extend_path(__path__, __name__)
+__path__.append(os.path.join(os.path.dirname(__file__), "_tree", "python", "devsan"))
 
 from devsan.guards import (
     SyncCounts,

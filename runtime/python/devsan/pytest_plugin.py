@@ -7,6 +7,7 @@ does nothing without --devsan.
 """
 
 import functools
+import glob
 import os
 import shutil
 import sys
@@ -66,10 +67,30 @@ def pytest_configure(config):
     config.pluginmanager.register(_Tests(config, session, observes=not is_controller), "devsan-tests")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    _remove_rewritten()
+
+
+def _remove_rewritten():
+    """pytest writes byte code of its own for all modules of a plugin's distribution. pip knows nothing of it, and would
+    leave it behind when it uninstalls."""
+    folders = {os.path.dirname(module.__file__) for name, module in list(sys.modules.items())
+               if name.partition(".")[0] == "devsan" and getattr(module, "__file__", None)}
+    for folder in folders:
+        for path in glob.glob(os.path.join(glob.escape(folder), "__pycache__", "*-pytest-*.pyc")):
+            try:
+                os.remove(path)
+            except OSError:  # another process was first, or the installation is read-only
+                pass
+
+
 def _devsan():
     """The command: that of the run around us, that of our own build, or the first on the path."""
-    own = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bin", "devsan")
-    for candidate in (os.environ.get("DEVSAN"), os.environ.get("DEVSAN_BUILDER"), own, shutil.which("devsan")):
+    package = os.path.dirname(os.path.abspath(__file__))
+    own = os.path.join(os.path.dirname(os.path.dirname(package)), "bin", "devsan")
+    in_wheel = os.path.join(package, "_tree", "bin", "devsan")
+    for candidate in (os.environ.get("DEVSAN"), os.environ.get("DEVSAN_BUILDER"), in_wheel, own, shutil.which("devsan")):
         if candidate and os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
             return candidate
     raise pytest.UsageError(
@@ -100,6 +121,7 @@ def _run_under_devsan(options):
     if sim is not None:
         command.append(f"--sim={sim}")
     command += ["--", sys.executable, *sys.orig_argv[1:]]
+    _remove_rewritten()
     sys.stdout.flush()
     sys.stderr.flush()
     try:

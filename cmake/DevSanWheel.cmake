@@ -1,0 +1,27 @@
+# The wheel (pyproject.toml): an installed tree as devsan/_tree, and the Python package around it. With DEVSAN_FROM_BUILD nothing is
+# compiled: the tree comes from that build folder.
+set(DEVSAN_FROM_BUILD "" CACHE PATH "Finished build folder that the wheel is made from; where empty, everything is built")
+if(DEVSAN_FROM_BUILD)
+  if(NOT EXISTS "${DEVSAN_FROM_BUILD}/cmake_install.cmake")
+    message(FATAL_ERROR "DEVSAN_FROM_BUILD=${DEVSAN_FROM_BUILD} is no build folder of DevSan")
+  endif()
+  load_cache("${DEVSAN_FROM_BUILD}" READ_WITH_PREFIX _built_ DEVSAN_PYTHON_MODULE_SUFFIX)
+  if(NOT _built_DEVSAN_PYTHON_MODULE_SUFFIX STREQUAL ".${SKBUILD_SOABI}.so")
+    message(FATAL_ERROR "${DEVSAN_FROM_BUILD} was built for another Python (${_built_DEVSAN_PYTHON_MODULE_SUFFIX}) than this one \
+(.${SKBUILD_SOABI}.so), or without the metrics: run pip in the one it was configured with")
+  endif()
+  foreach(_component command analyzer runtime metrics metrics_python)
+    install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"\${CMAKE_COMMAND}\" --install \"${DEVSAN_FROM_BUILD}\"
+      --prefix \"\${CMAKE_INSTALL_PREFIX}\" --component ${_component} --strip OUTPUT_QUIET)" COMPONENT wheel)
+  endforeach()
+endif()
+
+# The metrics are importable without `devsan run`, and under it: the package in the tree finds them on the path.
+install(CODE "
+  set(package \"\${CMAKE_INSTALL_PREFIX}/..\")
+  file(REMOVE_RECURSE \"\${package}/metrics\")
+  file(RENAME \"\${CMAKE_INSTALL_PREFIX}/python/devsan/metrics\" \"\${package}/metrics\")" COMPONENT wheel)
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/wheel/_command.py" DESTINATION "${SKBUILD_PLATLIB_DIR}/devsan" COMPONENT wheel)
+# Without devsan.sim, which only programs under `devsan run` use.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/python/devsan/" DESTINATION "${SKBUILD_PLATLIB_DIR}/devsan"
+  COMPONENT wheel FILES_MATCHING PATTERN "*.py" PATTERN sim EXCLUDE PATTERN __pycache__ EXCLUDE)

@@ -1,0 +1,142 @@
+"""`cmake --install`: the installed tree works wherever it is moved, as find_package(DevSan) too, and goes away without a trace.
+
+usage: install_test.py SOURCE BUILD [unittest options]
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
+
+PROGRAM = """\
+import devsan.metrics
+import torch
+x = torch.ones(4, device="cuda:1")
+for _ in range(3):
+    x.sum().item()
+"""
+PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(uses_devsan LANGUAGES NONE)
+find_package(DevSan 0.1 REQUIRED)
+if(NOT EXISTS "${DevSan_EXECUTABLE}" OR NOT TARGET DevSan::cuda_api)
+  message(FATAL_ERROR "${DevSan_EXECUTABLE}")
+endif()
+get_target_property(include DevSan::api INTERFACE_INCLUDE_DIRECTORIES)
+if(NOT EXISTS "${include}/devsan/devsan.h")
+  message(FATAL_ERROR "${include}")
+endif()
+enable_testing()
+devsan_add_test(NAME may_wait COMMAND "${PYTHON}" "${CMAKE_SOURCE_DIR}/program.py" SIM 2)
+devsan_add_test(NAME must_not COMMAND "${PYTHON}" "${CMAKE_SOURCE_DIR}/program.py" SIM 2 FAIL_ON device-host-sync)
+"""
+
+
+def run(*command, status=0, **options):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, **options)
+    if result.returncode != status:
+        raise AssertionError(f"{command} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
+    return result.stdout + result.stderr
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="devsan-install-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.tree = os.path.join(folder.name, "moved", "here")
+        first = os.path.join(folder.name, "first")
+        run("cmake", "--install", BUILD, "--prefix", first, "--strip")
+        os.mkdir(os.path.dirname(cls.tree))
+        shutil.move(first, cls.tree)
+        with open(os.path.join(folder.name, "program.py"), "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        with open(os.path.join(folder.name, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write(PROJECT)
+
+    def devsan(self, *arguments, **options):
+        return run(os.path.join(self.tree, "bin/devsan"), *arguments, cwd=self.folder, **options)
+
+    def test_all_parts_are_there(self):
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        text = self.devsan("doctor", env={**os.environ, "PATH": path})
+        self.assertRegex(text, r"\nPython +ok .* with torch ")
+        self.assertRegex(text, r"\ndevsan check +ok +" + self.tree)
+
+    def test_check(self):
+        seed = os.path.join(SOURCE, "test/seeds/0-cumsum-loses-gpu/bad.cpp")
+        self.assertIn("[device-bare-cuda]", self.devsan("check", "--no-cache", seed, status=1))
+
+    def test_run(self):
+        text = self.devsan("run", "--sim=2", "--fail-on=device-host-sync", "--", sys.executable, "program.py", status=3)
+        self.assertRegex(text, r"program.py:5: .*3 times \[device-host-sync\]")
+
+    def test_nothing_names_the_build(self):
+        for folder, _, files in os.walk(self.tree):
+            for name in files:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    data = file.read()
+                if not name.endswith(".a"):
+                    self.assertNotIn(BUILD.encode(), data, path)
+                if data.startswith(b"\x7fELF"):
+                    self.assertNotRegex(run("readelf", "-d", path), r"RUNPATH|RPATH")
+
+    def test_sources_of_the_runtime_are_whole(self):
+        sources = os.path.join(self.tree, "share/devsan/sources")
+        lists = {}
+        with open(os.path.join(self.tree, "lib/runtime-sources.txt"), encoding="utf-8") as file:
+            for line in file:
+                key, _, value = line.rstrip("\n").partition(" ")
+                lists.setdefault(key, []).extend(item for item in value.split(";") if item)
+        self.assertEqual(lists["root"], ["share/devsan/sources"])
+        left = [os.path.join(sources, "runtime", name) for name in lists["hooks"] + lists["shared"]]
+        left += [os.path.join(sources, "runtime/sim", name) for name in lists["simulator"]]
+        self.assertGreater(len(left), 50)
+        generated = os.path.join(sources, "generated")
+        seen = set()
+        while left:
+            path = os.path.normpath(left.pop())
+            if path in seen:
+                continue
+            seen.add(path)
+            with open(path, encoding="utf-8") as file:
+                names = [line.split('"')[1] for line in file if line.startswith('#include "')]
+            for name in names:
+                places = [os.path.join(place, name) for place in (os.path.dirname(path), sources, generated)]
+                found = [place for place in places if os.path.exists(place)]
+                self.assertTrue(found, f"{path} includes {name}, which is not installed")
+                left.append(found[0])
+        for name in lists["generate"]:
+            if "/" in name:
+                self.assertTrue(os.path.exists(os.path.join(sources, name)), name)
+
+    def test_find_package(self):
+        build = os.path.join(self.folder, "build")
+        run("cmake", "-S", self.folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.tree}", f"-DPYTHON={sys.executable}")
+        text = run("ctest", "--test-dir", build, status=8)
+        self.assertRegex(text, r"may_wait \.+ +Passed")
+        self.assertRegex(text, r"must_not \.+\*\*\*Failed")
+
+    def test_uninstall(self):
+        prefix = os.path.join(self.folder, "prefix")
+        os.mkdir(prefix)
+        run("cmake", "--install", BUILD, "--prefix", prefix, "--component", "runtime")
+        run("cmake", "--install", BUILD, "--prefix", prefix, "--component", "command")
+        self.assertFalse(os.path.exists(os.path.join(prefix, "libexec/devsan-check")))
+        run(os.path.join(prefix, "bin/devsan"), "run", "--sim=2", "--", sys.executable, "-c", "import devsan, torch",
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+        self.assertTrue(os.path.exists(os.path.join(prefix, "python/devsan/__pycache__")))
+        shutil.copytree(prefix, os.path.join(self.folder, "kept"))
+        run("cmake", f"-DBUILD={BUILD}", "-P", os.path.join(SOURCE, "cmake/uninstall.cmake"))
+        self.assertFalse(os.path.exists(prefix), os.path.exists(prefix) and list(os.walk(prefix)))
+        self.assertTrue(os.path.exists(self.folder))
+
+
+if __name__ == "__main__":
+    unittest.main()
