@@ -187,7 +187,9 @@ private:
 
   std::vector<StateSpec> specs_;
   std::optional<Accumulation> accumulation_;
-  std::shared_ptr<Store> store_; // not null; looking at the states may rearrange them
+  // Not null. Looking at the states may rearrange them, and whoever holds several metrics may move
+  // the states from one to the other.
+  mutable std::shared_ptr<Store> store_;
 };
 
 // A metric of predictions against targets: what a loop over batches can update without knowing the

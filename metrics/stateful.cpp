@@ -311,6 +311,12 @@ void Stateful::unsync() {
   }
 }
 
+void Stateful::swap_states(Stateful &a, Stateful &b) {
+  const Holders of_a = a.holders(), of_b = b.holders();
+  for (size_t i = 0; i < of_a.size(); ++i)
+    std::swap(of_a[i].metric->store_, of_b[i].metric->store_);
+}
+
 struct Stateful::Snapshot::Saved {
   struct List {
     bool is_list;
@@ -321,12 +327,19 @@ struct Stateful::Snapshot::Saved {
     std::vector<at::Tensor> states;
     std::vector<List> lists;
   };
-  std::shared_ptr<Metric::Store> store; // wrappers may have let go of the metric meanwhile
+  std::shared_ptr<Metric::Store> store;
   std::vector<Part> parts;
+};
+
+struct Stateful::Snapshot::Place {
+  const Metric *metric;
+  std::shared_ptr<Metric::Store> store;
 };
 
 Stateful::Snapshot::Snapshot(const Stateful &all, const Stateful &last) {
   const Holders excepted = last.holders();
+  for (const Holder &holder : all.holders())
+    places_.push_back({holder.metric, holder.metric->store_});
   for (const Holder &holder : all.distinct_holders()) {
     if (std::any_of(excepted.begin(), excepted.end(), [&](const Holder &other) {
           return other.metric->store_ == holder.metric->store_;
@@ -349,6 +362,8 @@ Stateful::Snapshot::Snapshot(const Stateful &all, const Stateful &last) {
 Stateful::Snapshot::~Snapshot() = default;
 
 void Stateful::Snapshot::restore() const {
+  for (const Place &place : places_)
+    place.metric->store_ = place.store;
   for (const Saved &saved : saved_) {
     std::vector<Metric::DeviceStates> &parts = saved.store->by_device;
     parts.erase(parts.begin() + static_cast<int64_t>(saved.parts.size()), parts.end());

@@ -118,6 +118,9 @@ protected:
   // The same between parts of one metric, which may be synchronised.
   static void merge_parts(Stateful &into, const Stateful &part) { into.add(part); }
 
+  // Exchanges the states of two parts of one metric.
+  static void swap_states(Stateful &a, Stateful &b);
+
   // Throws if synchronised.
   void check_not_synced(const char *call) const;
 
@@ -142,7 +145,9 @@ private:
 
   private:
     struct Saved;
+    struct Place;
     std::vector<Saved> saved_;
+    std::vector<Place> places_; // windows move their states on
   };
 
   void add(const Stateful &other);

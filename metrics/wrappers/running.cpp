@@ -1,7 +1,5 @@
 #include "metrics/wrappers/running.h"
 
-#include <algorithm>
-
 namespace devsan::metrics {
 
 Running::Running(const SupervisedMetric &base_metric, const MetricWindowOptions &options) {
@@ -15,8 +13,9 @@ void Running::update(const at::Tensor &preds, const at::Tensor &target) {
   Part newest(*updates_.back()); // on the device where it was pinned
   newest->reset();
   newest->update(preds, target);
-  updates_.back() = std::move(newest);
-  std::rotate(updates_.begin(), updates_.end() - 1, updates_.end());
+  // The states move on, not the metrics: so what holds them all can take an update back.
+  for (const Part &update : updates_)
+    swap_states(*update, *newest);
 }
 
 WrapperMetric::Part Running::total() const {

@@ -78,6 +78,30 @@ TEST_P(Wrappers, RunningIsOfTheLastUpdates) {
   EXPECT_ERROR(Running{used}, "Running", "has seen batches");
 }
 
+TEST_P(Wrappers, RunningIsAsBeforeWhereALaterMetricRefuses) {
+  const MeanSquaredError two_outputs{MeanSquaredErrorOptions().num_outputs(2)};
+  MetricCollection collection({{"recent", Running(mse_, 2)}, {"two", two_outputs}});
+  Running alone(mse_, 2);
+  const auto update = [&](float value) {
+    const at::Tensor preds = at::full({3, 2}, value, device()), target = at::zeros_like(preds);
+    collection.update(preds, target);
+    alone.update(preds, target);
+  };
+  const auto refuse = [&] {
+    const at::Tensor rows = at::full({3}, 100.0f, device());
+    EXPECT_ERROR(collection.update(rows, rows), "MeanSquaredError", "num_outputs");
+    if (collection.state_dict().is_empty())
+      return;
+    EXPECT_EQ(values(collection.compute()["recent"]), values(alone.compute()));
+  };
+  refuse();
+  for (float value : {1.0f, 2.0f, 3.0f}) {
+    update(value);
+    refuse();
+    refuse();
+  }
+}
+
 TEST_P(Wrappers, RunningKeepsLists) {
   Running metric(SpearmanCorrCoef(), 2);
   SpearmanCorrCoef last_two;
