@@ -1,4 +1,5 @@
 #include "core/fingerprint.h"
+#include "test/support/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,8 +10,6 @@ namespace {
 
 class Fingerprint : public testing::Test {
 protected:
-  ~Fingerprint() override { std::filesystem::remove(file_); }
-
   std::vector<Finding> findingsAt(std::initializer_list<unsigned> lines) {
     std::vector<Finding> findings;
     for (unsigned line : lines) {
@@ -22,7 +21,8 @@ protected:
   }
   void write(const std::string &text) { std::ofstream(file_) << text; }
 
-  std::string file_ = testing::TempDir() + "fingerprint_test.cpp";
+  test::TemporaryFolder folder_;
+  std::string file_ = folder_.path() / "fingerprint_test.cpp";
 };
 
 TEST_F(Fingerprint, SurvivesMovedLinesAndReformatting) {

@@ -1,4 +1,5 @@
 #include "core/reports.h"
+#include "test/support/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -51,7 +52,7 @@ Finding observed(const std::string &file, unsigned line) {
 class HtmlReport : public testing::Test {
 protected:
   HtmlReport() {
-    fs::create_directories(folder_ / "project");
+    fs::create_directory(folder_ / "project");
     std::ofstream(folder_ / "secret.txt") << "the secret\n";
     std::ofstream source(folder_ / "project" / "train.py");
     for (int i = 1; i <= 40; ++i)
@@ -59,13 +60,11 @@ protected:
     source.close();
     fs::current_path(folder_ / "project");
   }
-  ~HtmlReport() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
+  ~HtmlReport() override { fs::current_path(before_); }
 
   fs::path before_ = fs::current_path();
-  fs::path folder_ = fs::path(testing::TempDir()) / "html_report_test";
+  test::TemporaryFolder temporary_;
+  const fs::path &folder_ = temporary_.path();
 };
 
 TEST_F(HtmlReport, IsOnePageThatMayRunItsOwnScriptOnly) {

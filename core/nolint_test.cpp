@@ -1,4 +1,5 @@
 #include "core/nolint.h"
+#include "test/support/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,15 +9,14 @@ namespace devsan::core {
 namespace {
 
 bool isSilenced(const std::string &source, unsigned line) {
-  const std::string file = testing::TempDir() + "nolint_test.py";
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() / "test.py";
   std::ofstream(file) << source;
   Finding finding;
   finding.rule = "device-host-sync";
   finding.locations = {{file, line, 1, "f"}};
   SourceLines lines;
-  const bool silenced = hasNolint(finding, lines);
-  std::filesystem::remove(file);
-  return silenced;
+  return hasNolint(finding, lines);
 }
 
 TEST(Nolint, OnTheLineNamesTheRule) {

@@ -1,4 +1,5 @@
 #include "core/reports.h"
+#include "test/support/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -19,14 +20,13 @@ protected:
     finding_.fingerprint = "0123456789abcdef";
     finding_.locations = {{file_, 2, 12, "user::f"}};
   }
-  ~SarifReport() override { std::filesystem::remove(file_); }
-
   Json run(const Summary &summary = {"devsan check", "1 file"}) {
     return Json::parse(sarifReport(std::vector{finding_}, summary))["runs"][0];
   }
   Json result() { return run()["results"][0]; }
 
-  std::string file_ = testing::TempDir() + "sarif report_test.cpp";
+  test::TemporaryFolder folder_;
+  std::string file_ = folder_.path() / "sarif report_test.cpp";
   Finding finding_;
 };
 
@@ -60,10 +60,8 @@ TEST_F(SarifReport, PathsAreUrisAndRelativeOnesBelongToTheRepository) {
 TEST_F(SarifReport, AFixIsAnEditOfLinesAndColumns) {
   finding_.fix = {{file_, 21, 2, "d"}};
   const Json change = result()["fixes"][0]["artifactChanges"][0]["replacements"][0];
-  EXPECT_EQ(change["deletedRegion"], Json({{"startLine", 2},
-                                           {"startColumn", 14},
-                                           {"endLine", 2},
-                                           {"endColumn", 16}}));
+  EXPECT_EQ(change["deletedRegion"],
+            Json({{"startLine", 2}, {"startColumn", 14}, {"endLine", 2}, {"endColumn", 16}}));
   EXPECT_EQ(change["insertedContent"]["text"], "d");
   finding_.fix = {{file_, 1000, 2, "d"}}; // the file has changed since
   EXPECT_FALSE(result().contains("fixes"));
@@ -77,9 +75,9 @@ TEST_F(SarifReport, KnowsFingerprintsAndTheBaseline) {
 }
 
 TEST_F(SarifReport, NotesAreNotifications) {
-  const Json notes =
-      run({.tool = "devsan check", .subject = "1 file", .notes = {"a.cpp: no"}})["invocations"][0]
-         ["toolExecutionNotifications"];
+  const Json notes = run({.tool = "devsan check",
+                          .subject = "1 file",
+                          .notes = {"a.cpp: no"}})["invocations"][0]["toolExecutionNotifications"];
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0]["message"]["text"], "a.cpp: no");
 }

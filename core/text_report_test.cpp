@@ -1,4 +1,5 @@
 #include "core/reports.h"
+#include "test/support/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -19,9 +20,8 @@ protected:
     finding_.message = "the host waited";
     finding_.locations = {{file_, 2, 8, "step"}};
   }
-  ~TextReport() override { std::filesystem::remove(file_); }
-
-  std::string file_ = testing::TempDir() + "text_report_test.cpp";
+  test::TemporaryFolder folder_;
+  std::string file_ = folder_.path() / "text_report_test.cpp";
   Finding finding_;
 };
 

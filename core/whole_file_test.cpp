@@ -1,4 +1,5 @@
 #include "core/whole_file.h"
+#include "test/support/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -11,12 +12,6 @@ namespace fs = std::filesystem;
 
 class WholeFile : public testing::Test {
 protected:
-  WholeFile() {
-    std::string pattern = testing::TempDir() + "devsan-file-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~WholeFile() override { fs::remove_all(folder_); }
-
   static Result<void> write(const fs::path &path, const std::string &text) {
     return writeFile(path, [&](std::ostream &out) { out << text; });
   }
@@ -25,7 +20,8 @@ protected:
         std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path &folder_ = temporary_.path();
 };
 
 TEST_F(WholeFile, ReplacesWhatIsThere) {

@@ -10,6 +10,7 @@
 #include "analyzer/tool/result_cache.h"
 #include "analyzer/tool/schedule.h"
 #include "core/baseline_file.h"
+#include "core/project_root.h"
 #include "core/rule_table.h"
 #include "core/whole_file.h"
 
@@ -21,6 +22,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -28,6 +30,8 @@
 
 namespace devsan::analyzer {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kClean = 0;
 constexpr int kFindings = 1;
@@ -178,8 +182,8 @@ core::Result<void> writeReport(const Options &options, const std::vector<core::F
     llvm::sys::fs::make_absolute(path);
     output = std::string(path);
   }
-  const bool tells_lines = options.format == core::ReportFormat::kSarif ||
-                           options.format == core::ReportFormat::kHtml;
+  const bool tells_lines =
+      options.format == core::ReportFormat::kSarif || options.format == core::ReportFormat::kHtml;
   if (tells_lines && !repository.empty())
     llvm::sys::fs::set_current_path(repository);
   const auto content = [&](std::ostream &out) {
@@ -267,14 +271,11 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
   return all;
 }
 
-// As the runtime has it: fingerprints are the same on other machines.
 std::string projectRootOf(const std::string &file) {
-  for (const char *name : {".git", ".devsan.toml"})
-    if (std::string folder = nearestFolderWith(file, {name}); !folder.empty())
-      return folder;
-  llvm::SmallString<256> here;
-  llvm::sys::fs::current_path(here);
-  return here == "/" ? std::string() : std::string(here);
+  std::error_code error;
+  const fs::path folder = fs::absolute(file, error).parent_path();
+  const fs::path root = core::findProjectRoot(folder).value_or(fs::current_path(error));
+  return root == root.root_path() ? std::string() : root.string();
 }
 
 } // namespace

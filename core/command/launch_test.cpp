@@ -1,4 +1,5 @@
 #include "core/command/launch.h"
+#include "test/support/temporary_folder.h"
 
 #include <csignal>
 #include <fstream>
@@ -45,11 +46,11 @@ TEST(Launch, NamesACommandThatIsNotThere) {
 }
 
 TEST(Launch, NamesAnInterpreterThatIsNotThere) {
-  const std::string script = testing::TempDir() + "devsan_launch_test_script";
+  const test::TemporaryFolder folder;
+  const std::string script = folder.path() / "script";
   std::ofstream(script) << "#! /no/such/python -u\n";
   chmod(script.c_str(), 0755);
   auto end = launch({script}, {});
-  unlink(script.c_str());
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().message,
             "cannot execute '" + script +

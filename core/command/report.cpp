@@ -5,9 +5,9 @@
 #include "core/compare.h"
 #include "core/fingerprint.h"
 #include "core/merge.h"
+#include "core/project_root.h"
 #include "core/whole_file.h"
 #include "runtime/log_format.h"
-#include "runtime/offline/source_paths.h"
 
 #include <algorithm>
 #include <csignal>
@@ -88,7 +88,7 @@ core::Result<std::vector<Input>> findInputs(const std::vector<std::string> &name
 
 void enter(const fs::path &directory) {
   std::error_code error;
-  fs::current_path(runtime::projectRootOf(directory), error);
+  fs::current_path(core::projectRootOf(directory), error);
 }
 
 core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,

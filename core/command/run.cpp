@@ -7,10 +7,10 @@
 #include "core/command/runtime_cache.h"
 #include "core/command/verdict.h"
 #include "core/fingerprint.h"
+#include "core/project_root.h"
 #include "core/reports.h"
 #include "core/whole_file.h"
 #include "runtime/offline/analysis.h"
-#include "runtime/offline/source_paths.h"
 
 #include <cerrno>
 #include <chrono>
@@ -149,7 +149,7 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
 
 void enterProjectRoot() {
   std::error_code error;
-  const fs::path root = runtime::projectRootOf(fs::current_path(error));
+  const fs::path root = core::projectRootOf(fs::current_path(error));
   if (!error)
     fs::current_path(root, error);
 }

@@ -1,4 +1,5 @@
 #include "core/command/run_folder.h"
+#include "test/support/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -11,13 +12,8 @@ namespace fs = std::filesystem;
 
 class RunFolderTest : public testing::Test {
 protected:
-  RunFolderTest() {
-    std::string pattern = testing::TempDir() + "devsan-folder-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~RunFolderTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path &folder_ = temporary_.path();
 };
 
 TEST_F(RunFolderTest, ATemporaryOneGoesAway) {

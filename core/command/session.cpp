@@ -14,10 +14,10 @@
 #include "core/command/project.h"
 #include "core/command/run_options.h"
 #include "core/fingerprint.h"
+#include "core/project_root.h"
 #include "core/quantities.h"
 #include "core/rule_table.h"
 #include "runtime/offline/live_session.h"
-#include "runtime/offline/source_paths.h"
 
 #include <algorithm>
 #include <charconv>
@@ -240,7 +240,7 @@ int session(const InstallTree &tree, const std::vector<std::string> &arguments) 
     return fail(baseline.error().message);
   std::error_code ignored;
   const std::filesystem::path here = std::filesystem::current_path(ignored);
-  std::filesystem::current_path(runtime::projectRootOf(here), ignored);
+  std::filesystem::current_path(core::projectRootOf(here), ignored);
   Session session({arguments[0], process, tree.symbolizer(), here}, std::move(*suppressions),
                   std::move(*baseline), settings.fail_on.value_or(kDefaultFailOn));
   greet(as_text);

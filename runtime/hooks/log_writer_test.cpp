@@ -2,6 +2,7 @@
 #include "runtime/hooks/log_writer.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/tallies.h"
+#include "test/support/temporary_folder.h"
 
 #include <barrier>
 #include <cstring>
@@ -109,13 +110,6 @@ Log readLog(const fs::path &path) {
 
 class LogWriterTest : public testing::Test {
 protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "devsan-log-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   // The logs in the test's directory, by process.
   std::map<std::uint32_t, Log> logs() const {
     std::map<std::uint32_t, Log> result;
@@ -143,7 +137,8 @@ protected:
     return tallies;
   }
 
-  fs::path directory_;
+  test::TemporaryFolder temporary_;
+  const fs::path &directory_ = temporary_.path();
 };
 
 // Equal where thread and kind are; `bytes` is the number.

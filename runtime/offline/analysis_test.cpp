@@ -1,5 +1,6 @@
 #include "runtime/offline/analysis.h"
 #include "runtime/offline/testing/log_builder.h"
+#include "test/support/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -13,12 +14,6 @@ namespace fs = std::filesystem;
 
 class AnalysisTest : public ::testing::Test {
 protected:
-  AnalysisTest() {
-    std::string pattern = ::testing::TempDir() + "devsan-analysis-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~AnalysisTest() override { fs::remove_all(directory_); }
-
   void write(const std::string &name, const std::vector<std::byte> &bytes) {
     std::ofstream(directory_ / name, std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()),
@@ -41,7 +36,8 @@ protected:
     return log;
   }
 
-  fs::path directory_;
+  test::TemporaryFolder temporary_;
+  const fs::path &directory_ = temporary_.path();
 };
 
 TEST_F(AnalysisTest, NothingWasLoadedWhereThereIsNoLog) {

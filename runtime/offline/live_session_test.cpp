@@ -1,5 +1,6 @@
 #include "runtime/offline/live_session.h"
 #include "runtime/offline/testing/log_builder.h"
+#include "test/support/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -13,12 +14,6 @@ namespace fs = std::filesystem;
 
 class LiveSessionTest : public ::testing::Test {
 protected:
-  LiveSessionTest() {
-    std::string pattern = ::testing::TempDir() + "devsan-live-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~LiveSessionTest() override { fs::remove_all(directory_); }
-
   LiveSession session(std::uint32_t process = 0, const char *symbolizer = DEVSAN_SYMBOLIZER) const {
     return LiveSession({directory_, process, symbolizer, fs::current_path()});
   }
@@ -50,7 +45,8 @@ protected:
   }
 
   using Lines = std::vector<std::pair<unsigned, std::uint64_t>>;
-  fs::path directory_;
+  test::TemporaryFolder temporary_;
+  const fs::path &directory_ = temporary_.path();
 };
 
 TEST_F(LiveSessionTest, TellsWhatCameInWhichPart) {

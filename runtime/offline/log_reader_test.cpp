@@ -1,5 +1,6 @@
 #include "runtime/offline/log_reader.h"
 #include "runtime/offline/testing/log_builder.h"
+#include "test/support/temporary_folder.h"
 
 #include <cstring>
 #include <fstream>
@@ -198,20 +199,18 @@ TEST(LogReader, NamesAFileThatIsNotThere) {
 }
 
 TEST(LogReader, ReadsAFile) {
-  const std::string path = ::testing::TempDir() + "devsan-log-" + std::to_string(getpid());
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() / "1-1.devsanlog";
   const std::vector<std::byte> bytes = smallLog().bytes();
   std::ofstream(path).write(reinterpret_cast<const char *>(bytes.data()),
                             static_cast<std::streamsize>(bytes.size()));
   auto log = readLog(path);
-  std::filesystem::remove(path);
   ASSERT_TRUE(log);
   EXPECT_EQ(log->events.size(), 2u);
 }
 
 class LogFollowing : public ::testing::Test {
 protected:
-  ~LogFollowing() override { std::filesystem::remove(path_); }
-
   Event event(const char *op, const char *function) {
     Event event;
     event.kind = EventKind::kBlock;
@@ -228,7 +227,8 @@ protected:
     file << std::string(4096, '\0');
   }
 
-  std::string path_ = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".devsanlog";
+  test::TemporaryFolder folder_;
+  std::string path_ = folder_.path() / "followed.devsanlog";
   LogBuilder log_;
 };
 

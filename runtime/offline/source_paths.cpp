@@ -1,34 +1,14 @@
 #include "runtime/offline/source_paths.h"
 
+#include "core/project_root.h"
+
 namespace devsan::runtime {
 namespace fs = std::filesystem;
-
-namespace {
-
-fs::path nearestWith(const fs::path &directory, const char *name) {
-  std::error_code error;
-  for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
-    if (fs::exists(candidate / name, error))
-      return candidate;
-    if (candidate == candidate.parent_path())
-      break;
-  }
-  return {};
-}
-
-} // namespace
-
-fs::path projectRootOf(const fs::path &directory) {
-  for (const char *name : {".git", ".devsan.toml"})
-    if (fs::path found = nearestWith(directory, name); !found.empty())
-      return found;
-  return directory;
-}
 
 SourcePaths::SourcePaths(const fs::path &working_directory) {
   std::error_code error;
   working_directory_ = fs::weakly_canonical(working_directory, error);
-  root_ = projectRootOf(working_directory_);
+  root_ = core::projectRootOf(working_directory_);
 }
 
 const std::string &SourcePaths::shown(const std::string &path) {

@@ -8,10 +8,6 @@
 
 namespace devsan::runtime {
 
-// The repository that holds `directory`, or else the folder of the nearest .devsan.toml, or else
-// `directory` itself.
-std::filesystem::path projectRootOf(const std::filesystem::path &directory);
-
 class SourcePaths {
 public:
   explicit SourcePaths(const std::filesystem::path &working_directory);

@@ -1,5 +1,7 @@
 // The shim with stand-ins for LibTorch and for the libraries that it loads: only names and order
 // matter here.
+#include "test/support/temporary_folder.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -87,11 +89,9 @@ TEST(Preload, ReachesProgramsThatAreExecuted) {
 class Builder {
 public:
   explicit Builder(const std::string &script) {
-    EXPECT_TRUE(mkdtemp(directory_.data()));
     std::ofstream(path()) << "#!/bin/sh\n" << script;
     chmod(path().c_str(), 0755);
   }
-  ~Builder() { std::filesystem::remove_all(directory_); }
   std::string path() const { return directory_ + "/builder"; }
   std::string started() const { return directory_ + "/started"; }
   std::string environment(const std::string &id) const {
@@ -100,7 +100,8 @@ public:
   }
 
 private:
-  std::string directory_ = (std::filesystem::temp_directory_path() / "devsan-XXXXXX").string();
+  devsan::test::TemporaryFolder folder_;
+  std::string directory_ = folder_.path();
 };
 
 TEST(Preload, AsksTheBuilderForAnotherLibTorch) {
@@ -143,9 +144,8 @@ TEST(Preload, LetsNoOtherThreadGoOnBeforeTheLoadingIsOver) {
 
 TEST(Preload, NamesASecondLibTorch) {
   namespace fs = std::filesystem;
-  std::string directory = (fs::temp_directory_path() / "devsan-XXXXXX").string();
-  ASSERT_TRUE(mkdtemp(directory.data()));
-  const std::string second = directory + "/libtorch_cpu.so";
+  const devsan::test::TemporaryFolder folder;
+  const std::string second = folder.path() / "libtorch_cpu.so";
   fs::copy_file(DEVSAN_TORCH, second);
   Result result = run(DEVSAN_LINKED_PROBE " open=" + second + " open=libm.so.6", DEVSAN_FIRST);
   EXPECT_EQ(result.output,
@@ -154,7 +154,6 @@ TEST(Preload, NamesASecondLibTorch) {
                 second +
                 " is not; operators that they both register may fail\nopened\n"
                 "opened\n");
-  fs::remove_all(directory);
 }
 
 } // namespace

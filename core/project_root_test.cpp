@@ -1,0 +1,25 @@
+#include "core/project_root.h"
+#include "test/support/temporary_folder.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace devsan::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(ProjectRoot, IsTheRepositoryBeforeANearerProjectFile) {
+  const test::TemporaryFolder folder;
+  const fs::path project = folder.path() / "project", inside = project / "python" / "src";
+  fs::create_directories(inside);
+  EXPECT_EQ(findProjectRoot(inside), std::nullopt);
+  EXPECT_EQ(projectRootOf(inside), inside);
+  std::ofstream(project / "python" / ".devsan.toml") << "[run]\n";
+  EXPECT_EQ(projectRootOf(inside), project / "python");
+  fs::create_directory(project / ".git");
+  EXPECT_EQ(projectRootOf(inside), project);
+}
+
+} // namespace
+} // namespace devsan::core
