@@ -20,6 +20,7 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Process.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -226,6 +227,11 @@ core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &co
   return std::move(*changes);
 }
 
+bool isTorchHeader(llvm::StringRef name) {
+  return llvm::any_of(std::initializer_list<llvm::StringRef>{"torch/", "ATen/", "c10/"},
+                      [&](llvm::StringRef folder) { return name.starts_with(folder); });
+}
+
 // What the files' outcomes come to.
 struct Collected {
   std::vector<core::Finding> findings; // sorted by place
@@ -233,7 +239,8 @@ struct Collected {
   std::set<std::string> files_read;
   std::size_t suppressed = 0;
   std::size_t not_analysed = 0;
-  bool complete = true; // every file parsed as a whole
+  bool complete = true;     // every file parsed as a whole
+  bool lacks_torch = false; // a header of LibTorch was not found
 };
 
 Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,
@@ -253,6 +260,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       continue;
     }
     FileResult &result = *outcomes[i].result;
+    all.lacks_torch |= llvm::any_of(result.missing_headers, isTorchHeader);
     all.suppressed += result.suppressed;
     all.files_read.insert(commands[i].file);
     all.files_read.insert(result.files_read.begin(), result.files_read.end());
@@ -318,8 +326,9 @@ core::Result<int> check(Options options) {
   const std::string repository = projectRootOf(files->front());
   keepShard(*commands, options.shard, repository);
 
-  const AnalysisSettings settings{*checks, *torch ? (*torch)->version : std::string(), options.jobs,
-                                  *options.limit, options.use_cache};
+  const AnalysisSettings settings{*checks,           *torch ? (*torch)->version : std::string(),
+                                  options.jobs,      *options.limit,
+                                  options.use_cache, llvm::sys::Process::StandardErrIsDisplayed()};
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
@@ -330,6 +339,10 @@ core::Result<int> check(Options options) {
   core::Summary summary{.tool = "devsan check",
                         .subject = subjectOf(options, commands->size(), files->size())};
   summary.notes = std::move(all.notes);
+  if (all.lacks_torch && !*torch && options.torch != "none")
+    summary.notes.insert(summary.notes.begin(),
+                         "no LibTorch found in the Python environment; name the folder of the "
+                         "installed torch package with --torch=DIR");
   for (const std::string &path : project->passedOver())
     summary.notes.push_back(path + " does not count: it is not for all files of this run");
   identify(findings, repository);

@@ -40,8 +40,9 @@ std::string memoryFile(const CompileCommand &command, llvm::StringRef name) {
 // The process of the server, and of its children.
 class Server {
 public:
-  Server(int socket, llvm::ArrayRef<CompileCommand> commands, Seconds limit)
-      : socket_(socket), commands_(commands), limit_(limit) {}
+  Server(int socket, const TorchHeader &header, llvm::ArrayRef<CompileCommand> commands,
+         Seconds limit)
+      : socket_(socket), header_(header), commands_(commands), limit_(limit) {}
 
   // At the end of the headers. Each child comes back from here, having entered its file, or nothing
   // more where it shall store the headers; the server itself only where that is its last work.
@@ -62,8 +63,11 @@ public:
         continue;
       if (recv(socket_, &number, sizeof number, MSG_WAITALL) != sizeof number)
         _exit(0); // nobody asks any more
-      if (number == HeaderServer::kStoreAndEnd) {
+      if (number == HeaderServer::kStoreAndEnd || number == HeaderServer::kStoreBehind) {
         stores_ = true;
+        behind_ = number == HeaderServer::kStoreBehind;
+        if (behind_)
+          goBehind();
         return;
       }
       const std::optional<int> out = children_.fork(number, limit_);
@@ -82,13 +86,23 @@ public:
   bool serves() const { return out_ < 0 && !stores_; }
   bool stores() const { return stores_; }
   [[noreturn]] void stored() {
-    if (out_ < 0)
+    if (behind_)
+      trimTorchHeaders();
+    else if (out_ < 0)
       answer({.number = HeaderServer::kStore});
     _exit(0);
   }
   [[noreturn]] void finish(const std::string &text) { Processes::finish(out_, text); }
 
 private:
+  // Whoever asked may end now: what it was given, terminal and pipes among it, is let go.
+  void goBehind() {
+    const std::optional<StoreLock> lock = StoreLock::take(header_);
+    detachFromParent(lock ? lock->file() : -1, [&] { answer({.number = HeaderServer::kStore}); });
+    if (!lock)
+      _exit(0); // somebody else stores the same
+  }
+
   void answer(const Answer &head, const std::string &text = {}) {
     if (!writeAll(socket_, &head, sizeof head) || !writeAll(socket_, text.data(), text.size()))
       _exit(0);
@@ -115,11 +129,13 @@ private:
   }
 
   int socket_;
+  const TorchHeader &header_;
   llvm::ArrayRef<CompileCommand> commands_;
   Seconds limit_;
   Processes children_;
   int out_ = -1;
   bool stores_ = false;
+  bool behind_ = false;
 };
 
 class EndOfHeaders : public clang::PragmaHandler {
@@ -167,7 +183,7 @@ private:
 [[noreturn]] void run(const ServedHeader &served, llvm::ArrayRef<CompileCommand> commands,
                       std::size_t model, const std::string &checks, Seconds limit, int socket) {
   const CompileCommand &command = commands[model];
-  Server server(socket, commands, limit);
+  Server server(socket, served.header, commands, limit);
   Analysis analysis(checks, command.folder);
   // A lone `;` so that the last declaration of the headers is complete where the mark is read.
   const std::string mark = (";\n#pragma " + kMark + "\n").str();
@@ -228,6 +244,8 @@ std::unique_ptr<HeaderServer> HeaderServer::start(const ServedHeader &served,
 
 HeaderServer::~HeaderServer() {
   close(socket_);
+  if (process_ < 0)
+    return;
   kill(process_, SIGKILL);
   waitpid(process_, nullptr, 0);
 }

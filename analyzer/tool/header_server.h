@@ -31,13 +31,16 @@ public:
   // The same, of a server that is asked for nothing more: it does so itself, which spares a child
   // the copies of the pages it writes to. The answer is that to kStore, and the server's last.
   static constexpr std::uint32_t kStoreAndEnd = 0xffff'fffd;
+  // The same, but the answer comes before: the server stores behind whoever asked, who leaves it.
+  static constexpr std::uint32_t kStoreBehind = 0xffff'fffc;
 
   // Forks. Null where that fails.
   static std::unique_ptr<HeaderServer> start(const ServedHeader &served,
                                              llvm::ArrayRef<CompileCommand> commands,
                                              std::size_t model, const std::string &checks,
                                              Seconds limit);
-  ~HeaderServer(); // ends it, and its children
+  ~HeaderServer(); // ends it, and its children, unless it was left
+  void leave() { process_ = -1; }
 
   bool isReady() const { return ready_; }
   int file() const { return socket_; }

@@ -37,6 +37,19 @@ void attachToParent(pid_t parent) {
   }
 }
 
+void detachFromParent(int kept, llvm::function_ref<void()> tell) {
+  prctl(PR_SET_PDEATHSIG, 0);
+  setsid();
+  alarm(120);
+  if (const int null = open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0)
+    for (int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      dup2(null, file);
+  tell();
+  if (kept > STDERR_FILENO)
+    close_range(STDERR_FILENO + 1, static_cast<unsigned>(kept) - 1, 0);
+  close_range(static_cast<unsigned>(std::max(kept, STDERR_FILENO)) + 1, ~0u, 0);
+}
+
 Processes::~Processes() {
   for (const auto &[file, child] : running_) {
     kill(child.process, SIGKILL);

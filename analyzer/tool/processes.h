@@ -64,6 +64,10 @@ private:
 // of stack, which the parent says in a line.
 void attachToParent(pid_t parent);
 
+// Undoes it for work that may outlive the parent, which is told by `tell` once that is so: a
+// session of its own, no file but `kept`, and two minutes at most.
+void detachFromParent(int kept, llvm::function_ref<void()> tell);
+
 bool writeAll(int file, const void *data, std::size_t size);
 
 } // namespace devsan::analyzer

@@ -21,6 +21,7 @@ struct Group {
   std::optional<std::chrono::steady_clock::time_point> deadline; // to be ready
   unsigned failures = 0;
   bool store_is_due = false;
+  bool left = false;       // stores behind the run
   Group *storer = nullptr; // another group, whose server keeps the same headers
 
   bool willStore() const { return store_is_due || asked.contains(HeaderServer::kStore); }
@@ -87,7 +88,8 @@ private:
       servers += group.server != nullptr;
       if (!group.server || !group.server->isReady())
         continue;
-      if (group.store_is_due && (group.waiting.empty() || isAwaited(group))) {
+      if (group.store_is_due &&
+          (isAwaited(group) || (group.waiting.empty() && !gainsLater(group)))) {
         group.store_is_due = false;
         ask(group, HeaderServer::kStore);
         return true;
@@ -115,6 +117,16 @@ private:
     return false;
   }
 
+  // Whether storing can wait until the run is over but for this.
+  bool gainsLater(const Group &group) const {
+    return settings_.stores_behind && !group.asked.empty() && !anyWaits();
+  }
+
+  bool anyWaits() const {
+    return !alone_.empty() ||
+           llvm::any_of(groups_, [](const auto &entry) { return !entry.second.waiting.empty(); });
+  }
+
   bool isAwaited(const Group &storer) const {
     return llvm::any_of(groups_, [&](const auto &entry) {
       return entry.second.storer == &storer && !entry.second.waiting.empty();
@@ -124,8 +136,11 @@ private:
   void ask(Group &group, std::uint32_t number) {
     const bool is_last = group.waiting.empty() && group.asked.empty();
     group.asked.insert(number);
-    group.server->request(number == HeaderServer::kStore && is_last ? HeaderServer::kStoreAndEnd
-                                                                    : number);
+    if (number == HeaderServer::kStore && is_last) {
+      group.left = settings_.stores_behind && !anyWaits();
+      number = group.left ? HeaderServer::kStoreBehind : HeaderServer::kStoreAndEnd;
+    }
+    group.server->request(number);
   }
 
   void start(Group &group) {
@@ -166,8 +181,11 @@ private:
           }));
       if (!alive)
         serverDied(group);
-      else if (group.isDone())
+      else if (group.isDone()) {
+        if (group.left)
+          group.server->leave();
         group.server.reset();
+      }
     }
   }
 

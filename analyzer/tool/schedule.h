@@ -20,6 +20,7 @@ struct AnalysisSettings {
   unsigned jobs = 1;
   Seconds limit{0}; // for one file; 0: none
   bool use_cache = true;
+  bool stores_behind = false; // LibTorch's headers are kept after the run has ended
 };
 
 // Nothing where the analysis of the file died.

@@ -12,7 +12,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <fcntl.h>
 #include <set>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -160,6 +164,19 @@ std::string sumFile(const std::string &header) {
   return header + ".sum";
 }
 
+std::string lockFile(const std::string &header) {
+  return header + ".lock";
+}
+
+void awaitStore(const std::string &header) {
+  const int file = open(lockFile(header).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return;
+  while (flock(file, LOCK_SH) != 0 && errno == EINTR)
+    ;
+  close(file);
+}
+
 } // namespace
 
 std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
@@ -192,9 +209,22 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
   return header;
 }
 
+std::optional<StoreLock> StoreLock::take(const TorchHeader &header) {
+  if (header.path.empty() || fs::create_directories(path::parent_path(header.path), true))
+    return std::nullopt;
+  const int file = open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0)
+    return std::nullopt;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0)
+    return StoreLock(file);
+  close(file);
+  return std::nullopt;
+}
+
 bool isStored(const TorchHeader &header) {
   if (header.path.empty())
     return false;
+  awaitStore(header.path);
   auto sum = llvm::MemoryBuffer::getFile(sumFile(header.path));
   auto content = llvm::MemoryBuffer::getFile(header.path, /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);

@@ -24,8 +24,22 @@ struct TorchHeader {
 std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
                                          const std::string &torch_version);
 
-// Whether it is in the cache, undamaged.
+// Whether it is in the cache, undamaged. Waits for a run that has ended and stores it still.
 bool isStored(const TorchHeader &header);
+
+// Held while the header is stored behind an ended run; released with the process.
+class StoreLock {
+public:
+  // Null where another process holds it, or where there is no cache.
+  static std::optional<StoreLock> take(const TorchHeader &header);
+
+  int file() const { return file_; }
+
+private:
+  explicit StoreLock(int file) : file_(file) {}
+
+  int file_;
+};
 
 void store(const TorchHeader &header, llvm::StringRef content);
 void removeStored(const TorchHeader &header);
