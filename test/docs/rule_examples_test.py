@@ -67,11 +67,10 @@ class RuleExamples(unittest.TestCase):
     def setUpClass(cls):
         cls.pages = read_examples()
         cls.examples = [example for _, examples in cls.pages.values() for example in examples]
-        # Below the root of the project, so that the findings' files are named from there.
         cls.folder = tempfile.TemporaryDirectory(prefix="devsan-rule-examples-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.work = Path(cls.folder.name)
-        # What a user's own project file or cache says is none of the examples' business.
+        # A project of its own: settings above the folder are none of the examples' business.
         (cls.work / ".devsan.toml").touch()
         cls.devsan = arguments.build / "bin/devsan"
 
@@ -177,5 +176,5 @@ if __name__ == "__main__":
     parser.add_argument("--torch", type=Path, required=True)
     parser.add_argument("--cxx", required=True)
     arguments, rest = parser.parse_known_args()
-    arguments.build = arguments.build.resolve()
+    arguments.build, arguments.torch = arguments.build.resolve(), arguments.torch.resolve()
     unittest.main(argv=[sys.argv[0], *rest])
