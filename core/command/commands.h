@@ -51,6 +51,7 @@ struct RunArguments {
   std::string baseline;
   bool update_baseline = false;
   std::string keep_logs;
+  std::string trace;
   bool quiet = false;
   std::vector<std::string> command;
 };

@@ -173,10 +173,10 @@ int dispatch(std::vector<std::string> arguments) {
                    "warning, error, none; default: error")
       ->type_name("RULES|SEVERITY|none");
   run_app
-      ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt, .json, .sarif, "
-                   ".html, .junit.xml or .md (not yet: .perfetto.json); github: annotations and "
-                   "the job's summary of GitHub's CI")
+      ->add_option(
+          "--report", run_arguments.reports,
+          "also write a report; the format follows the name's end: .txt, .json, .sarif, "
+          ".html, .junit.xml or .md; github: annotations and the job's summary of GitHub's CI")
       ->type_name("FILE|github")
       ->allow_extra_args(false);
   run_app
@@ -214,6 +214,11 @@ int dispatch(std::vector<std::string> arguments) {
   run_app->add_flag("--quiet", run_arguments.quiet,
                     "print no findings after the program's output, only how many there are");
   run_app
+      ->add_option("--trace", run_arguments.trace,
+                   "write what was observed, with its times, for Perfetto and chrome://tracing: "
+                   ".json or .json.gz")
+      ->type_name("FILE");
+  run_app
       ->add_option("--keep-logs", run_arguments.keep_logs,
                    "keep the event logs, in a new folder below DIR, for devsan report")
       ->type_name("DIR");
@@ -239,7 +244,7 @@ int dispatch(std::vector<std::string> arguments) {
                        "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
                        "for what is new; formats: text, json");
   report_app->add_option("--format", report_arguments.format, "the form of the report")
-      ->type_name("text|json|sarif|github|html|junit|markdown")
+      ->type_name("text|json|sarif|github|html|junit|markdown|trace")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");

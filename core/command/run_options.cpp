@@ -15,6 +15,9 @@
 namespace devsan::command {
 namespace {
 
+// For each process: 15 MB of its log, and some 100 MB of a trace that is not compressed.
+constexpr std::uint32_t kTracedEvents = 1 << 18;
+
 template <typename Number> std::optional<Number> parseNumber(std::string_view text) {
   Number value{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -246,7 +249,10 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{{}, core::ReportFormat::kGithub};
   if (extension == ".txt")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kText};
-  if (extension == ".json" && !path.ends_with(".perfetto.json"))
+  if (path.ends_with(".perfetto.json"))
+    return core::failure(name + "=" + path +
+                         ": a trace is no report; --trace=FILE.json writes one");
+  if (extension == ".json")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJson};
   if (extension == ".sarif")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kSarif};
@@ -256,13 +262,17 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJunit};
   if (extension == ".md")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kMarkdown};
-  if (extension == ".json")
-    return core::failure(name + "=" + path +
-                         ": this format is not supported yet; supported: .txt, .json, .sarif, "
-                         ".html, .junit.xml, .md");
   return core::failure(
       name + "=" + path +
       ": the file's name must end in .txt, .json, .sarif, .html, .junit.xml or .md");
+}
+
+core::Result<std::filesystem::path> parseTraceFile(const std::string &name,
+                                                   const std::string &path) {
+  if (!path.ends_with(".json") && !path.ends_with(".json.gz"))
+    return core::failure(name + "=" + path + ": the file's name must end in .json or .json.gz");
+  std::error_code error;
+  return std::filesystem::absolute(path, error);
 }
 
 namespace {
@@ -347,6 +357,14 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     if (!report)
       return tl::unexpected(report.error());
     options.reports.push_back(std::move(*report));
+  }
+  if (!arguments.trace.empty()) {
+    core::Result<std::filesystem::path> path = parseTraceFile("--trace", arguments.trace);
+    if (!path)
+      return tl::unexpected(path.error());
+    options.trace = std::move(*path);
+    options.runtime_options +=
+        (options.runtime_options.empty() ? "trace=" : ":trace=") + std::to_string(kTracedEvents);
   }
   return options;
 }

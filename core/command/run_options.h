@@ -43,6 +43,7 @@ struct RunOptions {
   std::string runtime_options; // for DEVSAN_OPTIONS
   FailureCriteria failure;
   std::vector<ReportFile> reports;
+  std::filesystem::path trace; // absolute; empty: none
 };
 
 // `name` is what holds the text: an option, a variable or a key of the project file.
@@ -59,6 +60,9 @@ core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::st
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets);
 core::Result<ReportFile> parseReportFile(const std::string &name, const std::string &path);
+// Absolute.
+core::Result<std::filesystem::path> parseTraceFile(const std::string &name,
+                                                   const std::string &path);
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments);
 
 } // namespace devsan::command
