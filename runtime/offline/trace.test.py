@@ -4,7 +4,7 @@
 # CHECK: trace.test.py:{{[0-9]+}}: warning: the host waited for cuda:1 in aten::item, 30 times
 # RUN: %python %s check_profile %t/run.json.gz %t/torch.json
 #
-# A process that is killed, after a fork.
+# Parent and child of a fork, both killed.
 # RUN: %status -9 %sim --trace=%t/killed.json -- %python %s killed
 # RUN: %python %s check_killed %t/killed.json
 #
@@ -99,7 +99,7 @@ def check_profile(path, torch_path):
     calls = slices(profile, "aten::item")
     assert len(calls) == len(PROFILED), len(calls)
     # Each wait lies inside the call of the profile, within the error of two readings of two clocks.
-    error = 20.0
+    error = 50.0
     for wait, call in zip(waits[PROFILED.start :], calls):
         assert wait["pid"] == call["pid"] == pid
         assert call["ts"] - error <= wait["ts"], (wait, call)
@@ -108,6 +108,9 @@ def check_profile(path, torch_path):
         assert finding["rule"] == "device-host-sync" and len(finding["fingerprint"]) == 16, finding
         assert wait["cat"] == "wait,finding" and wait["args"]["at"].split(":")[0].endswith("trace.test.py"), wait
         assert any("in profile" in frame or "profile (" in frame for frame in wait["args"]["stack"]), wait
+    # In one file with the profile nothing crosses its slices.
+    tracks = {(event["pid"], event["tid"]) for event in trace["traceEvents"] if event["ph"] in "Xi"}
+    assert not tracks & {(event["pid"], event["tid"]) for event in profile["traceEvents"]}, tracks
     copies = slices(trace, "aten::to cuda:1 → cpu")
     assert len(copies) == STEPS and copies[0]["args"]["bytes"] == 4000, copies[:1]
     assert [wait["args"]["step"] for wait in waits] == list(range(STEPS))
@@ -124,14 +127,12 @@ def killed():
     import torch
 
     x = torch.ones(4)
-    for _ in range(100):
+    child = os.fork()  # before any device is used: CUDA allows no other
+    for _ in range(100 if child else 200):
         x.to("cuda:0")
-    if child := os.fork():
+    if child:
         os.waitpid(child, 0)
         x.to("cuda:1")
-        os.kill(os.getpid(), signal.SIGKILL)
-    for _ in range(200):
-        x.to("cuda:0")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -171,7 +172,7 @@ def hostile_names():
     import torch
 
     x = torch.ones(4, device="cuda:0")
-    body = "class C:\n  def f(self):\n    return x.nonzero()\nC.f.__code__ = C.f.__code__.replace(co_name=NAME)\nC().f()\n"
+    body = "class C:\n  def f(self):\n    return x.nonzero()\nC.f.__code__ = C.f.__code__.replace(co_qualname=NAME)\nC().f()\n"
     exec(compile(body, "</script>\x1b[31m\udcff.py", "exec"), {"x": x, "NAME": "</script>\x07" + "n" * 1_000_000})
 
 
