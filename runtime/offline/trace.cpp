@@ -404,7 +404,9 @@ private:
 
   // Slices from one step's end to the next one's, and what happened in each as counters.
   void writeSteps(EventList &out) {
-    std::uint64_t begin = sinceBase(log_.header.start_time_ns);
+    // What the program did before, it hardly means as a part of its first step.
+    std::uint64_t begin =
+        events_.empty() ? sinceBase(log_.header.start_time_ns) : events_.front().begin;
     for (const auto &[step, step_end] : step_ends_) {
       const std::uint64_t end = std::max(begin, step_end);
       out.begin("X", pid_, kStepsTrack).text(",\"ts\":").time(begin).text(",\"dur\":");
@@ -419,12 +421,12 @@ private:
 
   void writeCounters(EventList &out, std::uint64_t time, const StepTotals &totals) {
     out.begin("C", pid_, 0).text(",\"ts\":").time(time);
-    out.text(",\"name\":\"waits in the step\",\"args\":{\"waits\":").number(totals.waits);
+    out.text(",\"name\":\"waits\",\"args\":{\"per step\":").number(totals.waits);
     out.text("}}");
     out.begin("C", pid_, 0).text(",\"ts\":").time(time);
-    out.text(",\"name\":\"bytes copied in the step\",\"args\":{\"host to device\":");
-    out.number(totals.to_device).text(",\"device to host\":").number(totals.to_host);
-    out.text(",\"device to device\":").number(totals.between_devices).text("}}");
+    out.text(",\"name\":\"bytes per step\",\"args\":{\"to devices\":");
+    out.number(totals.to_device).text(",\"to host\":").number(totals.to_host);
+    out.text(",\"between devices\":").number(totals.between_devices).text("}}");
   }
 
   const ProcessLog &log_;

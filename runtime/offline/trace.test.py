@@ -118,7 +118,7 @@ def check_profile(path, torch_path):
     assert [step["name"] for step in steps] == [f"step {i}" for i in range(STEPS)], steps
     for step, wait in zip(steps, waits):
         assert step["ts"] <= wait["ts"] and wait["ts"] + wait["dur"] <= step["ts"] + step["dur"]
-    counted = [event["args"]["waits"] for event in trace["traceEvents"] if event["name"] == "waits in the step"]
+    counted = [event["args"]["per step"] for event in trace["traceEvents"] if event["name"] == "waits"]
     assert counted == [2] * STEPS + [0], counted
     assert trace["otherData"]["left_out"] == 0, trace["otherData"]
 

@@ -237,14 +237,14 @@ TEST_F(TraceTest, StepsAreSlicesWithCounters) {
     if (slice["cat"] == "step")
       steps.push_back(slice["name"].get<std::string>() + " " + slice["ts"].dump() + " " +
                       slice["dur"].dump());
-  EXPECT_THAT(steps, ElementsAre("step 0 1000000000.0 100.0", "step 1 1000000100.0 100.0"));
+  EXPECT_THAT(steps, ElementsAre("step 0 1000000040.0 60.0", "step 1 1000000100.0 100.0"));
   std::vector<std::uint64_t> waits, bytes;
   for (const Json &counter : events(trace, "C")) {
     const Json &values = counter["args"];
-    if (values.contains("waits"))
-      waits.push_back(values["waits"]);
+    if (counter["name"] == "waits")
+      waits.push_back(values["per step"]);
     else
-      bytes.push_back(values["host to device"]);
+      bytes.push_back(values["to devices"]);
   }
   EXPECT_THAT(waits, ElementsAre(0, 1, 0));
   EXPECT_THAT(bytes, ElementsAre(4096, 0, 0));
