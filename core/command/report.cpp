@@ -325,7 +325,7 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
 core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
-    return tl::unexpected(format.error());
+    return core::failure(format.error().message + ", trace");
   if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
     return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =

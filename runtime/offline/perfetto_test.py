@@ -128,5 +128,7 @@ def test_findings_can_be_asked_for(query):
 def test_steps_have_counters(query):
     steps = query("select name from slice where category = 'step' order by ts")
     assert steps == [[f"step {i}"] for i in range(STEPS)], steps
-    waits = query("select value from counter join counter_track on track_id = counter_track.id where name = 'waits per step'")
+    waits = query(
+        "select value from counter join counter_track on track_id = counter_track.id where name = 'waits per step'"
+    )
     assert waits == [[1]] * STEPS + [[0]], waits
