@@ -1,6 +1,7 @@
 #include "core/command/command_description.h"
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
+#include "core/terminal_text.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace devsan::command {
 
 int fail(const std::string &message) {
-  std::fprintf(stderr, "devsan: error: %s\n", message.c_str());
+  std::fprintf(stderr, "devsan: error: %s\n", core::printableLines(message).c_str());
   return kCannotStart;
 }
 
@@ -42,6 +43,8 @@ constexpr const char *kNextSteps =
     "  pytest --devsan                   fail tests for what they do (docs/testing.md)\n"
     "\n"
     "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
+
+constexpr const char *kColorDescription = "colours in text for people; auto: on a terminal";
 
 int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
 #ifdef DEVSAN_WITH_RUNTIME
@@ -223,6 +226,10 @@ int dispatch(std::vector<std::string> arguments) {
                    "keep the event logs, in a new folder below DIR, for devsan report")
       ->type_name("DIR");
 
+  run_app->add_option("--color", run_arguments.color, kColorDescription)
+      ->type_name("auto|always|never")
+      ->capture_default_str();
+
   ReportArguments report_arguments;
   CLI::App *report_app = app.add_subcommand(
       "report", "show reports and event logs, or merge them: devsan report [OPTIONS] FILE...");
@@ -260,6 +267,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   report_app->add_flag("--update-baseline", report_arguments.update_baseline,
                        "write the findings to the baseline");
+
+  report_app->add_option("--color", report_arguments.color, kColorDescription)
+      ->type_name("auto|always|never")
+      ->capture_default_str();
 
   std::string rules_format = "text";
   CLI::App *rules_app = app.add_subcommand("rules", "list the rules");

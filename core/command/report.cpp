@@ -190,12 +190,16 @@ std::set<core::Origin> originsOf(const core::Report &report) {
   return origins;
 }
 
+core::Terminal terminalFor(const fs::path &output, core::ColorMode color) {
+  return output.empty() ? core::terminalOf(STDOUT_FILENO, color) : core::Terminal{};
+}
+
 core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output,
-                               const std::vector<core::Report> &reports) {
-  const bool to_terminal = output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+                               const std::vector<core::Report> &reports, core::ColorMode color) {
+  const core::Terminal terminal = terminalFor(output, color);
   const auto content = [&](std::ostream &out) {
     for (const core::Report &report : reports)
-      core::writeReport(out, format, report.findings, report.summary, {.color = to_terminal});
+      core::writeReport(out, format, report.findings, report.summary, {.terminal = terminal});
   };
   if (!output.empty())
     return core::writeFile(output, content);
@@ -234,6 +238,9 @@ core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
 core::Result<int> compareReports(const InstallTree &tree, const ReportArguments &arguments) {
   if (core::Result<void> good = judgeCompareArguments(arguments); !good)
     return tl::unexpected(good.error());
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
   core::Result<FailureCriteria> failure =
       parseFailOn("--fail-on", arguments.fail_on.value_or(kDefaultFailOn));
   if (!failure)
@@ -264,8 +271,9 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     sides.back().summary.subject = name;
   }
   const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
-  const std::string text =
-      arguments.format == "json" ? core::compareJson(comparison) : core::compareText(comparison);
+  const std::string text = arguments.format == "json"
+                               ? core::compareJson(comparison)
+                               : core::compareText(comparison, terminalFor(output, *color));
   const auto content = [&](std::ostream &out) { out << text; };
   if (!output.empty()) {
     if (core::Result<void> written = core::writeFile(output, content); !written)
@@ -326,6 +334,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
     return core::failure(format.error().message + ", trace");
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
   if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
     return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =
@@ -387,7 +398,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
     if (!arguments.baseline.empty() && (partial || &report != &reports.back()))
       report.summary.stale_baseline.clear();
   }
-  if (core::Result<void> written = writeOutput(*format, output, reports); !written)
+  if (core::Result<void> written = writeOutput(*format, output, reports, *color); !written)
     return tl::unexpected(written.error());
   if (*format == core::ReportFormat::kGithub)
     for (const core::Report &report : reports)

@@ -169,10 +169,11 @@ std::string shown(const std::vector<std::string> &command) {
 
 // What the terminal gets. Single host syncs that the program spells out are only notes: most
 // programs have some, and they would bury the rest. Where they may fail the run, they are shown.
-std::string terminalReport(const core::Report &report, const FailureCriteria &failure) {
+std::string terminalReport(const core::Report &report, const FailureCriteria &failure,
+                           core::Terminal terminal) {
   const bool notes = failure.countsNotes(report.findings);
   return core::textReport(report.findings, report.summary,
-                          {.color = isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"),
+                          {.terminal = terminal,
                            .least = notes ? core::Severity::kNote : core::Severity::kWarning,
                            .limit = kShownOnTerminal});
 }
@@ -271,8 +272,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
       judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary).c_str()
-                             : terminalReport(report, options->failure).c_str(),
+  const core::Terminal terminal = core::terminalOf(STDERR_FILENO, options->color);
+  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary, terminal).c_str()
+                             : terminalReport(report, options->failure, terminal).c_str(),
              stderr);
   if (!failed)
     status = fail(failed.error().message);

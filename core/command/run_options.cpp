@@ -89,14 +89,9 @@ WorstStep worstStep(std::span<const core::Finding> findings, std::string_view ru
 } // namespace
 
 bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
-  for (const core::Finding &finding : findings) {
-    if (finding.known || budgets.contains(finding.rule) || step_budgets.contains(finding.rule))
-      continue;
-    // A rule's name does not mean its notes: a single read that the program spells out is no bug.
-    if ((severity && finding.severity >= *severity) ||
-        (rules.contains(finding.rule) && finding.severity > core::Severity::kNote))
+  for (const core::Finding &finding : findings)
+    if (!budgets.contains(finding.rule) && !step_budgets.contains(finding.rule) && covers(finding))
       return true;
-  }
   return !exceededBudgets(findings).empty();
 }
 
@@ -203,16 +198,11 @@ core::Result<std::string> parseWarmup(const std::string &name, const std::string
 }
 
 core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::string &text) {
+  core::Result<core::FailOn> fail_on = core::parseFailOn(name, text);
+  if (!fail_on)
+    return tl::unexpected(fail_on.error());
   FailureCriteria criteria;
-  for (const std::string &item : splitAtCommas(text)) {
-    if (std::optional<core::Severity> severity = core::parseSeverity(item))
-      criteria.severity = std::min(criteria.severity.value_or(*severity), *severity);
-    else if (core::findRule(item))
-      criteria.rules.insert(item);
-    else if (item != "none" || text != "none")
-      return core::failure(name + ": unknown rule or severity '" + item +
-                           "'; valid: note, warning, error, none, " + core::ruleIds());
-  }
+  static_cast<core::FailOn &>(criteria) = std::move(*fail_on);
   return criteria;
 }
 
@@ -352,6 +342,10 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
   if (!failure)
     return tl::unexpected(failure.error());
   options.failure = std::move(*failure);
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
+  options.color = *color;
   for (const std::string &path : arguments.reports) {
     core::Result<ReportFile> report = parseReportFile("--report", path);
     if (!report)

@@ -3,24 +3,22 @@
 #pragma once
 
 #include "core/command/commands.h"
+#include "core/fail_on.h"
 #include "core/finding.h"
 #include "core/reports.h"
 #include "core/result.h"
 
 #include <filesystem>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace devsan::command {
 
-// Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a
-// rule's budget. A budget replaces the other two for its rule. Known findings never count.
-struct FailureCriteria {
-  std::optional<core::Severity> severity;
-  std::set<std::string, std::less<>> rules;
+// Which findings make the run fail: what --fail-on names, and any beyond a rule's budget, which
+// replaces --fail-on for its rule. Known findings never count.
+struct FailureCriteria : core::FailOn {
   std::map<std::string, std::uint64_t, std::less<>> budgets;
   std::map<std::string, std::uint64_t, std::less<>> step_budgets; // for each step
 
@@ -44,6 +42,7 @@ struct RunOptions {
   FailureCriteria failure;
   std::vector<ReportFile> reports;
   std::filesystem::path trace; // absolute; empty: none
+  core::ColorMode color = core::ColorMode::kAuto;
 };
 
 // `name` is what holds the text: an option, a variable or a key of the project file.
