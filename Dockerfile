@@ -6,14 +6,16 @@ SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # The versions are those of the release.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates git python3 python3-dev python3-venv wget \
+    && apt-get install -y --no-install-recommends ca-certificates python3 python3-dev python3-venv wget \
     && wget -q -O /etc/apt/trusted.gpg.d/llvm.asc https://apt.llvm.org/llvm-snapshot.gpg.key \
     && echo "deb https://apt.llvm.org/bookworm/ llvm-toolchain-bookworm-22 main" >/etc/apt/sources.list.d/llvm.list \
     && rm -rf /var/lib/apt/lists/*
 ENV PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 WORKDIR /devsan
 COPY . .
-RUN script/bootstrap \
+RUN script/bootstrap --no-build \
+    && cmake --preset default -DDEVSAN_BUILD_TESTS=OFF \
+    && cmake --build build \
     && .venv/bin/python -m pip wheel --no-build-isolation --no-deps --no-index -w /wheels \
        -Ccmake.define.DEVSAN_FROM_BUILD=/devsan/build .
 

@@ -121,7 +121,7 @@ class Terminal(unittest.TestCase):
     def test_run(self):
         text = self.on_terminal("run", "--", "true", columns=40)
         self.assertLessEqual(max(map(len, text.splitlines())), 40, text)
-        self.assertIn("LibTorch was\n      never loaded by true", text)
+        self.assertIn("LibTorch was never\n      loaded by true", text)
 
     def test_check(self):
         if not os.path.exists(os.path.join(os.path.dirname(DEVSAN), "../libexec/devsan-check")):

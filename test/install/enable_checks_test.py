@@ -108,6 +108,11 @@ class EnableChecks(unittest.TestCase):
                        "set_source_files_properties(src/scale.cpp PROPERTIES HEADER_FILE_ONLY ON)")
         self.assertIn("ended with 2", self.build("all_devsan_check", status=1))
 
+    def test_devsan_may_be_part_of_the_build(self):
+        self.configure(f'add_executable(devsan IMPORTED)\nset_target_properties(devsan PROPERTIES IMPORTED_LOCATION "{BUILD}/bin/devsan")\n'
+                       "devsan_enable_checks(scale)", devsan="")
+        self.assertIn("[device-bare-cuda]", self.build("scale_devsan_check", status=1))
+
     def test_colours_are_those_that_cmake_is_told(self):
         self.configure("devsan_enable_checks(scale)", "-DCMAKE_COLOR_DIAGNOSTICS=ON")
         self.assertIn("\x1b[1m", self.build("all_devsan_check", status=1))
