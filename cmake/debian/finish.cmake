@@ -25,7 +25,12 @@ write_output(fish/vendor_completions.d/devsan.fish completion fish)
 set(source "${CMAKE_CURRENT_LIST_DIR}/../..")
 file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/copyright" "${root}/usr/share/doc/devsan/copyright")
 file(COPY_FILE "${source}/CHANGELOG.md" "${root}/usr/share/doc/devsan/changelog")
+# SOURCE_DATE_EPOCH decides the time, where it is set.
+string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE "${root}/usr/share/doc/devsan/changelog.Debian"
+  "devsan (${CPACK_PACKAGE_VERSION}-1) unstable; urgency=low\n\n  * Version ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${now}\n")
 # Without names and times inside, so that the same tree gives the same package.
-execute_process(COMMAND gzip -9n "${root}/usr/share/doc/devsan/changelog" "${root}/usr/share/man/man1/devsan.1" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND gzip -9n "${root}/usr/share/doc/devsan/changelog" "${root}/usr/share/doc/devsan/changelog.Debian"
+  "${root}/usr/share/man/man1/devsan.1" COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB_RECURSE libraries "${tree}/lib/*.so" "${tree}/python/*.so")
 file(CHMOD ${libraries} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)

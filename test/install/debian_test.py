@@ -23,11 +23,8 @@ x = torch.ones(4, device="cuda:1")
 for _ in range(3):
     x.sum().item()
 """
-# What a package of its own archive needs not have.
-TOLERATED = {
-    "initial-upload-closes-no-bugs", "no-upstream-changelog", "debian-changelog-file-missing", "debian-changelog-line-too-long",
-    "wrong-name-for-upstream-changelog", "embedded-library", "unstripped-binary-or-object", "missing-depends-on-sensible-utils",
-}
+# LLVM is linked in with its zlib, as the package is for machines without LLVM; and no bug of Debian's asked for the package.
+TOLERATED = {"embedded-library", "initial-upload-closes-no-bugs"}
 
 
 def run(*command, status=0, **options):
