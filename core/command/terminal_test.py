@@ -129,7 +129,7 @@ class Terminal(unittest.TestCase):
         with open(os.path.join(self.folder, "a.cpp"), "w", encoding="utf-8") as file:
             file.write("#include <torch/torch.h>\n"
                        "torch::Tensor scale(torch::Tensor x, const torch::Tensor &w) { return x.cuda() * w; }\n")
-        arguments = ("check", "--torch=none", "a.cpp")
+        arguments = ("check", "--no-cache", "--torch=none", "a.cpp")
         flags = ("--", "-isystem", MOCK)
         text = self.on_terminal(*arguments, *flags)
         self.assertIn("\x1b[1ma.cpp:2:", text)
