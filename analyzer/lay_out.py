@@ -7,6 +7,7 @@ symbols. PROGRAM has to be linked with --emit-relocs.
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,16 +30,19 @@ def run(step, command, good=(0,), **options):
 
 
 def await_group(leader):
+    deadline = time.monotonic() + 120
     try:
-        while True:
+        while time.monotonic() < deadline:
             os.killpg(leader, 0)
             time.sleep(0.5)
     except ProcessLookupError:
-        pass
+        return
+    os.killpg(leader, signal.SIGKILL)
+    sys.exit("laying out devsan-check: processes that it started have not ended")
 
 
 def train(command, **options):
-    run("training", command, good=(0, 1), **options)  # 1: it has findings, as the samples do
+    run("training", command, good=(1,), **options)  # it has findings, as the samples do
 
 
 def main():
@@ -63,7 +67,7 @@ def main():
                               "--instrumentation-no-counters-clear", "--instrumentation-wait-forks"])
         environment = dict(os.environ, XDG_CACHE_HOME=str(work / "cache"))
         for _ in range(2):
-            train([trained, f"--torch={arguments.torch}", "-j", os.cpu_count() or 1, *arguments.samples, "--",
+            train([trained, f"--torch={arguments.torch}", "--strict", "-j", os.cpu_count() or 1, *arguments.samples, "--",
                    f"-I{ROOT}"], env=environment, cwd=work)
             shutil.rmtree(work / "cache/devsan/results", ignore_errors=True)
         if not profile.exists():
@@ -72,7 +76,9 @@ def main():
                            "-reorder-functions=cdsort", "-split-functions", "-split-all-cold", "-split-eh", "-icf=1",
                            "-use-gnu-stack"])
         run("stripping", [arguments.strip, laid_out])
-        shutil.copy2(laid_out, arguments.output)
+        beside = arguments.output.with_suffix(".laid-out")
+        shutil.copy2(laid_out, beside)
+        os.replace(beside, arguments.output)
 
 
 if __name__ == "__main__":

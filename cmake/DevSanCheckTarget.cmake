@@ -1,4 +1,7 @@
 # What a target of devsan_enable_checks() runs: cmake -DSETTINGS=<written by CMake> -P DevSanCheckTarget.cmake
+if(NOT EXISTS "${SETTINGS}")
+  message(FATAL_ERROR "devsan_enable_checks: no settings in '${SETTINGS}'; run CMake again")
+endif()
 include("${SETTINGS}")
 list(TRANSFORM sources STRIP)
 set(files "")

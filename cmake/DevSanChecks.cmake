@@ -14,7 +14,6 @@
 include_guard(GLOBAL)
 
 include("${CMAKE_CURRENT_LIST_DIR}/DevSanExecutable.cmake")
-set(_devsan_check_script "${CMAKE_CURRENT_LIST_DIR}/DevSanCheckTarget.cmake")
 
 function(devsan_enable_checks)
   cmake_parse_arguments(PARSE_ARGV 0 arg "ALL;STRICT;PLUGIN" "BASELINE;CLANG_TIDY" "CHECKS;FAIL_ON;SUPPRESSIONS")
@@ -124,7 +123,7 @@ set(sources [==[$<TARGET_PROPERTY:${target},SOURCES>]==])
   endif()
   # As a compiler, it names files by their whole paths. It takes all cores, and shows how far it is.
   add_custom_target("${target}_devsan_check" ${in_all}
-    COMMAND "${CMAKE_COMMAND}" "-DSETTINGS=${settings}" -P "${_devsan_check_script}"
+    COMMAND "${CMAKE_COMMAND}" "-DSETTINGS=${settings}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/DevSanCheckTarget.cmake"
     WORKING_DIRECTORY "${CMAKE_BINARY_DIR}" COMMENT "Looking for device bugs in ${target}" USES_TERMINAL VERBATIM)
   add_dependencies("${target}_devsan_check" "${target}")
   if(TARGET devsan)
@@ -153,7 +152,7 @@ function(_devsan_plugin_for program release_result plugin_result)
   if(release EQUAL 22)
     set(suffix "")
   endif()
-  set(folders "${_devsan_module_dir}/../../../lib" "${_devsan_module_dir}/../build/lib")
+  set(folders "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../lib" "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../build/lib")
   if(DEVSAN_EXECUTABLE)
     get_filename_component(folder "${DEVSAN_EXECUTABLE}" REALPATH)
     get_filename_component(folder "${folder}" DIRECTORY)
@@ -170,6 +169,7 @@ endfunction()
 
 # The command for CXX_CLANG_TIDY. clang-tidy ignores a plugin that it cannot load, so that this must not be left to the build.
 function(_devsan_clang_tidy program checks fail_on result)
+  unset(found)
   if(program)
     find_program(found "${program}" NO_CACHE)
     if(NOT found)
@@ -239,6 +239,7 @@ function(_devsan_set_clang_tidy target command)
   endif()
   if(present)
     list(GET present 0 own)
+    unset(own_path)
     find_program(own_path "${own}" NO_CACHE)
     file(REAL_PATH "${own_path}" own_path)
     file(REAL_PATH "${program}" path)
@@ -246,6 +247,16 @@ function(_devsan_set_clang_tidy target command)
       message(FATAL_ERROR "devsan_enable_checks: ${target} is compiled with '${own}' as CXX_CLANG_TIDY, and the plugin was chosen for \
 ${program}: write CLANG_TIDY ${own}")
     endif()
+    # clang-tidy takes the last of an option.
+    foreach(option IN ITEMS checks warnings-as-errors)
+      set(ours "${command}")
+      list(FILTER ours INCLUDE REGEX "^--${option}=")
+      if(ours AND present MATCHES "(^|;)--?${option}=([^;]*)")
+        string(REGEX REPLACE "^--${option}=" "" globs "${ours}")
+        list(TRANSFORM present REPLACE "^(--?${option}=.*)$" "\\1,${globs}")
+        list(REMOVE_ITEM command "${ours}")
+      endif()
+    endforeach()
     list(APPEND present ${command})
   else()
     list(TRANSFORM command REPLACE "^--checks=" "--checks=-*,")

@@ -2,15 +2,13 @@
 # else DEVSAN_EXECUTABLE, else the one beside this file's build or installation, else the one on PATH.
 include_guard(GLOBAL)
 
-set(_devsan_module_dir "${CMAKE_CURRENT_LIST_DIR}")
-
 function(_devsan_find_executable caller result)
   if(TARGET devsan)
     set(${result} "$<TARGET_FILE:devsan>" PARENT_SCOPE)
     return()
   endif()
   find_program(DEVSAN_EXECUTABLE devsan
-    HINTS "${_devsan_module_dir}/../build/bin" "${_devsan_module_dir}/../../../bin"
+    HINTS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../build/bin" "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../bin"
     DOC "The command devsan, for devsan_add_test() and devsan_enable_checks()")
   if(NOT DEVSAN_EXECUTABLE)
     message(FATAL_ERROR "${caller}: the command `devsan` was not found; set -DDEVSAN_EXECUTABLE=/path/to/build/bin/devsan")

@@ -1,4 +1,5 @@
 #include "core/reports.h"
+#include "core/terminal_text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -9,8 +10,9 @@ namespace {
 std::string escaped(std::string_view text, std::string_view special) {
   std::string result;
   for (const char c : text)
-    result += special.find(c) != special.npos ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
-                                  : std::string(1, c);
+    result += special.find(c) != special.npos
+                  ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
+                  : std::string(1, c);
   return result;
 }
 
@@ -64,13 +66,13 @@ std::string githubReport(std::span<const Finding> findings, const Summary &summa
   }
   const std::size_t count = findings.size() - known;
   // A line that is no command is the log's.
-  report += escaped(fmt::format("{}: {}: {} finding{}, {} known, {} suppressed", summary.tool,
-                                summary.subject, count, count == 1 ? "" : "s", known,
-                                summary.suppressed),
-                    "\r\n") +
+  report += printable(fmt::format("{}: {}: {} finding{}, {} known, {} suppressed", summary.tool,
+                                  summary.subject, count, count == 1 ? "" : "s", known,
+                                  summary.suppressed)) +
             "\n";
   for (const std::string &note : summary.notes)
-    report += fmt::format("::notice title={}::{}\n", escapedProperty(summary.tool), escapedText(note));
+    report +=
+        fmt::format("::notice title={}::{}\n", escapedProperty(summary.tool), escapedText(note));
   for (const std::string &unused : summary.unused_suppressions)
     report += fmt::format("::notice title={}::suppression never used: {}\n",
                           escapedProperty(summary.tool), escapedText(unused));

@@ -112,14 +112,14 @@ Style styleOf(Severity severity) {
   return Style::kPlain;
 }
 
-// Lines of styled text, broken between words where a terminal ends.
+// Lines of styled text that is printable(), broken between words where a terminal ends.
 class Lines {
 public:
   explicit Lines(Terminal terminal) : terminal_(terminal) {}
 
   void add(Style style, std::string_view text) {
     if (!text.empty())
-      parts_.push_back({style, std::string(text)});
+      parts_.push_back({style, printable(text)});
   }
 
   // `indent`: of what does not fit into the first line; none: the line stays whole.
@@ -244,20 +244,21 @@ public:
     const Location location = finding.locations.empty() ? Location{} : finding.locations.front();
     place(location);
     severity(finding);
-    add(Style::kBold, "{}{}", printable(finding.message), whereText(finding));
+    add(Style::kBold, "{}{}", finding.message, whereText(finding));
     add(" [{}]", finding.rule);
-    end();
+    lines_.end(std::nullopt); // whole, for whatever reads lines from a terminal: editors, people's
+                              // searches
     excerpt(location);
     framework(finding);
     callers(finding, location);
     for (const Related &related : finding.related) {
       place(related.location);
-      note(printable(related.message));
+      note(related.message);
     }
     // Once: the tenth finding of a rule needs no tenth advice.
     const std::string remedy = remedyOf(finding);
     if (!remedy.empty() && advised_.insert(remedy).second) {
-      add("  remedy: {}", printable(remedy));
+      add("  remedy: {}", remedy);
       end();
     }
   }
@@ -272,7 +273,7 @@ public:
           findings.size() - shown);
       end();
     }
-    add("{}: {}: ", summary_.tool, printable(summary_.subject));
+    add("{}: {}: ", summary_.tool, summary_.subject);
     const std::string noun = known ? "new finding" : "finding";
     if (findings.empty())
       add("no {}s", noun);
@@ -286,7 +287,7 @@ public:
       add(", {} suppressed", summary_.suppressed);
     end();
     for (const std::string &unused : summary_.unused_suppressions) {
-      add("{}: suppression never used: {}", summary_.tool, printable(unused));
+      add("{}: suppression never used: {}", summary_.tool, unused);
       end();
     }
     for (std::size_t i = 0; i < summary_.stale_baseline.size(); ++i) {
@@ -297,11 +298,11 @@ public:
         break;
       }
       add("{}: not found any more, take it out of the baseline: {}", summary_.tool,
-          printable(summary_.stale_baseline[i]));
+          summary_.stale_baseline[i]);
       end();
     }
     for (const std::string &text : summary_.notes) {
-      add("{}: note: {}", summary_.tool, printable(text));
+      add("{}: note: {}", summary_.tool, text);
       end();
     }
   }
@@ -339,7 +340,7 @@ private:
   void place(const Location &location) {
     if (location.file.empty())
       return;
-    std::string text = printable(location.file) + ":";
+    std::string text = location.file + ":";
     if (location.line)
       text += fmt::format("{}:", location.line);
     if (location.line && location.column)
@@ -386,9 +387,9 @@ private:
     if (!inside.called)
       return;
     place(inside.inner->location);
-    note(inside.inner == inside.called ? "inside " + printable(inside.called->location.function)
-                                       : "inside " + printable(inside.called->location.function) +
-                                             ", in " + printable(inside.inner->location.function));
+    note(inside.inner == inside.called ? "inside " + inside.called->location.function
+                                       : "inside " + inside.called->location.function + ", in " +
+                                             inside.inner->location.function);
   }
 
   void callers(const Finding &finding, const Location &location) {
@@ -400,7 +401,7 @@ private:
       if (shown++ == kCallersShown)
         break;
       place(frame.location);
-      note("called from " + printable(frame.location.function));
+      note("called from " + frame.location.function);
     }
   }
 

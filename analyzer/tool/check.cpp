@@ -227,9 +227,9 @@ core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &co
   return std::move(*changes);
 }
 
-bool isTorchHeader(llvm::StringRef name) {
-  return llvm::any_of(std::initializer_list<llvm::StringRef>{"torch/", "ATen/", "c10/"},
-                      [&](llvm::StringRef folder) { return name.starts_with(folder); });
+// Where the command is a container's first process or the child of it, all ends with it.
+bool endsAtTerminal() {
+  return llvm::sys::Process::StandardErrIsDisplayed() && getpid() != 1 && getppid() != 1;
 }
 
 // What the files' outcomes come to.
@@ -260,7 +260,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       continue;
     }
     FileResult &result = *outcomes[i].result;
-    all.lacks_torch |= llvm::any_of(result.missing_headers, isTorchHeader);
+    all.lacks_torch |= llvm::any_of(result.missing_headers, isTorchInclude);
     all.suppressed += result.suppressed;
     all.files_read.insert(commands[i].file);
     all.files_read.insert(result.files_read.begin(), result.files_read.end());
@@ -328,7 +328,7 @@ core::Result<int> check(Options options) {
 
   const AnalysisSettings settings{*checks,           *torch ? (*torch)->version : std::string(),
                                   options.jobs,      *options.limit,
-                                  options.use_cache, llvm::sys::Process::StandardErrIsDisplayed()};
+                                  options.use_cache, endsAtTerminal()};
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();

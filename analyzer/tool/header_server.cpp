@@ -97,10 +97,10 @@ public:
 private:
   // Whoever asked may end now: what it was given, terminal and pipes among it, is let go.
   void goBehind() {
-    const std::optional<StoreLock> lock = StoreLock::take(header_);
-    detachFromParent(lock ? lock->file() : -1, [&] { answer({.number = HeaderServer::kStore}); });
+    const std::optional<int> lock = lockForStoring(header_);
+    detachFromParent(lock.value_or(-1), [&] { answer({.number = HeaderServer::kStore}); });
     if (!lock)
-      _exit(0); // somebody else stores the same
+      _exit(0);
   }
 
   void answer(const Answer &head, const std::string &text = {}) {

@@ -40,6 +40,7 @@ void attachToParent(pid_t parent) {
 void detachFromParent(int kept, llvm::function_ref<void()> tell) {
   prctl(PR_SET_PDEATHSIG, 0);
   setsid();
+  std::signal(SIGALRM, SIG_DFL);
   alarm(120);
   if (const int null = open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0)
     for (int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})

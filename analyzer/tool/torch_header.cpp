@@ -35,10 +35,6 @@ constexpr std::array<StringRef, 7> kUmbrellas = {
     "torch/extension.h", "torch/torch.h", "torch/all.h",     "torch/script.h",
     "torch/types.h",     "ATen/ATen.h",   "ATen/Functions.h"};
 
-bool isTorchInclude(StringRef name) {
-  return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/");
-}
-
 // Reads the directives at the head of a file, and of the project headers it includes there, line by
 // line. What it does not understand ends the reading: then the file has no header to precompile.
 class Head {
@@ -179,6 +175,10 @@ void awaitStore(const std::string &header) {
 
 } // namespace
 
+bool isTorchInclude(StringRef name) {
+  return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/");
+}
+
 std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
                                          const std::string &torch_version) {
   Head head(command);
@@ -209,14 +209,18 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
   return header;
 }
 
-std::optional<StoreLock> StoreLock::take(const TorchHeader &header) {
+std::optional<int> lockForStoring(const TorchHeader &header) {
   if (header.path.empty() || fs::create_directories(path::parent_path(header.path), true))
     return std::nullopt;
   const int file = open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0)
     return std::nullopt;
-  if (flock(file, LOCK_EX | LOCK_NB) == 0)
-    return StoreLock(file);
+  // Those who wait for it have it for an instant, too.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+      return file;
+    usleep(1000);
+  }
   close(file);
   return std::nullopt;
 }

@@ -24,22 +24,16 @@ struct TorchHeader {
 std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
                                          const std::string &torch_version);
 
+// Whether an include names a header of LibTorch.
+bool isTorchInclude(llvm::StringRef name);
+
 // Whether it is in the cache, undamaged. Waits for a run that has ended and stores it still.
 bool isStored(const TorchHeader &header);
 
-// Held while the header is stored behind an ended run; released with the process.
-class StoreLock {
-public:
-  // Null where another process holds it, or where there is no cache.
-  static std::optional<StoreLock> take(const TorchHeader &header);
-
-  int file() const { return file_; }
-
-private:
-  explicit StoreLock(int file) : file_(file) {}
-
-  int file_;
-};
+// A lock for storing the header behind a run that ends, in the form of an open file: it is held as
+// long as the process lives. Nothing where it cannot be had: another run stores the same header, or
+// the folder cannot be written.
+std::optional<int> lockForStoring(const TorchHeader &header);
 
 void store(const TorchHeader &header, llvm::StringRef content);
 void removeStored(const TorchHeader &header);

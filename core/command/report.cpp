@@ -286,8 +286,13 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
 
 // A trace shows what happened, and judges nothing.
 core::Result<void> judgeTraceArguments(const ReportArguments &arguments) {
-  if (arguments.fail_on || !arguments.budgets.empty() || !arguments.baseline.empty())
+  if (arguments.fail_on || !arguments.budgets.empty() || !arguments.baseline.empty() ||
+      arguments.update_baseline)
     return core::failure("--format=trace takes neither --fail-on nor --max nor --baseline");
+  if (arguments.inputs.size() > 1 && !arguments.merge)
+    return core::failure("--format=trace writes one trace of all inputs: add --merge");
+  if (auto color = core::parseColorMode(arguments.color); !color)
+    return tl::unexpected(color.error());
   return {};
 }
 

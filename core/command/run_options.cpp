@@ -356,6 +356,9 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
     core::Result<std::filesystem::path> path = parseTraceFile("--trace", arguments.trace);
     if (!path)
       return tl::unexpected(path.error());
+    for (const ReportFile &report : options.reports)
+      if (report.path == *path)
+        return core::failure("--trace=" + arguments.trace + " names the file of --report");
     options.trace = std::move(*path);
     options.runtime_options +=
         (options.runtime_options.empty() ? "trace=" : ":trace=") + std::to_string(kTracedEvents);

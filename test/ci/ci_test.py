@@ -147,11 +147,12 @@ class Gitlab(Project):
         self.run_command("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci", SOURCE / "ci/gitlab.yml")
 
     def test_the_job(self):
-        job = yaml.safe_load((SOURCE / "ci/gitlab.yml").read_text())["devsan"]
+        template = yaml.safe_load((SOURCE / "ci/gitlab.yml").read_text())
+        job = template["devsan"]
         (self.project / ".devsan").symlink_to(SOURCE)
         script = self.folder / "job.sh"
         script.write_text("\n".join(["set -eo pipefail", *job["script"]]))
-        environment = {**self.environment, **job["variables"], "PATH": f"{self.folder}/bin:{TOOLS}"}
+        environment = {**self.environment, **template["variables"], "PATH": f"{self.folder}/bin:{TOOLS}"}
         text = self.run_command("bash", script, status=3, environment=environment)
         self.assertIn("src/scale.cpp:2:", text)
         for path in [job["artifacts"]["reports"]["junit"], *job["artifacts"]["paths"]]:

@@ -20,9 +20,11 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import zlib
 from pathlib import Path
 
@@ -46,19 +48,22 @@ class Shell:
         if in_checkout:
             command = ["unshare", *([] if os.getuid() == 0 else ["-r"]), "-m", "--propagation", "private", *command]
         self.process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True, errors="replace")
+                                        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
 
     def run(self, command):
         # The command reads nothing of what follows it, and leaves $? to the next one.
         self.process.stdin.write(f"{{ {command}\n}} </dev/null; __status=$?; printf '\\n{self.END}%d\\n' $__status; (exit $__status)\n")
         self.process.stdin.flush()
         lines = []
+        alarm = threading.Timer(TIMEOUT_S, os.killpg, (self.process.pid, signal.SIGKILL))
+        alarm.start()
         for line in self.process.stdout:
             if line.startswith(self.END):
                 break
             lines.append(line.rstrip("\n"))
         else:
-            raise SystemExit(f"bash ended at: {command}")
+            raise SystemExit(f"bash ended, or {TIMEOUT_S} s were over, at: {command}\n" + "\n".join(lines))
+        alarm.cancel()
         if lines and not lines[-1]:
             lines.pop()
         return lines, int(line.removeprefix(self.END))

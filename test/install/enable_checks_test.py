@@ -108,6 +108,18 @@ class EnableChecks(unittest.TestCase):
                        "set_source_files_properties(src/scale.cpp PROPERTIES HEADER_FILE_ONLY ON)")
         self.assertIn("ended with 2", self.build("all_devsan_check", status=1))
 
+    def test_each_folder_may_include_it(self):
+        for name in "ab":
+            (self.folder / name).mkdir()
+            (self.folder / name / "scale.cpp").write_text((CODE % BUG).replace('#include "generated.h"', ""))
+            (self.folder / name / "CMakeLists.txt").write_text(
+                f'include("{SOURCE}/cmake/DevSanChecks.cmake")\nadd_library({name} OBJECT scale.cpp)\n'
+                f'target_include_directories({name} SYSTEM PRIVATE "{SOURCE}/analyzer/testing/mock")\n'
+                f"devsan_enable_checks({name})\n")
+        self.configure("add_subdirectory(a)\nadd_subdirectory(b)")
+        for name in "ab":
+            self.assertIn("[device-bare-cuda]", self.build(f"{name}_devsan_check", status=1))
+
     def test_devsan_may_be_part_of_the_build(self):
         self.configure(f'add_executable(devsan IMPORTED)\nset_target_properties(devsan PROPERTIES IMPORTED_LOCATION "{BUILD}/bin/devsan")\n'
                        "devsan_enable_checks(scale)", devsan="")
@@ -162,6 +174,12 @@ class EnableChecks(unittest.TestCase):
         text = self.build()
         self.assertIn("[device-bare-cuda]", text)
         self.assertIn("[misc-unused-parameters]", text)
+        own = "--checks=-*,misc-unused-parameters;--warnings-as-errors=misc-*"
+        self.configure(f'set_target_properties(scale PROPERTIES CXX_CLANG_TIDY "{TIDY};{own}")\n'
+                       f'devsan_enable_checks(scale PLUGIN FAIL_ON device-host-sync CLANG_TIDY "{TIDY}")')
+        text = self.build(status=1)
+        self.assertIn("[device-bare-cuda]", text)
+        self.assertIn("[misc-unused-parameters,-warnings-as-errors]", text)
         self.source.write_text(CODE % FIXED)
         self.assertNotIn("warning:", self.build())
 
