@@ -40,6 +40,7 @@ struct RunOptions {
   int simulated_devices = 0; // 0: no simulation
   std::string device_memory; // as the simulator takes it; empty: its default
   bool protect_devices = true;
+  bool simulate_over_driver = false; // although this machine has GPUs
   std::string runtime_options; // for DEVSAN_OPTIONS
   FailureCriteria failure;
   std::vector<ReportFile> reports;
