@@ -105,7 +105,7 @@ void devsanMakeArena(int devices, size_t memory, int is_protected) {
     }
 }
 
-const DevSanStandinMemory *devsan_standin_memory(void) {
+const DevSanStandinMemory *devsanArena(void) {
   return &arena;
 }
 

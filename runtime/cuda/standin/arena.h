@@ -8,6 +8,8 @@
    it. */
 void devsanMakeArena(int devices, size_t memory, int is_protected);
 
+const DevSanStandinMemory *devsanArena(void);
+
 /* NULL where the device has no room left. */
 void *devsanTakeDeviceMemory(int device, size_t size);
 /* Its size; 0 where no allocation begins there. */

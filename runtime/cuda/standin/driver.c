@@ -74,6 +74,7 @@ static int primary_uses[kMaxDevices];
 static struct Memory *memory;
 static int is_initialized;
 static int is_simulated;
+static int machine_devices;
 static size_t memory_of_device = (size_t)16 << 30;
 /* The device's number within the machine, by index. */
 static int physical[kMaxDevices];
@@ -240,7 +241,7 @@ static void uuidOf(int device, unsigned char *uuid) {
 
 /* CUDA_VISIBLE_DEVICES, as CUDA's driver reads it: the list ends before the first entry that names
    no device, and one that is named twice hides them all. What follows a number is ignored. */
-static void readVisibleDevices(int machine_devices) {
+static void readVisibleDevices(void) {
   const char *text = getenv("CUDA_VISIBLE_DEVICES");
   device_count = 0;
   for (int i = 0; !text && i < machine_devices; ++i)
@@ -273,43 +274,56 @@ static void enterChild(void) {
   is_child = 1;
 }
 
-static void initialize(void) {
+static pthread_once_t memory_once = PTHREAD_ONCE_INIT, devices_once = PTHREAD_ONCE_INIT;
+
+static void makeMemory(void) {
   const char *simulated = getenv("DEVSAN_SIM_DEVICES"), *text = getenv("DEVSAN_STANDIN_DEVICES");
+  const char *protect = getenv("DEVSAN_SIM_PROTECT"), *size = getenv("DEVSAN_SIM_MEMORY");
   is_simulated = simulated && *simulated;
   if (is_simulated)
     text = simulated;
-  int devices = text && *text ? atoi(text) : 2;
-  if (devices > kMaxDevices)
-    devices = kMaxDevices;
-  const char *protect = getenv("DEVSAN_SIM_PROTECT"), *size = getenv("DEVSAN_SIM_MEMORY");
+  machine_devices = text && *text ? atoi(text) : 2;
+  if (machine_devices > kMaxDevices)
+    machine_devices = kMaxDevices;
   if (is_simulated) {
     memory_of_device = size && *size
                            ? strtoull(size, NULL, 10)
                            : (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    readVisibleDevices(devices);
     pthread_atfork(NULL, NULL, enterChild);
-  } else {
-    for (device_count = 0; device_count < devices; ++device_count)
-      physical[device_count] = device_count;
   }
-  devsanMakeArena(devices, memory_of_device,
+  devsanMakeArena(machine_devices, memory_of_device,
                   is_simulated && protect && strcmp(protect, "on") == 0);
 }
 
+/* At the first use of a device, as CUDA's driver does: programs choose theirs after they have
+   loaded LibTorch. */
+static void countDevices(void) {
+  if (is_simulated)
+    return readVisibleDevices();
+  for (device_count = 0; device_count < machine_devices; ++device_count)
+    physical[device_count] = device_count;
+}
+
+const DevSanStandinMemory *devsan_standin_memory(void) {
+  pthread_once(&memory_once, makeMemory);
+  return devsanArena();
+}
+
 int cuInit(unsigned flags) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (flags)
     return kInvalidValue;
-  if (is_child)
+  /* Nothing is lost in a child of a process that has not used the devices. */
+  if (is_child && is_initialized)
     return kNotInitialized;
-  pthread_once(&once, initialize);
+  pthread_once(&memory_once, makeMemory);
+  pthread_once(&devices_once, countDevices);
   is_initialized = 1;
   return kSuccess;
 }
 
 /* For the runtime's stand-in. */
 int devsan_standin_is_simulated(void) {
-  cuInit(0);
+  pthread_once(&memory_once, makeMemory);
   return is_simulated;
 }
 
@@ -491,7 +505,7 @@ int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
   size_t size;
   int type = 0, device = devsanDeviceOf(host(address));
   if (device >= 0) {
-    if (devsan_standin_memory()->find(host(address), &begin, &size))
+    if (devsanArena()->find(host(address), &begin, &size))
       type = kOnDevice;
   } else {
     pthread_mutex_lock(&lock);
