@@ -76,19 +76,22 @@ static int cudaVersion(const char *torch) {
   refuse("not simulated: PyTorch with another CUDA than 12 and 13: ", torch);
 }
 
-/* Both libraries, for the loader or for LD_PRELOAD. */
-static void paths(const char *torch, char driver[PATH_MAX], char runtime[PATH_MAX]) {
+enum { kLibraries = 3 };
+
+/* For the loader or for LD_PRELOAD. */
+static void writePaths(const char *torch, char path[kLibraries][PATH_MAX]) {
   const int version = cudaVersion(torch);
-  snprintf(driver, PATH_MAX, "%s/libcuda.so.1", folder());
-  snprintf(runtime, PATH_MAX, "%s/%d/libcudart.so.%d", folder(), version, version);
+  snprintf(path[0], PATH_MAX, "%s/libcuda.so.1", folder());
+  snprintf(path[1], PATH_MAX, "%s/%d/libcudart.so.%d", folder(), version, version);
+  snprintf(path[2], PATH_MAX, "%s/libdevsan_cuda_libraries.so", folder());
 }
 
 static void bring(const char *torch) {
-  char path[2][PATH_MAX];
+  char path[kLibraries][PATH_MAX];
   checkDriver();
-  paths(torch, path[0], path[1]);
+  writePaths(torch, path);
   /* Global: their definitions come before those of CUDA's libraries with the same names. */
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < kLibraries; ++i)
     if (!devsanRealDlopen(path[i], RTLD_NOW | RTLD_GLOBAL))
       refuse("cannot load ", dlerror());
 }
@@ -134,15 +137,15 @@ void devsanBeforeMain(char **argv) {
     atomic_store(&is_done, 1);
     return;
   }
-  char torch[PATH_MAX], path[2][PATH_MAX], program[PATH_MAX];
+  char torch[PATH_MAX], path[kLibraries][PATH_MAX], program[PATH_MAX];
   if (!dl_iterate_phdr(findTorch, torch))
     return;
   checkDriver();
-  paths(torch, path[0], path[1]);
+  writePaths(torch, path);
   const char *preload = getenv("LD_PRELOAD");
   char *list = NULL;
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length < 0 || asprintf(&list, "%s:%s:%s", preload ? preload : "", path[0], path[1]) < 0)
+  if (length < 0 || asprintf(&list, "%s:%s:%s:%s", preload ? preload : "", path[0], path[1], path[2]) < 0)
     refuse("cannot start the program again: ", strerror(errno));
   program[length] = 0;
   setenv(kRestarted, preload ? preload : "", 1);

@@ -327,6 +327,37 @@ int devsan_standin_is_simulated(void) {
   return is_simulated;
 }
 
+int cuGetErrorString(int error, const char **text) {
+  *text = error == kSuccess                  ? "no error"
+          : error == kDevSanCudaNotSupported && devsan_standin_refused()
+              ? devsan_standin_refused()
+              : "an error of the simulated CUDA driver";
+  return kSuccess;
+}
+
+int cuGetErrorName(int error, const char **text) {
+  *text = error == kSuccess ? "CUDA_SUCCESS" : "CUDA_ERROR_NOT_SUPPORTED";
+  return kSuccess;
+}
+
+#define DEVSAN_REFUSE(name, what)                                                                  \
+  int name(void);                                                                                  \
+  int name(void) {                                                                                 \
+    return devsan_standin_refuse(what " (" #name ")");                                             \
+  }
+DEVSAN_REFUSE(cuModuleLoad, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleLoadData, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleLoadDataEx, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleGetFunction, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkCreate_v2, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkAddData_v2, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkComplete, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncGetAttribute, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncSetAttribute, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncSetCacheConfig, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuOccupancyMaxActiveBlocksPerMultiprocessor, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuTensorMapEncodeTiled, "tensor maps of GPU kernels")
+
 int cuDeviceGetUuid(void *out, int device) {
   if (device < 0 || device >= device_count)
     return kInvalidDevice;
