@@ -11,7 +11,7 @@ import textwrap
 import unittest
 from pathlib import Path
 
-DEVSAN = sys.argv[1]
+DEVSAN = os.path.abspath(sys.argv[1])
 HERE = Path(__file__).resolve().parent
 
 
