@@ -10,17 +10,35 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(step, command, **options):
-    ended = subprocess.run([str(word) for word in command], text=True, capture_output=True, check=False, **options)
-    # devsan-check ends with 1 where it has findings.
-    if ended.returncode not in ((0, 1) if step == "training" else (0,)):
-        sys.exit(f"laying out devsan-check: {step} failed with status {ended.returncode}: {' '.join(map(str, command))}\n"
-                 f"{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+def run(step, command, good=(0,), **options):
+    with tempfile.TemporaryFile("w+") as output:
+        with subprocess.Popen([str(word) for word in command], stdout=output, stderr=output, start_new_session=True,
+                              **options) as process:
+            status = process.wait()
+            await_group(process.pid)
+        if status not in good:
+            output.seek(0)
+            sys.exit(f"laying out devsan-check: {step} failed with status {status}: {' '.join(map(str, command))}\n"
+                     f"{output.read()[-4000:]}")
+
+
+def await_group(leader):
+    try:
+        while True:
+            os.killpg(leader, 0)
+            time.sleep(0.5)
+    except ProcessLookupError:
+        pass
+
+
+def train(command, **options):
+    run("training", command, good=(0, 1), **options)  # 1: it has findings, as the samples do
 
 
 def main():
@@ -38,14 +56,15 @@ def main():
         (work / "libexec").mkdir()
         (work / "share").symlink_to(arguments.share.resolve())
         profile, trained, laid_out = work / "profile", work / "libexec/devsan-check", work / "devsan-check"
-        # The processes that parse end by _exit, so a watcher writes the counters, and waits for all of them.
+        # The processes that parse end by _exit, so a watcher writes the counters until nobody else of its process group
+        # is left.
         run("instrumenting", [arguments.bolt, arguments.program, "-o", trained, "--instrument",
-                              f"--instrumentation-file={profile}", "--instrumentation-sleep-time=1",
+                              f"--instrumentation-file={profile}", "--instrumentation-sleep-time=5",
                               "--instrumentation-no-counters-clear", "--instrumentation-wait-forks"])
         environment = dict(os.environ, XDG_CACHE_HOME=str(work / "cache"))
         for _ in range(2):
-            run("training", [trained, f"--torch={arguments.torch}", "-j", os.cpu_count() or 1, *arguments.samples, "--",
-                             f"-I{ROOT}"], env=environment, cwd=work)
+            train([trained, f"--torch={arguments.torch}", "-j", os.cpu_count() or 1, *arguments.samples, "--",
+                   f"-I{ROOT}"], env=environment, cwd=work)
             shutil.rmtree(work / "cache/devsan/results", ignore_errors=True)
         if not profile.exists():
             sys.exit(f"laying out devsan-check: the instrumented program has written no profile into {profile}")

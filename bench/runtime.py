@@ -325,12 +325,17 @@ def main() -> None:
 
         logs = folder / "events"
         logs.mkdir()
-        counted = float(subprocess.run([build / "bench/devsan_bench_log", logs], check=True, text=True,
-                                       stdout=subprocess.PIPE).stdout)  # fmt: skip
+
+        def count_events(*options: str) -> float:
+            return float(subprocess.run([build / "bench/devsan_bench_log", logs, *options], check=True, text=True,
+                                        stdout=subprocess.PIPE).stdout)  # fmt: skip
+
+        counted, traced = count_events(), count_events("trace")
         stacked = least(processes, [("run --sim C++", "step")], 5)["run --sim C++", "step"]
         interpreted = least(processes, [("run --sim", "event")], 5)["run --sim", "event"] * 1e9
         for name, figure, limit in (
             ("without its stack", counted, 150),
+            ("without its stack, in a trace", traced, 400),
             ("with its stack, C++", stacked, 1000),
             ("with its stack, Python", interpreted, 1000),
         ):

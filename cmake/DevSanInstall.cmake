@@ -4,7 +4,8 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/DevSanConfig.cmake.in
   "${PROJECT_BINARY_DIR}/cmake/DevSanConfig.cmake" INSTALL_DESTINATION "${DEVSAN_PACKAGE_DIR}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/DevSanConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 set(_package "${PROJECT_BINARY_DIR}/cmake/DevSanConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/DevSanConfigVersion.cmake"
-  "${PROJECT_SOURCE_DIR}/cmake/DevSanTest.cmake")
+  "${PROJECT_SOURCE_DIR}/cmake/DevSanTest.cmake" "${PROJECT_SOURCE_DIR}/cmake/DevSanExecutable.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/DevSanChecks.cmake" "${PROJECT_SOURCE_DIR}/cmake/DevSanCheckTarget.cmake")
 # Each of these is of use alone.
 foreach(_component command metrics)
   if(_component STREQUAL command OR DEVSAN_BUILD_METRICS)

@@ -9,21 +9,7 @@
 # The command `devsan` is DEVSAN_EXECUTABLE, else the one beside this file's build or installation, else the one on PATH.
 include_guard(GLOBAL)
 
-set(_devsan_test_module_dir "${CMAKE_CURRENT_LIST_DIR}")
-
-function(_devsan_find_executable result)
-  if(TARGET devsan)
-    set(${result} "$<TARGET_FILE:devsan>" PARENT_SCOPE)
-    return()
-  endif()
-  find_program(DEVSAN_EXECUTABLE devsan
-    HINTS "${_devsan_test_module_dir}/../build/bin" "${_devsan_test_module_dir}/../../../bin"
-    DOC "The command devsan, for devsan_add_test()")
-  if(NOT DEVSAN_EXECUTABLE)
-    message(FATAL_ERROR "devsan_add_test: the command `devsan` was not found; set -DDEVSAN_EXECUTABLE=/path/to/build/bin/devsan")
-  endif()
-  set(${result} "${DEVSAN_EXECUTABLE}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/DevSanExecutable.cmake")
 
 function(devsan_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg ""
@@ -42,7 +28,7 @@ SUPPRESSIONS, BASELINE, REPORT, WORKING_DIRECTORY")
     message(FATAL_ERROR "devsan_add_test(${arg_NAME}): SIM ${arg_SIM}: the number of simulated devices must be from 1 to 64")
   endif()
 
-  _devsan_find_executable(devsan)
+  _devsan_find_executable(devsan_add_test devsan)
   set(options "")
   if(DEFINED arg_SIM)
     list(APPEND options "--sim=${arg_SIM}")

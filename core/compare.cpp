@@ -2,6 +2,7 @@
 
 #include "core/json_fields.h"
 #include "core/quantities.h"
+#include "core/reports.h"
 
 #include <algorithm>
 #include <deque>
@@ -30,14 +31,6 @@ bool differInTime(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t longer = std::max(a, b), difference = longer - std::min(a, b);
   return difference >= kTimeFloorNs &&
          static_cast<double>(difference) > kTimeTolerance * static_cast<double>(longer);
-}
-
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const unsigned char c : text)
-    out +=
-        c >= 0x20 && c != 0x7f ? std::string(1, static_cast<char>(c)) : fmt::format("\\x{:02x}", c);
-  return out;
 }
 
 std::string headOf(const Finding &finding) {
@@ -124,9 +117,9 @@ Comparison compare(Report before, Report after) {
   return comparison;
 }
 
-std::string compareText(const Comparison &comparison) {
+std::string compareText(const Comparison &comparison, Terminal terminal) {
   const bool measured = !comparison.before.basis.simulated && !comparison.after.basis.simulated;
-  std::string text = findingsText(comparison.fresh, comparison.after);
+  std::string text = findingsText(comparison.fresh, comparison.after, terminal);
   for (const Finding &finding : comparison.gone)
     text += fmt::format("gone: {}: {}\n", headOf(finding), printable(finding.message));
   for (const auto &[before, after] : comparison.changed) {

@@ -26,7 +26,7 @@ struct Comparison {
 Comparison compare(Report before, Report after);
 
 // New findings as a report shows them, the others with a line each.
-std::string compareText(const Comparison &comparison);
+std::string compareText(const Comparison &comparison, Terminal terminal = {});
 // Schema devsan-compare/1.
 std::string compareJson(const Comparison &comparison);
 

@@ -93,6 +93,12 @@ struct StepLoad {
   bool operator==(const StepLoad &) const = default;
 };
 
+// An event that a run observed: an entry of one process's log.
+struct ObservedEvent {
+  std::uint32_t process = 0; // of the run, in the order of the analysis
+  std::uint32_t entry = 0;
+};
+
 struct Finding {
   std::string rule;
   Severity severity = Severity::kWarning;
@@ -117,6 +123,8 @@ struct Finding {
   std::vector<Frame> stack;
   std::vector<Related> related;
   std::vector<Replacement> fix;
+  std::vector<ObservedEvent>
+      events; // what it is made of, where a trace is to show it; in no report
 };
 
 // The finding's own remedy, else its rule's.

@@ -2,9 +2,9 @@
 
 usage: generate_rule_table.py OUTPUT RULE.MD...
 
-A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy, and `simulated_only = true`
-where only simulated devices show the bug at run time. The rest is the page that `devsan explain` prints. The folder is the
-id without its prefix, and an id may appear once only.
+A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy; `simulated_only = true` where
+only simulated devices show the bug at run time; `fix = true` where `devsan check --fix` mends some of the findings. The rest
+is the page that `devsan explain` prints. The folder is the id without its prefix, and an id may appear once only.
 """
 
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 SEVERITIES = {"note": "kNote", "warning": "kWarning", "error": "kError"}
 ORIGINS = {"static", "runtime"}
 FIELDS = {"id", "severity", "origins", "summary", "remedy"}
-OPTIONAL = {"simulated_only"}
+OPTIONAL = {"simulated_only", "fix"}
 
 
 def fail(path, text):
@@ -32,8 +32,9 @@ def read(path):
         fail(path, str(error))
     if set(rule) - OPTIONAL != FIELDS:
         fail(path, f"the fields must be exactly {', '.join(sorted(FIELDS))}, and at will {', '.join(sorted(OPTIONAL))}")
-    if not isinstance(rule.setdefault("simulated_only", False), bool):
-        fail(path, "simulated_only must be true or false")
+    for field in sorted(OPTIONAL):
+        if not isinstance(rule.setdefault(field, False), bool):
+            fail(path, f"{field} must be true or false")
     if rule["id"] != f"device-{path.parent.name}":
         fail(path, f"id {rule['id']!r} does not belong in folder {path.parent.name!r}")
     if rule["severity"] not in SEVERITIES:

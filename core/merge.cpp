@@ -87,6 +87,7 @@ void join(Finding &finding, Finding &&other) {
       addShare(finding.ranks, share);
     for (const StepLoad &load : other.loads)
       addLoad(finding.loads, load);
+    finding.events.insert(finding.events.end(), other.events.begin(), other.events.end());
   }
   finding.known &= other.known;
   if (finding.fingerprint.empty())

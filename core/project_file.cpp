@@ -23,8 +23,9 @@ struct Key {
 };
 
 constexpr Key kCheckKeys[] = {
-    {"baseline", Kind::kPath}, {"checks", Kind::kTextOrList}, {"extra-flags", Kind::kTextOrList},
-    {"strict", Kind::kSwitch}, {"timeout", Kind::kCount},
+    {"baseline", Kind::kPath},          {"checks", Kind::kTextOrList},
+    {"extra-flags", Kind::kTextOrList}, {"fail-on", Kind::kTextOrList},
+    {"strict", Kind::kSwitch},          {"timeout", Kind::kCount},
 };
 
 constexpr Key kRunKeys[] = {

@@ -14,6 +14,7 @@
 //   checks = ["device-*", "-device-host-sync"]
 //   baseline = "devsan-check.json"    relative to this file
 //   extra-flags = ["-DUSE_FEATURE"]   for clang, after those of each file
+//   fail-on = "error"                 also a list of rules
 //   strict = true
 //   timeout = 600
 //   [budgets]

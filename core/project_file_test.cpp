@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[run]\nbaseline = \"\"", ":2: 'baseline' must be the path of a file"},
         Bad{"[run]\nreport = true",
             ":2: 'report' must be the path of a file, as a string, or a list"},
-        Bad{"[check]\nfail-on = 1", ":2: unknown key 'fail-on'; valid in [check]: baseline, checks, "},
+        Bad{"[check]\nsim = 1", ":2: unknown key 'sim'; valid in [check]: baseline, checks, "},
         Bad{"[check]\nstrict = 1", ":2: 'strict' must be true or false"},
         Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; the rules are device-"},
         Bad{"[budgets]\ndevice-host-sync = 1.5",

@@ -5,6 +5,7 @@
 #include "core/cost.h"
 #include "core/finding.h"
 #include "core/result.h"
+#include "core/terminal_text.h"
 
 #include <cstddef>
 #include <ostream>
@@ -28,7 +29,7 @@ struct Summary {
 };
 
 struct TextStyle {
-  bool color = false;
+  Terminal terminal = {};
   // Findings below this severity, or beyond so many, are only counted.
   Severity least = Severity::kNote;
   std::size_t limit = static_cast<std::size_t>(-1);
@@ -37,15 +38,14 @@ struct TextStyle {
 // clang's form, `path:line:col: warning: message [device-bare-cuda]`, callers, related places and
 // remedy as notes; at the head what to fix first where there are many. Known findings are counted
 // only. The summary's notes come last.
-std::string textReport(std::span<const Finding> findings, const Summary &summary, TextStyle style);
-inline std::string textReport(std::span<const Finding> findings, const Summary &summary,
-                              bool color) {
-  return textReport(findings, summary, TextStyle{.color = color});
-}
+std::string textReport(std::span<const Finding> findings, const Summary &summary,
+                       TextStyle style = {});
 
 // The findings alone, in their order, or what stands below them alone.
-std::string findingsText(std::span<const Finding> findings, const Summary &summary = {});
-std::string summaryText(std::span<const Finding> findings, const Summary &summary);
+std::string findingsText(std::span<const Finding> findings, const Summary &summary = {},
+                         Terminal terminal = {});
+std::string summaryText(std::span<const Finding> findings, const Summary &summary,
+                        Terminal terminal = {});
 
 // Schema devsan/1.
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary);

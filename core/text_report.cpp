@@ -2,11 +2,11 @@
 #include "core/quantities.h"
 #include "core/reports.h"
 #include "core/source_lines.h"
+#include "core/terminal_text.h"
 
 #include <algorithm>
 #include <fmt/color.h>
 #include <fmt/format.h>
-#include <iterator>
 #include <set>
 
 namespace devsan::core {
@@ -15,18 +15,6 @@ namespace {
 constexpr std::size_t kCallersShown = 6;
 constexpr std::size_t kFixFirst = 5; // a report with more findings has a head
 constexpr std::size_t kStaleShown = 10;
-
-// Names and messages come from the program under test: a control character in them must not reach
-// the terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (unsigned char c : text)
-    if (c >= 0x20 && c != 0x7f)
-      out += static_cast<char>(c);
-    else
-      out += c == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", c);
-  return out;
-}
 
 std::string plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -89,36 +77,176 @@ bool isStatic(const Finding *finding) {
   return finding->origin == Origin::kStatic;
 }
 
+enum class Style { kPlain, kBold, kHint, kNote, kWarning, kError, kCaret };
+
+fmt::text_style styleOf(Style style) {
+  using fmt::terminal_color;
+  switch (style) {
+  case Style::kPlain:
+    return {};
+  case Style::kBold:
+    return fmt::emphasis::bold;
+  case Style::kHint:
+    return fmt::fg(terminal_color::cyan);
+  case Style::kNote:
+    return fmt::emphasis::bold | fmt::fg(terminal_color::cyan);
+  case Style::kWarning:
+    return fmt::emphasis::bold | fmt::fg(terminal_color::magenta);
+  case Style::kError:
+    return fmt::emphasis::bold | fmt::fg(terminal_color::red);
+  case Style::kCaret:
+    return fmt::emphasis::bold | fmt::fg(terminal_color::green);
+  }
+  return {};
+}
+
+Style styleOf(Severity severity) {
+  switch (severity) {
+  case Severity::kNote:
+    return Style::kNote;
+  case Severity::kWarning:
+    return Style::kWarning;
+  case Severity::kError:
+    return Style::kError;
+  }
+  return Style::kPlain;
+}
+
+// Lines of styled text, broken between words where a terminal ends.
+class Lines {
+public:
+  explicit Lines(Terminal terminal) : terminal_(terminal) {}
+
+  void add(Style style, std::string_view text) {
+    if (!text.empty())
+      parts_.push_back({style, std::string(text)});
+  }
+
+  // `indent`: of what does not fit into the first line; none: the line stays whole.
+  void end(std::optional<std::size_t> indent) {
+    if (terminal_.columns && indent)
+      wrap(*indent);
+    for (const auto &[style, text] : parts_)
+      out_ += terminal_.color && style != Style::kPlain ? fmt::format(styleOf(style), "{}", text)
+                                                        : text;
+    out_ += '\n';
+    parts_.clear();
+  }
+
+  std::size_t columns() const { return terminal_.columns; }
+  std::string take() { return std::move(out_); }
+
+private:
+  struct Part {
+    Style style;
+    std::string text;
+  };
+
+  // A space becomes the end of a line where the word after it, which may go on in the next part,
+  // would not end in time. A word that is longer than a line stays whole: paths can be copied.
+  void wrap(std::size_t indent) {
+    std::size_t column = 0, word = 0; // of the word that has begun
+    Part *space_part = nullptr;
+    std::size_t space_at = 0;
+    const std::string next_line = "\n" + std::string(indent, ' ');
+    for (Part &part : parts_) {
+      std::size_t at = 0;
+      for (const Cell &cell : cellsOf(part.text)) {
+        column += cell.columns;
+        if (cell.text == " ") {
+          // What leads the line is its indent.
+          if (column > word + 1 || space_part) {
+            space_part = &part;
+            space_at = at;
+          }
+          word = column;
+        } else if (column > terminal_.columns && space_part && word > indent) {
+          space_part->text.replace(space_at, 1, next_line);
+          if (space_part == &part)
+            at += next_line.size() - 1;
+          column = indent + column - word;
+          word = indent;
+          space_part = nullptr;
+        }
+        at += cell.text.size();
+      }
+    }
+  }
+
+  Terminal terminal_;
+  std::vector<Part> parts_;
+  std::string out_;
+};
+
+constexpr std::size_t kContinuation = 6; // columns, as clang indents the rest of a message
+
+// The part of a line of source around a column that fits, and where in it the column is.
+struct Excerpt {
+  std::string text;
+  std::size_t caret = 0; // columns before it
+};
+
+Excerpt excerptOf(std::string_view line, std::size_t bytes_before, std::size_t columns) {
+  const std::vector<Cell> cells = cellsOf(line);
+  const std::size_t before = cellsOf(line.substr(0, bytes_before)).size();
+  const auto width = [&](std::size_t begin, std::size_t end) {
+    std::size_t sum = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      sum += cells[i].columns;
+    return sum;
+  };
+  std::size_t begin = 0, end = cells.size();
+  if (columns && width(begin, end) > columns) {
+    // A third of the room for what comes before the place: what it begins says most.
+    constexpr std::size_t kMarks = 2; // one column each
+    const std::size_t room = columns - kMarks;
+    if (width(0, std::min(before + 1, end)) > room)
+      for (begin = before; begin > 0 && width(begin - 1, before) <= room / 3;)
+        --begin;
+    for (end = begin; end < cells.size() && width(begin, end + 1) <= room;)
+      ++end;
+  }
+  Excerpt excerpt{begin ? "…" : "", (begin ? 1 : 0) + width(begin, std::max(begin, before))};
+  for (std::size_t i = begin; i < end; ++i)
+    excerpt.text += cells[i].text;
+  if (end < cells.size())
+    excerpt.text += "…";
+  return excerpt;
+}
+
 class Printer {
 public:
-  Printer(const Summary &summary, bool color) : summary_(summary), color_(color) {}
+  Printer(const Summary &summary, Terminal terminal) : summary_(summary), lines_(terminal) {}
 
   void head(std::span<const Finding *const> findings) {
     // Without a run there is no cost to go by: then they stand by place, as a compiler's do.
     if (findings.size() <= kFixFirst || std::ranges::all_of(findings, &isStatic))
       return;
-    styled(fmt::emphasis::bold, fmt::format("{}: fix first, of {}:\n", summary_.tool,
-                                            plural(findings.size(), "finding")));
+    add(Style::kBold, "{}: fix first, of {}:", summary_.tool, plural(findings.size(), "finding"));
+    end();
     for (std::size_t i = 0; i < kFixFirst; ++i) {
       const Finding &finding = *findings[i];
       const Location location = finding.locations.empty() ? Location{} : finding.locations.front();
       add("  {}. ", i + 1);
       place(location);
-      styled(severityStyle(finding.severity), fmt::format("{}: ", name(finding.severity)));
-      add("{}{}\n", finding.rule,
-          isStatic(&finding) ? "" : ", " + costText(finding, summary_.basis));
+      severity(finding);
+      add("{}{}", finding.rule, isStatic(&finding) ? "" : ", " + costText(finding, summary_.basis));
+      end();
     }
-    if (summary_.basis.simulated)
-      add("  (simulated devices take the host's time, so the order is by count and bytes)\n");
-    add("\n");
+    if (summary_.basis.simulated) {
+      add("  (simulated devices take the host's time, so the order is by count and bytes)");
+      end();
+    }
+    lines_.end(std::nullopt);
   }
 
   void finding(const Finding &finding) {
     const Location location = finding.locations.empty() ? Location{} : finding.locations.front();
     place(location);
-    styled(severityStyle(finding.severity), fmt::format("{}: ", name(finding.severity)));
-    styled(fmt::emphasis::bold, printable(finding.message) + whereText(finding));
-    add(" [{}]\n", finding.rule);
+    severity(finding);
+    add(Style::kBold, "{}{}", printable(finding.message), whereText(finding));
+    add(" [{}]", finding.rule);
+    end();
     excerpt(location);
     framework(finding);
     callers(finding, location);
@@ -128,8 +256,10 @@ public:
     }
     // Once: the tenth finding of a rule needs no tenth advice.
     const std::string remedy = remedyOf(finding);
-    if (!remedy.empty() && advised_.insert(remedy).second)
-      add("  remedy: {}\n", printable(remedy));
+    if (!remedy.empty() && advised_.insert(remedy).second) {
+      add("  remedy: {}", printable(remedy));
+      end();
+    }
   }
 
   void summary(std::span<const Finding *const> findings, std::size_t known, std::size_t shown) {
@@ -137,9 +267,11 @@ public:
       return static_cast<std::size_t>(std::ranges::count_if(
           findings, [&](const Finding *finding) { return finding->severity == severity; }));
     };
-    if (shown < findings.size())
-      add("{}: {} more findings, which cost less, are not shown here\n", summary_.tool,
+    if (shown < findings.size()) {
+      add("{}: {} more findings, which cost less, are not shown here", summary_.tool,
           findings.size() - shown);
+      end();
+    }
     add("{}: {}: ", summary_.tool, printable(summary_.subject));
     const std::string noun = known ? "new finding" : "finding";
     if (findings.empty())
@@ -152,51 +284,56 @@ public:
       add(", {} known from the baseline", known);
     if (summary_.suppressed)
       add(", {} suppressed", summary_.suppressed);
-    add("\n");
-    for (const std::string &unused : summary_.unused_suppressions)
-      add("{}: suppression never used: {}\n", summary_.tool, printable(unused));
+    end();
+    for (const std::string &unused : summary_.unused_suppressions) {
+      add("{}: suppression never used: {}", summary_.tool, printable(unused));
+      end();
+    }
     for (std::size_t i = 0; i < summary_.stale_baseline.size(); ++i) {
       if (i == kStaleShown) {
-        add("{}: {} more entries of the baseline are not found any more\n", summary_.tool,
+        add("{}: {} more entries of the baseline are not found any more", summary_.tool,
             summary_.stale_baseline.size() - i);
+        end();
         break;
       }
-      add("{}: not found any more, take it out of the baseline: {}\n", summary_.tool,
+      add("{}: not found any more, take it out of the baseline: {}", summary_.tool,
           printable(summary_.stale_baseline[i]));
+      end();
     }
-    for (const std::string &text : summary_.notes)
-      add("{}: note: {}\n", summary_.tool, printable(text));
+    for (const std::string &text : summary_.notes) {
+      add("{}: note: {}", summary_.tool, printable(text));
+      end();
+    }
   }
 
   void quiet(std::size_t count) {
-    if (count)
-      add("{}: note: {} of severity note not shown; --report=FILE.txt holds all\n", summary_.tool,
-          plural(count, "finding"));
+    if (!count)
+      return;
+    add("{}: note: {} of severity note not shown; --report=FILE.txt holds all", summary_.tool,
+        plural(count, "finding"));
+    end();
   }
 
-  std::string take() { return std::move(out_); }
+  std::string take() { return lines_.take(); }
 
 private:
   template <typename... Args> void add(fmt::format_string<Args...> format, Args &&...args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    add(Style::kPlain, format, std::forward<Args>(args)...);
   }
-  void styled(fmt::text_style style, const std::string &text) {
-    out_ += color_ ? fmt::format(style, "{}", text) : text;
+  template <typename... Args>
+  void add(Style style, fmt::format_string<Args...> format, Args &&...args) {
+    lines_.add(style, fmt::format(format, std::forward<Args>(args)...));
   }
+  void end() { lines_.end(kContinuation); }
+
   void note(const std::string &text) {
-    styled(fmt::fg(fmt::terminal_color::cyan), "note: ");
-    add("{}\n", text);
+    add(Style::kHint, "note: ");
+    add("{}", text);
+    end();
   }
-  static fmt::text_style severityStyle(Severity severity) {
-    switch (severity) {
-    case Severity::kNote:
-      return fmt::emphasis::bold | fmt::fg(fmt::terminal_color::cyan);
-    case Severity::kWarning:
-      return fmt::emphasis::bold | fmt::fg(fmt::terminal_color::magenta);
-    case Severity::kError:
-      return fmt::emphasis::bold | fmt::fg(fmt::terminal_color::red);
-    }
-    return {};
+
+  void severity(const Finding &finding) {
+    add(styleOf(finding.severity), "{}: ", name(finding.severity));
   }
 
   void place(const Location &location) {
@@ -207,7 +344,7 @@ private:
       text += fmt::format("{}:", location.line);
     if (location.line && location.column)
       text += fmt::format("{}:", location.column);
-    styled(fmt::emphasis::bold, text);
+    add(Style::kBold, "{}", text);
     add(" ");
   }
 
@@ -227,14 +364,20 @@ private:
   }
 
   void excerpt(const Location &location) {
-    const auto line = lines_.line(location.file, location.line);
+    const auto line = sources_.line(location.file, location.line);
     if (!line)
       return;
-    add("{:5} | {}\n", location.line, printable(*line));
-    if (location.column && location.column <= line->size() + 1) {
-      add("      | {}", std::string(location.column - 1, ' '));
-      styled(fmt::emphasis::bold | fmt::fg(fmt::terminal_color::green), "^");
-      add("\n");
+    const bool has_caret = location.column && location.column <= line->size() + 1;
+    const std::string number = fmt::format("{:5} | ", location.line);
+    const std::size_t columns = lines_.columns();
+    const Excerpt shown = excerptOf(*line, has_caret ? location.column - 1 : 0,
+                                    columns ? columns - number.size() : 0);
+    add("{}{}", number, shown.text);
+    lines_.end(std::nullopt);
+    if (has_caret) {
+      add("      | {}", std::string(shown.caret, ' '));
+      add(Style::kCaret, "^");
+      lines_.end(std::nullopt);
     }
   }
 
@@ -262,10 +405,9 @@ private:
   }
 
   const Summary &summary_;
-  bool color_;
-  std::string out_;
+  Lines lines_;
   std::set<std::string> advised_;
-  SourceLines lines_;
+  SourceLines sources_;
 };
 
 } // namespace
@@ -282,7 +424,7 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
       fresh.push_back(&finding);
   }
   const std::size_t shown = std::min(fresh.size(), style.limit);
-  Printer printer(summary, style.color);
+  Printer printer(summary, style.terminal);
   printer.head(fresh);
   for (std::size_t i = 0; i < shown; ++i)
     printer.finding(*fresh[i]);
@@ -291,19 +433,21 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
   return printer.take();
 }
 
-std::string findingsText(std::span<const Finding> findings, const Summary &summary) {
-  Printer printer(summary, false);
+std::string findingsText(std::span<const Finding> findings, const Summary &summary,
+                         Terminal terminal) {
+  Printer printer(summary, terminal);
   for (const Finding &finding : findings)
     printer.finding(finding);
   return printer.take();
 }
 
-std::string summaryText(std::span<const Finding> findings, const Summary &summary) {
+std::string summaryText(std::span<const Finding> findings, const Summary &summary,
+                        Terminal terminal) {
   std::vector<const Finding *> fresh;
   for (const Finding &finding : findings)
     if (!finding.known)
       fresh.push_back(&finding);
-  Printer printer(summary, false);
+  Printer printer(summary, terminal);
   printer.summary(fresh, findings.size() - fresh.size(), fresh.size());
   return printer.take();
 }

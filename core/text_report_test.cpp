@@ -26,8 +26,7 @@ protected:
 };
 
 TEST_F(TextReport, PrintsClangsLineTheSourceAndTheRemedyOnce) {
-  const std::string text =
-      textReport(std::vector{finding_, finding_}, {"devsan check", "1 file"}, false);
+  const std::string text = textReport(std::vector{finding_, finding_}, {"devsan check", "1 file"});
   EXPECT_THAT(text, StartsWith(file_ + ":2:8: warning: the host waited [device-host-sync]\n"
                                        "    2 |   loss.item();\n"
                                        "      |        ^\n"));
@@ -39,18 +38,18 @@ TEST_F(TextReport, PrintsClangsLineTheSourceAndTheRemedyOnce) {
 TEST_F(TextReport, SaysWhatToFixFirstOfWhatARunFound) {
   finding_.origin = Origin::kRuntime;
   std::vector<Finding> findings(6, finding_);
-  EXPECT_THAT(textReport(findings, {"devsan run", "a.out"}, false),
+  EXPECT_THAT(textReport(findings, {"devsan run", "a.out"}),
               StartsWith("devsan run: fix first, of 6 findings:\n  1. "));
   for (Finding &finding : findings)
     finding.origin = Origin::kStatic;
-  EXPECT_THAT(textReport(findings, {"devsan check", "1 file"}, false), Not(HasSubstr("fix first")));
+  EXPECT_THAT(textReport(findings, {"devsan check", "1 file"}), Not(HasSubstr("fix first")));
 }
 
 TEST_F(TextReport, NamesTheCallersButNotTheLineItself) {
   finding_.stack = {{{file_, 2, 0, "step"}, "", true},
                     {{"lib.cpp", 3, 0, "lib"}, "", false},
                     {{"main.cpp", 9, 1, "main"}, "", true}};
-  const std::string text = textReport(std::vector{finding_}, {}, false);
+  const std::string text = textReport(std::vector{finding_}, {});
   EXPECT_THAT(text, HasSubstr("main.cpp:9:1: note: called from main\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from step")));
   EXPECT_THAT(text, Not(HasSubstr("called from lib")));
@@ -58,21 +57,66 @@ TEST_F(TextReport, NamesTheCallersButNotTheLineItself) {
 
 TEST_F(TextReport, KeepsControlCharactersFromTheTerminal) {
   finding_.message = "evil \x1b[2J name";
-  const std::string text = textReport(std::vector{finding_}, {}, false);
+  const std::string text = textReport(std::vector{finding_}, {});
   EXPECT_THAT(text, HasSubstr("evil \\x1b[2J name"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(TextReport, ColoursOnlyWhenAsked) {
-  EXPECT_THAT(textReport(std::vector{finding_}, {}, true), HasSubstr("\x1b["));
+  EXPECT_THAT(textReport(std::vector{finding_}, {}, {.terminal = {.color = true}}),
+              HasSubstr("\x1b["));
+}
+
+TEST_F(TextReport, BreaksLinesBetweenWordsWhereTheTerminalEnds) {
+  finding_.locations.clear();
+  finding_.message = "the host waited for cuda:1 in aten::item";
+  finding_.remedy = "none";
+  Summary summary{"devsan run", "a/path/that/is/longer/than/a/line"};
+  EXPECT_EQ(textReport(std::vector{finding_}, summary, {.terminal = {.columns = 24}}),
+            "warning: the host waited\n"
+            "      for cuda:1 in\n"
+            "      aten::item\n"
+            "      [device-host-sync]\n"
+            "  remedy: none\n"
+            "devsan run:\n"
+            "      a/path/that/is/longer/than/a/line:\n"
+            "      1 finding (0\n"
+            "      errors, 1 warning,\n"
+            "      0 notes)\n");
+  const std::string narrow =
+      textReport(std::vector{finding_}, summary, {.terminal = {.color = true, .columns = 24}});
+  EXPECT_THAT(narrow, HasSubstr("the host waited\n      for cuda:1 in"));
+  EXPECT_THAT(textReport(std::vector{finding_}, summary),
+              StartsWith("warning: the host waited for cuda:1 in aten::item [device-host-sync]\n"));
+}
+
+TEST_F(TextReport, CutsALineOfSourceAroundItsPlace) {
+  const std::string line = "0123456789ä123456789日123456789_123456789_123456789";
+  std::ofstream(file_, std::ios::trunc) << line << "\n\tx\x1b = 日本 + y;\n";
+  const auto excerpt = [&](unsigned number, unsigned column, std::size_t columns) {
+    finding_.locations = {{file_, number, column, "step"}};
+    const std::string text =
+        textReport(std::vector{finding_}, {}, {.terminal = {.columns = columns}});
+    const std::size_t begin = text.find(number == 1 ? "    1 | " : "    2 | ");
+    return text.substr(begin, text.find('\n', text.find("^", begin)) + 1 - begin);
+  };
+  EXPECT_EQ(excerpt(1, 1, 28), "    1 | 0123456789ä1234567…\n"
+                               "      | ^\n");
+  EXPECT_EQ(excerpt(1, 36, 28), "    1 | …6789_123456789_123…\n"
+                                "      |        ^\n");
+  EXPECT_EQ(excerpt(1, static_cast<unsigned>(line.size()), 28), "    1 | …3456789\n"
+                                                                "      |        ^\n");
+  EXPECT_EQ(excerpt(1, 36, 0), "    1 | " + line + "\n      | " + std::string(33, ' ') + "^\n");
+  EXPECT_EQ(excerpt(2, 16, 80), "    2 |  x\\x1b = 日本 + y;\n"
+                                "      |                 ^\n");
 }
 
 TEST_F(TextReport, SaysThatThereIsNothingAndWhatWasNotCovered) {
   Summary summary{"devsan run", "./a.out"};
   summary.suppressed = 1;
   summary.notes = {"a.cpp: header 'x.h' not found"};
-  EXPECT_EQ(textReport({}, summary, false), "devsan run: ./a.out: no findings, 1 suppressed\n"
-                                            "devsan run: note: a.cpp: header 'x.h' not found\n");
+  EXPECT_EQ(textReport({}, summary), "devsan run: ./a.out: no findings, 1 suppressed\n"
+                                     "devsan run: note: a.cpp: header 'x.h' not found\n");
 }
 
 } // namespace

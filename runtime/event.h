@@ -125,7 +125,10 @@ struct Event {
   std::uint64_t time_ns = 0;    // CLOCK_MONOTONIC at the event's end
   std::uint64_t blocked_ns = 0; // time that the host waited
   std::uint64_t bytes = 0;
-  std::uint64_t group = 0;  // ties the events of one refusal together, 0 where it does not apply
+  union {
+    std::uint64_t group = 0; // kMismatch: ties the events of one refusal together
+    std::uint64_t call_ns;   // kCopy, kBlock: how long the call took, also where it did not wait
+  };
   std::uint32_t thread = 0; // gettid()
   StackId stack = 0;
   StackId related = 0;

@@ -17,10 +17,11 @@
 //
 // Events are counted, so that a log is bounded however long a process runs. Equal events (see
 // event_identity.h) have one kTally record, whose numbers grow in place and count all of them; the
-// first ones are also written one by one as kSample records, after their tally. Where there are too
-// many different events, later ones are counted in tallies without a thread (0), then in ones
-// without thread, stacks, operand and detail: sums stay exact. Where there are too many different
-// strings or stacks, later ones have id 0.
+// first ones are also written one by one as kSample records, after their tally, and where a trace
+// is wanted later ones as kTraced records, up to a bound. Where there are too many different
+// events, later ones are counted in tallies without a thread (0), then in ones without thread,
+// stacks, operand and detail: sums stay exact. Where there are too many different strings or
+// stacks, later ones have id 0.
 #pragma once
 
 #include "runtime/event.h"
@@ -42,11 +43,14 @@ enum class RecordKind : std::uint16_t {
   kEnd = 6,     // the process left through exit: no body
   kTally = 7,   // TallyRecord
   kSample = 8,  // SampleRecord
+  kTraced = 9,  // SampleRecord
+  kClock = 10,  // ClockRecord: before the first event that is written one by one, and each second
+                // in which there are some
 };
 
 struct FileHeader {
   std::uint64_t magic = kLogMagic;
-  std::uint32_t version = 3; // of this file and of event.h
+  std::uint32_t version = 4; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::int32_t rank =
@@ -88,11 +92,18 @@ struct SampleRecord {
   std::uint64_t time_ns = 0;
   std::uint64_t blocked_ns = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t group = 0;
+  std::uint64_t group = 0; // or Event::call_ns
   std::uint32_t step = 0;
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(SampleRecord) == 48);
+
+// The same moment on both clocks, within a microsecond. They part where the time of day is set or
+// the machine sleeps.
+struct ClockRecord {
+  std::uint64_t monotonic_ns = 0; // CLOCK_MONOTONIC, which is that of events
+  std::uint64_t real_ns = 0;      // CLOCK_REALTIME
+};
 
 struct StringRecord {
   StringId id = 0;

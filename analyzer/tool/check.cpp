@@ -174,8 +174,8 @@ std::vector<std::string> namesOf(const std::set<std::string> &files,
 
 core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
                                const core::Summary &summary, const std::string &repository) {
-  const bool to_terminal =
-      options.output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  const core::Terminal terminal =
+      options.output.empty() ? core::terminalOf(STDOUT_FILENO, options.color) : core::Terminal{};
   // These tell lines of sources, whose paths are relative to the repository.
   std::string output = options.output;
   if (!output.empty()) {
@@ -188,7 +188,7 @@ core::Result<void> writeReport(const Options &options, const std::vector<core::F
   if (tells_lines && !repository.empty())
     llvm::sys::fs::set_current_path(repository);
   const auto content = [&](std::ostream &out) {
-    core::writeReport(out, options.format, findings, summary, {.color = to_terminal});
+    core::writeReport(out, options.format, findings, summary, {.terminal = terminal});
   };
   if (!options.output.empty()) {
     if (core::Result<void> written = core::writeFile(output, content); !written)
@@ -379,6 +379,8 @@ core::Result<int> check(Options options) {
                               " fixed in the sources and left out of this report");
   }
   const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
+  const core::FailOn fail_on =
+      options.fail_on.value_or(core::FailOn{.severity = core::Severity::kNote, .rules = {}});
 
   if (options.format == core::ReportFormat::kText)
     showPathsFromHere(findings, repository);
@@ -394,7 +396,8 @@ core::Result<int> check(Options options) {
   }
   if (options.strict.value_or(false) && !all.complete)
     return kFailed;
-  return new_findings ? kFindings : kClean;
+  const auto fails = [&](const core::Finding &finding) { return fail_on.covers(finding); };
+  return std::ranges::any_of(findings, fails) ? kFindings : kClean;
 }
 
 } // namespace devsan::analyzer

@@ -1,6 +1,7 @@
 // devsan-check, which `devsan check` executes.
 
 #include "analyzer/tool/check.h"
+#include "core/terminal_text.h"
 #include "core/whole_file.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -18,6 +19,6 @@ int main(int argc, char **argv) {
       options ? analyzer::check(**options) : core::Result<int>(tl::unexpected(options.error()));
   if (status)
     return *status;
-  llvm::errs() << "devsan check: error: " << status.error().message << "\n";
+  llvm::errs() << "devsan check: error: " << core::printableLines(status.error().message) << "\n";
   return 2;
 }

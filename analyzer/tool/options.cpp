@@ -27,14 +27,17 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.jobs = std::max(1u, std::thread::hardware_concurrency());
   std::string format = "text";
   std::string shard;
+  std::string fail_on;
+  std::string color = "auto";
   long timeout = kDefaultLimit.count();
   CLI::App app("Finds device bugs in C++ and CUDA sources that use LibTorch.\n"
                "devsan check [OPTIONS] FILE|DIR... [-- FLAGS]",
                "devsan check");
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
-  app.footer("FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace\n"
-             "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
-             "Exit status: 0 no findings, 1 findings, 2 could not do its work.");
+  app.footer(
+      "FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace\n"
+      "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
+      "Exit status: 0 no findings that --fail-on names, 1 findings, 2 could not do its work.");
   app.add_option("-p", options.build_dir, "Folder of compile_commands.json")
       ->type_name("BUILD_DIR");
   app.add_option("--checks", options.checks,
@@ -44,6 +47,9 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   app.add_option("--format", format,
                  "text, json, sarif, github, html, junit or markdown (default text)")
       ->type_name("FORMAT");
+  app.add_option("--color", color, "Colours in text for people; auto: on a terminal")
+      ->type_name("auto|always|never")
+      ->capture_default_str();
   app.add_option("-o", options.output, "Write the report to a file")->type_name("FILE");
   app.add_option("-j", options.jobs, "Files analysed at a time (default: one per core)")
       ->type_name("N")
@@ -62,6 +68,10 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
                  "Count the findings in FILE as known: only new ones are shown and fail")
       ->type_name("FILE");
   app.add_flag("--update-baseline", options.update_baseline, "Write the findings to the baseline");
+  app.add_option("--fail-on", fail_on,
+                 "Rules, separated by commas, or the least severity that makes the exit status 1: "
+                 "note, warning, error, none (default note)")
+      ->type_name("RULES|SEVERITY|none");
   app.add_flag_callback(
       "--no-cache", [&options] { options.use_cache = false; }, "Neither use nor fill the cache");
   app.add_option("--timeout", timeout, "Seconds that the analysis of a file may take, 0: any")
@@ -108,9 +118,19 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   if (!known)
     return tl::unexpected(known.error());
   options.format = *known;
+  core::Result<core::ColorMode> color_mode = core::parseColorMode(color);
+  if (!color_mode)
+    return tl::unexpected(color_mode.error());
+  options.color = *color_mode;
   if (app.count("--diff") && (options.diff.empty() || options.diff.starts_with("-")))
     return core::failure("--diff=" + options.diff +
                          ": no revision; name a commit, branch or tag, as in --diff=main");
+  if (app.count("--fail-on")) {
+    core::Result<core::FailOn> parsed = core::parseFailOn("--fail-on", fail_on);
+    if (!parsed)
+      return tl::unexpected(parsed.error());
+    options.fail_on = std::move(*parsed);
+  }
   if (app.count("--shard")) {
     core::Result<Shard> parsed = parseShard(shard);
     if (!parsed)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/tool/processes.h"
+#include "core/fail_on.h"
 #include "core/reports.h"
 #include "core/result.h"
 
@@ -24,6 +25,7 @@ struct Options {
   std::optional<std::string> checks; // globs
   core::ReportFormat format = core::ReportFormat::kText;
   std::string output;
+  core::ColorMode color = core::ColorMode::kAuto;
   std::string diff; // a revision of git; empty: everything
   std::string baseline;
   std::string torch;
@@ -32,6 +34,7 @@ struct Options {
   std::vector<std::string> flags;       // what stood after `--`
   std::vector<std::string> extra_flags; // of the project file, after those of each file
   std::string extra_flags_folder;       // where their relative paths start
+  std::optional<core::FailOn> fail_on;  // default: any finding
   unsigned jobs = 0;
   Shard shard;
   std::optional<Seconds> limit; // for one file; 0: none

@@ -1,5 +1,7 @@
 #include "analyzer/tool/progress.h"
 
+#include "core/terminal_text.h"
+
 #include <llvm/Support/Format.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -75,7 +77,7 @@ void Progress::step(llvm::StringRef file) {
   out << ' ';
   const std::size_t width = columns();
   if (line.size() + 1 < width)
-    out << file.take_back(width - line.size() - 1);
+    out << llvm::StringRef(core::printable(file)).take_back(width - line.size() - 1);
   llvm::errs() << kClearLine << llvm::StringRef(line).take_front(width - 1);
 }
 

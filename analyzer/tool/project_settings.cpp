@@ -98,6 +98,14 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
     if (!options.checks)
       options.checks = checks->text;
   }
+  if (const core::ProjectSetting *setting = check.find("fail-on")) {
+    core::Result<core::FailOn> fail_on =
+        core::parseFailOn(setting->where + ": 'fail-on'", setting->text);
+    if (!fail_on)
+      return tl::unexpected(fail_on.error());
+    if (!options.fail_on)
+      options.fail_on = std::move(*fail_on);
+  }
   if (const core::ProjectSetting *timeout = check.find("timeout")) {
     long seconds = -1;
     if (llvm::StringRef(timeout->text).getAsInteger(10, seconds) || seconds < 0 ||

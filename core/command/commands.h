@@ -52,7 +52,9 @@ struct RunArguments {
   std::string baseline;
   bool update_baseline = false;
   std::string keep_logs;
+  std::string trace;
   bool quiet = false;
+  std::string color = "auto";
   std::vector<std::string> command;
 };
 
@@ -78,6 +80,7 @@ struct ReportArguments {
   std::vector<std::string> budgets;
   std::string baseline;
   bool update_baseline = false;
+  std::string color = "auto";
 };
 
 int report(const InstallTree &tree, const ReportArguments &arguments);

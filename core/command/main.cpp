@@ -1,6 +1,7 @@
 #include "core/command/command_description.h"
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
+#include "core/terminal_text.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace devsan::command {
 
 int fail(const std::string &message) {
-  std::fprintf(stderr, "devsan: error: %s\n", message.c_str());
+  std::fprintf(stderr, "devsan: error: %s\n", core::printableLines(message).c_str());
   return kCannotStart;
 }
 
@@ -42,6 +43,8 @@ constexpr const char *kNextSteps =
     "  pytest --devsan                   fail tests for what they do (docs/testing.md)\n"
     "\n"
     "devsan COMMAND --help lists the options of a command, devsan --help the commands.\n";
+
+constexpr const char *kColorDescription = "colours in text for people; auto: on a terminal";
 
 int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
 #ifdef DEVSAN_WITH_RUNTIME
@@ -167,19 +170,20 @@ int dispatch(std::vector<std::string> arguments) {
       ->add_option("--sim-protect", run_arguments.sim_protect,
                    "report host code that touches the memory of a simulated device; default: on")
       ->type_name("on|off");
-  run_app->add_flag("--sim-force", run_arguments.sim_force,
-                    "simulate for a CUDA build of PyTorch although this machine has a GPU's driver, "
-                    "which the program then does not see");
+  run_app->add_flag(
+      "--sim-force", run_arguments.sim_force,
+      "simulate for a CUDA build of PyTorch although this machine has a GPU's driver, "
+      "which the program then does not see");
   run_app
       ->add_option("--fail-on", run_arguments.fail_on,
                    "rules, separated by commas, or the least severity that fails the run: note, "
                    "warning, error, none; default: error")
       ->type_name("RULES|SEVERITY|none");
   run_app
-      ->add_option("--report", run_arguments.reports,
-                   "also write a report; the format follows the name's end: .txt, .json, .sarif, "
-                   ".html, .junit.xml or .md (not yet: .perfetto.json); github: annotations and "
-                   "the job's summary of GitHub's CI")
+      ->add_option(
+          "--report", run_arguments.reports,
+          "also write a report; the format follows the name's end: .txt, .json, .sarif, "
+          ".html, .junit.xml or .md; github: annotations and the job's summary of GitHub's CI")
       ->type_name("FILE|github")
       ->allow_extra_args(false);
   run_app
@@ -217,9 +221,18 @@ int dispatch(std::vector<std::string> arguments) {
   run_app->add_flag("--quiet", run_arguments.quiet,
                     "print no findings after the program's output, only how many there are");
   run_app
+      ->add_option("--trace", run_arguments.trace,
+                   "write what was observed, with its times, for Perfetto and chrome://tracing: "
+                   ".json or .json.gz")
+      ->type_name("FILE");
+  run_app
       ->add_option("--keep-logs", run_arguments.keep_logs,
                    "keep the event logs, in a new folder below DIR, for devsan report")
       ->type_name("DIR");
+
+  run_app->add_option("--color", run_arguments.color, kColorDescription)
+      ->type_name("auto|always|never")
+      ->capture_default_str();
 
   ReportArguments report_arguments;
   CLI::App *report_app = app.add_subcommand(
@@ -242,7 +255,7 @@ int dispatch(std::vector<std::string> arguments) {
                        "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
                        "for what is new; formats: text, json");
   report_app->add_option("--format", report_arguments.format, "the form of the report")
-      ->type_name("text|json|sarif|github|html|junit|markdown")
+      ->type_name("text|json|sarif|github|html|junit|markdown|trace")
       ->capture_default_str();
   report_app->add_option("-o", report_arguments.output, "write to FILE instead of stdout")
       ->type_name("FILE");
@@ -258,6 +271,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   report_app->add_flag("--update-baseline", report_arguments.update_baseline,
                        "write the findings to the baseline");
+
+  report_app->add_option("--color", report_arguments.color, kColorDescription)
+      ->type_name("auto|always|never")
+      ->capture_default_str();
 
   std::string rules_format = "text";
   CLI::App *rules_app = app.add_subcommand("rules", "list the rules");

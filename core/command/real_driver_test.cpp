@@ -35,7 +35,8 @@ TEST_F(RealDriver, IsAbsentWithoutTraces) {
 }
 
 TEST_F(RealDriver, IsNamedByItsDevices) {
-  for (const char *file : {"dev/nvidiactl", "dev/nvidia0", "proc/driver/nvidia/version", "dev/dxg"}) {
+  for (const char *file :
+       {"dev/nvidiactl", "dev/nvidia0", "proc/driver/nvidia/version", "dev/dxg"}) {
     const fs::path trace = write(file);
     EXPECT_EQ(realDriver(root_), trace);
     fs::remove(trace);
@@ -48,7 +49,8 @@ TEST_F(RealDriver, IsNamedByItsLibrary) {
 }
 
 TEST_F(RealDriver, IsNamedByTheLoadersCache) {
-  const std::string cache("ld.so\0libcuda.so.1\0/opt/driver/libcuda.so.1\0/usr/lib/libm.so.6\0", 64);
+  const std::string cache("ld.so\0libcuda.so.1\0/opt/driver/libcuda.so.1\0/usr/lib/libm.so.6\0",
+                          64);
   write("etc/ld.so.cache", cache);
   EXPECT_EQ(realDriver(root_), "/opt/driver/libcuda.so.1");
 }

@@ -1,6 +1,7 @@
 #include "core/command/commands.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
+#include "core/command/trace_file.h"
 #include "core/command/verdict.h"
 #include "core/compare.h"
 #include "core/fingerprint.h"
@@ -91,8 +92,14 @@ void enter(const fs::path &directory) {
   fs::current_path(core::projectRootOf(directory), error);
 }
 
+// What a trace needs, of one input after the other.
+struct TraceInputs {
+  std::vector<runtime::ObservedProcesses> runs;
+  std::uint32_t processes = 0;
+};
+
 core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
-                                    FindingFilter &filter) {
+                                    FindingFilter &filter, TraceInputs *trace = nullptr) {
   core::Result<RunFacts> facts = readRunFacts(input.folder);
   if (!facts)
     return tl::unexpected(facts.error());
@@ -100,10 +107,15 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   core::Report report;
   report.summary.subject = facts->command;
   report.summary.partial = facts->ended_early;
-  runtime::Analysis analysis = runtime::analyse(
-      input.logs, {tree.symbolizer(), facts->working_directory, filter.function()});
+  runtime::Analysis analysis =
+      runtime::analyse(input.logs, {tree.symbolizer(), facts->working_directory, filter.function(),
+                                    trace != nullptr, trace ? trace->processes : 0});
   if (!analysis.unreadable.empty())
     return core::failure(analysis.unreadable.front() + "; " + kValidInputs);
+  if (trace) {
+    trace->processes += static_cast<std::uint32_t>(analysis.observed.processes.size());
+    trace->runs.push_back(std::move(analysis.observed));
+  }
   takeAnalysis(report, std::move(analysis), *facts);
   core::assignFingerprints(report.findings);
   return report;
@@ -178,12 +190,16 @@ std::set<core::Origin> originsOf(const core::Report &report) {
   return origins;
 }
 
+core::Terminal terminalFor(const fs::path &output, core::ColorMode color) {
+  return output.empty() ? core::terminalOf(STDOUT_FILENO, color) : core::Terminal{};
+}
+
 core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output,
-                               const std::vector<core::Report> &reports) {
-  const bool to_terminal = output.empty() && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+                               const std::vector<core::Report> &reports, core::ColorMode color) {
+  const core::Terminal terminal = terminalFor(output, color);
   const auto content = [&](std::ostream &out) {
     for (const core::Report &report : reports)
-      core::writeReport(out, format, report.findings, report.summary, {.color = to_terminal});
+      core::writeReport(out, format, report.findings, report.summary, {.terminal = terminal});
   };
   if (!output.empty())
     return core::writeFile(output, content);
@@ -222,6 +238,9 @@ core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
 core::Result<int> compareReports(const InstallTree &tree, const ReportArguments &arguments) {
   if (core::Result<void> good = judgeCompareArguments(arguments); !good)
     return tl::unexpected(good.error());
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
   core::Result<FailureCriteria> failure =
       parseFailOn("--fail-on", arguments.fail_on.value_or(kDefaultFailOn));
   if (!failure)
@@ -252,8 +271,9 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     sides.back().summary.subject = name;
   }
   const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
-  const std::string text =
-      arguments.format == "json" ? core::compareJson(comparison) : core::compareText(comparison);
+  const std::string text = arguments.format == "json"
+                               ? core::compareJson(comparison)
+                               : core::compareText(comparison, terminalFor(output, *color));
   const auto content = [&](std::ostream &out) { out << text; };
   if (!output.empty()) {
     if (core::Result<void> written = core::writeFile(output, content); !written)
@@ -264,10 +284,59 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   return failure->failed(comparison.fresh) ? kFindings : kSuccess;
 }
 
+// A trace shows what happened, and judges nothing.
+core::Result<void> judgeTraceArguments(const ReportArguments &arguments) {
+  if (arguments.fail_on || !arguments.budgets.empty() || !arguments.baseline.empty())
+    return core::failure("--format=trace takes neither --fail-on nor --max nor --baseline");
+  return {};
+}
+
+core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &arguments) {
+  if (core::Result<void> good = judgeTraceArguments(arguments); !good)
+    return tl::unexpected(good.error());
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
+  core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
+  if (!inputs)
+    return tl::unexpected(inputs.error());
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const fs::path output =
+      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+  FindingFilter filter(std::move(*suppressions));
+  TraceInputs trace;
+  MergedReport merged;
+  for (const Input &input : *inputs) {
+    if (!input.report.empty())
+      return core::failure(input.name + ": a trace is made of event logs (.devsanlog) and folders "
+                                        "of them (`devsan run --keep-logs=DIR --trace=FILE`)");
+    enter(here);
+    core::Result<core::Report> report = readLogs(input, tree, filter, &trace);
+    if (!report)
+      return tl::unexpected(report.error());
+    merged.add(std::move(*report));
+  }
+  enter(here);
+  const core::Report report = merged.take();
+  if (!output.empty()) {
+    if (core::Result<void> written = writeTraceFile(output, trace.runs, report); !written)
+      return tl::unexpected(written.error());
+  } else {
+    writeTrace(std::cout, trace.runs, report);
+    if (!std::cout.flush())
+      return core::failure("cannot write the trace to stdout");
+  }
+  return kSuccess;
+}
+
 core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
-    return tl::unexpected(format.error());
+    return core::failure(format.error().message + ", trace");
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
   if (core::Result<void> applied = applyProjectBudgets(arguments.budgets); !applied)
     return tl::unexpected(applied.error());
   core::Result<FailureCriteria> failure =
@@ -329,7 +398,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
     if (!arguments.baseline.empty() && (partial || &report != &reports.back()))
       report.summary.stale_baseline.clear();
   }
-  if (core::Result<void> written = writeOutput(*format, output, reports); !written)
+  if (core::Result<void> written = writeOutput(*format, output, reports, *color); !written)
     return tl::unexpected(written.error());
   if (*format == core::ReportFormat::kGithub)
     for (const core::Report &report : reports)
@@ -344,8 +413,9 @@ int report(const InstallTree &tree, const ReportArguments &arguments) {
   // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends
   // others.
   std::signal(SIGXFSZ, SIG_IGN);
-  core::Result<int> status =
-      arguments.compare ? compareReports(tree, arguments) : makeReport(tree, arguments);
+  core::Result<int> status = arguments.compare             ? compareReports(tree, arguments)
+                             : arguments.format == "trace" ? makeTrace(tree, arguments)
+                                                           : makeReport(tree, arguments);
   return status ? *status : fail(status.error().message);
 }
 

@@ -6,6 +6,7 @@
 #include "core/command/run_folder.h"
 #include "core/command/run_options.h"
 #include "core/command/runtime_cache.h"
+#include "core/command/trace_file.h"
 #include "core/command/verdict.h"
 #include "core/fingerprint.h"
 #include "core/project_root.h"
@@ -33,19 +34,11 @@ constexpr std::size_t kShownOnTerminal = 100;
 // written. Files that this made go away again where the program does not start.
 class ReportFiles {
 public:
-  core::Result<void> open(const std::vector<ReportFile> &reports) {
-    for (const ReportFile &report : reports) {
-      if (report.path.empty())
-        continue;
-      std::error_code error;
-      const bool is_new = !fs::exists(fs::symlink_status(report.path, error));
-      if (!std::ofstream(report.path, std::ios::app))
-        return core::failure("cannot write the report " + report.path.string() + ": " +
-                             std::strerror(errno));
-      if (is_new)
-        made_.push_back(report.path);
-    }
-    return {};
+  core::Result<void> open(const RunOptions &options) {
+    for (const ReportFile &report : options.reports)
+      if (core::Result<void> opened = open("report", report.path); !opened)
+        return opened;
+    return open("trace", options.trace);
   }
   ReportFiles() = default;
   ReportFiles(const ReportFiles &) = delete;
@@ -58,6 +51,19 @@ public:
   void keep() { made_.clear(); }
 
 private:
+  core::Result<void> open(const std::string &what, const fs::path &path) {
+    if (path.empty())
+      return {};
+    std::error_code error;
+    const bool is_new = !fs::exists(fs::symlink_status(path, error));
+    if (!std::ofstream(path, std::ios::app))
+      return core::failure("cannot write the " + what + " " + path.string() + ": " +
+                           std::strerror(errno));
+    if (is_new)
+      made_.push_back(path);
+    return {};
+  }
+
   std::vector<fs::path> made_;
 };
 
@@ -171,21 +177,24 @@ std::string shown(const std::vector<std::string> &command) {
 
 // What the terminal gets. Single host syncs that the program spells out are only notes: most
 // programs have some, and they would bury the rest. Where they may fail the run, they are shown.
-std::string terminalReport(const core::Report &report, const FailureCriteria &failure) {
+std::string terminalReport(const core::Report &report, const FailureCriteria &failure,
+                           core::Terminal terminal) {
   const bool notes = failure.countsNotes(report.findings);
   return core::textReport(report.findings, report.summary,
-                          {.color = isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"),
+                          {.terminal = terminal,
                            .least = notes ? core::Severity::kNote : core::Severity::kWarning,
                            .limit = kShownOnTerminal});
 }
 
 core::Result<runtime::Analysis> analyseRun(const RunFolder &folder, const InstallTree &tree,
                                            const fs::path &working_directory,
-                                           std::function<bool(const core::Finding &)> take_away) {
+                                           std::function<bool(const core::Finding &)> take_away,
+                                           bool for_trace) {
   core::Result<std::vector<fs::path>> logs = runtime::logsIn(folder.path());
   if (!logs)
     return tl::unexpected(logs.error());
-  return runtime::analyse(*logs, {tree.symbolizer(), working_directory, std::move(take_away)});
+  return runtime::analyse(*logs,
+                          {tree.symbolizer(), working_directory, std::move(take_away), for_trace});
 }
 
 std::string howItEnded(const std::string &program, const ProgramEnd &end) {
@@ -213,7 +222,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!baseline)
     return fail(baseline.error().message);
   ReportFiles report_files;
-  if (core::Result<void> opened = report_files.open(options->reports); !opened)
+  if (core::Result<void> opened = report_files.open(*options); !opened)
     return fail(opened.error().message);
   std::optional<RunFolder> folder;
   if (core::Result<RunFolder> made = RunFolder::make(arguments.keep_logs))
@@ -249,12 +258,14 @@ int run(const InstallTree &tree, RunArguments arguments) {
   // The findings' paths are relative to the project's root, and what follows reads the lines.
   enterProjectRoot();
   FindingFilter filter(std::move(*suppressions));
-  core::Result<runtime::Analysis> analysis =
-      analyseRun(*folder, tree, facts.working_directory, filter.function());
+  core::Result<runtime::Analysis> analysis = analyseRun(*folder, tree, facts.working_directory,
+                                                        filter.function(), !options->trace.empty());
+  runtime::ObservedProcesses observed;
   if (!analysis) {
     status = fail(analysis.error().message);
   } else if (analysis->torch_was_loaded) {
     summary.unused_suppressions = filter.unused(analysis->simulated);
+    observed = std::move(analysis->observed);
     takeAnalysis(report, std::move(*analysis), facts);
   } else {
     summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
@@ -269,8 +280,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
       judge(report, options->failure, *baseline, {core::Origin::kRuntime});
 
   // The program's own output first, whole: both may go to one file.
-  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary).c_str()
-                             : terminalReport(report, options->failure).c_str(),
+  const core::Terminal terminal = core::terminalOf(STDERR_FILENO, options->color);
+  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary, terminal).c_str()
+                             : terminalReport(report, options->failure, terminal).c_str(),
              stderr);
   if (!failed)
     status = fail(failed.error().message);
@@ -278,6 +290,10 @@ int run(const InstallTree &tree, RunArguments arguments) {
     status = kFindings;
   for (const ReportFile &file : options->reports)
     if (core::Result<void> written = writeReport(file, report); !written)
+      status = fail(written.error().message);
+  if (!options->trace.empty())
+    if (core::Result<void> written = writeTraceFile(options->trace, {&observed, 1}, report);
+        !written)
       status = fail(written.error().message);
   if (end->signal) {
     folder.reset();

@@ -15,6 +15,9 @@
 namespace devsan::command {
 namespace {
 
+// For each process: 15 MB of its log, and some 100 MB of a trace that is not compressed.
+constexpr std::uint32_t kTracedEvents = 1 << 18;
+
 template <typename Number> std::optional<Number> parseNumber(std::string_view text) {
   Number value{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -86,14 +89,9 @@ WorstStep worstStep(std::span<const core::Finding> findings, std::string_view ru
 } // namespace
 
 bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
-  for (const core::Finding &finding : findings) {
-    if (finding.known || budgets.contains(finding.rule) || step_budgets.contains(finding.rule))
-      continue;
-    // A rule's name does not mean its notes: a single read that the program spells out is no bug.
-    if ((severity && finding.severity >= *severity) ||
-        (rules.contains(finding.rule) && finding.severity > core::Severity::kNote))
+  for (const core::Finding &finding : findings)
+    if (!budgets.contains(finding.rule) && !step_budgets.contains(finding.rule) && covers(finding))
       return true;
-  }
   return !exceededBudgets(findings).empty();
 }
 
@@ -200,16 +198,11 @@ core::Result<std::string> parseWarmup(const std::string &name, const std::string
 }
 
 core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::string &text) {
+  core::Result<core::FailOn> fail_on = core::parseFailOn(name, text);
+  if (!fail_on)
+    return tl::unexpected(fail_on.error());
   FailureCriteria criteria;
-  for (const std::string &item : splitAtCommas(text)) {
-    if (std::optional<core::Severity> severity = core::parseSeverity(item))
-      criteria.severity = std::min(criteria.severity.value_or(*severity), *severity);
-    else if (core::findRule(item))
-      criteria.rules.insert(item);
-    else if (item != "none" || text != "none")
-      return core::failure(name + ": unknown rule or severity '" + item +
-                           "'; valid: note, warning, error, none, " + core::ruleIds());
-  }
+  static_cast<core::FailOn &>(criteria) = std::move(*fail_on);
   return criteria;
 }
 
@@ -246,7 +239,10 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{{}, core::ReportFormat::kGithub};
   if (extension == ".txt")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kText};
-  if (extension == ".json" && !path.ends_with(".perfetto.json"))
+  if (path.ends_with(".perfetto.json"))
+    return core::failure(name + "=" + path +
+                         ": a trace is no report; --trace=FILE.json writes one");
+  if (extension == ".json")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJson};
   if (extension == ".sarif")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kSarif};
@@ -256,13 +252,17 @@ core::Result<ReportFile> parseReportFile(const std::string &name, const std::str
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kJunit};
   if (extension == ".md")
     return ReportFile{std::filesystem::absolute(path, error), core::ReportFormat::kMarkdown};
-  if (extension == ".json")
-    return core::failure(name + "=" + path +
-                         ": this format is not supported yet; supported: .txt, .json, .sarif, "
-                         ".html, .junit.xml, .md");
   return core::failure(
       name + "=" + path +
       ": the file's name must end in .txt, .json, .sarif, .html, .junit.xml or .md");
+}
+
+core::Result<std::filesystem::path> parseTraceFile(const std::string &name,
+                                                   const std::string &path) {
+  if (!path.ends_with(".json") && !path.ends_with(".json.gz"))
+    return core::failure(name + "=" + path + ": the file's name must end in .json or .json.gz");
+  std::error_code error;
+  return std::filesystem::absolute(path, error);
 }
 
 namespace {
@@ -345,11 +345,23 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
   if (!failure)
     return tl::unexpected(failure.error());
   options.failure = std::move(*failure);
+  core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
+  if (!color)
+    return tl::unexpected(color.error());
+  options.color = *color;
   for (const std::string &path : arguments.reports) {
     core::Result<ReportFile> report = parseReportFile("--report", path);
     if (!report)
       return tl::unexpected(report.error());
     options.reports.push_back(std::move(*report));
+  }
+  if (!arguments.trace.empty()) {
+    core::Result<std::filesystem::path> path = parseTraceFile("--trace", arguments.trace);
+    if (!path)
+      return tl::unexpected(path.error());
+    options.trace = std::move(*path);
+    options.runtime_options +=
+        (options.runtime_options.empty() ? "trace=" : ":trace=") + std::to_string(kTracedEvents);
   }
   return options;
 }

@@ -3,24 +3,22 @@
 #pragma once
 
 #include "core/command/commands.h"
+#include "core/fail_on.h"
 #include "core/finding.h"
 #include "core/reports.h"
 #include "core/result.h"
 
 #include <filesystem>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace devsan::command {
 
-// Which findings make the run fail: any at or above a severity, any of a rule, and any beyond a
-// rule's budget. A budget replaces the other two for its rule. Known findings never count.
-struct FailureCriteria {
-  std::optional<core::Severity> severity;
-  std::set<std::string, std::less<>> rules;
+// Which findings make the run fail: what --fail-on names, and any beyond a rule's budget, which
+// replaces --fail-on for its rule. Known findings never count.
+struct FailureCriteria : core::FailOn {
   std::map<std::string, std::uint64_t, std::less<>> budgets;
   std::map<std::string, std::uint64_t, std::less<>> step_budgets; // for each step
 
@@ -41,9 +39,11 @@ struct RunOptions {
   std::string device_memory; // as the simulator takes it; empty: its default
   bool protect_devices = true;
   bool simulate_over_driver = false; // although this machine has GPUs
-  std::string runtime_options; // for DEVSAN_OPTIONS
+  std::string runtime_options;       // for DEVSAN_OPTIONS
   FailureCriteria failure;
   std::vector<ReportFile> reports;
+  std::filesystem::path trace; // absolute; empty: none
+  core::ColorMode color = core::ColorMode::kAuto;
 };
 
 // `name` is what holds the text: an option, a variable or a key of the project file.
@@ -60,6 +60,9 @@ core::Result<FailureCriteria> parseFailOn(const std::string &name, const std::st
 core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
                                                    const std::vector<std::string> &budgets);
 core::Result<ReportFile> parseReportFile(const std::string &name, const std::string &path);
+// Absolute.
+core::Result<std::filesystem::path> parseTraceFile(const std::string &name,
+                                                   const std::string &path);
 core::Result<RunOptions> parseRunOptions(const RunArguments &arguments);
 
 } // namespace devsan::command

@@ -213,9 +213,23 @@ TEST(ReportFile, FormatFollowsTheName) {
   EXPECT_TRUE(parseReportFile("--report", "github").value().path.empty());
   auto report = parseReportFile("--report", "a.perfetto.json");
   ASSERT_FALSE(report);
-  EXPECT_NE(report.error().message.find("not supported yet"), std::string::npos);
+  EXPECT_NE(report.error().message.find("--trace=FILE.json"), std::string::npos);
   EXPECT_FALSE(parseReportFile("--report", "a"));
   EXPECT_FALSE(parseReportFile("--report", "a.xml"));
+}
+
+TEST(RunOptions, ATraceMakesTheRuntimeWriteSingleEvents) {
+  RunArguments arguments;
+  arguments.warmup = "3";
+  arguments.trace = "out/a.json.gz";
+  const auto options = parseRunOptions(arguments);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_TRUE(options->trace.is_absolute());
+  EXPECT_EQ(options->runtime_options, "warmup=3:trace=262144");
+  for (const char *name : {"a", "a.gz", "a.html", "a.json.zip"}) {
+    arguments.trace = name;
+    EXPECT_FALSE(parseRunOptions(arguments)) << name;
+  }
 }
 
 } // namespace

@@ -186,8 +186,8 @@ std::string keyOf(const Recipe &recipe) {
   std::vector<fs::path> files;
   for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim", "runtime/cuda"})
     std::ranges::copy(filesBelow(recipe.sources.root / folder, ".h"), std::back_inserter(files));
-  for (const auto *list : {&recipe.sources.hooks, &recipe.sources.simulator,
-                           &recipe.sources.simulator_cuda_build})
+  for (const auto *list :
+       {&recipe.sources.hooks, &recipe.sources.simulator, &recipe.sources.simulator_cuda_build})
     files.insert(files.end(), list->begin(), list->end());
   for (const char *header : {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h",
                              "runtime/log_format.h", "runtime/include/devsan/devsan.h"})

@@ -70,33 +70,40 @@ void addToOperator(CudaActivity &activity, std::uint64_t blocked_ns) {
   activity.blocked_ns += blocked_ns;
 }
 
-void recordWait(const char *function, int device, std::uint64_t blocked_ns, StackId stack) {
+// Of a wait that has ended.
+struct Span {
+  std::uint64_t end_ns = 0;
+  std::uint64_t duration = 0;
+};
+
+void recordWait(const char *function, int device, Span time, StackId stack = 0) {
   if (CudaActivity *activity = CudaActivity::current())
-    return addToOperator(*activity, blocked_ns);
+    return addToOperator(*activity, time.duration);
   Recorder &out = recorder();
   Event event;
   event.kind = EventKind::kBlock;
   event.flags = kBlocks;
   event.from = cudaDevice(device);
-  event.blocked_ns = blocked_ns;
+  event.time_ns = time.end_ns;
+  event.blocked_ns = event.call_ns = time.duration;
   event.op = out.string(function);
   event.stack = stack;
   out.record(event, kCaller);
 }
 
-void recordCopy(const DevSanCudaCall &call, int device, std::uint64_t duration) {
+void recordCopy(const DevSanCudaCall &call, int device, Span time) {
   const Copy copy = copyOf(call, device);
   const bool is_async = call.call_class == kDevSanCudaCopyAsync;
   const bool blocks = is_async ? copy.touchesPageable() : copy.touchesHost();
   if (CudaActivity *activity = CudaActivity::current()) {
     if (blocks)
-      addToOperator(*activity, duration);
+      addToOperator(*activity, time.duration);
     return;
   }
   const DeviceId from = deviceOf(copy.from), to = deviceOf(copy.to);
   if (!copy.touchesDevice() || from == to) {
     if (blocks)
-      recordWait(call.name, device, duration, 0);
+      recordWait(call.name, device, time);
     return;
   }
   Recorder &out = recorder();
@@ -108,7 +115,9 @@ void recordCopy(const DevSanCudaCall &call, int device, std::uint64_t duration) 
   event.from = from;
   event.to = to;
   event.bytes = call.bytes;
-  event.blocked_ns = blocks ? duration : 0;
+  event.time_ns = time.end_ns;
+  event.call_ns = time.duration;
+  event.blocked_ns = blocks ? time.duration : 0;
   event.op = out.string(call.name);
   event.current_device = static_cast<std::int8_t>(device);
   out.record(event, kCaller);
@@ -126,12 +135,12 @@ void recordAllocation(const DevSanCudaCall &call, int device) {
 
 void recordSpin(const Spin &spin) {
   if (spin.function)
-    recordWait(spin.function, spin.device, spin.blocked_ns, spin.stack);
+    recordWait(spin.function, spin.device, {spin.end_ns, spin.blocked_ns}, spin.stack);
 }
 
 void recordCall(const DevSanCudaCall &call, std::uint64_t end_ns) {
   const int device = currentDevice();
-  const std::uint64_t duration = end_ns - call.begin_ns;
+  const Span time{end_ns, end_ns - call.begin_ns};
   if (call.call_class == kDevSanCudaQuery)
     return recordSpin(noteQuery(call, end_ns, device));
   recordSpin(endSpin());
@@ -142,20 +151,20 @@ void recordCall(const DevSanCudaCall &call, std::uint64_t end_ns) {
   case kDevSanCudaCopy:
   case kDevSanCudaCopyAsync:
     if (call.bytes)
-      recordCopy(call, device, duration);
+      recordCopy(call, device, time);
     return;
   case kDevSanCudaSet:
     // Memory of a device is set while the host goes on.
     if (call.bytes && memoryAt(call.to).kind != MemoryKind::kDevice && !call.stream)
-      recordWait(call.name, device, duration, 0);
+      recordWait(call.name, device, time);
     return;
   case kDevSanCudaRelease:
     if (call.object)
-      recordWait(call.name, device, duration, 0);
+      recordWait(call.name, device, time);
     return;
   case kDevSanCudaWait:
   case kDevSanCudaAllocateHost:
-    recordWait(call.name, device, duration, 0);
+    recordWait(call.name, device, time);
     return;
   case kDevSanCudaAllocate:
     recordAllocation(call, device);

@@ -26,7 +26,7 @@ thread_local State state;
 Spin finish() {
   Spin spin;
   if (state.count >= kRepeats)
-    spin = {state.function, state.device, state.stack, state.end_ns - state.begin_ns};
+    spin = {state.function, state.device, state.stack, state.end_ns - state.begin_ns, state.end_ns};
   state = {};
   return spin;
 }

@@ -14,6 +14,7 @@ struct Spin {
   int device = -1;
   std::uint32_t stack = 0;
   std::uint64_t blocked_ns = 0;
+  std::uint64_t end_ns = 0;
 };
 
 // After a call of class query. Gives the wait that it ends.

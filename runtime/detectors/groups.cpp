@@ -77,6 +77,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     EventGroup &group = groups[entry->second];
     parts[entry->second].push_back(event.occurrences);
     group.any_flags |= event.event.flags;
+    group.events.push_back({event.process, event.tally});
     Occurrences &call = calls[entry->second][{event.stack, event.event.thread}];
     call = together(call, event.occurrences);
     group.same_rank &= event.rank == group.first->rank;
@@ -106,6 +107,7 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
   finding.locations.push_back(event.stack->location());
   finding.stack = event.stack->shown();
   finding.steps = stepsOf(group);
+  finding.events = group.events;
   const ResolvedStack &stack = *event.stack;
   if (stack.backward_start && stack.backward_start != stack.innermost_user)
     finding.related.push_back(

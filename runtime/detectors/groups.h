@@ -21,6 +21,7 @@ struct EventGroup : Occurrences {
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0;
   bool same_rank = true;
+  std::vector<core::ObservedEvent> events;
 };
 
 // In the order of the first events.

@@ -6,7 +6,10 @@
 #include "runtime/hooks/redirect.h"
 
 #include <algorithm>
+#include <array>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <torch/csrc/autograd/engine.h>
@@ -45,6 +48,20 @@ const void *thisThread() {
   return &mark;
 }
 
+// Autograd has a thread for each device of these; nodes of the CPU run on the caller's. Many
+// programs have none, and need no stack taken.
+bool devicesCanExist() {
+  // Every LibTorch has these.
+  constexpr std::array kAlways = {c10::DeviceType::CPU, c10::DeviceType::Meta,
+                                  c10::DeviceType::Lazy};
+  const auto &guards = c10::impl::device_guard_impl_registry;
+  for (std::size_t type = 0; type < std::size(guards); ++type)
+    if (guards[type].load(std::memory_order_relaxed) &&
+        std::ranges::find(kAlways, c10::DeviceType(type)) == kAlways.end())
+      return true;
+  return false;
+}
+
 std::shared_ptr<Backward> backwardFromHere() try {
   InsideRuntime inside;
   auto backward = std::make_shared<Backward>();
@@ -67,7 +84,8 @@ std::shared_ptr<Backward> backwardFromHere() try {
 variable_list execute(Engine *engine, const edge_list &roots, const variable_list &inputs,
                       bool keep_graph, bool create_graph, bool accumulate_grad,
                       const edge_list &outputs) {
-  std::shared_ptr<Backward> backward = recorder().recording() ? backwardFromHere() : nullptr;
+  std::shared_ptr<Backward> backward =
+      recorder().recording() && devicesCanExist() ? backwardFromHere() : nullptr;
   if (!backward)
     return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad,
                           outputs);

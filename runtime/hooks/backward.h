@@ -1,7 +1,7 @@
 // Where a backward was started. Autograd runs the nodes of a device on a thread of its own, whose
 // stack knows nothing of the program; so the stack of each call of the engine is taken when it
 // starts, and travels in LibTorch's ThreadLocalDebugInfo to the threads that work for it. Operators
-// cost nothing more; a backward costs one stack.
+// cost nothing more; a backward costs one stack, and nothing in programs without devices.
 #pragma once
 
 #include "runtime/hooks/stacks.h"

@@ -55,11 +55,11 @@ public:
 
 // What is expected of an operator counts where nothing better is known: the calls of CUDA that it
 // made. The wait is the whole call's, and told with its first copy.
-void decideWait(Effect &effect, std::uint64_t &duration, const OuterCall &call, const Effect &own,
+void decideWait(Effect &effect, std::uint64_t &blocked, const OuterCall &call, const Effect &own,
                 bool is_first) {
   if (cudaIsObserved() && own.waitsFor().is_cuda()) {
     effect.blocks = is_first && call.cuda.blocks;
-    duration = call.cuda.blocked_ns;
+    blocked = call.cuda.blocked_ns;
   } else if (is_first) {
     effect.blocks |= own.blocks || call.blocks;
   }
@@ -112,7 +112,7 @@ public:
       kernel_.callBoxed(op, keys, stack);
       end = monotonicTime();
     }
-    record(call, effect, end - begin, is_copy_ ? &stack->back().toTensor() : nullptr, source);
+    record(call, effect, begin, end, is_copy_ ? &stack->back().toTensor() : nullptr, source);
   }
 
 private:
@@ -127,9 +127,10 @@ private:
     }
   }
 
-  void record(const OuterCall &call, const Effect &own, std::uint64_t duration,
+  void record(const OuterCall &call, const Effect &own, std::uint64_t begin, std::uint64_t end,
               const at::Tensor *copied, const at::Tensor &source) const try {
     InsideRuntime inside;
+    std::uint64_t blocked = end - begin;
     Recorder &out = recorder();
     StringId op = out.string(hooked_.name);
     StackId stack = out.currentStack();
@@ -138,12 +139,14 @@ private:
     std::size_t count = split ? call.copy_count : 1;
     for (std::size_t i = 0; i < count; ++i) {
       Effect effect = split ? call.copies[i] : own;
-      decideWait(effect, duration, call, own, i == 0);
+      decideWait(effect, blocked, call, own, i == 0);
       if (!effect.any())
         continue;
       Event event = makeEvent(effect, op);
       event.stack = stack;
-      event.blocked_ns = i == 0 && effect.blocks ? duration : 0;
+      event.time_ns = end;
+      event.call_ns = i == 0 ? end - begin : 0;
+      event.blocked_ns = i == 0 && effect.blocks ? blocked : 0;
       if (copied && ((effect.blocks && (effect.flags & kNonBlocking)) || isParameter(source)))
         event.related = originOf(source.is_cpu() ? source : *copied).stack;
       out.record(event);

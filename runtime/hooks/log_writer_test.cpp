@@ -29,6 +29,8 @@ struct Log {
   FileHeader header;
   std::map<std::uint64_t, TallyRecord> tallies; // by offset
   std::map<std::uint64_t, std::vector<SampleRecord>> samples;
+  std::map<std::uint64_t, std::vector<SampleRecord>> traced;
+  std::vector<ClockRecord> clocks;
   std::map<StringId, std::string> strings;
   std::map<StackId, std::vector<FrameRecord>> stacks;
   std::vector<std::string> modules;
@@ -78,6 +80,16 @@ Log readLog(const fs::path &path) {
       log.samples[sample.tally].push_back(sample);
       break;
     }
+    case RecordKind::kTraced: {
+      auto traced = take<SampleRecord>(bytes, body);
+      EXPECT_TRUE(log.tallies.contains(traced.tally));
+      EXPECT_FALSE(log.clocks.empty()); // one comes first
+      log.traced[traced.tally].push_back(traced);
+      break;
+    }
+    case RecordKind::kClock:
+      log.clocks.push_back(take<ClockRecord>(bytes, body));
+      break;
     case RecordKind::kString: {
       auto record = take<StringRecord>(bytes, body);
       log.strings[record.id] = bytes.substr(body + sizeof record, record.length);
@@ -216,6 +228,78 @@ TEST_F(LogWriterTest, CountsEveryEventOfAThousandThreadsOnce) {
   EXPECT_EQ(threads.size(), kThreads);
   EXPECT_EQ(read.dropped, 0u);
   EXPECT_EQ(read.ends, 1);
+}
+
+TEST_F(LogWriterTest, WritesEventsOneByOneForATraceUpToABound) {
+  constexpr std::uint32_t kThreads = 4, kEvents = 1000, kTraced = 2000;
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  tallies->trace(kTraced);
+  inThreads(kThreads, [&](std::uint32_t thread) {
+    for (std::uint64_t i = 0; i < kEvents; ++i)
+      tallies->count(numbered(thread, i));
+  });
+  Log read = onlyLog();
+  EXPECT_EQ(read.count(), kThreads * kEvents);
+  std::size_t traced = 0;
+  for (const auto &[offset, events] : read.traced) {
+    traced += events.size();
+    // Of one thread without a gap, after the samples.
+    for (std::uint64_t i = 0; i < events.size(); ++i) {
+      EXPECT_EQ(events[i].bytes, Tallies::kSamples + i);
+      EXPECT_NE(events[i].time_ns, 0u);
+    }
+  }
+  EXPECT_EQ(traced, kTraced);
+}
+
+TEST_F(LogWriterTest, NothingButSamplesIsWrittenWithoutATrace) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    tallies->count(numbered(1, i));
+  EXPECT_TRUE(onlyLog().traced.empty());
+}
+
+TEST_F(LogWriterTest, BothClocksAreReadAtTheSameMoment) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  timespec monotonic, real;
+  clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  clock_gettime(CLOCK_REALTIME, &real);
+  tallies->count(numbered(1, 1));
+  Log read = onlyLog();
+  ASSERT_EQ(read.clocks.size(), 1u);
+  const auto ns = [](timespec time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  const auto difference = std::int64_t(read.clocks[0].real_ns - read.clocks[0].monotonic_ns) -
+                          (ns(real) - ns(monotonic));
+  EXPECT_LT(std::abs(difference), 1'000'000); // what may lie between the two lines above
+}
+
+TEST_F(LogWriterTest, AChildHasATraceOfItsOwn) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  tallies->trace(10);
+  const auto count = [&] {
+    for (std::uint64_t i = 0; i < 100; ++i)
+      tallies->count(numbered(1, i));
+  };
+  count(); // no more room for the parent
+  const pid_t child = fork();
+  if (child == 0) {
+    log->resetInChild();
+    tallies->resetInChild();
+    count();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  auto all = logs();
+  ASSERT_EQ(all.size(), 2u);
+  for (const auto &[pid, read] : all) {
+    ASSERT_EQ(read.traced.size(), 1u);
+    EXPECT_EQ(read.traced.begin()->second.size(), 10u);
+    EXPECT_EQ(read.clocks.size(), 1u);
+  }
 }
 
 // Threads that share their tallies, as all do once there are too many.

@@ -34,8 +34,12 @@ constexpr Key kKeys[] = {
     {"host_wait", kLevelList, "what the host's waiting for a device means outside of all scopes"},
     {"raise", "0|1", "throw at the place where an operator is about to do what is disallowed"},
     {"warmup", "0|N", "copies and waits in the first N steps are exempt"},
+    {"trace", "0|N", "write so many events of each process one by one, with their times"},
     {"help", "0|1", "print this list"},
 };
+
+// What a log has room for beside everything else: 6 GB.
+constexpr std::uint32_t kMostTraced = 100'000'000;
 
 [[noreturn]] void reject(const std::string &what) {
   std::fprintf(stderr, "devsan: %s in DEVSAN_OPTIONS\n%s\n", what.c_str(), listOfKeys().c_str());
@@ -72,6 +76,8 @@ bool apply(Options &options, bool &help, std::string_view key, std::string_view 
     return applyGuard(options.guards, *guarded, value);
   if (key == "warmup")
     return applyCount(options.warmup, value);
+  if (key == "trace")
+    return applyCount(options.trace, value) && options.trace <= kMostTraced;
   if (key == "raise") {
     options.guards.setRaises(value == "1");
     return value == "0" || value == "1";

@@ -23,6 +23,7 @@ struct Options {
   bool provenance = true;
   Guards guards;            // what holds outside of all scopes
   std::uint32_t warmup = 0; // steps whose copies and waits are exempt
+  std::uint32_t trace = 0;  // events that are written one by one, besides the first of each kind
 };
 
 // Moved tensors have their origin recorded in any case; under simulation all factories are recorded

@@ -26,13 +26,15 @@ TEST(Options, SimulationRecordsAllOriginsUnlessTold) {
 }
 
 TEST(Options, GuardsAndStepsAreRead) {
-  setenv("DEVSAN_OPTIONS", "host_to_device=disallow:host_wait=log_explicit:raise=1:warmup=12", 1);
+  setenv("DEVSAN_OPTIONS",
+         "host_to_device=disallow:host_wait=log_explicit:raise=1:warmup=12:trace=100", 1);
   readOptions(/*simulated=*/false);
   EXPECT_EQ(options().guards.level(Guarded::kHostToDevice), Level::kDisallow);
   EXPECT_EQ(options().guards.level(Guarded::kDeviceToHost), Level::kInherit);
   EXPECT_EQ(options().guards.level(Guarded::kHostWait), Level::kLogExplicit);
   EXPECT_TRUE(options().guards.raises());
   EXPECT_EQ(options().warmup, 12u);
+  EXPECT_EQ(options().trace, 100u);
 }
 
 TEST(Guards, TheInnerOneHoldsWhereItSaysSomething) {

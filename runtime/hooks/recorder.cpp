@@ -75,6 +75,7 @@ void Recorder::start() {
                  directory, error.c_str());
     _exit(2);
   }
+  tallies_.trace(options().trace);
   prepareStacks();
   writeNewModules(log_);
   lookForPython();

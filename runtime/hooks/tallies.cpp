@@ -20,10 +20,30 @@ constexpr std::size_t kMaxProbes = 64;
 static_assert(Tallies::kMaxOfThreads + Tallies::kMaxShared + Tallies::kMaxWithoutPlace <
               std::size(tally_slots) / 2);
 
-std::uint64_t now() {
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::uint64_t timeOf(clockid_t clock) {
   timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::uint64_t(time.tv_sec) * 1'000'000'000 + std::uint64_t(time.tv_nsec);
+  clock_gettime(clock, &time);
+  return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_nsec);
+}
+
+std::uint64_t now() {
+  return timeOf(CLOCK_MONOTONIC);
+}
+
+// Of several readings the one that took least: the thread may lose its processor in the middle.
+ClockRecord readClocks() {
+  ClockRecord clocks;
+  std::uint64_t least = UINT64_MAX;
+  for (int reading = 0; reading < 4; ++reading) {
+    const std::uint64_t before = now(), real = timeOf(CLOCK_REALTIME), took = now() - before;
+    if (took < least) {
+      least = took;
+      clocks = {before + took / 2, real};
+    }
+  }
+  return clocks;
 }
 
 // A thread's own tallies have one writer, and need no locked instructions.
@@ -131,16 +151,45 @@ Tallies::Found Tallies::findShared(Event &event) {
   return find(event, without_place_, kMaxWithoutPlace);
 }
 
-void Tallies::sample(const Found &tally, Event &event) {
-  if (samples_.load(std::memory_order_relaxed) >= kMaxSamples ||
-      samples_.fetch_add(1, std::memory_order_relaxed) >= kMaxSamples)
+void Tallies::trace(std::uint32_t events) {
+  max_traced_ = events;
+  if (events)
+    one_by_one_.store(UINT64_MAX, std::memory_order_relaxed);
+}
+
+bool Tallies::hasRoom(RecordKind kind) {
+  const bool is_sample = kind == RecordKind::kSample;
+  Count &written = is_sample ? samples_ : traced_;
+  const std::uint32_t most = is_sample ? kMaxSamples : max_traced_;
+  if (written.load(std::memory_order_relaxed) < most &&
+      written.fetch_add(1, std::memory_order_relaxed) < most)
+    return true;
+  if (!is_sample)
+    one_by_one_.store(kSamples, std::memory_order_relaxed);
+  return false;
+}
+
+void Tallies::noteClocks(std::uint64_t now) {
+  std::uint64_t last = clocks_noted_.load(std::memory_order_relaxed);
+  if ((last && now < last + kSecond) ||
+      !clocks_noted_.compare_exchange_strong(last, now, std::memory_order_relaxed))
+    return;
+  const ClockRecord clocks = readClocks();
+  const std::string_view parts[] = {{reinterpret_cast<const char *>(&clocks), sizeof clocks}};
+  log_.append(RecordKind::kClock, parts);
+}
+
+void Tallies::write(std::uint64_t before, Found tally, Event &event) {
+  const RecordKind kind = before < kSamples ? RecordKind::kSample : RecordKind::kTraced;
+  if (!hasRoom(kind))
     return;
   if (event.time_ns == 0)
     event.time_ns = now();
+  noteClocks(event.time_ns);
   const SampleRecord sample{
       tally.offset, event.time_ns, event.blocked_ns, event.bytes, event.group, event.step, 0};
   const std::string_view parts[] = {{reinterpret_cast<const char *>(&sample), sizeof sample}};
-  log_.append(RecordKind::kSample, parts);
+  log_.append(kind, parts);
 }
 
 bool Tallies::count(Event event) {
@@ -161,8 +210,8 @@ bool Tallies::count(Event event) {
   if (event.blocked_ns)
     writer.add(record.blocked_ns, event.blocked_ns);
   writer.raise(record.most_in_step, writer.countInStep(record, event.step));
-  if (before < kSamples)
-    sample(tally, event);
+  if (before < one_by_one_.load(std::memory_order_relaxed)) [[unlikely]]
+    write(before, tally, event);
   return true;
 }
 
@@ -170,8 +219,10 @@ void Tallies::resetInChild() {
   // Private anonymous pages read as zero after this; it costs nothing for pages never touched.
   if (madvise(slots_.data(), slots_.size_bytes(), MADV_DONTNEED) != 0)
     std::fill_n(reinterpret_cast<std::uint64_t *>(slots_.data()), slots_.size(), 0);
-  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_})
+  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_, &traced_})
     count->store(0, std::memory_order_relaxed);
+  clocks_noted_.store(0, std::memory_order_relaxed);
+  trace(max_traced_);
 }
 
 } // namespace devsan::runtime

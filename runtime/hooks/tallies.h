@@ -24,6 +24,10 @@ public:
   // One at a time in a process: the table has a fixed place.
   explicit Tallies(LogWriter &log);
 
+  // From now on so many events beyond the samples are written one by one, too. To be called before
+  // the first is counted.
+  void trace(std::uint32_t events);
+
   // The time is filled in where it is needed. False, and counted in the log's kDropped record,
   // where the disk is full.
   bool count(Event event);
@@ -43,7 +47,10 @@ private:
   Found create(Event &event, Count &made, std::uint32_t most);
   // For an event whose own tally is not to be had: takes what tells it apart from it.
   Found findShared(Event &event);
-  void sample(const Found &tally, Event &event);
+  // One by one, after `before` equal ones. Apart, so that its registers cost the others nothing.
+  [[gnu::noinline]] void write(std::uint64_t before, Found tally, Event &event);
+  bool hasRoom(RecordKind kind);
+  void noteClocks(std::uint64_t now);
 
   LogWriter &log_;
   std::span<std::atomic<std::uint64_t>> slots_;
@@ -51,6 +58,11 @@ private:
   Count shared_{0};
   Count without_place_{0};
   Count samples_{0};
+  Count traced_{0};
+  std::uint32_t max_traced_ = 0;
+  // Of equal events, those that are written one by one.
+  std::atomic<std::uint64_t> one_by_one_{kSamples};
+  std::atomic<std::uint64_t> clocks_noted_{0}; // when last
 };
 
 } // namespace devsan::runtime

@@ -1,5 +1,6 @@
 #include "runtime/hooks/waits.h"
 
+#include "runtime/hooks/options.h"
 #include "runtime/hooks/simulator.h"
 #include "runtime/sim/observers.h"
 
@@ -15,7 +16,9 @@ void observe(const char *function, int index, std::uint64_t blocked_ns) {
     event.kind = EventKind::kBlock;
     event.flags = kBlocks;
     event.from = {static_cast<std::int8_t>(c10::DeviceType::CUDA), static_cast<std::int8_t>(index)};
-    event.blocked_ns = blocked_ns;
+    if (options().trace)
+      event.time_ns = monotonicTime(); // to take the stack may take long
+    event.blocked_ns = event.call_ns = blocked_ns;
     event.op = out.string(function);
     out.record(event);
   });

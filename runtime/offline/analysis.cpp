@@ -119,7 +119,8 @@ core::StepLoad loadOf(const core::Finding &finding, const FileHeader &header) {
   return {identityOf(header), steps.first, steps.last, steps.total ? steps.most : finding.count};
 }
 
-std::vector<core::Finding> findingsOf(const Process &process, std::vector<DeviceId> homes_of_others,
+std::vector<core::Finding> findingsOf(const Process &process, std::uint32_t index,
+                                      std::vector<DeviceId> homes_of_others,
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
                                       std::uint64_t &steps) {
   const Recording recording = recordingOf(process, std::move(homes_of_others), symbols, settings);
@@ -130,6 +131,10 @@ std::vector<core::Finding> findingsOf(const Process &process, std::vector<Device
     finding.ranks = {{process.role.rank, process.role.worker, 1, finding.count, finding.bytes,
                       finding.blocked_ns}};
     finding.loads = {loadOf(finding, process.header)};
+    if (!settings.for_trace)
+      finding.events = {};
+    for (core::ObservedEvent &event : finding.events)
+      event.process = index;
   }
   if (settings.take_away)
     std::erase_if(findings, settings.take_away);
@@ -173,15 +178,23 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
   core::Result<SymbolTable> symbols = symbolize(settings.symbolizer, addresses);
   if (!symbols)
     analysis.notes.push_back(symbols.error().message);
-  const SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
+  SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
   describeUnusedDevices(processes, analysis.notes);
   assignRoles(processes);
   core::Merger merger;
   std::vector<core::RankShare> present;
+  std::uint32_t index = settings.first_process;
   for (const Process &process : processes) {
     present.push_back({process.role.rank, process.role.worker});
-    merger.add(
-        findingsOf(process, homesOfOthers(processes, process), table, settings, analysis.steps));
+    merger.add(findingsOf(process, index++, homesOfOthers(processes, process), table, settings,
+                          analysis.steps));
+    if (settings.for_trace)
+      analysis.observed.processes.push_back(
+          {process.log, process.role, process.header.start_time_ns});
+  }
+  if (settings.for_trace) {
+    analysis.observed.symbols = std::move(table);
+    analysis.observed.working_directory = settings.working_directory;
   }
   analysis.processes = processes.size();
   analysis.ranks = core::ranksIn(present);

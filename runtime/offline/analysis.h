@@ -4,6 +4,7 @@
 
 #include "core/finding.h"
 #include "core/result.h"
+#include "runtime/offline/trace.h"
 
 #include <filesystem>
 #include <functional>
@@ -20,7 +21,8 @@ struct Analysis {
   std::uint64_t processes = 0;         // that have a log
   std::uint64_t steps = 0;             // of the process that made most
   bool torch_was_loaded = false;
-  bool simulated = false; // the devices take the host's time: blocked times say nothing
+  bool simulated = false;     // the devices take the host's time: blocked times say nothing
+  ObservedProcesses observed; // where the settings ask for it
 };
 
 struct AnalysisSettings {
@@ -29,6 +31,10 @@ struct AnalysisSettings {
   std::filesystem::path working_directory;
   // Called once for each finding of each process; what it takes is neither merged nor kept.
   std::function<bool(const core::Finding &)> take_away = {};
+  // Findings know their events, and what a trace needs is kept.
+  bool for_trace = false;
+  // What the first process counts as in findings' events: of several analyses for one trace.
+  std::uint32_t first_process = 0;
 };
 
 // The logs in `directory`, in order of their names. Fails where it cannot be read.

@@ -37,7 +37,11 @@
 # RUN: %status 2 %sim --max=device-host-sync=many -- true 2>&1 | FileCheck %s --check-prefix=BUDGET
 # BUDGET: devsan: error: --max=device-host-sync=many: write RULE=N
 # RUN: %status 2 %sim --report=%t.perfetto.json -- true 2>&1 | FileCheck %s --check-prefix=FORMAT
-# FORMAT: devsan: error: --report={{.*}}.perfetto.json: this format is not supported yet; supported: .txt, .json, .sarif, .html
+# FORMAT: devsan: error: --report={{.*}}.perfetto.json: a trace is no report; --trace=FILE.json writes one
+# RUN: %status 2 %sim --trace=%t.html -- true 2>&1 | FileCheck %s --check-prefix=TRACE
+# TRACE: devsan: error: --trace={{.*}}.html: the file's name must end in .json or .json.gz
+# RUN: %status 2 %sim --trace=/no/such/folder/a.json -- true 2>&1 | FileCheck %s --check-prefix=NO_TRACE
+# NO_TRACE: devsan: error: cannot write the trace /no/such/folder/a.json: No such file or directory
 # RUN: %status 2 %sim --report=/no/such/folder/a.json -- true 2>&1 | FileCheck %s --check-prefix=UNWRITABLE
 # UNWRITABLE: devsan: error: cannot write the report /no/such/folder/a.json: No such file or directory
 # RUN: %status 2 %sim --suppressions=/no/such.toml -- true 2>&1 | FileCheck %s --check-prefix=SUPPRESSIONS

@@ -17,7 +17,9 @@ constexpr std::size_t kDamageShown = 4;
 
 class Parser {
 public:
-  Parser(std::span<const std::byte> bytes, ProcessLog &log) : bytes_(bytes), log_(log) {}
+  Parser(std::span<const std::byte> bytes, ProcessLog &log,
+         SingleEvents wanted = SingleEvents::kFirst)
+      : bytes_(bytes), log_(log), wanted_(wanted) {}
 
   void run() {
     readFrom(sizeof(FileHeader));
@@ -137,6 +139,10 @@ private:
       return tally(body, offset);
     case RecordKind::kSample:
       return sample(body);
+    case RecordKind::kTraced:
+      return traced(body);
+    case RecordKind::kClock:
+      return clock(body);
     }
     return false;
   }
@@ -198,6 +204,10 @@ private:
     auto tally = tallies_.find(record.tally);
     if (tally == tallies_.end())
       return false;
+    if (wanted_ == SingleEvents::kAllTimed) {
+      addTimed(record, tally->second);
+      return true;
+    }
     Event event = log_.tallies[tally->second].first;
     event.time_ns = record.time_ns;
     event.blocked_ns = record.blocked_ns;
@@ -206,6 +216,35 @@ private:
     event.step = record.step;
     log_.events.push_back(event);
     log_.tally_of.push_back(tally->second);
+    return true;
+  }
+
+  bool traced(std::span<const std::byte> body) {
+    SampleRecord record;
+    if (!read(body, record))
+      return false;
+    if (wanted_ != SingleEvents::kAllTimed)
+      return true;
+    auto tally = tallies_.find(record.tally);
+    if (tally == tallies_.end())
+      return false;
+    addTimed(record, tally->second);
+    return true;
+  }
+
+  void addTimed(const SampleRecord &record, std::uint32_t tally) {
+    const EventKind kind = log_.tallies[tally].first.kind;
+    const bool has_call = kind == EventKind::kCopy || kind == EventKind::kBlock;
+    log_.timed.push_back({record.time_ns, has_call ? record.group : 0, record.blocked_ns,
+                          record.bytes, tally, record.step});
+  }
+
+  bool clock(std::span<const std::byte> body) {
+    ClockRecord record;
+    if (!read(body, record))
+      return false;
+    if (wanted_ == SingleEvents::kAllTimed)
+      log_.clocks.push_back(record);
     return true;
   }
 
@@ -247,6 +286,7 @@ private:
   std::size_t first_unfinished_ = 0;
   std::vector<std::size_t> new_offsets_;
   bool follows_ = false;
+  SingleEvents wanted_;
 };
 
 } // namespace
@@ -318,20 +358,21 @@ private:
 
 } // namespace
 
-core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source) {
+core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source,
+                                  SingleEvents wanted) {
   ProcessLog log;
   log.source = std::move(source);
   if (core::Result<void> read = readHeader(bytes, log); !read)
     return tl::unexpected(read.error());
-  Parser(bytes, log).run();
+  Parser(bytes, log, wanted).run();
   return log;
 }
 
-core::Result<ProcessLog> readLog(const std::filesystem::path &path) {
+core::Result<ProcessLog> readLog(const std::filesystem::path &path, SingleEvents wanted) {
   const MappedFile file(path);
   if (file.error())
     return core::failure("cannot read " + path.string() + ": " + std::strerror(file.error()));
-  return parseLog(file.bytes(), path.filename());
+  return parseLog(file.bytes(), path.filename(), wanted);
 }
 
 struct LogFollower::State {

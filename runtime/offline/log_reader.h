@@ -31,6 +31,16 @@ struct Tally {
   Occurrences occurrences;
 };
 
+// An event of its own, as traces want it.
+struct TimedEvent {
+  std::uint64_t time_ns = 0; // CLOCK_MONOTONIC at its end
+  std::uint64_t call_ns = 0; // see Event::call_ns
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t tally = 0; // index
+  std::uint32_t step = 0;
+};
+
 struct ProcessLog {
   std::string source; // the file, for messages
   FileHeader header;
@@ -43,6 +53,8 @@ struct ProcessLog {
   // index in `tallies`.
   std::vector<Event> events;
   std::vector<std::uint32_t> tally_of;
+  std::vector<TimedEvent> timed;   // every event that was written one by one, if asked for
+  std::vector<ClockRecord> clocks; // in the order of their writing
   std::uint64_t dropped = 0;       // events that found no room
   std::uint64_t without_place = 0; // events that were counted without a stack
   std::uint64_t unfinished = 0;    // records whose writer died
@@ -55,8 +67,11 @@ struct ProcessLog {
 };
 
 // Fails only where the file as a whole is no log of this version.
-core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source);
-core::Result<ProcessLog> readLog(const std::filesystem::path &path);
+enum class SingleEvents { kFirst, kAllTimed };
+core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source,
+                                  SingleEvents wanted = SingleEvents::kFirst);
+core::Result<ProcessLog> readLog(const std::filesystem::path &path,
+                                 SingleEvents wanted = SingleEvents::kFirst);
 
 // What came to a tally from one look to the next. Steps are left out: it is all in one.
 struct TallyGrowth {

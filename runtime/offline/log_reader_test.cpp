@@ -184,11 +184,11 @@ TEST(LogReader, RejectsOtherFilesAndVersions) {
   log.header.magic = 1;
   EXPECT_EQ(parseLog(log.bytes(), "x").error().message, "x at offset 0: this is no event log");
   log.header = FileHeader();
-  for (std::uint32_t version : {1u, 2u, 9u}) {
+  for (std::uint32_t version : {1u, 3u, 9u}) {
     log.header.version = version;
     EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
               "x at offset 8: event log of version " + std::to_string(version) +
-                  ", this devsan reads version 3; read it with the devsan that wrote it, or record "
+                  ", this devsan reads version 4; read it with the devsan that wrote it, or record "
                   "it again");
   }
 }

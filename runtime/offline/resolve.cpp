@@ -160,22 +160,19 @@ void Recording::countSteps(std::size_t first_event) {
     if (event.event.kind == EventKind::kStep)
       (event.has(kRecognizedStep) ? recognized : said) +=
           static_cast<std::uint32_t>(event.occurrences.count);
-  // Where the program says what a step is, the optimizers' steps before it first did so lie in that
-  // first step.
-  const std::uint32_t early = said ? recognized : 0;
-  const auto number = [&](std::uint32_t step) { return step <= early ? 0 : step - early; };
-  const std::uint32_t total = said ? said : recognized;
+  step_numbers_ = StepNumbers(said, recognized);
+  const StepNumbers &numbers = step_numbers_;
   for (ResolvedEvent &event : events) {
-    event.total_steps = total;
-    event.event.step = number(event.event.step);
+    event.total_steps = numbers.total();
+    event.event.step = numbers.number(event.event.step);
     Occurrences &all = event.occurrences;
-    all.first_step = number(all.first_step);
-    all.last_step = number(all.last_step);
+    all.first_step = numbers.number(all.first_step);
+    all.last_step = numbers.number(all.last_step);
     all.steps = std::min(all.steps, all.last_step - all.first_step + 1);
     for (Sample &sample : event.samples)
-      sample.step = number(sample.step);
+      sample.step = numbers.number(sample.step);
   }
-  steps_ = std::max(steps_, total);
+  steps_ = std::max(steps_, numbers.total());
 }
 
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
@@ -204,6 +201,7 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
       continue;
     resolved.related = event.related ? resolve(log, event.related, symbols) : nullptr;
     resolved.process = processes_;
+    resolved.tally = static_cast<std::uint32_t>(i);
     if (log.header.rank >= 0)
       resolved.rank = log.header.rank;
     if (event.kind == EventKind::kMismatch && resolved.related &&

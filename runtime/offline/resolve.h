@@ -78,11 +78,33 @@ struct ResolvedEvent {
   const ResolvedStack *related = nullptr; // null where there is none
   std::optional<int> rank;
   std::uint32_t process = 0;     // index of the log
+  std::uint32_t tally = 0;       // its index in the log
   std::uint32_t total_steps = 0; // of the process
 
   bool has(EventFlags flag) const { return event.flags & flag; }
   // The user's operator where the stack tells it, else the dispatcher's.
   const std::string &calledOp() const { return stack->op.empty() ? op : stack->op; }
+};
+
+// Steps as the program counts them, from those that the log counts.
+class StepNumbers {
+public:
+  StepNumbers() = default;
+  // `said`: how often the program said that a step ends; `recognized`: how often an optimizer did.
+  StepNumbers(std::uint32_t said, std::uint32_t recognized)
+      // Where the program says what a step is, the optimizers' steps before it first did so lie in
+      // that first step.
+      : early_(said ? recognized : 0), total_(said ? said : recognized), said_(said != 0) {}
+
+  std::uint32_t number(std::uint32_t step) const { return step <= early_ ? 0 : step - early_; }
+  std::uint32_t total() const { return total_; }
+  // Whether an event of kStep with these flags ends a step.
+  bool endsStep(std::uint32_t flags) const { return !said_ || !(flags & kRecognizedStep); }
+
+private:
+  std::uint32_t early_ = 0;
+  std::uint32_t total_ = 0;
+  bool said_ = false;
 };
 
 class Recording {
@@ -96,6 +118,8 @@ public:
 
   // Of the process that made most.
   std::uint32_t steps() const { return steps_; }
+  // Of the process that was added last.
+  const StepNumbers &stepNumbers() const { return step_numbers_; }
 
   // In the order of the first of each.
   const std::vector<ResolvedEvent> &events() const { return events_; }
@@ -117,6 +141,7 @@ private:
   std::vector<DeviceId> homes_of_others_;
   std::uint32_t processes_ = 0;
   std::uint32_t steps_ = 0;
+  StepNumbers step_numbers_;
   std::vector<ResolvedEvent> events_;
   std::deque<ResolvedStack> stacks_; // addresses of elements stay
   std::unordered_map<StackId, const ResolvedStack *> stacks_of_process_;

@@ -36,11 +36,12 @@ static void checkDriver(void) {
   const char *driver = getenv("DEVSAN_SIM_REAL_DRIVER");
   if (!driver || !*driver)
     return;
-  dprintf(STDERR_FILENO,
-          "devsan: --sim: this machine has NVIDIA's driver (%s), and this program's PyTorch is built "
-          "with CUDA: simulated devices would hide the GPUs from it. Run without --sim to use the "
-          "GPUs, or with --sim-force to simulate all the same\n",
-          driver);
+  dprintf(
+      STDERR_FILENO,
+      "devsan: --sim: this machine has NVIDIA's driver (%s), and this program's PyTorch is built "
+      "with CUDA: simulated devices would hide the GPUs from it. Run without --sim to use the "
+      "GPUs, or with --sim-force to simulate all the same\n",
+      driver);
   fflush(NULL);
   _exit(2);
 }
@@ -145,7 +146,8 @@ void devsanBeforeMain(char **argv) {
   const char *preload = getenv("LD_PRELOAD");
   char *list = NULL;
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length < 0 || asprintf(&list, "%s:%s:%s:%s", preload ? preload : "", path[0], path[1], path[2]) < 0)
+  if (length < 0 ||
+      asprintf(&list, "%s:%s:%s:%s", preload ? preload : "", path[0], path[1], path[2]) < 0)
     refuse("cannot start the program again: ", strerror(errno));
   program[length] = 0;
   setenv(kRestarted, preload ? preload : "", 1);

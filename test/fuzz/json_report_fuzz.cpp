@@ -18,13 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const Result<Report> again = readReport(written, "again.json");
   CHECK(again);
   CHECK(jsonReport(again->findings, again->summary) == written);
-  textReport(report->findings, report->summary, true);
+  textReport(report->findings, report->summary, {.terminal = {true, 40}});
   Merger merger;
   merger.add(report->findings);
   merger.add(report->findings);
   std::vector<Finding> merged = merger.take();
   CHECK(merged.size() == report->findings.size());
   rankByCost(merged, report->summary.basis);
-  textReport(merged, report->summary, false);
+  textReport(merged, report->summary);
   return 0;
 }

@@ -52,6 +52,14 @@ runtime::testing::LogBuilder wholeLog() {
     event.flags = (1u << (kind % 24)) | kBlocks;
     log.add(event, 2);
   }
+  log.traces = true;
+  std::vector<std::byte> clocks(sizeof(ClockRecord), std::byte{1});
+  log.record(RecordKind::kClock, clocks);
+  Event copy;
+  copy.from = cuda(1);
+  copy.time_ns = 1000;
+  copy.call_ns = 100;
+  log.add(copy, 70);
   return log;
 }
 

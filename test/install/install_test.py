@@ -12,6 +12,7 @@ import unittest
 
 SOURCE, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 
+BUILD_FAILED = 2  # make says so
 PROGRAM = """\
 import devsan.metrics
 import torch
@@ -21,7 +22,7 @@ for _ in range(3):
 """
 PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
-project(uses_devsan LANGUAGES NONE)
+project(uses_devsan LANGUAGES CXX)
 find_package(DevSan 0.1 REQUIRED)
 if(NOT EXISTS "${DevSan_EXECUTABLE}" OR NOT TARGET DevSan::cuda_api)
   message(FATAL_ERROR "${DevSan_EXECUTABLE}")
@@ -33,6 +34,14 @@ endif()
 enable_testing()
 devsan_add_test(NAME may_wait COMMAND "${PYTHON}" "${CMAKE_SOURCE_DIR}/program.py" SIM 2)
 devsan_add_test(NAME must_not COMMAND "${PYTHON}" "${CMAKE_SOURCE_DIR}/program.py" SIM 2 FAIL_ON device-host-sync)
+add_library(scale OBJECT EXCLUDE_FROM_ALL scale.cpp)
+target_compile_features(scale PRIVATE cxx_std_20)
+target_include_directories(scale SYSTEM PRIVATE "${MOCK}")
+devsan_enable_checks(scale)
+"""
+SCALE = """\
+#include <torch/torch.h>
+torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) { return x.cuda() * weight; }
 """
 
 
@@ -54,10 +63,9 @@ class Install(unittest.TestCase):
         run("cmake", "--install", BUILD, "--prefix", first, "--strip")
         os.mkdir(os.path.dirname(cls.tree))
         shutil.move(first, cls.tree)
-        with open(os.path.join(folder.name, "program.py"), "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        with open(os.path.join(folder.name, "CMakeLists.txt"), "w", encoding="utf-8") as file:
-            file.write(PROJECT)
+        for name, text in (("program.py", PROGRAM), ("scale.cpp", SCALE), ("CMakeLists.txt", PROJECT)):
+            with open(os.path.join(folder.name, name), "w", encoding="utf-8") as file:
+                file.write(text)
 
     def devsan(self, *arguments, **options):
         return run(os.path.join(self.tree, "bin/devsan"), *arguments, cwd=self.folder, **options)
@@ -118,10 +126,12 @@ class Install(unittest.TestCase):
 
     def test_find_package(self):
         build = os.path.join(self.folder, "build")
-        run("cmake", "-S", self.folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.tree}", f"-DPYTHON={sys.executable}")
+        run("cmake", "-G", "Unix Makefiles", "-S", self.folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.tree}", f"-DPYTHON={sys.executable}",
+            f"-DMOCK={SOURCE}/analyzer/testing/mock")
         text = run("ctest", "--test-dir", build, status=8)
         self.assertRegex(text, r"may_wait \.+ +Passed")
         self.assertRegex(text, r"must_not \.+\*\*\*Failed")
+        self.assertIn("[device-bare-cuda]", run("cmake", "--build", build, "--target", "all_devsan_check", status=BUILD_FAILED))
 
     def test_uninstall(self):
         prefix = os.path.join(self.folder, "prefix")

@@ -98,8 +98,9 @@ void devsanMakeArena(int devices, size_t memory, int is_protected) {
       arena.per_device = wanted;
       arena.size = bytes;
       if (is_protected && !protect)
-        fprintf(stderr, "devsan: simulated devices: their memory is not protected, host accesses "
-                        "go unseen: %s\n",
+        fprintf(stderr,
+                "devsan: simulated devices: their memory is not protected, host accesses "
+                "go unseen: %s\n",
                 strerror(errno));
       return;
     }
@@ -135,8 +136,8 @@ void *devsanTakeDeviceMemory(int device, size_t size) {
     begin = (*link)->end;
     link = &(*link)->next;
   }
-  const int has_room = begin + length <= first + arena.per_device &&
-                       used[device] + length <= memory_of_device;
+  const int has_room =
+      begin + length <= first + arena.per_device && used[device] + length <= memory_of_device;
   if (has_room) {
     *made = (struct Allocation){begin, begin + length, size, *link};
     *link = made;

@@ -2,15 +2,14 @@
    in the host's, streams, events. The runtime's stand-in (runtime.c) is built on it, as CUDA's
    runtime is on the driver.
 
-   Under `devsan run --sim=N` (DEVSAN_SIM_DEVICES) it is what a CUDA build of LibTorch finds: devices
-   as CUDA_VISIBLE_DEVICES shows them, each with the memory of DEVSAN_SIM_MEMORY (bytes), which the
-   host cannot touch (DEVSAN_SIM_PROTECT). Work is done when it is issued and takes no time; kernels
-   are refused, by name, because nothing here can run them.
+   Under `devsan run --sim=N` (DEVSAN_SIM_DEVICES) it is what a CUDA build of LibTorch finds:
+   devices as CUDA_VISIBLE_DEVICES shows them, each with the memory of DEVSAN_SIM_MEMORY (bytes),
+   which the host cannot touch (DEVSAN_SIM_PROTECT). Work is done when it is issued and takes no
+   time; kernels are refused, by name, because nothing here can run them.
 
-   In tests of the runtime, work takes time: when it would be over is a point in time that waits wait
-   for, and kernels do nothing but take theirs.
-     DEVSAN_STANDIN_DEVICES     how many devices there are, 2 unless said otherwise
-     DEVSAN_STANDIN_KERNEL_US   how long a kernel runs, 50 */
+   In tests of the runtime, work takes time: when it would be over is a point in time that waits
+   wait for, and kernels do nothing but take theirs. DEVSAN_STANDIN_DEVICES     how many devices
+   there are, 2 unless said otherwise DEVSAN_STANDIN_KERNEL_US   how long a kernel runs, 50 */
 #define _GNU_SOURCE
 #include "declarations.h"
 #include "runtime/cuda/calls.h"
@@ -78,7 +77,8 @@ static int machine_devices;
 static size_t memory_of_device = (size_t)16 << 30;
 /* The device's number within the machine, by index. */
 static int physical[kMaxDevices];
-/* A child of a process that has used the devices can use none: CUDA's cudaErrorInitializationError. */
+/* A child of a process that has used the devices can use none: CUDA's cudaErrorInitializationError.
+ */
 static int is_child;
 static __thread struct Context *current;
 static __thread struct Context *stack[16];
@@ -328,7 +328,7 @@ int devsan_standin_is_simulated(void) {
 }
 
 int cuGetErrorString(int error, const char **text) {
-  *text = error == kSuccess                  ? "no error"
+  *text = error == kSuccess ? "no error"
           : error == kDevSanCudaNotSupported && devsan_standin_refused()
               ? devsan_standin_refused()
               : "an error of the simulated CUDA driver";

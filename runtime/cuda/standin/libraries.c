@@ -1,7 +1,7 @@
 /* CUDA's libraries beside driver and runtime, in simulated runs: each begins with a function that
    makes a handle, and that one says here what is not simulated. PyTorch's operators do not come to
-   it, because the CPU's kernels take their place; extensions and torch.cuda.current_blas_handle() do.
-   Opened before the libraries themselves, so that these definitions come first. */
+   it, because the CPU's kernels take their place; extensions and torch.cuda.current_blas_handle()
+   do. Opened before the libraries themselves, so that these definitions come first. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -34,6 +34,7 @@ DEVSAN_REFUSE(ncclCommInitAll, "NCCL", 5)
 const char *ncclGetLastError(void *communicator);
 const char *ncclGetLastError(void *communicator) {
   (void)communicator;
-  return "not simulated: NCCL on a CUDA build of PyTorch; use the back end \"gloo\" under --sim, or a "
+  return "not simulated: NCCL on a CUDA build of PyTorch; use the back end \"gloo\" under --sim, "
+         "or a "
          "CPU build of PyTorch, where \"nccl\" is simulated";
 }

@@ -123,12 +123,13 @@ LogBuilder &LogBuilder::add(const Event &event, int times) {
     }
     tally.most_in_step = std::max<std::uint64_t>(tally.most_in_step,
                                                  static_cast<std::uint32_t>(++tally.in_last_step));
-    if (++tally.count > kSamples)
+    const bool is_sample = ++tally.count <= kSamples;
+    if (!is_sample && !traces)
       continue;
     std::vector<std::byte> body;
     append(body, SampleRecord{offset, event.time_ns, event.blocked_ns, event.bytes, event.group,
                               event.step, 0});
-    record(RecordKind::kSample, body);
+    record(is_sample ? RecordKind::kSample : RecordKind::kTraced, body);
   }
   return *this;
 }

@@ -46,6 +46,7 @@ public:
   LogBuilder &record(RecordKind kind, const std::vector<std::byte> &body, bool finished = true);
 
   FileHeader header;
+  bool traces = false; // events beyond the first of each kind are written one by one, too
   std::vector<std::byte> bytes() const;
   const SymbolTable &symbols() const { return symbols_; }
 

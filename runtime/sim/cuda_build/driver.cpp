@@ -18,8 +18,7 @@ const DevSanStandinMemory &ask() {
   const DevSanStandinMemory *memory = get ? get() : nullptr;
   if (memory != nullptr && memory->size != 0)
     return *memory;
-  std::fprintf(stderr,
-               "devsan: simulated devices: %s\n",
+  std::fprintf(stderr, "devsan: simulated devices: %s\n",
                get ? "no address range for their memory; raise the limit on addresses (ulimit -v)"
                    : "the CUDA driver of this process is not DevSan's; start the program by "
                      "`devsan run --sim=N`");

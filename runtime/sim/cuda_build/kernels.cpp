@@ -14,13 +14,22 @@
 namespace devsan::sim {
 namespace {
 
-constexpr std::string_view kOwnHostCode[] = {
-    "aten::_local_scalar_dense", "aten::_pin_memory", "aten::_reshape_alias",
-    "aten::as_strided",          "aten::copy_",       "aten::empty.memory_format",
-    "aten::empty_strided",       "aten::is_pinned",   "aten::record_stream",
-    "aten::resize_",             "aten::set_",        "aten::set_.source_Storage",
-    "aten::set_.source_Storage_storage_offset",       "aten::set_.source_Tensor",
-    "aten::unfold",              "aten::view"};
+constexpr std::string_view kOwnHostCode[] = {"aten::_local_scalar_dense",
+                                             "aten::_pin_memory",
+                                             "aten::_reshape_alias",
+                                             "aten::as_strided",
+                                             "aten::copy_",
+                                             "aten::empty.memory_format",
+                                             "aten::empty_strided",
+                                             "aten::is_pinned",
+                                             "aten::record_stream",
+                                             "aten::resize_",
+                                             "aten::set_",
+                                             "aten::set_.source_Storage",
+                                             "aten::set_.source_Storage_storage_offset",
+                                             "aten::set_.source_Tensor",
+                                             "aten::unfold",
+                                             "aten::view"};
 
 // Others' kernels may be host code only (c10d), and the CPU has no kernel for them.
 constexpr std::string_view kNamespaces[] = {"aten::", "quantized::", "_quantized::"};

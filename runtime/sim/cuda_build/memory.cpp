@@ -11,8 +11,8 @@
 
 #include "drawn.h"
 #include "driver.h"
-#include "runtime/sim/memory/protection.h"
 #include "runtime/sim/memory/place.h"
+#include "runtime/sim/memory/protection.h"
 
 namespace devsan::sim {
 

@@ -93,7 +93,8 @@ at::Generator makeGenerator(c10::DeviceIndex index) {
   if (index < 0)
     index = currentDevice();
   checkDeviceIndex(index);
-  return at::Generator(c10::make_intrusive<GeneratorImpl>(index, std::make_shared<GeneratorState>()));
+  return at::Generator(
+      c10::make_intrusive<GeneratorImpl>(index, std::make_shared<GeneratorState>()));
 }
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index) {

@@ -2,9 +2,10 @@
 // loaded after the program, so its static objects would be destroyed before the program's, and a
 // tensor in a global's destructor would find no kernels.
 //
-// Registration has phases, because later ones look at what is there: over a CUDA build's own kernels
-// (cuda_build/kernels.cpp), the kernels that the simulator has of its own, then the fallback where a composite kernel would come before it, then what wraps
-// them. Within a phase the order of the files is no matter.
+// Registration has phases, because later ones look at what is there: over a CUDA build's own
+// kernels (cuda_build/kernels.cpp), the kernels that the simulator has of its own, then the
+// fallback where a composite kernel would come before it, then what wraps them. Within a phase the
+// order of the files is no matter.
 #pragma once
 
 #include <torch/library.h>

@@ -1,4 +1,5 @@
-/* Prints how many devices it sees: linked with the fake LibTorch, or with a path, which it opens. */
+/* Prints how many devices it sees: linked with the fake LibTorch, or with a path, which it opens.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,25 @@
+# What a target of devsan_enable_checks() runs: cmake -DSETTINGS=<written by CMake> -P DevSanCheckTarget.cmake
+include("${SETTINGS}")
+list(TRANSFORM sources STRIP)
+set(files "")
+foreach(source IN LISTS sources)
+  # Objects of other targets stand among the sources, and sources of other languages.
+  if(source MATCHES "[.](cpp|cc|cxx|cu)$")
+    get_filename_component(source "${source}" ABSOLUTE BASE_DIR "${folder}")
+    list(APPEND files "${source}")
+  endif()
+endforeach()
+if(NOT files)
+  message(FATAL_ERROR "devsan_enable_checks: ${target} has no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)")
+endif()
+if(NOT EXISTS "${CMAKE_BINARY_DIR}/compile_commands.json") # the folder that this runs in
+  message(FATAL_ERROR "devsan_enable_checks: no compile_commands.json in the build folder; run CMake again")
+endif()
+execute_process(COMMAND "${devsan}" check -p . ${options} ${files} RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  # What it has to say, it has said.
+  if(status EQUAL 1)
+    message(FATAL_ERROR "device bugs in ${target}")
+  endif()
+  message(FATAL_ERROR "devsan check of ${target} ended with ${status}")
+endif()

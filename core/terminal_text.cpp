@@ -1,0 +1,142 @@
+#include "core/terminal_text.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+namespace devsan::core {
+namespace {
+
+constexpr std::size_t kLeastColumns = 20; // less is no terminal to write for
+
+// Marks that turn the direction of what follows, so that a line would not read as it is.
+bool isDirection(utf8proc_int32_t c) {
+  return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+bool isShown(utf8proc_int32_t c) {
+  switch (utf8proc_category(c)) {
+  case UTF8PROC_CATEGORY_CC: // also U+0080 to U+009F, which old terminals take for escapes
+  case UTF8PROC_CATEGORY_CS:
+  case UTF8PROC_CATEGORY_ZL:
+  case UTF8PROC_CATEGORY_ZP:
+    return false;
+  default:
+    return !isDirection(c);
+  }
+}
+
+Cell plain(std::string text) {
+  const std::size_t columns = text.size();
+  return {std::move(text), columns};
+}
+
+bool isSet(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && *value;
+}
+
+bool isForced() {
+  return isSet("CLICOLOR_FORCE") && std::strcmp(std::getenv("CLICOLOR_FORCE"), "0") != 0;
+}
+
+bool isDumb() {
+  return isSet("TERM") && std::strcmp(std::getenv("TERM"), "dumb") == 0;
+}
+
+std::size_t columnsOf(int descriptor) {
+  std::size_t columns = 0;
+  if (const char *text = std::getenv("COLUMNS"))
+    std::from_chars(text, text + std::strlen(text), columns);
+  if (winsize size{}; columns == 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0)
+    columns = size.ws_col;
+  return columns && columns < kLeastColumns ? kLeastColumns : columns;
+}
+
+} // namespace
+
+std::vector<Cell> cellsOf(std::string_view text) {
+  std::vector<Cell> cells;
+  const auto *at = reinterpret_cast<const utf8proc_uint8_t *>(text.data());
+  for (auto left = static_cast<utf8proc_ssize_t>(text.size()); left > 0;) {
+    utf8proc_int32_t c = -1;
+    const utf8proc_ssize_t length = utf8proc_iterate(at, left, &c);
+    if (length <= 0) {
+      cells.push_back(plain(fmt::format("\\x{:02x}", *at)));
+      ++at, --left;
+      continue;
+    }
+    const std::string_view bytes(reinterpret_cast<const char *>(at),
+                                 static_cast<std::size_t>(length));
+    const auto columns = static_cast<std::size_t>(std::max(utf8proc_charwidth(c), 0));
+    if (c == '\t')
+      cells.push_back({" ", 1});
+    else if (!isShown(c))
+      cells.push_back(plain(c < 0x100 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c)));
+    else if (columns == 0 && !cells.empty())
+      cells.back().text += bytes;
+    else
+      cells.push_back({std::string(bytes), columns});
+    at += length, left -= length;
+  }
+  return cells;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const Cell &cell : cellsOf(text))
+    out += cell.text;
+  return out;
+}
+
+std::string printableLines(std::string_view text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += (begin ? "\n" : "") + printable(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::size_t columnsOf(std::string_view text) {
+  const std::vector<Cell> cells = cellsOf(text);
+  return std::accumulate(cells.begin(), cells.end(), std::size_t{0},
+                         [](std::size_t sum, const Cell &cell) { return sum + cell.columns; });
+}
+
+Result<ColorMode> parseColorMode(std::string_view text) {
+  if (text == "auto")
+    return ColorMode::kAuto;
+  if (text == "always")
+    return ColorMode::kAlways;
+  if (text == "never")
+    return ColorMode::kNever;
+  return failure("--color=" + std::string(text) + " is unknown; valid: auto, always, never");
+}
+
+Terminal terminalOf(int descriptor, ColorMode mode) {
+  const bool is_terminal = isatty(descriptor);
+  Terminal terminal;
+  switch (mode) {
+  case ColorMode::kAuto:
+    terminal.color = !isSet("NO_COLOR") && (isForced() || (is_terminal && !isDumb()));
+    break;
+  case ColorMode::kAlways:
+    terminal.color = true;
+    break;
+  case ColorMode::kNever:
+    break;
+  }
+  if (is_terminal)
+    terminal.columns = columnsOf(descriptor);
+  return terminal;
+}
+
+} // namespace devsan::core

@@ -1,0 +1,44 @@
+// Text for people, on a terminal: what a program under test says must not reach it as commands, and
+// lines end where it ends.
+#pragma once
+
+#include "core/result.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::core {
+
+// A character as it is shown, with what combines with it.
+struct Cell {
+  std::string text;
+  std::size_t columns;
+};
+
+// A tab is one space, so that the columns of a source stay; what is no character, controls the
+// terminal or turns the direction of writing stands as \x1b or \u202e.
+std::vector<Cell> cellsOf(std::string_view text);
+std::string printable(std::string_view text);
+// The same of each line of a text.
+std::string printableLines(std::string_view text);
+// That it takes, shown so.
+std::size_t columnsOf(std::string_view text);
+
+enum class ColorMode { kAuto, kAlways, kNever };
+
+// The value of --color.
+Result<ColorMode> parseColorMode(std::string_view text);
+
+struct Terminal {
+  bool color = false;
+  std::size_t columns = 0; // 0: as many as there are
+};
+
+// What the text of a file descriptor is for. kAuto: colours on a terminal that has them, neither
+// where NO_COLOR is set, nor elsewhere unless CLICOLOR_FORCE is. Columns are those of a terminal
+// alone: lines in files and pipes stay whole.
+Terminal terminalOf(int descriptor, ColorMode mode);
+
+} // namespace devsan::core
