@@ -8,11 +8,18 @@
 #include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { kSuccess = 0, kInvalidValue = 1, kNoDriver = 35, kInvalidDeviceFunction = 98 };
+enum {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kInitializationError = 3,
+  kNoDriver = 35,
+  kInvalidDeviceFunction = 98
+};
 enum { kNoDevice = 100, kInvalidDevice = 101 };
 enum { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3 };
 
@@ -55,12 +62,20 @@ static void *driverFunction(_Atomic(void *) *cached, const char *symbol, int is_
   })
 #define DRIVER(form, ...) DRIVER_AS(form, form, ##__VA_ARGS__)
 
+/* A child of a process that has used simulated devices has none. */
+static int is_child;
+
+static void enterChild(void) {
+  is_child = 1;
+}
+
 static int initialize(void) {
   static atomic_int is_initialized;
   if (atomic_load(&is_initialized))
-    return kSuccess;
+    return is_child ? kInitializationError : kSuccess;
   const int result = DRIVER(cuInit, 0);
-  atomic_store(&is_initialized, result == kSuccess);
+  if (result == kSuccess && !atomic_exchange(&is_initialized, 1) && devsanIsSimulated())
+    pthread_atfork(NULL, NULL, enterChild);
   return result;
 }
 
