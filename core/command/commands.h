@@ -41,6 +41,7 @@ struct RunArguments {
   std::string sim;
   std::string sim_memory;
   std::string sim_protect;
+  bool sim_force = false;
   std::optional<std::string> fail_on; // default: kDefaultFailOn
   std::vector<std::string> reports;
   std::vector<std::string> suppressions;

@@ -1,5 +1,6 @@
 #include "core/command/commands.h"
 #include "core/command/files.h"
+#include "core/command/real_driver.h"
 #include "core/command/runtime_cache.h"
 
 #include <cerrno>
@@ -162,6 +163,15 @@ void describePythonFrames(Checkup &checkup) {
                "with another version stacks show native frames, and the report says so");
 }
 
+void checkDriver(Checkup &checkup) {
+  const std::filesystem::path driver = realDriver("/");
+  if (driver.empty())
+    checkup.ok("GPU driver", "none: --sim takes CPU and CUDA builds of PyTorch");
+  else
+    checkup.note("GPU driver", driver,
+                 "with a CUDA build of PyTorch --sim would hide the GPUs: it needs --sim-force");
+}
+
 // The LibTorchs that programs can use without a build before.
 void checkRuntimes(Checkup &checkup, const RuntimeSources &sources) {
   checkup.ok("prebuilt for",
@@ -195,6 +205,7 @@ int doctor(const InstallTree &tree) {
   checkup.file("preload shim", tree.preload(), runtime);
   checkup.file("runtime", tree.runtime(), runtime);
   checkup.file("simulator", tree.simulator(), runtime);
+  checkup.file("CUDA stand-ins", tree.cuda() / "libcuda.so.1", runtime);
   checkup.file("Python support", tree.python() / "sitecustomize.py", runtime);
   checkup.file("symbolizer", tree.symbolizer(), runtime);
   checkup.file("devsan check", tree.check(), analyzer);
@@ -205,6 +216,7 @@ int doctor(const InstallTree &tree) {
   if (sources)
     checkPython(checkup, *sources);
   describePythonFrames(checkup);
+  checkDriver(checkup);
   if (sources)
     checkRuntimes(checkup, *sources);
   else

@@ -170,6 +170,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->add_option("--sim-protect", run_arguments.sim_protect,
                    "report host code that touches the memory of a simulated device; default: on")
       ->type_name("on|off");
+  run_app->add_flag(
+      "--sim-force", run_arguments.sim_force,
+      "simulate for a CUDA build of PyTorch although this machine has a GPU's driver, "
+      "which the program then does not see");
   run_app
       ->add_option("--fail-on", run_arguments.fail_on,
                    "rules, separated by commas, or the least severity that fails the run: note, "

@@ -2,6 +2,7 @@
 #include "core/command/launch.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
+#include "core/command/real_driver.h"
 #include "core/command/run_folder.h"
 #include "core/command/run_options.h"
 #include "core/command/runtime_cache.h"
@@ -12,6 +13,7 @@
 #include "core/reports.h"
 #include "core/whole_file.h"
 #include "runtime/offline/analysis.h"
+#include "runtime/sim/memory/memory_size.h"
 
 #include <cerrno>
 #include <chrono>
@@ -142,10 +144,16 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
   };
   if (devices > 0)
     environment.emplace_back("DEVSAN_SIM_DEVICES", std::to_string(devices));
+  if (devices > 0)
+    environment.emplace_back("DEVSAN_CUDA_STANDIN", tree.cuda());
   if (options.simulated_devices > 0) {
+    environment.emplace_back("DEVSAN_SIM_REAL_DRIVER",
+                             options.simulate_over_driver ? "" : realDriver("/").string());
     environment.emplace_back("DEVSAN_SIM_PROTECT", options.protect_devices ? "on" : "off");
     if (!options.device_memory.empty())
-      environment.emplace_back("DEVSAN_SIM_MEMORY", options.device_memory);
+      // In bytes, for those who know no units.
+      environment.emplace_back("DEVSAN_SIM_MEMORY",
+                               std::to_string(*sim::parseMemorySize(options.device_memory)));
   }
   if (!options.runtime_options.empty())
     environment.emplace_back("DEVSAN_OPTIONS",

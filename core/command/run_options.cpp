@@ -314,6 +314,9 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
       return tl::unexpected(size.error());
     options.device_memory = *size;
   }
+  if (arguments.sim_force && options.simulated_devices == 0)
+    return core::failure("--sim-force needs simulated devices: add --sim=N");
+  options.simulate_over_driver = arguments.sim_force;
   core::Result<Setting> protection =
       simulatorSetting("--sim-protect", arguments.sim_protect, "DEVSAN_SIM_PROTECT", options);
   if (!protection)

@@ -38,7 +38,8 @@ struct RunOptions {
   int simulated_devices = 0; // 0: no simulation
   std::string device_memory; // as the simulator takes it; empty: its default
   bool protect_devices = true;
-  std::string runtime_options; // for DEVSAN_OPTIONS
+  bool simulate_over_driver = false; // although this machine has GPUs
+  std::string runtime_options;       // for DEVSAN_OPTIONS
   FailureCriteria failure;
   std::vector<ReportFile> reports;
   std::filesystem::path trace; // absolute; empty: none

@@ -40,6 +40,18 @@ TEST(DeviceMemory, RejectsWhatNoDeviceCanHave) {
   }
 }
 
+TEST(Force, IsOffByDefaultAndNeedsSimulatedDevices) {
+  RunArguments arguments;
+  arguments.sim = "2";
+  EXPECT_FALSE(parseRunOptions(arguments)->simulate_over_driver);
+  arguments.sim_force = true;
+  EXPECT_TRUE(parseRunOptions(arguments)->simulate_over_driver);
+  arguments.sim.clear();
+  auto options = parseRunOptions(arguments);
+  ASSERT_FALSE(options);
+  EXPECT_NE(options.error().message.find("--sim-force"), std::string::npos);
+}
+
 TEST(Protection, IsOnByDefaultAndNeedsSimulatedDevices) {
   RunArguments arguments;
   arguments.sim = "2";

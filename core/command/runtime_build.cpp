@@ -176,12 +176,18 @@ bool Recipe::canGenerate() const {
   return fs::exists(operators(), error) && isExecutable(sources.python);
 }
 
+bool Recipe::hasCuda() const {
+  std::error_code error;
+  return fs::exists(torch.library.parent_path() / "libtorch_cuda.so", error);
+}
+
 std::string keyOf(const Recipe &recipe) {
   Hash hash;
   std::vector<fs::path> files;
   for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim", "runtime/cuda"})
     std::ranges::copy(filesBelow(recipe.sources.root / folder, ".h"), std::back_inserter(files));
-  for (const auto *list : {&recipe.sources.hooks, &recipe.sources.simulator})
+  for (const auto *list :
+       {&recipe.sources.hooks, &recipe.sources.simulator, &recipe.sources.simulator_cuda_build})
     files.insert(files.end(), list->begin(), list->end());
   for (const char *header : {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h",
                              "runtime/log_format.h", "runtime/include/devsan/devsan.h"})

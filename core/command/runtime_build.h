@@ -37,8 +37,11 @@ struct Recipe {
            "torchgen/packaged/ATen/native/native_functions.yaml";
   }
   bool canGenerate() const;
+  bool hasCuda() const;
   const std::vector<std::filesystem::path> &files() const {
-    return is_simulator ? sources.simulator : sources.hooks;
+    if (!is_simulator)
+      return sources.hooks;
+    return hasCuda() ? sources.simulator_cuda_build : sources.simulator;
   }
 };
 

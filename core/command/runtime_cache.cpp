@@ -266,9 +266,12 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
         item = sources.root / item;
   sources.hooks = paths(sources.root / "runtime", values["hooks"]);
   sources.simulator = paths(sources.root / "runtime/sim", values["simulator"]);
+  sources.simulator_cuda_build =
+      paths(sources.root / "runtime/sim", values["simulator-cuda-build"]);
   for (const fs::path &file : paths(sources.root / "runtime", values["shared"])) {
     sources.hooks.push_back(file);
     sources.simulator.push_back(file);
+    sources.simulator_cuda_build.push_back(file);
   }
   return sources;
 }

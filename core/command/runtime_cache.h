@@ -28,6 +28,7 @@ struct RuntimeSources {
   std::vector<std::vector<std::string>> generated;
   std::vector<std::filesystem::path> hooks;
   std::vector<std::filesystem::path> simulator;
+  std::vector<std::filesystem::path> simulator_cuda_build; // for LibTorchs that are built with CUDA
 };
 
 core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree);

@@ -127,7 +127,7 @@ class Start(unittest.TestCase):
     def test_bash(self):
         self.assertLessEqual({"run", "check", "report", "init"}, self.bash("devsan", ""))
         self.assertEqual(self.bash("devsan", "re"), {"report"})
-        self.assertEqual(self.bash("devsan", "run", "--sim-"), {"--sim-memory", "--sim-protect"})
+        self.assertEqual(self.bash("devsan", "run", "--sim-"), {"--sim-force", "--sim-memory", "--sim-protect"})
         self.assertEqual(self.bash("devsan", "run", "--sim-protect", "=", "o"), {"on", "off"})
         self.assertEqual(self.bash("devsan", "report", "--format", "j"), {"json", "junit"})
         self.assertEqual(self.bash("devsan", "explain", "device-host-s"), {"device-host-sync"})

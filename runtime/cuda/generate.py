@@ -116,14 +116,14 @@ def declarations(entries: list[EntryPoint]) -> str:
 def stubs(entries: list[EntryPoint], library: str) -> str:
     """What is not written out is refused; a function with a suffix is the one without it."""
     text = HEADER + '#include "declarations.h"\n#include "runtime/cuda/calls.h"\n'
-    text += "void devsan_standin_count(const char *name);\n"
+    text += '#include "runtime/cuda/standin/standin.h"\n'
     for entry in entries:
         if entry.library != library:
             continue
         unused = "".join(f"  (void){p.name};\n" for p in entry.parameters)
         text += (
             f"\n__attribute__((weak)) int {entry.name}({entry.declaration}) {{\n{unused}"
-            f'  devsan_standin_count("{entry.name}");\n  return kDevSanCudaNotSupported;\n}}\n'
+            f'  devsan_standin_count("{entry.name}");\n  return devsan_standin_refuse("{entry.name}");\n}}\n'
         )
         for suffix in entry.suffixes:
             text += (

@@ -251,7 +251,7 @@ void installFactoryHooks() {
   if (options().origins != Origins::kAll)
     return;
   for (c10::DispatchKey key : deviceKeys()) {
-    if (key == c10::DispatchKey::CUDA && recorder().simulated())
+    if (key == c10::DispatchKey::CUDA && recorder().simulated() && !simulatesCudaBuild())
       continue;
     auto *registrar = new KernelRegistrar("aten", key);
     for (auto [name, overload] :

@@ -14,6 +14,11 @@ template <typename... Observers> void setObservers(const char *setter, Observers
     set(observers...);
 }
 
+// Whether LibTorch is a CUDA build: then the calls of CUDA are PyTorch's own.
+inline bool simulatesCudaBuild() {
+  return dlsym(RTLD_DEFAULT, "devsan_sim_has_cuda_calls") != nullptr;
+}
+
 // Runs `record` unless the runtime itself did what is observed. It may run out of memory: the
 // program's call goes on all the same.
 template <typename Record> void whenTheProgramDidIt(Record record) {

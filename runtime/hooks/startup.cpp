@@ -13,6 +13,7 @@
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/ranks.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/simulator.h"
 #include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
@@ -78,8 +79,8 @@ __attribute__((constructor)) void start() {
     observeWaits();
     observeRanks();
     observeHostAccesses();
-    // Simulated devices are no CUDA's.
-    if (!recorder().simulated())
+    // Simulated devices are no CUDA's, except with a CUDA build of LibTorch.
+    if (!recorder().simulated() || simulatesCudaBuild())
       observeCuda();
     observeDeviceUses();
   } catch (const std::exception &error) {

@@ -7,6 +7,7 @@
 // the other half of the library, runtime/cuda/forward.c.
 #define _GNU_SOURCE
 #include "runtime/cuda/forward.h"
+#include "runtime/preload/cuda_build.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -406,6 +407,8 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
   const void *caller = __builtin_return_address(0);
   DlopenFunction real = realDlopen();
   void *handle = NULL;
+  if (file && atomic_load_explicit(&state, memory_order_relaxed) == kNotLoaded)
+    devsanBeforeOpening(file);
   ++dlopen_depth;
   if (file && *file == '$')
     handle = openFromOrigin(file, mode, caller);
@@ -427,6 +430,7 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
 }
 
 static int mainAfterLoading(int argc, char **argv, char **environment) {
+  devsanBeforeMain(argv);
   atomic_store_explicit(&main_started, 1, memory_order_release);
   loadRuntimeIfTorchIsHere();
   return program_main(argc, argv, environment);

@@ -1,6 +1,9 @@
 #include "runtime/cuda/standin/standin.h"
 
+#include "runtime/cuda/calls.h"
+
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { kMaxFunctions = 512 };
@@ -34,4 +37,15 @@ int devsan_standin_calls(const char *name) {
   const int calls = slot >= 0 ? functions[slot].calls : 0;
   pthread_mutex_unlock(&lock);
   return calls;
+}
+
+static __thread char refused[512];
+
+int devsan_standin_refuse(const char *what) {
+  snprintf(refused, sizeof refused, "not simulated: %s", what);
+  return kDevSanCudaNotSupported;
+}
+
+const char *devsan_standin_refused(void) {
+  return *refused ? refused : NULL;
 }

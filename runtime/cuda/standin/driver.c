@@ -1,20 +1,29 @@
 /* A stand-in for CUDA's driver, libcuda.so.1, on a machine that has none: devices, contexts, memory
-   in the host's, streams whose work takes time, events. Work is done when it is issued; when it
-   would be over is a point in time that waits wait for. Kernels do nothing but take their time. The
-   runtime's stand-in (runtime.c) is built on it, as CUDA's runtime is on the driver.
-     DEVSAN_STANDIN_DEVICES     how many devices there are, 2 unless said otherwise
-     DEVSAN_STANDIN_KERNEL_US   how long a kernel runs, 50 */
+   in the host's, streams, events. The runtime's stand-in (runtime.c) is built on it, as CUDA's
+   runtime is on the driver.
+
+   Under `devsan run --sim=N` (DEVSAN_SIM_DEVICES) it is what a CUDA build of LibTorch finds:
+   devices as CUDA_VISIBLE_DEVICES shows them, each with the memory of DEVSAN_SIM_MEMORY (bytes),
+   which the host cannot touch (DEVSAN_SIM_PROTECT). Work is done when it is issued and takes no
+   time; kernels are refused, by name, because nothing here can run them.
+
+   In tests of the runtime, work takes time: when it would be over is a point in time that waits
+   wait for, and kernels do nothing but take theirs. DEVSAN_STANDIN_DEVICES     how many devices
+   there are, 2 unless said otherwise DEVSAN_STANDIN_KERNEL_US   how long a kernel runs, 50 */
 #define _GNU_SOURCE
 #include "declarations.h"
 #include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/arena.h"
 #include "runtime/cuda/standin/standin.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
   kSuccess = 0,
@@ -28,7 +37,7 @@ enum {
   kNotReady = 600
 };
 
-enum { kMaxDevices = 16, kPageable = 0, kPinned = 1, kOnDevice = 2, kManaged = 3 };
+enum { kMaxDevices = 64, kPageable = 0, kPinned = 1, kOnDevice = 2, kManaged = 3 };
 
 struct Stream {
   struct Context *context;
@@ -63,6 +72,14 @@ static struct Context *primary[kMaxDevices];
 static int primary_uses[kMaxDevices];
 static struct Memory *memory;
 static int is_initialized;
+static int is_simulated;
+static int machine_devices;
+static size_t memory_of_device = (size_t)16 << 30;
+/* The device's number within the machine, by index. */
+static int physical[kMaxDevices];
+/* A child of a process that has used the devices can use none: CUDA's cudaErrorInitializationError.
+ */
+static int is_child;
 static __thread struct Context *current;
 static __thread struct Context *stack[16];
 static __thread int stack_size;
@@ -74,12 +91,14 @@ static uint64_t now(void) {
 }
 
 static uint64_t kernelTime(void) {
+  if (is_simulated)
+    return 0;
   const char *text = getenv("DEVSAN_STANDIN_KERNEL_US");
   return 1000u * (text && *text ? strtoull(text, NULL, 10) : 50);
 }
 
 static uint64_t copyTime(uint64_t bytes) {
-  return 2000 + bytes / 10;
+  return is_simulated ? 0 : 2000 + bytes / 10;
 }
 
 static void waitUntil(uint64_t done) {
@@ -125,6 +144,8 @@ static const struct Memory *find(const void *address) {
 }
 
 static int typeOf(const void *address) {
+  if (devsanDeviceOf(address) >= 0)
+    return kOnDevice;
   pthread_mutex_lock(&lock);
   const struct Memory *one = find(address);
   const int type = one ? one->type : kPageable;
@@ -145,6 +166,10 @@ static int allocate(void **out, size_t size, int type) {
     return kInvalidValue;
   if (!current)
     return kInvalidContext;
+  if (type == kOnDevice) {
+    *out = devsanTakeDeviceMemory(current->device, size);
+    return *out ? kSuccess : kOutOfMemory;
+  }
   void *begin =
       mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (begin == MAP_FAILED)
@@ -157,6 +182,8 @@ static int allocate(void **out, size_t size, int type) {
 static int release(const void *address) {
   if (!address)
     return kSuccess;
+  if (devsanDeviceOf(address) >= 0)
+    return devsanGiveDeviceMemoryBack(address) ? kSuccess : kInvalidValue;
   pthread_mutex_lock(&lock);
   struct Memory **link = &memory;
   while (*link && (*link)->begin != address)
@@ -188,7 +215,8 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
   if ((!to || !from) && width * rows)
     return kInvalidValue;
   for (size_t i = 0; i < rows; ++i)
-    memmove((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+    memmove((char *)devsanReach(to) + i * to_pitch, (char *)devsanReach(from) + i * from_pitch,
+            width);
   const int to_type = typeOf(to), from_type = typeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
   issue(stream, copyTime(width * rows));
@@ -205,16 +233,153 @@ static void *host(DevSanCudaAddress address) {
   return (void *)(uintptr_t)address;
 }
 
+static void uuidOf(int device, unsigned char *uuid) {
+  memset(uuid, 0, 16);
+  memcpy(uuid, "DevSan", 6);
+  uuid[15] = (unsigned char)physical[device];
+}
+
+/* CUDA_VISIBLE_DEVICES, as CUDA's driver reads it: the list ends before the first entry that names
+   no device, and one that is named twice hides them all. What follows a number is ignored. */
+static void readVisibleDevices(void) {
+  const char *text = getenv("CUDA_VISIBLE_DEVICES");
+  device_count = 0;
+  for (int i = 0; !text && i < machine_devices; ++i)
+    physical[device_count++] = i;
+  while (text && *text) {
+    char *end;
+    long device = -1;
+    unsigned by_uuid;
+    text += strspn(text, " \t");
+    if (sscanf(text, "GPU-44657653-616e-0000-0000-00000000%4x", &by_uuid) == 1)
+      device = (long)by_uuid;
+    else if ((device = strtol(text, &end, 10)), end == text)
+      device = -1;
+    if (device < 0 || device >= machine_devices)
+      return;
+    for (int i = 0; i < device_count; ++i)
+      if (physical[i] == device) {
+        device_count = 0;
+        return;
+      }
+    physical[device_count++] = (int)device;
+    text = strchrnul(text, ',');
+    text += *text == ',';
+  }
+}
+
+static void enterChild(void) {
+  pthread_mutex_init(&lock, NULL);
+  devsanLoseArena();
+  is_child = 1;
+}
+
+static pthread_once_t memory_once = PTHREAD_ONCE_INIT, devices_once = PTHREAD_ONCE_INIT;
+
+static void makeMemory(void) {
+  const char *simulated = getenv("DEVSAN_SIM_DEVICES"), *text = getenv("DEVSAN_STANDIN_DEVICES");
+  const char *protect = getenv("DEVSAN_SIM_PROTECT"), *size = getenv("DEVSAN_SIM_MEMORY");
+  is_simulated = simulated && *simulated;
+  if (is_simulated)
+    text = simulated;
+  machine_devices = text && *text ? atoi(text) : 2;
+  if (machine_devices > kMaxDevices)
+    machine_devices = kMaxDevices;
+  if (is_simulated) {
+    memory_of_device = size && *size
+                           ? strtoull(size, NULL, 10)
+                           : (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    pthread_atfork(NULL, NULL, enterChild);
+  }
+  devsanMakeArena(machine_devices, memory_of_device,
+                  is_simulated && protect && strcmp(protect, "on") == 0);
+}
+
+/* At the first use of a device, as CUDA's driver does: programs choose theirs after they have
+   loaded LibTorch. */
+static void countDevices(void) {
+  if (is_simulated)
+    return readVisibleDevices();
+  for (device_count = 0; device_count < machine_devices; ++device_count)
+    physical[device_count] = device_count;
+}
+
+const DevSanStandinMemory *devsan_standin_memory(void) {
+  pthread_once(&memory_once, makeMemory);
+  return devsanArena();
+}
+
 int cuInit(unsigned flags) {
   if (flags)
     return kInvalidValue;
-  const char *text = getenv("DEVSAN_STANDIN_DEVICES");
-  pthread_mutex_lock(&lock);
-  device_count = text && *text ? atoi(text) : 2;
-  if (device_count > kMaxDevices)
-    device_count = kMaxDevices;
+  /* Nothing is lost in a child of a process that has not used the devices. */
+  if (is_child && is_initialized)
+    return kNotInitialized;
+  pthread_once(&memory_once, makeMemory);
+  pthread_once(&devices_once, countDevices);
   is_initialized = 1;
-  pthread_mutex_unlock(&lock);
+  return kSuccess;
+}
+
+/* For the runtime's stand-in. */
+int devsan_standin_is_simulated(void) {
+  pthread_once(&memory_once, makeMemory);
+  return is_simulated;
+}
+
+int cuGetErrorString(int error, const char **text) {
+  *text = error == kSuccess ? "no error"
+          : error == kDevSanCudaNotSupported && devsan_standin_refused()
+              ? devsan_standin_refused()
+              : "an error of the simulated CUDA driver";
+  return kSuccess;
+}
+
+int cuGetErrorName(int error, const char **text) {
+  *text = error == kSuccess ? "CUDA_SUCCESS" : "CUDA_ERROR_NOT_SUPPORTED";
+  return kSuccess;
+}
+
+/* NVRTC asks for a table of its own, and takes a driver without this function for one with it. */
+int cuGetExportTable(const void **table, const void *id) {
+  (void)id;
+  *table = NULL;
+  return kNotFound;
+}
+
+#define DEVSAN_REFUSE(name, what)                                                                  \
+  int name(void);                                                                                  \
+  int name(void) {                                                                                 \
+    return devsan_standin_refuse(what " (" #name ")");                                             \
+  }
+DEVSAN_REFUSE(cuModuleLoad, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleLoadData, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleLoadDataEx, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuModuleGetFunction, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkCreate_v2, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkAddData_v2, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuLinkComplete, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncGetAttribute, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncSetAttribute, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuFuncSetCacheConfig, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuOccupancyMaxActiveBlocksPerMultiprocessor, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cuTensorMapEncodeTiled, "tensor maps of GPU kernels")
+
+int cuDeviceGetUuid(void *out, int device) {
+  if (device < 0 || device >= device_count)
+    return kInvalidDevice;
+  uuidOf(device, out);
+  return kSuccess;
+}
+
+int cuDeviceGetUuid_v2(void *out, int device) {
+  return cuDeviceGetUuid(out, device);
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  if (device < 0 || device >= device_count)
+    return kInvalidDevice;
+  *bytes = memory_of_device;
   return kSuccess;
 }
 
@@ -374,10 +539,19 @@ int cuCtxSynchronize_v2(void *context) {
 
 int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
   enum { kContext = 1, kMemoryType = 2, kIsManaged = 8, kOrdinal = 9 };
-  pthread_mutex_lock(&lock);
-  const struct Memory *one = find(host(address));
-  const int type = one ? one->type : 0, device = one ? one->device : -1;
-  pthread_mutex_unlock(&lock);
+  const void *begin;
+  size_t size;
+  int type = 0, device = devsanDeviceOf(host(address));
+  if (device >= 0) {
+    if (devsanArena()->find(host(address), &begin, &size))
+      type = kOnDevice;
+  } else {
+    pthread_mutex_lock(&lock);
+    const struct Memory *one = find(host(address));
+    type = one ? one->type : 0;
+    device = one ? one->device : -1;
+    pthread_mutex_unlock(&lock);
+  }
   if (!type)
     return kInvalidValue;
   switch (attribute) {
@@ -396,9 +570,12 @@ int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
 }
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
-  *total = (size_t)16 << 30;
-  *free_bytes = (size_t)15 << 30;
-  return current ? kSuccess : kInvalidContext;
+  if (!current)
+    return kInvalidContext;
+  const size_t used = devsanUsedDeviceMemory(current->device);
+  *total = memory_of_device;
+  *free_bytes = used < memory_of_device ? memory_of_device - used : 0;
+  return kSuccess;
 }
 
 int cuMemAlloc_v2(DevSanCudaAddress *out, size_t size) {
@@ -553,9 +730,12 @@ static int set(DevSanCudaAddress to, const void *value, size_t size, size_t pitc
                size_t height, void *stream, int is_async) {
   if (!current)
     return kInvalidContext;
-  for (size_t y = 0; y < height; ++y)
+  if (size == 1)
+    for (size_t y = 0; y < height; ++y)
+      memset((char *)devsanReach(host(to)) + y * pitch, *(const unsigned char *)value, width);
+  for (size_t y = 0; size > 1 && y < height; ++y)
     for (size_t x = 0; x < width; ++x)
-      memcpy((char *)host(to) + y * pitch + x * size, value, size);
+      memcpy((char *)devsanReach(host(to)) + y * pitch + x * size, value, size);
   issue(streamOf(stream), copyTime(size * width * height));
   if (!is_async && typeOf(host(to)) < kOnDevice)
     waitUntil(streamOf(stream)->done);
@@ -736,6 +916,8 @@ int cuKernelGetParamInfo(const void *handle, size_t index, size_t *offset, size_
 static int launch(void *stream) {
   if (!streamOf(stream))
     return kInvalidContext;
+  if (is_simulated)
+    return devsan_standin_refuse("kernels of the driver's interface");
   issue(streamOf(stream), kernelTime());
   return kSuccess;
 }

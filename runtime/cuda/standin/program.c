@@ -1,10 +1,13 @@
 /* What compiled programs ask of CUDA's runtime beyond the entry points that are forwarded: devices'
    properties, their own kernels and variables, pools, peers, captures. Enough for LibTorch's CUDA
    library to start and to run its own host code. Stream captures and graphs are refused. */
+#define _GNU_SOURCE
 #include "runtime/cuda/calls.h"
 #include "runtime/cuda/standin/standin.h"
 #include "runtime/cuda/types.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,11 @@
 enum { kSuccess = 0, kInvalidDevice = 101 };
 
 int cudaGetDeviceCount(int *count);
+
+static void *driverFunction(const char *name) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return driver ? dlsym(driver, name) : NULL;
+}
 
 static int isDevice(int device) {
   int count = 0;
@@ -86,9 +94,14 @@ int cudaGetDeviceProperties(void *out, int device) {
     return kInvalidDevice;
   char *properties = out;
   memset(properties, 0, kPropertiesSize);
-  strcpy(properties, "DevSan stand-in");
-  properties[kAtUuid] = (char)(device + 1);
-  putSize(properties, kAtMemory, (size_t)16 << 30);
+  strcpy(properties, devsanIsSimulated() ? "DevSan simulated GPU" : "DevSan stand-in");
+  int (*uuid)(void *, int) = (int (*)(void *, int))driverFunction("cuDeviceGetUuid");
+  int (*total)(size_t *, int) = (int (*)(size_t *, int))driverFunction("cuDeviceTotalMem_v2");
+  size_t memory = 0;
+  if (!uuid || !total || uuid(properties + kAtUuid, device) != kSuccess ||
+      total(&memory, device) != kSuccess)
+    return kInvalidDevice;
+  putSize(properties, kAtMemory, memory);
   putSize(properties, kAtSharedPerBlock, kSharedPerBlock);
   putInt(properties, kAtRegistersPerBlock, kRegisters);
   putInt(properties, kAtWarp, kWarp);
@@ -165,7 +178,8 @@ int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 int cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-  *can = device != peer;
+  /* Not in a simulated run: PyTorch then copies between devices in parts that are no kernels. */
+  *can = device != peer && !devsanIsSimulated();
   return kSuccess;
 }
 
@@ -182,8 +196,8 @@ int cudaDeviceGetPCIBusId(char *text, int size, int device) {
 }
 
 int cudaDeviceGetDefaultMemPool(void **pool, int device) {
-  static char pools[16];
-  *pool = &pools[device & 15];
+  static char pools[64];
+  *pool = &pools[device & 63];
   return kSuccess;
 }
 
@@ -300,23 +314,23 @@ int cudaProfilerStop(void) {
   return kSuccess;
 }
 
-#define DEVSAN_REFUSE(name)                                                                        \
+#define DEVSAN_REFUSE(name, what)                                                                  \
   int name(void);                                                                                  \
   int name(void) {                                                                                 \
-    return kDevSanCudaNotSupported;                                                                \
+    return devsan_standin_refuse(what " (" #name ")");                                             \
   }
-DEVSAN_REFUSE(cudaGraphDebugDotPrint)
-DEVSAN_REFUSE(cudaGraphDestroy)
-DEVSAN_REFUSE(cudaGraphExecDestroy)
-DEVSAN_REFUSE(cudaGraphGetNodes)
-DEVSAN_REFUSE(cudaGraphInstantiateWithFlags)
-DEVSAN_REFUSE(cudaGraphNodeGetDependencies)
-DEVSAN_REFUSE(cudaIpcGetEventHandle)
-DEVSAN_REFUSE(cudaIpcGetMemHandle)
-DEVSAN_REFUSE(cudaIpcOpenEventHandle)
-DEVSAN_REFUSE(cudaIpcOpenMemHandle)
-DEVSAN_REFUSE(cudaStreamBeginCapture)
-DEVSAN_REFUSE(cudaStreamEndCapture)
+DEVSAN_REFUSE(cudaGraphDebugDotPrint, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphDestroy, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphExecDestroy, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphGetNodes, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphInstantiateWithFlags, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphNodeGetDependencies, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaIpcGetEventHandle, "device memory shared between processes")
+DEVSAN_REFUSE(cudaIpcGetMemHandle, "device memory shared between processes")
+DEVSAN_REFUSE(cudaIpcOpenEventHandle, "device memory shared between processes")
+DEVSAN_REFUSE(cudaIpcOpenMemHandle, "device memory shared between processes")
+DEVSAN_REFUSE(cudaStreamBeginCapture, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaStreamEndCapture, "CUDA graphs on a CUDA build of PyTorch")
 
 /* A program's kernels and variables. A kernel's handle is the address of its host function. */
 void **__cudaRegisterFatBinary(void *binary) {
@@ -338,11 +352,49 @@ char __cudaInitModule(void **handle) {
   return 0;
 }
 
+/* Kernels by their host functions; looked at only to name one. */
+static struct Kernel {
+  const void *function;
+  const char *name;
+} *kernels;
+static size_t kernel_count, kernel_capacity;
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void __cudaRegisterFunction(void **handle, const char *function, char *device_function,
                             const char *name, int thread_limit, void *tid, void *bid, void *block,
                             void *grid, int *warp) {
-  (void)handle, (void)function, (void)device_function, (void)name, (void)thread_limit;
+  (void)handle, (void)device_function, (void)thread_limit;
   (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
+  pthread_mutex_lock(&kernels_lock);
+  if (kernel_count == kernel_capacity) {
+    const size_t capacity = kernel_capacity ? 2 * kernel_capacity : 4096;
+    struct Kernel *more = realloc(kernels, capacity * sizeof *more);
+    if (more) {
+      kernels = more;
+      kernel_capacity = capacity;
+    }
+  }
+  if (kernel_count < kernel_capacity)
+    kernels[kernel_count++] = (struct Kernel){function, name};
+  pthread_mutex_unlock(&kernels_lock);
+}
+
+int devsanRefuseKernel(const void *kernel) {
+  typedef char *(*Demangle)(const char *, char *, size_t *, int *);
+  const char *name = "of an unknown name";
+  pthread_mutex_lock(&kernels_lock);
+  for (size_t i = 0; i < kernel_count; ++i)
+    if (kernels[i].function == kernel)
+      name = kernels[i].name;
+  pthread_mutex_unlock(&kernels_lock);
+  /* Where there are C++ kernels, there is C++'s library. */
+  Demangle demangle = (Demangle)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  int status = -1;
+  char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
+  char text[400];
+  snprintf(text, sizeof text, "the GPU kernel %s", status == 0 && readable ? readable : name);
+  free(readable);
+  return devsan_standin_refuse(text);
 }
 
 void __cudaRegisterVar(void **handle, char *variable, char *device_address, const char *name,

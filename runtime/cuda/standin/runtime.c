@@ -8,11 +8,18 @@
 #include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { kSuccess = 0, kInvalidValue = 1, kNoDriver = 35, kInvalidDeviceFunction = 98 };
+enum {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kInitializationError = 3,
+  kNoDriver = 35,
+  kInvalidDeviceFunction = 98
+};
 enum { kNoDevice = 100, kInvalidDevice = 101 };
 enum { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3 };
 
@@ -55,18 +62,38 @@ static void *driverFunction(_Atomic(void *) *cached, const char *symbol, int is_
   })
 #define DRIVER(form, ...) DRIVER_AS(form, form, ##__VA_ARGS__)
 
+/* A child of a process that has used simulated devices has none. */
+static int is_child;
+
+static void enterChild(void) {
+  is_child = 1;
+}
+
 static int initialize(void) {
   static atomic_int is_initialized;
   if (atomic_load(&is_initialized))
-    return kSuccess;
+    return is_child ? kInitializationError : kSuccess;
   const int result = DRIVER(cuInit, 0);
-  atomic_store(&is_initialized, result == kSuccess);
+  if (result == kSuccess && !atomic_exchange(&is_initialized, 1) && devsanIsSimulated())
+    pthread_atfork(NULL, NULL, enterChild);
   return result;
 }
 
 static int deviceCount(void) {
   int count = 0;
   return initialize() == kSuccess && DRIVER(cuDeviceGetCount, &count) == kSuccess ? count : 0;
+}
+
+int devsanIsSimulated(void) {
+  static atomic_int known; /* 1: no, 2: yes */
+  int value = atomic_load(&known);
+  if (value)
+    return value == 2;
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  int (*ask)(void) = driver ? (int (*)(void))dlsym(driver, "devsan_standin_is_simulated") : NULL;
+  value = ask && ask() ? 2 : 1;
+  atomic_store(&known, value);
+  return value == 2;
 }
 
 /* The context of the thread's device, made where it is not there yet. */
@@ -76,13 +103,13 @@ static int enterContext(void) {
     return error;
   if (current_context == current_device)
     return kSuccess;
-  static _Atomic(void *) contexts[16];
-  void *context = atomic_load(&contexts[current_device & 15]);
+  static _Atomic(void *) contexts[64];
+  void *context = atomic_load(&contexts[current_device & 63]);
   if (!context) {
     const int result = DRIVER(cuDevicePrimaryCtxRetain, &context, current_device);
     if (result != kSuccess)
       return result;
-    atomic_store(&contexts[current_device & 15], context);
+    atomic_store(&contexts[current_device & 63], context);
   }
   const int result = DRIVER(cuCtxSetCurrent, context);
   if (result == kSuccess)
@@ -159,12 +186,44 @@ int cudaPeekAtLastError(void) {
   return last_error;
 }
 
+/* What a program reads of the errors that can happen here. */
+static const struct {
+  int error;
+  const char *name;
+  const char *text;
+} kErrors[] = {
+    {kSuccess, "cudaSuccess", "no error"},
+    {1, "cudaErrorInvalidValue", "invalid argument"},
+    {2, "cudaErrorMemoryAllocation", "out of memory"},
+    {3, "cudaErrorInitializationError", "initialization error"},
+    {35, "cudaErrorInsufficientDriver",
+     "CUDA driver version is insufficient for CUDA runtime version"},
+    {98, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {101, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {201, "cudaErrorDeviceUninitialized", "invalid device context"},
+    {400, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {500, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {600, "cudaErrorNotReady", "device not ready"},
+    {712, "cudaErrorHostMemoryAlreadyRegistered",
+     "part or all of the requested memory range is already mapped"},
+    {kDevSanCudaNotSupported, "cudaErrorNotSupported", "operation not supported"},
+};
+
 const char *cudaGetErrorName(int error) {
-  return error == kSuccess ? "cudaSuccess" : "cudaErrorOfStandin";
+  for (size_t i = 0; i < sizeof kErrors / sizeof *kErrors; ++i)
+    if (kErrors[i].error == error)
+      return kErrors[i].name;
+  return "unrecognized error code";
 }
 
 const char *cudaGetErrorString(int error) {
-  return error == kSuccess ? "no error" : "an error of the stand-in for CUDA";
+  if (error == kDevSanCudaNotSupported && devsan_standin_refused())
+    return devsan_standin_refused();
+  for (size_t i = 0; i < sizeof kErrors / sizeof *kErrors; ++i)
+    if (kErrors[i].error == error)
+      return kErrors[i].text;
+  return "unrecognized error code";
 }
 
 int cudaPointerGetAttributes(DevSanCudaPointerAttributes *out, const void *memory) {
@@ -516,6 +575,8 @@ int cudaEventDestroy(void *event) {
 
 static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                   size_t shared_memory, void *stream) {
+  if (devsanIsSimulated())
+    return devsanRefuseKernel(kernel);
   return DRIVER(cuLaunchKernel, kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                 (unsigned)shared_memory, stream, arguments, NULL);
 }

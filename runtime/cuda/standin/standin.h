@@ -24,4 +24,14 @@ struct DevSanStandinKernel {
 void devsan_standin_count(const char *name);
 int devsan_standin_calls(const char *name);
 
+/* The result of what a simulated device has not, after it has been noted what that is. */
+int devsan_standin_refuse(const char *what);
+/* "not simulated: WHAT" of the thread's last refusal; NULL where there was none. */
+const char *devsan_standin_refused(void);
+
+/* Of the runtime's stand-in: whether its devices are simulated ones, and what a launch of a kernel
+   on them gives. */
+int devsanIsSimulated(void);
+int devsanRefuseKernel(const void *kernel);
+
 #endif

@@ -48,8 +48,8 @@ __attribute__((constructor(101))) void readDeviceCount() {
     refuse("the number of devices must be from 1 to 64, not ", *text ? text : "an empty text");
   if (void *cuda = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY)) {
     dlclose(cuda);
-    refuse("this program's LibTorch is built with CUDA; use a CPU build of LibTorch, or run "
-           "without --sim",
+    refuse("this DevSan was built with the program's LibTorch, which is a CUDA build; build DevSan "
+           "with a CPU build of LibTorch, or run without --sim",
            "");
   }
   machine_devices = static_cast<c10::DeviceIndex>(count);

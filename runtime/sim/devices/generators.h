@@ -39,7 +39,6 @@ private:
   void exchange();
 
   at::Generator lent_;
-  at::CPUGeneratorImpl &host_;
   std::unique_lock<std::recursive_mutex> lock_;
 };
 

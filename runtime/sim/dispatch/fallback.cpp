@@ -232,6 +232,14 @@ void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) 
 
 template void runOnCpu<TensorKind::kDense>(const c10::OperatorHandle &, c10::DispatchKeySet,
                                            Stack *);
+template void runOnCpu<TensorKind::kSparse>(const c10::OperatorHandle &, c10::DispatchKeySet,
+                                            Stack *);
+template void runOnCpu<TensorKind::kSparseCsr>(const c10::OperatorHandle &, c10::DispatchKeySet,
+                                               Stack *);
+template void runOnCpu<TensorKind::kQuantized>(const c10::OperatorHandle &, c10::DispatchKeySet,
+                                               Stack *);
+template void runOnCpu<TensorKind::kNested>(const c10::OperatorHandle &, c10::DispatchKeySet,
+                                            Stack *);
 
 namespace {
 

@@ -2,13 +2,17 @@
 // loaded after the program, so its static objects would be destroyed before the program's, and a
 // tensor in a global's destructor would find no kernels.
 //
-// Registration has phases, because later ones look at what is there: the kernels that the simulator
-// has of its own, then the fallback where a composite kernel would come before it, then what wraps
-// them. Within a phase the order of the files is no matter.
+// Registration has phases, because later ones look at what is there: over a CUDA build's own
+// kernels (cuda_build/kernels.cpp), the kernels that the simulator has of its own, then the
+// fallback where a composite kernel would come before it, then what wraps them. Within a phase the
+// order of the files is no matter.
 #pragma once
 
 #include <torch/library.h>
 
+#include "runtime/operators/operator_wrapper.h"
+
+#define DEVSAN_SIM_OVER_CUDA 1000
 #define DEVSAN_SIM_KERNELS 1001
 #define DEVSAN_SIM_FALLBACKS 1002
 #define DEVSAN_SIM_WRAPPERS 1003
@@ -16,7 +20,11 @@
 namespace devsan::sim {
 
 struct AtLoad {
-  explicit AtLoad(void (*action)()) { action(); }
+  explicit AtLoad(void (*action)()) {
+    runtime::SilentWarnings silent;
+    c10::WarningUtils::WarningHandlerGuard guard(&silent);
+    action();
+  }
 };
 
 } // namespace devsan::sim

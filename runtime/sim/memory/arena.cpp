@@ -164,6 +164,12 @@ void makeArena() {
   std::call_once(made, make);
 }
 
+void adoptArena(std::uintptr_t begin, std::uintptr_t size, std::uintptr_t distance,
+                std::uintptr_t per_device) {
+  arena_layout = {begin, size, distance, per_device, nullptr};
+  is_protected = distance != 0;
+}
+
 bool arenaIsProtected() {
   return is_protected;
 }

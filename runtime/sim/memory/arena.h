@@ -63,6 +63,10 @@ inline c10::DeviceIndex deviceOfAddress(const void *address) {
 // Makes the arena where it is not made yet. Throws where there is no room for it.
 void makeArena();
 
+// Takes a range that somebody else has made; `distance` is 0 where it is not protected.
+void adoptArena(std::uintptr_t begin, std::uintptr_t size, std::uintptr_t distance,
+                std::uintptr_t per_device);
+
 bool arenaIsProtected();
 
 // Lets the host read and write the pages of [begin, end), device addresses; takes that back.

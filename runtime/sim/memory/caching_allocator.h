@@ -19,6 +19,7 @@
 #include <c10/core/Event.h>
 
 #include "free_blocks.h"
+#include "place.h"
 
 namespace devsan::sim {
 
@@ -36,13 +37,6 @@ struct Segment {
   bool cached = true; // false: an allocation of its own, see PYTORCH_NO_CUDA_MEMORY_CACHING
   Block *first = nullptr;
   std::vector<std::uint64_t> touched; // a bit for each granule that was ever used; large pools only
-};
-
-// Where an address lies.
-struct BlockPlace {
-  const char *begin;
-  std::size_t size; // as requested; of a free block the block's own
-  bool freed;
 };
 
 class DeviceMemory {

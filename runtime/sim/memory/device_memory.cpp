@@ -218,6 +218,10 @@ const void *blockAround(const void *address) {
   return place && !place->freed ? place->begin : nullptr;
 }
 
+std::optional<BlockPlace> placeOf(const void *address) {
+  return deviceMemory(deviceOfAddress(address)).placeOf(address);
+}
+
 bool ownsDeviceBlock(const c10::DataPtr &data) {
   return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
          data.get() == data.get_context();

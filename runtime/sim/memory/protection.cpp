@@ -16,10 +16,10 @@
 #include <mutex>
 #include <vector>
 
-#include "caching_allocator.h"
 #include "fork_locks.h"
 #include "host_watch.h"
 #include "memory.h"
+#include "place.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/observers.h"
 
@@ -82,7 +82,7 @@ void handleAccess(void *address, void *pc, int kind) {
   if (!isDeviceAddress(address))
     return handleEarlyAccess(address, pc, kind);
   c10::DeviceIndex device = deviceOfAddress(address);
-  std::optional<BlockPlace> place = deviceMemory(device).placeOf(address);
+  std::optional<BlockPlace> place = placeOf(address);
   auto at = reinterpret_cast<std::uintptr_t>(address);
   DevSanHostAccess access{};
   access.address = address;

@@ -383,7 +383,7 @@ cudnnBackward(const Tensor &grad_out, const Tensor &query, const Tensor &key, co
 
 std::vector<int64_t> boundsOf(const Tensor &cumulative) {
   Tensor host = cpuAlias(cumulative).to(at::kLong);
-  const auto *values = host.const_data_ptr<int64_t>();
+  const auto *values = host.data_ptr<int64_t>();
   return {values, values + host.numel()};
 }
 

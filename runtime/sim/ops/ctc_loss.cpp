@@ -37,7 +37,7 @@ Tensor onHost(const Tensor &lengths) {
 }
 
 IntArrayRef values(const Tensor &host) {
-  return {host.const_data_ptr<int64_t>(), static_cast<std::size_t>(host.numel())};
+  return {host.data_ptr<int64_t>(), static_cast<std::size_t>(host.numel())};
 }
 
 bool use(const Tensor &log_probs, const Tensor &targets, IntArrayRef input_lengths,

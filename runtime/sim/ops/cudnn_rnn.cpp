@@ -382,7 +382,7 @@ std::tuple<Tensor, Tensor, Tensor> callRnn(Mode mode, const Tensor &input, const
     TORCH_CHECK(batch_sizes.dim() == 1, "batch_sizes tensor should be 1D");
     TORCH_CHECK(batch_sizes.is_cpu(), "batch_sizes tensor should be on CPU, but got ",
                 batch_sizes.device());
-    const auto *values = batch_sizes.const_data_ptr<int64_t>();
+    const auto *values = batch_sizes.data_ptr<int64_t>();
     sizes.assign(values, values + batch_sizes.size(0));
   }
   auto results = at::_cudnn_rnn_symint(

@@ -4,6 +4,8 @@
 
 #include <torch/library.h>
 
+#include "runtime/sim/dispatch/library.h"
+
 namespace devsan::sim {
 namespace {
 
@@ -31,14 +33,13 @@ void refuse(const c10::OperatorHandle &op, torch::jit::Stack *) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "not simulated: ", name);
 }
 
-const bool kernels_registered = [] {
+DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_KERNELS) {
   for (const Refused &refused : kRefused) {
     auto *library =
         new torch::Library(torch::Library::IMPL, "aten", refused.key, __FILE__, __LINE__);
     library->impl(refused.name, torch::CppFunction::makeFromBoxedFunction<&refuse>());
   }
-  return true;
-}();
+}
 
 } // namespace
 } // namespace devsan::sim

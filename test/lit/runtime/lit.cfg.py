@@ -38,7 +38,7 @@ compile_command = (
     f" --cache={os.path.join(build_dir, 'test', 'lit', 'runtime-headers')}"
 )
 cuda_dir = os.path.join(build_dir, "runtime", "cuda")
-cudart_dir = os.path.join(cuda_dir, "standin", "13")
+cudart_dir = os.path.join(build_dir, "lib", "cuda", "13")
 cudart = os.path.join(cudart_dir, "libcudart.so.13")
 config.substitutions += [
     ("%cudart", cudart),

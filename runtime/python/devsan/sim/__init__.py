@@ -52,6 +52,11 @@ def install_late():
         sys.meta_path.insert(0, _finder)
 
 
+def _is_cuda_build(torch_path):
+    """Whose `torch.cuda` is its own: the shim has brought what lies below it (runtime/preload/cuda_build.c)."""
+    return os.path.exists(os.path.join(torch_path, "lib", "libtorch_cuda.so"))
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds nothing itself; lets the others find `torch._C` and `torch.cuda`, and acts before and after."""
 
@@ -62,6 +67,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, name, path, target=None):
         if name not in ("torch._C", "torch.cuda") or self.searching:
+            return None
+        if _is_cuda_build(list(path)[0] if name == "torch._C" else os.path.dirname(sys.modules["torch._C"].__file__)):
             return None
         if name == "torch._C":
             self.load(list(path)[0])
@@ -84,13 +91,6 @@ class _Finder(importlib.abc.MetaPathFinder):
         if self.library is not None:
             return
         libraries = os.path.join(torch_path, "lib")
-        if os.path.exists(os.path.join(libraries, "libtorch_cuda.so")):
-            print(
-                "devsan: simulated devices: this PyTorch is built with CUDA; use a CPU build of PyTorch, "
-                "or run without --sim",
-                file=sys.stderr,
-            )
-            os._exit(2)
         ctypes.CDLL(os.path.join(libraries, "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
         process = ctypes.CDLL(None)
         # The shim may have loaded another file than DEVSAN_LIBS names: one that was built for this LibTorch.

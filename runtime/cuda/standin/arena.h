@@ -1,0 +1,27 @@
+/* Device memory of the stand-in: addresses and pages. Any thread; the caller holds no lock. */
+#ifndef DEVSAN_RUNTIME_CUDA_STANDIN_ARENA_H
+#define DEVSAN_RUNTIME_CUDA_STANDIN_ARENA_H
+
+#include "runtime/cuda/standin/memory.h"
+
+/* For `devices` devices of `memory` bytes each; once. `is_protected` as far as the machine lets
+   it. */
+void devsanMakeArena(int devices, size_t memory, int is_protected);
+
+const DevSanStandinMemory *devsanArena(void);
+
+/* NULL where the device has no room left. */
+void *devsanTakeDeviceMemory(int device, size_t size);
+/* Its size; 0 where no allocation begins there. */
+size_t devsanGiveDeviceMemoryBack(const void *address);
+size_t devsanUsedDeviceMemory(int device);
+
+/* The device whose memory it is, allocated or not; -1 for other addresses. */
+int devsanDeviceOf(const void *address);
+/* Where the bytes at a device's address can be read and written; others stay as they are. */
+void *devsanReach(const void *address);
+
+/* In a child of a process with device memory. */
+void devsanLoseArena(void);
+
+#endif

@@ -1,0 +1,159 @@
+"""The stand-in as `devsan run --sim=N` gives it to a CUDA build of LibTorch: its functions, called by name in a process of
+their own for each test.
+
+usage: simulated_test.py FOLDER [unittest's arguments]"""
+
+import os
+import subprocess
+import sys
+import textwrap
+import unittest
+
+FOLDER = sys.argv[1]
+
+PRELUDE = """
+import ctypes, os
+from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+driver = ctypes.CDLL(os.path.join({folder!r}, "libcuda.so.1"), ctypes.RTLD_GLOBAL)
+cuda = ctypes.CDLL(os.path.join({folder!r}, "13/libcudart.so.13"), ctypes.RTLD_GLOBAL)
+cuda.cudaGetErrorString.restype = cuda.cudaGetErrorName.restype = c_char_p
+HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3
+def malloc(size):
+    memory = c_void_p()
+    assert cuda.cudaMalloc(byref(memory), c_size_t(size)) == 0
+    return memory.value
+def copy(to, source, size, kind):
+    return cuda.cudaMemcpy(c_void_p(to), c_void_p(source), c_size_t(size), kind)
+def free_bytes():
+    free, total = c_size_t(), c_size_t()
+    assert cuda.cudaMemGetInfo(byref(free), byref(total)) == 0
+    return free.value, total.value
+"""
+
+
+class Simulated(unittest.TestCase):
+    def run_text(self, text, status=0, **environment):
+        base = {"DEVSAN_SIM_DEVICES": "3", "DEVSAN_SIM_PROTECT": "on", "DEVSAN_SIM_MEMORY": str(64 << 20)}
+        result = subprocess.run([sys.executable, "-c", PRELUDE.format(folder=FOLDER) + textwrap.dedent(text)],
+                                env={"PATH": os.environ["PATH"]} | base | environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_memory_is_limited_and_comes_back(self):
+        self.run_text("""
+            assert cuda.cudaSetDevice(1) == 0
+            assert free_bytes() == (64 << 20, 64 << 20)
+            first = malloc(40 << 20)
+            assert free_bytes()[0] == 24 << 20
+            memory = c_void_p()
+            assert cuda.cudaMalloc(byref(memory), c_size_t(25 << 20)) == 2
+            assert cuda.cudaGetLastError() == 2 and cuda.cudaGetErrorString(2) == b"out of memory"
+            assert cuda.cudaSetDevice(0) == 0 and free_bytes()[0] == 64 << 20
+            assert cuda.cudaFree(c_void_p(first + 1)) == 1, "no allocation begins there"
+            assert cuda.cudaFree(c_void_p(first)) == 0
+            assert cuda.cudaSetDevice(1) == 0 and free_bytes()[0] == 64 << 20
+            assert malloc(25 << 20) == first, "the first gap that is large enough"
+            """)
+
+    def test_memory_is_reached_by_copies_and_not_by_the_host(self):
+        self.run_text("""
+            a, b = malloc(64), malloc(64)
+            host, back = ctypes.create_string_buffer(b"x" * 64, 64), ctypes.create_string_buffer(64)
+            assert copy(a, ctypes.addressof(host), 64, HOST_TO_DEVICE) == 0
+            assert cuda.cudaMemset(c_void_p(a + 8), ord("y"), c_size_t(4)) == 0
+            assert copy(b, a, 64, DEVICE_TO_DEVICE) == 0
+            assert copy(ctypes.addressof(back), b, 64, DEVICE_TO_HOST) == 0
+            assert back.raw == b"x" * 8 + b"yyyy" + b"x" * 52
+            attributes = (c_int * 32)()
+            assert cuda.cudaPointerGetAttributes(attributes, c_void_p(a + 4)) == 0
+            assert list(attributes[:2]) == [2, 0]
+            """)
+        self.run_text("ctypes.string_at(malloc(64), 1)", status=-11)
+
+    def test_memory_is_open_to_the_host_without_protection(self):
+        self.run_text("""
+            a = malloc(8)
+            assert cuda.cudaMemset(c_void_p(a), 65, c_size_t(8)) == 0
+            assert ctypes.string_at(a, 8) == b"A" * 8
+            """, DEVSAN_SIM_PROTECT="off")
+
+    def test_freed_memory_reads_as_zero(self):
+        self.run_text("""
+            a = malloc(4096)
+            assert cuda.cudaMemset(c_void_p(a), 65, c_size_t(4096)) == 0
+            assert cuda.cudaFree(c_void_p(a)) == 0
+            assert malloc(4096) == a
+            back = ctypes.create_string_buffer(8)
+            assert copy(ctypes.addressof(back), a, 8, DEVICE_TO_HOST) == 0
+            assert back.raw == bytes(8)
+            """)
+
+    def test_kernels_are_refused_by_name(self):
+        self.run_text("""
+            name = b"_ZN2my6kernelEPfi"
+            function = ctypes.create_string_buffer(8)
+            cuda.__getattr__("__cudaRegisterFunction")(None, function, None, name, 0, None, None, None, None, None)
+            class Dim(ctypes.Structure):
+                _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+            one = Dim(1, 1, 1)
+            assert cuda.cudaLaunchKernel(function, one, one, None, c_size_t(0), None) == 801
+            assert cuda.cudaGetLastError() == 801
+            text = cuda.cudaGetErrorString(801)
+            assert text in (b"not simulated: the GPU kernel my::kernel(float*, int)",
+                            b"not simulated: the GPU kernel _ZN2my6kernelEPfi"), text
+            assert cuda.cudaGetErrorName(801) == b"cudaErrorNotSupported"
+            """)
+
+    def test_what_is_missing_says_what_it_is(self):
+        self.run_text("""
+            assert cuda.cudaStreamBeginCapture(None, 0) == 801
+            assert cuda.cudaGetErrorString(801) == b"not simulated: CUDA graphs on a CUDA build of PyTorch (cudaStreamBeginCapture)"
+            assert cuda.cudaIpcGetMemHandle(None, None) == 801
+            assert b"device memory shared between processes" in cuda.cudaGetErrorString(801)
+            text = c_char_p()
+            assert driver.cuModuleLoadData(None, None) == 801
+            assert driver.cuGetErrorString(801, byref(text)) == 0 and b"not simulated" in text.value
+            libraries = ctypes.CDLL(os.path.join(os.path.dirname(driver._name), "libdevsan_cuda_libraries.so"))
+            assert libraries.cublasCreate_v2(None) != 0 and libraries.cudnnCreate(None) != 0
+            """)
+
+    def test_work_is_done_when_it_is_issued(self):
+        self.run_text("""
+            stream, start, end = c_void_p(), c_void_p(), c_void_p()
+            assert cuda.cudaStreamCreate(byref(stream)) == 0
+            assert cuda.cudaEventCreate(byref(start)) == 0 and cuda.cudaEventCreate(byref(end)) == 0
+            a = malloc(1 << 20)
+            assert cuda.cudaEventRecord(start, stream) == 0
+            assert cuda.cudaMemsetAsync(c_void_p(a), 0, c_size_t(1 << 20), stream) == 0
+            assert cuda.cudaEventRecord(end, stream) == 0
+            assert cuda.cudaStreamQuery(stream) == 0 and cuda.cudaEventQuery(end) == 0
+            """)
+
+    def test_peers_have_no_access(self):
+        self.run_text("""
+            can = c_int(7)
+            assert cuda.cudaDeviceCanAccessPeer(byref(can), 0, 1) == 0 and can.value == 0
+            """)
+
+    def test_a_child_of_a_process_with_devices_has_none(self):
+        self.run_text("""
+            malloc(8)
+            child = os.fork()
+            if child == 0:
+                assert cuda.cudaMalloc(byref(c_void_p()), c_size_t(8)) == 3
+                assert cuda.cudaGetErrorString(3) == b"initialization error"
+                os._exit(driver.cuInit(0))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+            """)
+
+    def test_starts_at_once(self):
+        self.run_text("""
+            import time
+            begin = time.process_time()
+            malloc(8)
+            assert time.process_time() - begin < 0.05
+            """)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -1,0 +1,157 @@
+#define _GNU_SOURCE
+#include "runtime/preload/cuda_build.h"
+#include "runtime/cuda/forward.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What LD_PRELOAD was before the program was started again. */
+static const char kRestarted[] = "DEVSAN_PRELOAD_BEFORE";
+
+static atomic_int is_done;
+
+static const char *folder(void) {
+  const char *devices = getenv("DEVSAN_SIM_DEVICES"), *folder = getenv("DEVSAN_CUDA_STANDIN");
+  return devices && *devices && folder && *folder ? folder : NULL;
+}
+
+static _Noreturn void refuse(const char *text, const char *detail) {
+  dprintf(STDERR_FILENO, "devsan: --sim: %s%s\n", text, detail);
+  fflush(NULL);
+  _exit(2);
+}
+
+/* A GPU that is there must not vanish behind simulated ones unless that is wanted. */
+static void checkDriver(void) {
+  const char *driver = getenv("DEVSAN_SIM_REAL_DRIVER");
+  if (!driver || !*driver)
+    return;
+  dprintf(
+      STDERR_FILENO,
+      "devsan: --sim: this machine has NVIDIA's driver (%s), and this program's PyTorch is built "
+      "with CUDA: simulated devices would hide the GPUs from it. Run without --sim to use the "
+      "GPUs, or with --sim-force to simulate all the same\n",
+      driver);
+  fflush(NULL);
+  _exit(2);
+}
+
+static int contains(const char *path, const char *text) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (file < 0)
+    return 0;
+  int is_there = 0;
+  if (fstat(file, &status) == 0 && status.st_size > 0) {
+    const size_t size = (size_t)status.st_size;
+    void *content = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (content != MAP_FAILED) {
+      is_there = memmem(content, size, text, strlen(text) + 1) != NULL;
+      munmap(content, size);
+    }
+  }
+  close(file);
+  return is_there;
+}
+
+/* By what LibTorch's smallest CUDA library is linked with. */
+static int cudaVersion(const char *torch) {
+  static const int kVersions[] = {13, 12};
+  char path[PATH_MAX], soname[32];
+  snprintf(path, sizeof path, "%s/libc10_cuda.so", torch);
+  for (size_t i = 0; i < sizeof kVersions / sizeof *kVersions; ++i) {
+    snprintf(soname, sizeof soname, "libcudart.so.%d", kVersions[i]);
+    if (contains(path, soname))
+      return kVersions[i];
+  }
+  refuse("not simulated: PyTorch with another CUDA than 12 and 13: ", torch);
+}
+
+enum { kLibraries = 3 };
+
+/* For the loader or for LD_PRELOAD. */
+static void writePaths(const char *torch, char path[kLibraries][PATH_MAX]) {
+  const int version = cudaVersion(torch);
+  snprintf(path[0], PATH_MAX, "%s/libcuda.so.1", folder());
+  snprintf(path[1], PATH_MAX, "%s/%d/libcudart.so.%d", folder(), version, version);
+  snprintf(path[2], PATH_MAX, "%s/libdevsan_cuda_libraries.so", folder());
+}
+
+static void bring(const char *torch) {
+  char path[kLibraries][PATH_MAX];
+  checkDriver();
+  writePaths(torch, path);
+  /* Global: their definitions come before those of CUDA's libraries with the same names. */
+  for (int i = 0; i < kLibraries; ++i)
+    if (!devsanRealDlopen(path[i], RTLD_NOW | RTLD_GLOBAL))
+      refuse("cannot load ", dlerror());
+}
+
+void devsanBeforeOpening(const char *file) {
+  if (atomic_load_explicit(&is_done, memory_order_relaxed) || !folder())
+    return;
+  const char *slash = strrchr(file, '/');
+  const int saved = errno;
+  char torch[PATH_MAX], library[PATH_MAX + 32];
+  static const char *const kPlaces[] = {"", "/lib"};
+  for (size_t i = 0; slash && i < sizeof kPlaces / sizeof *kPlaces; ++i) {
+    if (snprintf(torch, sizeof torch, "%.*s%s", (int)(slash - file), file, kPlaces[i]) >=
+        (int)sizeof torch)
+      break;
+    snprintf(library, sizeof library, "%s/libtorch_cuda.so", torch);
+    if (access(library, F_OK) != 0)
+      continue;
+    if (!atomic_exchange(&is_done, 1))
+      bring(torch);
+    break;
+  }
+  errno = saved;
+}
+
+static int findTorch(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  const char *slash = strrchr(info->dlpi_name, '/');
+  if (!slash || strcmp(slash + 1, "libtorch_cuda.so") != 0)
+    return 0;
+  snprintf(data, PATH_MAX, "%.*s", (int)(slash - info->dlpi_name), info->dlpi_name);
+  return 1;
+}
+
+void devsanBeforeMain(char **argv) {
+  if (!folder())
+    return;
+  const char *before = getenv(kRestarted);
+  if (before) {
+    /* Its children are started without the stand-ins. */
+    setenv("LD_PRELOAD", before, 1);
+    unsetenv(kRestarted);
+    atomic_store(&is_done, 1);
+    return;
+  }
+  char torch[PATH_MAX], path[kLibraries][PATH_MAX], program[PATH_MAX];
+  if (!dl_iterate_phdr(findTorch, torch))
+    return;
+  checkDriver();
+  writePaths(torch, path);
+  const char *preload = getenv("LD_PRELOAD");
+  char *list = NULL;
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length < 0 ||
+      asprintf(&list, "%s:%s:%s:%s", preload ? preload : "", path[0], path[1], path[2]) < 0)
+    refuse("cannot start the program again: ", strerror(errno));
+  program[length] = 0;
+  setenv(kRestarted, preload ? preload : "", 1);
+  setenv("LD_PRELOAD", list, 1);
+  execv(program, argv);
+  refuse("cannot start the program again: ", strerror(errno));
+}

@@ -1,0 +1,15 @@
+/* Simulated devices for a CUDA build of LibTorch: brings the stand-ins for CUDA's libraries
+   (runtime/cuda/standin) into the process before LibTorch's own could be. Does nothing where
+   DEVSAN_CUDA_STANDIN names no folder, which is a run without --sim. */
+#ifndef DEVSAN_RUNTIME_PRELOAD_CUDA_BUILD_H
+#define DEVSAN_RUNTIME_PRELOAD_CUDA_BUILD_H
+
+/* Before `file` is opened: a CUDA build is known by the libtorch_cuda.so beside the file, or in the
+   folder `lib` beside it. Ends the process where the devices cannot be simulated. */
+void devsanBeforeOpening(const char *file);
+
+/* Before main: for a program that is linked with a CUDA build, which the loader has brought
+   together with CUDA's own libraries, starts the program again with the stand-ins before them. */
+void devsanBeforeMain(char **argv);
+
+#endif

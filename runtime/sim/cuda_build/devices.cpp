@@ -1,0 +1,48 @@
+// Devices and streams of a CUDA build are c10_cuda's own.
+#include "runtime/sim/devices/devices.h"
+
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+namespace devsan::sim {
+namespace {
+
+const c10::impl::DeviceGuardImplInterface &guard() {
+  static const auto *guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
+  return *guard;
+}
+
+} // namespace
+
+std::atomic<std::uint8_t> noted_uses[kMaxDevices] = {};
+
+// The runtime sees the contexts that CUDA makes.
+void noteWork(c10::DeviceIndex index) {
+  noted_uses[index].store(kNotedUses, std::memory_order_relaxed);
+}
+
+c10::DeviceIndex deviceCount() {
+  return guard().deviceCount();
+}
+
+c10::DeviceIndex currentDevice() {
+  return guard().getDevice().index();
+}
+
+void setCurrentDevice(c10::DeviceIndex index) {
+  guard().setDevice(c10::Device(c10::kCUDA, index));
+}
+
+c10::Device withIndex(c10::Device device) {
+  if (!device.has_index())
+    return c10::Device(c10::kCUDA, currentDevice());
+  // CUDA's own error.
+  if (C10_UNLIKELY(device.index() >= deviceCount()))
+    setCurrentDevice(device.index());
+  return device;
+}
+
+c10::Stream currentStream(c10::DeviceIndex index) {
+  return guard().getStream(c10::Device(c10::kCUDA, index));
+}
+
+} // namespace devsan::sim

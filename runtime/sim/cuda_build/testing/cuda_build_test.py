@@ -1,0 +1,349 @@
+"""Simulated devices with an unchanged CUDA build of PyTorch, which this Python has: whole programs by `devsan run --sim=N`.
+
+usage: cuda_build_test.py DEVSAN [unittest's arguments]"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+DEVSAN = os.path.abspath(sys.argv[1])
+HERE = Path(__file__).resolve().parent
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def run_file(self, file, *arguments, options=(), status=0, environment=None):
+        report = self.folder / "report.json"
+        command = [DEVSAN, "run", "--sim=2", "--fail-on=none", "--quiet", f"--report={report}", *options, "--",
+                   sys.executable, str(file), *arguments]
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=560,
+                                env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}))
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        self.output, self.errors = result.stdout, result.stderr
+        self.findings = json.loads(report.read_text())["findings"] if status == 0 else []
+        return result.stdout
+
+    def run_text(self, text, **options):
+        file = self.folder / "program.py"
+        file.write_text(textwrap.dedent(text).lstrip())
+        return self.run_file(file, **options)
+
+    def lines_of(self, rule):
+        return sorted(finding["locations"][0]["line"] for finding in self.findings if finding["rule"] == rule)
+
+
+class Training(Program):
+    def test_gives_the_losses_of_the_cpu(self):
+        host, device = ([float(loss) for loss in self.run_file(HERE / "train.py", name).split()]
+                        for name in ("cpu", "cuda:1"))
+        self.assertEqual(len(host), 8)
+        self.assertLess(host[-1], host[0])
+        for expected, loss in zip(host, device):
+            self.assertAlmostEqual(loss, expected, delta=1e-5 * abs(expected))
+        self.assertEqual([f for f in self.findings if f["severity"] == "error"], [])
+
+    def test_operators_give_the_results_of_the_cpu(self):
+        self.run_text("""
+            import torch
+            from torch import nn
+            torch.manual_seed(0)
+            inputs = torch.randn(4, 6, 8)
+            modules = [nn.LSTM(8, 5, 2), nn.GRU(8, 5), nn.GRUCell(8, 5), nn.MultiheadAttention(8, 2), nn.LayerNorm(8),
+                       nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), nn.Conv1d(6, 3, 3), nn.Softmax(-1), nn.Embedding(9, 4)]
+            def call(module, x):
+                x = {"GRUCell": x[0], "Embedding": x.abs().long()}.get(type(module).__name__, x)
+                result = module(x, x, x) if isinstance(module, nn.MultiheadAttention) else module(x)
+                return result[0] if isinstance(result, tuple) else result
+            for module in modules:
+                host = call(module, inputs)
+                device = call(module.to("cuda:1"), inputs.to("cuda:1"))
+                assert device.device == torch.device("cuda:1"), module
+                torch.testing.assert_close(device.cpu(), host, msg=lambda text: f"{module}: {text}")
+            a = torch.randn(5, 5, dtype=torch.float64)
+            for f in (torch.linalg.svdvals, torch.linalg.inv, torch.linalg.qr, torch.fft.fft, torch.cumsum, torch.sort,
+                      torch.unique, torch.histc, torch.nonzero, torch.logsumexp):
+                extra = (0,) if f in (torch.cumsum, torch.logsumexp) else ()
+                host, device = f(a, *extra), f(a.to("cuda:1"), *extra)
+                host, device = [x if isinstance(x, tuple) else (x,) for x in (host, device)]
+                for one, other in zip(host, device):
+                    torch.testing.assert_close(other.cpu(), one, msg=lambda text: f"{f}: {text}")
+            """)
+
+
+class Errors(Program):
+    def test_devices_that_differ_are_refused_in_atens_words(self):
+        self.run_text("""
+            import torch
+            a, b = torch.ones(2, 2, device="cuda:0"), torch.ones(2, 2, device="cuda:1")
+            for f in (lambda: a + b, lambda: a @ b, lambda: torch.cat([a, b]), lambda: a + torch.ones(2, 2)):
+                try:
+                    f()
+                except RuntimeError as error:
+                    print(error)
+            """)
+        lines = self.output.splitlines()
+        self.assertEqual(lines[0], "Expected all tensors to be on the same device, but found at least two devices, "
+                                   "cuda:0 and cuda:1!")
+        self.assertIn("mat2 is on cuda:1, different from other tensors on cuda:0", lines[1])
+        self.assertIn("wrapper_CUDA_mm", lines[1])
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(len(self.lines_of("device-mismatch")), 4, self.findings)
+
+    def test_what_is_not_simulated_says_so(self):
+        self.run_text("""
+            import torch
+            def tell(f):
+                try:
+                    f()
+                    print("nothing")
+                except Exception as error:
+                    print(str(error).splitlines()[0])
+            x = torch.ones(4, device="cuda:1")
+            graph = torch.cuda.CUDAGraph()
+            def capture():
+                with torch.cuda.graph(graph):
+                    x * 2
+            tell(capture)
+            tell(torch.cuda.current_blas_handle)
+            tell(lambda: torch.ones(2, device="cuda:7"))
+            tell(lambda: torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")(x))
+            assert (x * 2).sum().item() == 8
+            """)
+        lines = self.output.splitlines()
+        self.assertIn("not simulated: CUDA graphs on a CUDA build of PyTorch (cudaStreamBeginCapture)", lines[0])
+        self.assertIn("CUBLAS_STATUS_NOT_SUPPORTED", lines[1])
+        self.assertIn("devsan: not simulated: cuBLAS (cublasCreate_v2)", self.errors)
+        self.assertIn("invalid device ordinal", lines[2])
+        self.assertIn("not simulated: GPU kernels that are loaded from code (cuModuleLoadData)", lines[3])
+
+    def test_nccl_says_so(self):
+        self.run_text("""
+            import os, torch, torch.distributed as dist
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+            dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+            try:
+                dist.all_reduce(torch.ones(2, device="cuda:0"))
+                print("nothing")
+            except Exception as error:
+                print(error)
+            """)
+        self.assertIn("not simulated: NCCL on a CUDA build of PyTorch", self.output)
+
+
+class Waits(Program):
+    def test_are_reported_where_cuda_waits(self):
+        self.run_text("""
+            import torch
+            x = torch.arange(6.0, device="cuda:1")
+            for _ in range(3):
+                x.sum().item()
+                x.nonzero()
+                x[x > 2]
+                x[x > 2] = 1.0
+                x.add_(1).mul(2)
+                x.cpu()
+                torch.cuda.synchronize(1)
+            """)
+        self.assertEqual(sorted(set(self.lines_of("device-host-sync"))), [4, 5, 6, 9, 10])
+        counts = {f["locations"][0]["line"]: f["count"] for f in self.findings if f["rule"] == "device-host-sync"}
+        self.assertEqual(set(counts.values()), {3})
+
+    def test_of_pinned_copies_are_not(self):
+        self.run_text("""
+            import torch
+            host = torch.arange(6.0).pin_memory()
+            device = host.to("cuda:1", non_blocking=True)
+            back = torch.empty(6, pin_memory=True)
+            for _ in range(3):
+                back.copy_(device, non_blocking=True)
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(1))
+            event.synchronize()
+            assert torch.equal(back, host)
+            pageable = torch.empty(6)
+            for _ in range(3):
+                pageable.copy_(device, non_blocking=True)
+            """)
+        self.assertNotIn(6, self.lines_of("device-host-sync"))
+        self.assertEqual(self.lines_of("device-pageable-async-copy"), [13])
+
+    def test_are_seen_by_pytorchs_own_debug_mode(self):
+        self.run_text("""
+            import torch
+            x = torch.ones(3, device="cuda:1")
+            torch.cuda.set_sync_debug_mode("error")
+            for f in (x.nonzero, x[0].item, lambda: x[x > 0], lambda: x * 2):
+                try:
+                    f()
+                    print("runs")
+                except RuntimeError as error:
+                    print(error)
+            """)
+        self.assertEqual(self.output.splitlines(), ["called a synchronizing CUDA operation"] * 3 + ["runs"])
+
+
+class Memory(Program):
+    def test_is_counted_by_pytorchs_own_allocator(self):
+        self.run_text("""
+            import torch
+            x = torch.empty(1 << 20, device="cuda:1")
+            assert torch.cuda.memory_allocated(1) == 4 << 20, torch.cuda.memory_allocated(1)
+            assert torch.cuda.memory_allocated(0) == 0
+            y = x + 1
+            assert torch.cuda.memory_allocated(1) == 8 << 20, torch.cuda.memory_allocated(1)
+            assert torch.cuda.memory_stats(1)["allocation.all.current"] == 2
+            free, total = torch.cuda.mem_get_info(1)
+            del x, y
+            assert torch.cuda.memory_allocated(1) == 0
+            torch.cuda.empty_cache()
+            assert torch.cuda.memory_reserved(1) == 0
+            assert torch.cuda.mem_get_info(1)[0] > free
+            assert torch.cuda.get_device_properties(1).total_memory == total
+            assert torch.cuda.memory_snapshot() == []
+            """)
+
+    def test_ends_at_sim_memory(self):
+        self.run_text("""
+            import torch
+            assert torch.cuda.get_device_properties(0).total_memory == 64 << 20
+            x = torch.ones(8 << 20, device="cuda:0")
+            try:
+                torch.ones(16 << 20, device="cuda:0")
+            except torch.cuda.OutOfMemoryError as error:
+                print(error)
+            assert x.sum().item() == 8 << 20
+            """, options=["--sim-memory=64MiB"])
+        self.assertIn("CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 64.00 MiB", self.output)
+
+    def test_that_the_host_touches_is_reported(self):
+        self.run_text("""
+            import ctypes, torch
+            x = torch.full((4,), 3.0, device="cuda:1")
+            print(ctypes.c_float.from_address(x.data_ptr()).value)
+            assert x.sum().item() == 12
+            """)
+        self.assertEqual(self.output, "3.0\n")
+        self.assertEqual(self.lines_of("device-host-access"), [3])
+
+    def test_is_open_without_protection(self):
+        self.run_text("""
+            import ctypes, torch
+            x = torch.full((4,), 3.0, device="cuda:1")
+            print(ctypes.c_float.from_address(x.data_ptr()).value)
+            """, options=["--sim-protect=off"])
+        self.assertEqual(self.output, "3.0\n")
+        self.assertEqual(self.lines_of("device-host-access"), [])
+
+
+class Devices(Program):
+    def test_copies_keep_values(self):
+        self.run_text("""
+            import torch
+            x = torch.arange(12.0).view(3, 4)
+            for source in ("cpu", "cuda:0", "cuda:1"):
+                for target in ("cpu", "cuda:0", "cuda:1"):
+                    moved = x.to(source).t().to(target).to(torch.half)
+                    assert moved.device == torch.device(target)
+                    torch.testing.assert_close(moved.cpu(), x.t().half())
+                    to = torch.zeros(3, 8, device=target, dtype=torch.int32)[:, ::2]
+                    to.copy_(x.to(source))
+                    torch.testing.assert_close(to.cpu(), x.int())
+            z = torch.tensor([1 + 2j]).to("cuda:0").conj()
+            assert z.to("cuda:1").cpu().item() == 1 - 2j
+            """)
+
+    def test_streams_and_events_are_pytorchs_own(self):
+        self.run_text("""
+            import torch
+            x = torch.ones(4, device="cuda:1")
+            stream = torch.cuda.Stream("cuda:1")
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            stream.wait_stream(torch.cuda.current_stream(1))
+            with torch.cuda.stream(stream):
+                assert torch.cuda.current_stream() == stream
+                start.record()
+                y = x * 2
+                end.record()
+            torch.cuda.current_stream(1).wait_stream(stream)
+            y.record_stream(torch.cuda.current_stream(1))
+            end.synchronize()
+            assert end.query() and stream.query() and start.elapsed_time(end) >= 0
+            assert y.sum().item() == 8
+            with torch.cuda.device(1):
+                assert torch.empty(1, device="cuda").device == torch.device("cuda:1")
+            """)
+
+    def test_generators_keep_their_states(self):
+        self.run_text("""
+            import torch
+            torch.manual_seed(5)
+            host = torch.rand(10)
+            torch.manual_seed(5)
+            assert torch.equal(torch.rand(10, device="cuda:1").cpu(), host)
+            state = torch.cuda.get_rng_state(1)
+            first, second = torch.randn(2000, device="cuda:1"), torch.randn(7, device="cuda:1")
+            torch.cuda.set_rng_state(state, 1)
+            assert torch.equal(torch.randn(2000, device="cuda:1"), first)
+            assert torch.equal(torch.randn(7, device="cuda:1"), second)
+            assert not torch.equal(first[:7], second)
+            generator = torch.Generator("cuda:0").manual_seed(3)
+            assert torch.randperm(9, generator=generator, device="cuda:0").sort()[0].tolist() == list(range(9))
+            """)
+
+    def test_are_those_that_are_visible(self):
+        self.run_text("""
+            import os
+            import torch
+            os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+            assert torch.cuda.device_count() == 1
+            assert str(torch.cuda.get_device_properties(0).uuid).endswith("0001")
+            """)
+
+
+class Processes(Program):
+    def test_a_forked_child_is_refused_in_pytorchs_words(self):
+        self.run_text("""
+            import os, torch
+            x = torch.ones(2, device="cuda:1")
+            child = os.fork()
+            if child == 0:
+                try:
+                    torch.ones(2, device="cuda:1")
+                except RuntimeError as error:
+                    print(str(error).splitlines()[0], flush=True)
+                    os._exit(0 if torch.ones(2).sum().item() == 2 else 4)
+                os._exit(3)
+            assert os.waitpid(child, 0)[1] == 0
+            assert x.sum().item() == 2
+            """)
+        self.assertIn("Cannot re-initialize CUDA in forked subprocess", self.output)
+
+    def test_a_spawned_child_has_devices(self):
+        self.run_text("""
+            import torch, torch.multiprocessing as mp
+            def work(rank, results):
+                results[rank] = torch.full((3,), rank + 1.0, device=f"cuda:{rank}").sum().item()
+            if __name__ == "__main__":
+                results = mp.get_context("spawn").Array("d", 2)
+                mp.spawn(work, (results,), nprocs=2)
+                print(list(results))
+            """)
+        self.assertEqual(self.output, "[3.0, 6.0]\n")
+
+
+class Start(unittest.TestCase):
+    def test_is_the_cuda_build(self):
+        import torch
+
+        self.assertIsNotNone(torch.version.cuda, "this Python has a CPU build of PyTorch")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
