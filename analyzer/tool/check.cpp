@@ -9,6 +9,7 @@
 #include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/result_cache.h"
 #include "analyzer/tool/schedule.h"
+#include "analyzer/tool/torch_header.h"
 #include "core/baseline_file.h"
 #include "core/project_root.h"
 #include "core/rule_table.h"
