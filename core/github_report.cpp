@@ -17,7 +17,7 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 std::string escapedText(std::string_view text) {
-  return escaped(text, "%\r\n");
+  return escaped(printableLines(text), "%\r\n");
 }
 
 std::string escapedProperty(std::string_view text) {

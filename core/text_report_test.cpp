@@ -70,14 +70,12 @@ TEST_F(TextReport, ColoursOnlyWhenAsked) {
 TEST_F(TextReport, BreaksLinesBetweenWordsWhereTheTerminalEnds) {
   finding_.locations.clear();
   finding_.message = "the host waited for cuda:1 in aten::item";
-  finding_.remedy = "none";
+  finding_.remedy = "keep it on the device";
   Summary summary{"devsan run", "a/path/that/is/longer/than/a/line"};
   EXPECT_EQ(textReport(std::vector{finding_}, summary, {.terminal = {.columns = 24}}),
-            "warning: the host waited\n"
-            "      for cuda:1 in\n"
-            "      aten::item\n"
-            "      [device-host-sync]\n"
-            "  remedy: none\n"
+            "warning: the host waited for cuda:1 in aten::item [device-host-sync]\n" // whole
+            "  remedy: keep it on the\n"
+            "      device\n"
             "devsan run:\n"
             "      a/path/that/is/longer/than/a/line:\n"
             "      1 finding (0\n"
@@ -85,7 +83,7 @@ TEST_F(TextReport, BreaksLinesBetweenWordsWhereTheTerminalEnds) {
             "      0 notes)\n");
   const std::string narrow =
       textReport(std::vector{finding_}, summary, {.terminal = {.color = true, .columns = 24}});
-  EXPECT_THAT(narrow, HasSubstr("the host waited\n      for cuda:1 in"));
+  EXPECT_THAT(narrow, HasSubstr("keep it on the\n      device"));
   EXPECT_THAT(textReport(std::vector{finding_}, summary),
               StartsWith("warning: the host waited for cuda:1 in aten::item [device-host-sync]\n"));
 }

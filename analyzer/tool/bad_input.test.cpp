@@ -5,6 +5,8 @@
 // RULE: devsan check: error: --checks: no rule is called 'device-host-sinc'; the rules are device-{{.*}}device-raw-set-device
 // RUN: not %devsan_check --checks=-device-nothing* %s 2>&1 | FileCheck %s --check-prefix=GLOB
 // GLOB: devsan check: error: --checks: no rule is called 'device-nothing*'
+// RUN: not %devsan_check --checks= %s 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: devsan check: error: --checks= has no value; see devsan check --help
 // RUN: not %devsan_check %t.absent.cpp 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: devsan check: error: {{.*}}absent.cpp: no such file or folder
 // RUN: not %devsan_check --quick %s 2>&1 | FileCheck %s --check-prefix=FLAG

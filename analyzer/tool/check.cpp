@@ -395,8 +395,12 @@ core::Result<int> check(Options options) {
                  << plural(commands->size(), "file") << " not analysed; the report names them\n";
     return kFailed;
   }
-  if (options.strict.value_or(false) && !all.complete)
+  if (options.strict.value_or(false) && !all.complete) {
+    llvm::errs()
+        << "devsan check: error: not all files parsed as a whole, which --strict asks for; "
+           "the report's notes name them\n";
     return kFailed;
+  }
   const auto fails = [&](const core::Finding &finding) { return fail_on.covers(finding); };
   return std::ranges::any_of(findings, fails) ? kFindings : kClean;
 }

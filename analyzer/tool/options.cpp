@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 namespace devsan::analyzer {
@@ -98,6 +99,11 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.has_flags = dashes != end;
   if (options.has_flags)
     options.flags.assign(dashes + 1, end);
+
+  // CLI11 would take the next argument for the value.
+  for (const char *const *arg = argv + 1; arg < dashes; ++arg)
+    if (const std::string_view text = *arg; text.starts_with("--") && text.ends_with("="))
+      return core::failure(std::string(*arg) + " has no value; see devsan check --help");
 
   // CLI11 reports through exceptions; they end here.
   try {

@@ -235,9 +235,19 @@ int init(const InitArguments &arguments) {
     files.emplace_back(root / ".github" / "workflows" / "devsan.yml", githubFile(steps));
   if (*ci == Ci::kGitlab)
     files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
-  for (const auto &[path, text] : files)
-    if (!arguments.force && fs::exists(fs::symlink_status(path, error)))
-      return fail(path.string() + " is there already, nothing was written; --force replaces it");
+  const auto is_there = [](const auto &file) {
+    std::error_code ignored;
+    return fs::exists(fs::symlink_status(file.first, ignored));
+  };
+  // Who asks for a file for CI has settings, which may be his work.
+  if (files.size() > 1 && !arguments.ci.empty() && is_there(files.front())) {
+    std::printf("%s is there already, and stays\n", files.front().first.c_str());
+    files.erase(files.begin());
+  }
+  for (const auto &file : files)
+    if (!arguments.force && is_there(file))
+      return fail(file.first.string() +
+                  " is there already, nothing was written; --force replaces it");
   for (const auto &[path, text] : files) {
     fs::create_directories(path.parent_path(), error);
     if (core::Result<void> written = core::writeFile(path, [&](std::ostream &out) { out << text; });
@@ -248,7 +258,7 @@ int init(const InitArguments &arguments) {
   std::puts("\nnext:");
   if (*ci == Ci::kNone && arguments.ci.empty())
     std::puts(
-        "  devsan init --ci=github|gitlab --force   also writes a file for CI; the repository "
+        "  devsan init --ci=github, or --ci=gitlab  also writes a file for CI; the repository "
         "does not tell which");
   if (*ci == Ci::kGitlab)
     std::puts("  add `include: [{local: .gitlab/devsan.yml}]` to .gitlab-ci.yml, and set "

@@ -337,6 +337,14 @@ int dispatch(std::vector<std::string> arguments) {
                          "fish: devsan completion fish | source");
   CLI::App *man_app = app.add_subcommand("man", "print the manual page: devsan man | man -l -");
 
+  // CLI11 would take the next argument for the value.
+  for (const std::string &argument : arguments)
+    if (argument == "--")
+      break;
+    else if (argument.starts_with("--") && argument.ends_with('='))
+      return fail(argument + " has no value; see devsan " + (name.empty() ? name : name + " ") +
+                  "--help");
+
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
     app.parse(arguments);

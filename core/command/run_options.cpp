@@ -89,8 +89,14 @@ WorstStep worstStep(std::span<const core::Finding> findings, std::string_view ru
 } // namespace
 
 bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
+  // A budget allows what a rule warns of. Where it is graver than its rule, the program forbids it.
+  const auto is_budgeted = [&](const core::Finding &finding) {
+    const core::Rule *rule = core::findRule(finding.rule);
+    return (budgets.contains(finding.rule) || step_budgets.contains(finding.rule)) &&
+           !(rule && finding.severity > rule->severity);
+  };
   for (const core::Finding &finding : findings)
-    if (!budgets.contains(finding.rule) && !step_budgets.contains(finding.rule) && covers(finding))
+    if (!is_budgeted(finding) && covers(finding))
       return true;
   return !exceededBudgets(findings).empty();
 }

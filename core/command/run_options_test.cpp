@@ -102,11 +102,19 @@ TEST(FailureCriteria, ListsWhatIsValid) {
 
 TEST(FailureCriteria, BudgetReplacesSeverity) {
   const FailureCriteria criteria = parseFailureCriteria("warning", {"device-host-sync=10"}).value();
-  const core::Finding within = finding("device-host-sync", core::Severity::kError, 10);
+  const core::Finding within = finding("device-host-sync", core::Severity::kWarning, 10);
   const core::Finding beyond = finding("device-host-sync", core::Severity::kNote, 11);
   EXPECT_FALSE(criteria.failed({&within, 1}));
   EXPECT_TRUE(criteria.failed({&beyond, 1}));
   EXPECT_EQ(criteria.exceededBudgets({&beyond, 1}).size(), 1u);
+}
+
+TEST(FailureCriteria, NoBudgetAllowsWhatTheProgramForbids) {
+  const core::Finding forbidden = finding("device-host-sync", core::Severity::kError, 1);
+  for (const char *budget : {"device-host-sync=10", "device-host-sync=10/step"})
+    EXPECT_TRUE(parseFailureCriteria("error", {budget}).value().failed({&forbidden, 1})) << budget;
+  const core::Finding grave = finding("device-mismatch", core::Severity::kError, 1);
+  EXPECT_FALSE(parseFailureCriteria("error", {"device-mismatch=1"}).value().failed({&grave, 1}));
 }
 
 core::Finding inSteps(std::uint64_t first, std::uint64_t last, std::uint64_t most) {

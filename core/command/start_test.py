@@ -61,12 +61,16 @@ class Start(unittest.TestCase):
         self.make(".git/HEAD", ".github/")
         self.devsan("init", "--ci=none")
         self.assertFalse(self.has(".github/workflows"))
-        self.devsan("init", "--ci=gitlab", "--force")
+        with open(os.path.join(self.folder, ".devsan.toml"), "a", encoding="utf-8") as file:
+            file.write("# mine\n")
+        self.assertIn(".devsan.toml is there already, and stays", self.devsan("init", "--ci=gitlab"))
+        self.assertTrue(self.text(".devsan.toml").endswith("# mine\n"))
+        self.assertIn(".gitlab/devsan.yml is there already", self.devsan("init", "--ci=gitlab", status=2))
         self.assertTrue(self.has(".gitlab/devsan.yml"))
         self.assertIn("--ci=jenkins is unknown; valid: github, gitlab, none", self.devsan("init", "--ci=jenkins", status=2))
 
     def test_init_without_a_sign_of_ci(self):
-        self.assertIn("--ci=github|gitlab", self.devsan("init"))
+        self.assertIn("--ci=github, or --ci=gitlab", self.devsan("init"))
         self.assertEqual(os.listdir(self.folder), [".devsan.toml"])
 
     def test_init_never_overwrites(self):

@@ -21,6 +21,8 @@ def batch(rank):
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     torch.classes.load_library(sys.argv[1])
     dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
