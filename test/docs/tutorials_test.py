@@ -116,7 +116,8 @@ class Tutorial:
         build, python = self.arguments.build, Path(sys.executable).parent
         return {
             **os.environ,
-            "PATH": os.pathsep.join([str(build / "bin"), str(python), "/usr/lib/llvm-22/bin", os.environ["PATH"]]),
+            # LLVM's tools last: CMake, should it look again, has to find the compiler that it has found before.
+            "PATH": os.pathsep.join([str(build / "bin"), str(python), os.environ["PATH"], "/usr/lib/llvm-22/bin"]),
             # As if installed: the package devsan with the plugin of pytest.
             "PYTHONPATH": str(build / "python"),
             "XDG_CACHE_HOME": str(build / "test/cache"),
