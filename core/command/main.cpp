@@ -108,6 +108,10 @@ int dispatch(std::vector<std::string> arguments) {
             : "This project has no .devsan.toml: `devsan init` writes one, and a file for CI.");
     return kSuccess;
   }
+  if (arguments.front() == "help") { // as git has it
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   // `check` has options of its own, --help among them: nothing of them is judged here.
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
@@ -129,7 +133,8 @@ int dispatch(std::vector<std::string> arguments) {
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
-  const std::string name = arguments.front().starts_with("-") ? "" : arguments.front();
+  const std::string first = arguments.front();
+  const std::string name = first.starts_with("-") ? "" : first;
   auto separator = std::find(arguments.begin(), arguments.end(), "--");
   const bool has_separator = separator != arguments.end();
   if (has_separator) {
@@ -351,6 +356,9 @@ int dispatch(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
+    if (name.empty() && error.get_name() == "RequiredError")
+      return fail(first + " stands where a command should: devsan COMMAND " + first +
+                  " ..., or see devsan --help");
     const bool lacks_separator = name == "run" && !has_separator;
     return fail(messageOf(error, app) +
                 (lacks_separator

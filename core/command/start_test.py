@@ -38,6 +38,12 @@ class Start(unittest.TestCase):
     def has(self, name):
         return os.path.exists(os.path.join(self.folder, name))
 
+    def test_help_and_what_is_no_command(self):
+        self.assertIn("Subcommands:", self.devsan("help"))
+        self.assertIn("--sim", self.devsan("help", "run"))
+        self.assertIn("unknown command 'chekc'", self.devsan("chekc", status=2))
+        self.assertIn("--sim=2 stands where a command should", self.devsan("--sim=2", "--", "true", status=2))
+
     # init
 
     def test_init_writes_what_the_repository_has(self):
