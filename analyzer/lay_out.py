@@ -55,6 +55,7 @@ def main():
     parser.add_argument("output", type=Path)
     parser.add_argument("samples", type=Path, nargs="+")
     arguments = parser.parse_args()
+    samples = [sample.resolve() for sample in arguments.samples]  # it works in a folder of its own
     with tempfile.TemporaryDirectory(prefix="devsan-layout-") as folder:
         work = Path(folder)
         (work / "libexec").mkdir()
@@ -67,7 +68,7 @@ def main():
                               "--instrumentation-no-counters-clear", "--instrumentation-wait-forks"])
         environment = dict(os.environ, XDG_CACHE_HOME=str(work / "cache"))
         for _ in range(2):
-            train([trained, f"--torch={arguments.torch}", "--strict", "-j", os.cpu_count() or 1, *arguments.samples, "--",
+            train([trained, f"--torch={arguments.torch.resolve()}", "--strict", "-j", os.cpu_count() or 1, *samples, "--",
                    f"-I{ROOT}"], env=environment, cwd=work)
             shutil.rmtree(work / "cache/devsan/results", ignore_errors=True)
         if not profile.exists():
