@@ -18,13 +18,15 @@
 // Events are counted, so that a log is bounded however long a process runs. Equal events (see
 // event_identity.h) have one kTally record, whose numbers grow in place and count all of them; the
 // first ones are also written one by one as kSample records, after their tally, and where a trace
-// is wanted later ones as kTraced records, up to a bound. Where there are too many different
-// events, later ones are counted in tallies without a thread (0), then in ones without thread,
-// stacks, operand and detail: sums stay exact. Where there are too many different strings or
-// stacks, later ones have id 0.
+// is wanted later ones as kTraced records, up to a bound. In which steps they came is kept as runs
+// (step_run.h): the tally holds the last, kSteps records the earlier ones, up to a bound. Where
+// there are too many different events, later ones are counted in tallies without a thread (0), then
+// in ones without thread, stacks, operand and detail: sums stay exact. Where there are too many
+// different strings or stacks, later ones have id 0.
 #pragma once
 
 #include "runtime/event.h"
+#include "runtime/step_run.h"
 
 #include <cstdint>
 
@@ -46,11 +48,12 @@ enum class RecordKind : std::uint16_t {
   kTraced = 9,  // SampleRecord
   kClock = 10,  // ClockRecord: before the first event that is written one by one, and each second
                 // in which there are some
+  kSteps = 11,  // StepsRecord
 };
 
 struct FileHeader {
   std::uint64_t magic = kLogMagic;
-  std::uint32_t version = 4; // of this file and of event.h
+  std::uint32_t version = 5; // of this file and of event.h
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::int32_t rank =
@@ -84,8 +87,17 @@ struct TallyRecord {
   std::uint64_t in_last_step = 0; // the last step in the upper 32 bits, below how often in it
   std::uint64_t most_in_step = 0; // at most 2^32 - 1
   std::uint64_t steps = 0;        // distinct ones
+  // The latest steps but for the last. Where there is a thread and no run found no room, the runs
+  // and the last step make up all of `steps`.
+  StepRun run;
 };
-static_assert(sizeof(TallyRecord) == 128);
+static_assert(sizeof(TallyRecord) == 144);
+
+// A run of a tally's steps that ended; in their order.
+struct StepsRecord {
+  std::uint64_t tally = 0; // the offset of the tally's record in the file
+  StepRun run;
+};
 
 struct SampleRecord {
   std::uint64_t tally = 0; // the offset of the tally's record in the file

@@ -190,7 +190,7 @@ std::string keyOf(const Recipe &recipe) {
        {&recipe.sources.hooks, &recipe.sources.simulator, &recipe.sources.simulator_cuda_build})
     files.insert(files.end(), list->begin(), list->end());
   for (const char *header : {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h",
-                             "runtime/log_format.h", "runtime/include/devsan/devsan.h"})
+                             "runtime/log_format.h", "runtime/step_run.h", "runtime/include/devsan/devsan.h"})
     files.push_back(recipe.sources.root / header);
   std::error_code error;
   for (const std::vector<std::string> &step : recipe.sources.generated)

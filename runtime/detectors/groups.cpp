@@ -23,16 +23,16 @@ Key keyOf(const ResolvedEvent &event) {
 }
 
 // The events of a group, by stack and thread: two calls on one line have different stacks.
-using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, Occurrences>;
+using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::vector<Occurrences>>;
 
-const Occurrences &callOf(const EventGroup &group, const Calls &calls) {
-  const auto by_count = [](const auto &a, const auto &b) {
-    return a.second.count < b.second.count;
-  };
+Occurrences callOf(const EventGroup &group, const Calls &calls) {
+  std::vector<Occurrences> all;
+  for (const auto &[call, parts] : calls)
+    all.push_back(together(parts));
   // Printing reads in loops of its own, but some of its reads happen once.
   return group.first->stack->intent == Intent::kDisplay
-             ? std::ranges::min_element(calls, by_count)->second
-             : std::ranges::max_element(calls, by_count)->second;
+             ? *std::ranges::min_element(all, {}, &Occurrences::count)
+             : *std::ranges::max_element(all, {}, &Occurrences::count);
 }
 
 // Two reads in a run, or a summary every now and then, are no loop, although they repeat.
@@ -78,13 +78,12 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     parts[entry->second].push_back(event.occurrences);
     group.any_flags |= event.event.flags;
     group.events.push_back({event.process, event.tally});
-    Occurrences &call = calls[entry->second][{event.stack, event.event.thread}];
-    call = together(call, event.occurrences);
+    calls[entry->second][{event.stack, event.event.thread}].push_back(event.occurrences);
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     static_cast<Occurrences &>(groups[i]) = together(parts[i]);
-    if (const Occurrences &call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
+    if (const Occurrences call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
       groups[i].repeats = call.count;
   }
   return groups;

@@ -30,6 +30,7 @@ struct Log {
   std::map<std::uint64_t, TallyRecord> tallies; // by offset
   std::map<std::uint64_t, std::vector<SampleRecord>> samples;
   std::map<std::uint64_t, std::vector<SampleRecord>> traced;
+  std::map<std::uint64_t, std::vector<StepRun>> runs;
   std::vector<ClockRecord> clocks;
   std::map<StringId, std::string> strings;
   std::map<StackId, std::vector<FrameRecord>> stacks;
@@ -85,6 +86,12 @@ Log readLog(const fs::path &path) {
       EXPECT_TRUE(log.tallies.contains(traced.tally));
       EXPECT_FALSE(log.clocks.empty()); // one comes first
       log.traced[traced.tally].push_back(traced);
+      break;
+    }
+    case RecordKind::kSteps: {
+      auto steps = take<StepsRecord>(bytes, body);
+      EXPECT_TRUE(log.tallies.contains(steps.tally));
+      log.runs[steps.tally].push_back(steps.run);
       break;
     }
     case RecordKind::kClock:
@@ -412,6 +419,58 @@ TEST_F(LogWriterFullTest, AHundredMillionEventsLeaveLogAndMemoryFlat) {
     EXPECT_EQ(tally.steps, 1000u);
     EXPECT_EQ(tally.most_in_step, 100u);
   }
+}
+
+// Every fifth step has another native stack, say, from 100 on, and each tenth counts twice.
+TEST_F(LogWriterTest, KeepsTheStepsOfAThreadsTallyAsRuns) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  auto inStep = [&](std::uint32_t step, int times) {
+    Event event = numbered(1, 0);
+    event.step = step;
+    for (int i = 0; i < times; ++i)
+      tallies->count(event);
+  };
+  for (std::uint32_t step = 0; step < 100; ++step)
+    inStep(step, 1);
+  for (std::uint32_t step = 100; step < 200; step += 5)
+    inStep(step, 1);
+  for (std::uint32_t step = 200; step < 300; step += 10)
+    inStep(step, 2);
+  const Log read = onlyLog();
+  ASSERT_EQ(read.tallies.size(), 1u);
+  const auto &[offset, tally] = *read.tallies.begin();
+  EXPECT_EQ(read.runs.at(offset), (std::vector<StepRun>{{0, 1, 101, 1}, {105, 5, 19, 1}}));
+  EXPECT_EQ(tally.run, (StepRun{200, 10, 9, 2})); // and the last one
+  EXPECT_EQ(tally.in_last_step, std::uint64_t{290} << 32 | 2);
+}
+
+TEST_F(LogWriterTest, BoundsTheRunsOfSteps) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  auto count = [&](std::uint32_t steps) {
+    for (std::uint32_t step = 0; step < steps; ++step)
+      for (std::uint32_t i = 0; i <= step % 2; ++i) {
+        Event event = numbered(1, 0);
+        event.step = step;
+        EXPECT_TRUE(tallies->count(event));
+      }
+  };
+  count(Tallies::kMaxRuns + 1000);
+  const Log read = onlyLog();
+  EXPECT_EQ(read.runs.begin()->second.size(), Tallies::kMaxRuns);
+  EXPECT_EQ(read.tallies.begin()->second.steps, Tallies::kMaxRuns + 1000);
+  EXPECT_EQ(read.dropped, 0u);
+  // A child of fork has room of its own.
+  const pid_t child = fork();
+  if (child == 0) {
+    log->resetInChild();
+    tallies->resetInChild();
+    count(6);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(logs().at(std::uint32_t(child)).runs.begin()->second.size(), 4u);
 }
 
 TEST_F(LogWriterTest, InternsEachContentOnce) {

@@ -67,9 +67,15 @@ public:
     }
   }
 
+  struct InStep {
+    std::uint32_t count = 0; // with this one
+    bool is_new = false;
+    std::uint32_t last = 0; // the step before, and how often in it
+    std::uint32_t in_last = 0;
+  };
   // How often the event has now been counted in `step`. Steps only grow; an event of an earlier
   // one that comes late is counted with the last.
-  std::uint64_t countInStep(TallyRecord &tally, std::uint32_t step) const {
+  InStep countInStep(TallyRecord &tally, std::uint32_t step) const {
     std::atomic_ref<std::uint64_t> value(tally.in_last_step);
     std::uint64_t before = value.load(std::memory_order_relaxed), after;
     bool is_new;
@@ -80,8 +86,10 @@ public:
     } while (!exchange(value, before, after));
     if (is_new)
       add(tally.steps, 1);
-    return std::uint32_t(after);
+    return {std::uint32_t(after), is_new, std::uint32_t(before >> 32), std::uint32_t(before)};
   }
+
+  bool isOnly() const { return is_only_; }
 
 private:
   bool exchange(std::atomic_ref<std::uint64_t> value, std::uint64_t &before,
@@ -192,6 +200,15 @@ void Tallies::write(std::uint64_t before, Found tally, Event &event) {
   log_.append(kind, parts);
 }
 
+void Tallies::write(const StepRun &run, Found tally) {
+  if (runs_.load(std::memory_order_relaxed) >= kMaxRuns ||
+      runs_.fetch_add(1, std::memory_order_relaxed) >= kMaxRuns)
+    return;
+  const StepsRecord steps{tally.offset, run};
+  const std::string_view parts[] = {{reinterpret_cast<const char *>(&steps), sizeof steps}};
+  log_.append(RecordKind::kSteps, parts);
+}
+
 bool Tallies::count(Event event) {
   Found tally = find(event, of_threads_, kMaxOfThreads);
   if (!tally.record)
@@ -209,7 +226,12 @@ bool Tallies::count(Event event) {
   }
   if (event.blocked_ns)
     writer.add(record.blocked_ns, event.blocked_ns);
-  writer.raise(record.most_in_step, writer.countInStep(record, event.step));
+  const Writer::InStep in_step = writer.countInStep(record, event.step);
+  writer.raise(record.most_in_step, in_step.count);
+  if (in_step.is_new && writer.isOnly() && !extend(record.run, in_step.last, in_step.in_last)) {
+    write(record.run, tally);
+    record.run = {in_step.last, 0, 1, in_step.in_last};
+  }
   if (before < one_by_one_.load(std::memory_order_relaxed)) [[unlikely]]
     write(before, tally, event);
   return true;
@@ -219,7 +241,7 @@ void Tallies::resetInChild() {
   // Private anonymous pages read as zero after this; it costs nothing for pages never touched.
   if (madvise(slots_.data(), slots_.size_bytes(), MADV_DONTNEED) != 0)
     std::fill_n(reinterpret_cast<std::uint64_t *>(slots_.data()), slots_.size(), 0);
-  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_, &traced_})
+  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_, &traced_, &runs_})
     count->store(0, std::memory_order_relaxed);
   clocks_noted_.store(0, std::memory_order_relaxed);
   trace(max_traced_);

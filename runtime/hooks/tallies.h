@@ -17,6 +17,7 @@ public:
   static constexpr std::uint64_t kSamples = 64;
   // Bounds of the log, for a process as a whole.
   static constexpr std::uint32_t kMaxSamples = 1 << 20;
+  static constexpr std::uint32_t kMaxRuns = 1 << 18;
   static constexpr std::uint32_t kMaxOfThreads = 1 << 16;
   static constexpr std::uint32_t kMaxShared = 1 << 15;
   static constexpr std::uint32_t kMaxWithoutPlace = 1 << 14;
@@ -49,6 +50,8 @@ private:
   Found findShared(Event &event);
   // One by one, after `before` equal ones. Apart, so that its registers cost the others nothing.
   [[gnu::noinline]] void write(std::uint64_t before, Found tally, Event &event);
+  // The run of steps that ended.
+  [[gnu::noinline]] void write(const StepRun &run, Found tally);
   bool hasRoom(RecordKind kind);
   void noteClocks(std::uint64_t now);
 
@@ -59,6 +62,7 @@ private:
   Count without_place_{0};
   Count samples_{0};
   Count traced_{0};
+  Count runs_{0};
   std::uint32_t max_traced_ = 0;
   // Of equal events, those that are written one by one.
   std::atomic<std::uint64_t> one_by_one_{kSamples};

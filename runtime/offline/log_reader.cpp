@@ -23,6 +23,7 @@ public:
 
   void run() {
     readFrom(sizeof(FileHeader));
+    finishSteps();
     if (damaged_ > kDamageShown)
       log_.damage.push_back(log_.source + ": " + std::to_string(damaged_ - kDamageShown) +
                             " more damaged places");
@@ -143,6 +144,8 @@ private:
       return traced(body);
     case RecordKind::kClock:
       return clock(body);
+    case RecordKind::kSteps:
+      return steps(body);
     }
     return false;
   }
@@ -192,7 +195,50 @@ private:
     if (record.first.thread == 0 && record.first.stack == 0)
       log_.without_place += record.count;
     log_.tallies.push_back({record.first, all});
+    if (!follows_)
+      latest_.push_back({record.run, {all.last_step, 0, 1, std::uint32_t(record.in_last_step)}});
     return true;
+  }
+
+  bool steps(std::span<const std::byte> body) {
+    if (follows_)
+      return true;
+    StepsRecord record;
+    if (!read(body, record))
+      return false;
+    auto tally = tallies_.find(record.tally);
+    if (tally == tallies_.end())
+      return false;
+    log_.tallies[tally->second].occurrences.runs.push_back(record.run);
+    return true;
+  }
+
+  // The runs of a tally are kept where they account for all that it counts.
+  void finishSteps() {
+    for (std::size_t i = 0; i < latest_.size(); ++i) {
+      Occurrences &all = log_.tallies[i].occurrences;
+      const auto [run, last] = latest_[i];
+      if (run.steps)
+        all.runs.push_back(run);
+      if (all.runs.empty() || !extend(all.runs.back(), last.first, last.each))
+        all.runs.push_back(last);
+      if (!accountsFor(all.runs, all))
+        all.runs.clear();
+    }
+  }
+
+  static bool accountsFor(std::span<const StepRun> runs, const Occurrences &all) {
+    std::uint64_t count = 0, steps = 0, next = all.first_step;
+    for (const StepRun &run : runs) {
+      const std::uint64_t last = run.first + std::uint64_t{run.stride} * (run.steps - 1);
+      if (run.steps == 0 || run.first < next || last > all.last_step ||
+          (run.steps > 1 && run.stride == 0))
+        return false;
+      count += std::uint64_t{run.steps} * run.each;
+      steps += run.steps;
+      next = last + 1;
+    }
+    return count == all.count && steps == all.steps;
   }
 
   bool sample(std::span<const std::byte> body) {
@@ -282,6 +328,7 @@ private:
   std::span<const std::byte> bytes_;
   ProcessLog &log_;
   std::unordered_map<std::uint64_t, std::uint32_t> tallies_; // by offset: indices
+  std::vector<std::pair<StepRun, StepRun>> latest_; // of each tally: its last run, its last step
   std::size_t damaged_ = 0;
   std::size_t first_unfinished_ = 0;
   std::vector<std::size_t> new_offsets_;

@@ -30,6 +30,11 @@ LogBuilder smallLog() {
   return log;
 }
 
+Event inStep(Event event, std::uint32_t step) {
+  event.step = step;
+  return event;
+}
+
 ProcessLog parsed(const std::vector<std::byte> &bytes) {
   auto log = parseLog(bytes, "a.devsanlog");
   EXPECT_TRUE(log) << log.error().message;
@@ -140,6 +145,27 @@ TEST(LogReader, BelievesTheCountOfATally) {
   EXPECT_EQ(result.tallies[0].occurrences.most_in_step, 1u);
 }
 
+TEST(LogReader, TellsInWhichStepsATallyCame) {
+  LogBuilder log;
+  Event event;
+  event.thread = 7;
+  for (std::uint32_t step : {0, 0, 10, 20, 30, 31, 31, 35, 39, 43})
+    log.add(inStep(event, step));
+  const std::vector<StepRun> runs{{0, 0, 1, 2}, {10, 10, 3, 1}, {31, 0, 1, 2}, {35, 4, 3, 1}};
+  EXPECT_EQ(parsed(log.bytes()).tallies.at(0).occurrences.runs, runs);
+
+  // One that found no room in the log, or lies.
+  for (StepRun run : {StepRun{}, {29, 0, 1, 1}, {44, 1, 1, 1}, {0, 1, 5, 2}, {0, 0, 2, 1}}) {
+    LogBuilder wrong;
+    wrong.add(inStep(event, 30)).add(inStep(event, 43));
+    wrong.tally(event).run = run;
+    const ProcessLog result = parsed(wrong.bytes());
+    EXPECT_TRUE(result.tallies.at(0).occurrences.runs.empty());
+    EXPECT_EQ(result.tallies.at(0).occurrences.steps, 2u);
+    EXPECT_TRUE(result.damage.empty());
+  }
+}
+
 TEST(LogReader, NamesFileAndOffsetOfDamage) {
   LogBuilder log;
   log.record(RecordKind::kString, bytesOf(StringRecord{1, 0xffffffff}));
@@ -188,7 +214,7 @@ TEST(LogReader, RejectsOtherFilesAndVersions) {
     log.header.version = version;
     EXPECT_EQ(parseLog(log.bytes(), "x").error().message,
               "x at offset 8: event log of version " + std::to_string(version) +
-                  ", this devsan reads version 4; read it with the devsan that wrote it, or record "
+                  ", this devsan reads version 5; read it with the devsan that wrote it, or record "
                   "it again");
   }
 }

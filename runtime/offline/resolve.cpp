@@ -165,10 +165,9 @@ void Recording::countSteps(std::size_t first_event) {
   for (ResolvedEvent &event : events) {
     event.total_steps = numbers.total();
     event.event.step = numbers.number(event.event.step);
-    Occurrences &all = event.occurrences;
-    all.first_step = numbers.number(all.first_step);
-    all.last_step = numbers.number(all.last_step);
-    all.steps = std::min(all.steps, all.last_step - all.first_step + 1);
+    if (numbers.changes())
+      event.occurrences = renumbered(std::move(event.occurrences),
+                                     [&](std::uint32_t step) { return numbers.number(step); });
     for (Sample &sample : event.samples)
       sample.step = numbers.number(sample.step);
   }

@@ -97,6 +97,7 @@ public:
       : early_(said ? recognized : 0), total_(said ? said : recognized), said_(said != 0) {}
 
   std::uint32_t number(std::uint32_t step) const { return step <= early_ ? 0 : step - early_; }
+  bool changes() const { return early_ != 0; }
   std::uint32_t total() const { return total_; }
   // Whether an event of kStep with these flags ends a step.
   bool endsStep(std::uint32_t flags) const { return !said_ || !(flags & kRecognizedStep); }

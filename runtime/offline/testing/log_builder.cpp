@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace devsan::runtime::testing {
 namespace {
@@ -117,13 +119,23 @@ LogBuilder &LogBuilder::add(const Event &event, int times) {
     tally.bytes += event.bytes;
     tally.blocked_ns += event.blocked_ns;
     tally.largest = std::max(tally.largest, event.bytes);
+    std::optional<StepRun> ended;
     if (event.step > tally.in_last_step >> 32) {
+      const auto last = static_cast<std::uint32_t>(tally.in_last_step >> 32);
+      const auto in_last = static_cast<std::uint32_t>(tally.in_last_step);
+      if (event.thread != 0 && !extend(tally.run, last, in_last))
+        ended = std::exchange(tally.run, {last, 0, 1, in_last});
       tally.in_last_step = std::uint64_t{event.step} << 32;
       ++tally.steps;
     }
     tally.most_in_step = std::max<std::uint64_t>(tally.most_in_step,
                                                  static_cast<std::uint32_t>(++tally.in_last_step));
     const bool is_sample = ++tally.count <= kSamples;
+    if (ended) {
+      std::vector<std::byte> body;
+      append(body, StepsRecord{offset, *ended});
+      record(RecordKind::kSteps, body);
+    }
     if (!is_sample && !traces)
       continue;
     std::vector<std::byte> body;
