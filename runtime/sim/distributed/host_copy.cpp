@@ -65,6 +65,14 @@ void checkOperator(const at::Tensor &tensor, const c10d::ReduceOp &op) {
 
 } // namespace
 
+void checkOneTensor(const std::vector<at::Tensor> &tensors) {
+  TORCH_CHECK(tensors.size() == 1, "Expecting one tensor only but got multiple");
+}
+
+void checkRoot(std::int64_t root, int size) {
+  TORCH_CHECK_WITH(ValueError, root >= 0 && root < size, "invalid root rank: ", root);
+}
+
 void checkSingle(const at::Tensor &tensor, bool point_to_point) {
   if (!tensor.is_cuda() || tensor.is_sparse())
     C10_THROW_ERROR(ValueError, "Tensors must be CUDA and dense");
@@ -110,6 +118,13 @@ void checkType(const at::Tensor &tensor) {
                     c10::str("Input tensor data type is not supported for NCCL process group: ",
                              tensor.scalar_type()));
   }
+}
+
+std::int64_t numelOf(const std::vector<at::Tensor> &tensors) {
+  std::int64_t total = 0;
+  for (const at::Tensor &tensor : tensors)
+    total += tensor.numel();
+  return total;
 }
 
 at::Tensor hostBytes(std::size_t bytes) {

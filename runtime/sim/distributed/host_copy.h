@@ -8,12 +8,17 @@
 
 namespace devsan::sim {
 
+// A collective takes one tensor per process.
+void checkOneTensor(const std::vector<at::Tensor> &tensors);
+void checkRoot(std::int64_t root, int size);
 // One dense CUDA tensor with contiguous memory.
 void checkSingle(const at::Tensor &tensor, bool point_to_point = false);
 // All of them, and all on one device.
 void checkSameDevice(const std::vector<at::Tensor> &tensors);
 // A type that NCCL can send.
 void checkType(const at::Tensor &tensor);
+
+std::int64_t numelOf(const std::vector<at::Tensor> &tensors);
 
 // Bytes on the host, unset.
 at::Tensor hostBytes(std::size_t bytes);

@@ -35,6 +35,17 @@ bool contains(const std::vector<c10::intrusive_ptr<NcclWork>> &works, const Nccl
 
 } // namespace
 
+void Transfer::append(Transfer next) {
+  for (auto &carrier : next.carriers)
+    carriers.push_back(std::move(carrier));
+  deliver = [first = std::move(deliver), second = std::move(next.deliver)] {
+    if (first)
+      first();
+    if (second)
+      second();
+  };
+}
+
 NcclWork::NcclWork(int rank, const WorkDescription &description, Transfer transfer,
                    std::vector<at::Tensor> outputs, std::shared_ptr<WorkQueue> queue)
     : Work(rank, description.op), description_(description), transfer_(std::move(transfer)),

@@ -37,6 +37,9 @@ struct Transfer {
   std::vector<c10::intrusive_ptr<c10d::Work>> carriers;
   std::function<void()> deliver;
   std::vector<c10::intrusive_ptr<NcclWork>> parts = {};
+
+  // Delivers after this one what `next`, which has no parts, brings.
+  void append(Transfer next);
 };
 
 class NcclWork final : public c10d::Work {
