@@ -36,11 +36,11 @@ struct Drawn {
 };
 thread_local std::vector<Drawn> drawn;
 
-std::recursive_mutex default_generator_mutex;
-
 } // namespace
 
 void moveDrawnGeneratorsOn() {
+  if (C10_LIKELY(drawn.empty()))
+    return;
   for (Drawn &one : std::exchange(drawn, {})) {
     std::lock_guard lock(one.generator.mutex());
     one.generator.set_offset(one.state->position().second);
@@ -54,8 +54,7 @@ const at::Generator &defaultGenerator(c10::DeviceIndex index) {
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device) {
   TORCH_CHECK(generator.device().type() == c10::kCUDA, "Expected a '", c10::kCUDA,
               "' device type for generator but found '", generator.device().type(), "'");
-  if (C10_UNLIKELY(!drawn.empty()))
-    moveDrawnGeneratorsOn();
+  moveDrawnGeneratorsOn();
   at::Generator own = generator;
   GeneratorState &state = stateOf(own.unsafeGetGeneratorImpl());
   {
@@ -67,21 +66,6 @@ at::Generator cpuGenerator(const at::Generator &generator, c10::Device) {
   at::Generator lent = state.draw();
   drawn.push_back({std::move(own), &state});
   return lent;
-}
-
-DefaultGeneratorScope::DefaultGeneratorScope(c10::DeviceIndex index)
-    : lent_(cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index))),
-      lock_(default_generator_mutex) {
-  exchange();
-}
-
-DefaultGeneratorScope::~DefaultGeneratorScope() {
-  exchange();
-}
-
-void DefaultGeneratorScope::exchange() {
-  exchangeWithDefaultCpuGenerator(
-      *static_cast<at::CPUGeneratorImpl *>(lent_.unsafeGetGeneratorImpl()));
 }
 
 } // namespace devsan::sim

@@ -6,35 +6,16 @@
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/memory/host_watch.h"
 #include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/stream_accesses.h"
 
 namespace devsan::sim {
-namespace {
 
-thread_local int waited_calls = 0;
-
-} // namespace
-
-WaitedScope::WaitedScope() {
-  ++waited_calls;
-}
-WaitedScope::~WaitedScope() {
-  --waited_calls;
-}
-
-void waitFor(runtime::EffectFunction effect, runtime::Arguments arguments) {
-  if (waited_calls != 0)
-    return;
-  runtime::Effect decided;
-  try {
-    decided = effect(arguments);
-  } catch (...) {
-    return; // the operator itself refuses these arguments
-  }
-  if (decided.blocks && decided.waitsFor().is_cuda())
-    c10::impl::getDeviceGuardImpl(c10::kCUDA)
-        ->synchronizeStream(currentStream(decided.waitsFor().index()));
+// c10_cuda tells of its wait itself.
+void announceWait(const runtime::Effect &) {}
+void waitForCurrentStream(c10::DeviceIndex index) {
+  c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeStream(currentStream(index));
 }
 
 void TouchedMemory::addArguments(const c10::OperatorHandle &, const OperatorFacts &,

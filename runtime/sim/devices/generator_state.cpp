@@ -87,19 +87,4 @@ void GeneratorState::settle() {
     begin(base_ + kOffsetPerBatch);
 }
 
-void exchangeWithDefaultCpuGenerator(at::CPUGeneratorImpl &lent) {
-  auto &host = *static_cast<at::CPUGeneratorImpl *>(
-      at::detail::getDefaultCPUGenerator().unsafeGetGeneratorImpl());
-  std::lock_guard lock(host.mutex_);
-  auto engine = host.engine();
-  auto next_float = host.next_float_normal_sample();
-  auto next_double = host.next_double_normal_sample();
-  host.set_engine(lent.engine());
-  host.set_next_float_normal_sample(lent.next_float_normal_sample());
-  host.set_next_double_normal_sample(lent.next_double_normal_sample());
-  lent.set_engine(engine);
-  lent.set_next_float_normal_sample(next_float);
-  lent.set_next_double_normal_sample(next_double);
-}
-
 } // namespace devsan::sim

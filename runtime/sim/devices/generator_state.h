@@ -38,9 +38,6 @@ private:
   at::Generator host_ = at::detail::createCPUGenerator();
 };
 
-// Lends what `lent` draws to the default CPU generator, or takes it back.
-void exchangeWithDefaultCpuGenerator(at::CPUGeneratorImpl &lent);
-
 inline constexpr std::uint64_t kOffsetPerNumber = 4;
 
 } // namespace devsan::sim

@@ -83,8 +83,6 @@ private:
 
   std::shared_ptr<GeneratorState> state_;
 };
-
-std::recursive_mutex default_generator_mutex;
 thread_local c10::DeviceIndex offered_default = -1;
 
 } // namespace
@@ -127,19 +125,7 @@ at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {
   return static_cast<GeneratorImpl *>(generator.unsafeGetGeneratorImpl())->nextDraw();
 }
 
-DefaultGeneratorScope::DefaultGeneratorScope(c10::DeviceIndex index)
-    : lent_(cpuGenerator(defaultGenerator(index), c10::Device(c10::kCUDA, index))),
-      lock_(default_generator_mutex) {
-  exchange();
-}
-
-DefaultGeneratorScope::~DefaultGeneratorScope() {
-  exchange();
-}
-
-void DefaultGeneratorScope::exchange() {
-  exchangeWithDefaultCpuGenerator(
-      *static_cast<at::CPUGeneratorImpl *>(lent_.unsafeGetGeneratorImpl()));
-}
+// These generators are drawn from themselves.
+void moveDrawnGeneratorsOn() {}
 
 } // namespace devsan::sim

@@ -25,6 +25,9 @@ at::Generator newGenerator(c10::DeviceIndex index);
 // ATen's error if it is not a generator of that kind of device.
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device);
 
+// At the end of a kernel: what it drew moves its generators on.
+void moveDrawnGeneratorsOn();
+
 // For kernels that draw from the default CPU generator without asking (nested dropout;
 // ops/dropout.cpp asks): lends them a draw of the device's. Holds a process-wide lock, so that no
 // other device kernel sees the default CPU generator in between.
@@ -36,6 +39,7 @@ public:
   DefaultGeneratorScope &operator=(const DefaultGeneratorScope &) = delete;
 
 private:
+  // Lends what `lent_` draws to the default CPU generator, or takes it back.
   void exchange();
 
   at::Generator lent_;

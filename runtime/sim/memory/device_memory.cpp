@@ -6,9 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <c10/core/CPUAllocator.h>
-
 #include "caching_allocator.h"
+#include "kernel_allocator.h"
 #include "pinned.h"
 #include "protection.h"
 #include "runtime/sim/devices/devices.h"
@@ -16,9 +15,6 @@
 #include "runtime/sim/streams/stream_accesses.h"
 
 namespace devsan::sim {
-
-std::atomic<bool> memory_needs_attention{false};
-
 namespace {
 
 constexpr int kInitializationError = 3; // cudaErrorInitializationError
@@ -31,18 +27,6 @@ Block &blockAt(void *address) {
   return *blockBeginningAt(deviceAddress(address));
 }
 
-void releaseBlock(void *address) {
-  if (address == nullptr || C10_UNLIKELY(memory_is_the_parents))
-    return;
-  Block *block = &blockAt(address);
-  if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
-    c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
-  dropCopiesTo(block->data);
-  if (C10_UNLIKELY(areAccessesNoted()))
-    noteRelease(block->data);
-  deviceMemory(block->segment->device).free(block);
-}
-
 // As PyTorch reads it: any value switches caching off.
 bool cachingIsOff() {
   static const bool off = std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != nullptr;
@@ -50,16 +34,6 @@ bool cachingIsOff() {
 }
 
 std::atomic<bool> caching_enabled{true};
-
-Block *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
-  attendToMemoryIfNeeded();
-  bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
-  Block *block =
-      deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
-  if (C10_UNLIKELY(areAccessesNoted()))
-    noteAllocation(block->data, block->size, index);
-  return block;
-}
 
 class DeviceAllocator final : public c10::DeviceAllocator {
 public:
@@ -95,7 +69,7 @@ public:
     c10::Device device(c10::kCUDA, currentDevice());
     if (bytes == 0)
       return {nullptr, nullptr, &releaseBlock, device};
-    void *address = takeBlock(bytes, device.index())->data;
+    void *address = takeBlock(bytes, device.index());
     return {address, address, &releaseBlock, device};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &releaseBlock; }
@@ -104,56 +78,17 @@ public:
   }
 };
 
-thread_local c10::DeviceIndex kernel_device = -1;
-
-// Takes the place of the CPU allocator; outside kernels it is the one that was there.
-class KernelAllocator final : public c10::Allocator {
-public:
-  explicit KernelAllocator(c10::Allocator *host) : host_(host) {}
-  c10::DataPtr allocate(std::size_t bytes) override {
-    if (kernel_device < 0)
-      return host_->allocate(bytes);
-    if (bytes == 0)
-      return {nullptr, nullptr, &releaseBlock, c10::Device(c10::kCPU)};
-    void *address = kernelAddress(takeBlock(bytes, kernel_device)->data);
-    return {address, address, &releaseBlock, c10::Device(c10::kCPU)};
-  }
-  // oneDNN takes memory raw, and keeps some of it beyond the kernel.
-  c10::DeleterFnPtr raw_deleter() const override;
-  bool is_simple_data_ptr(const c10::DataPtr &data) const override {
-    return data.get_deleter() == &releaseBlock || host_->is_simple_data_ptr(data);
-  }
-  void releaseRaw(void *address) {
-    if (isDeviceAddress(deviceAddress(address)))
-      releaseBlock(address);
-    else
-      host_->raw_deallocate(address);
-  }
-  void copy_data(void *to, const void *from, std::size_t bytes) const override {
-    std::memcpy(to, from, bytes);
-  }
-
-private:
-  c10::Allocator *host_;
-};
-
 void releasePinned(void *start);
 
 // Made when the library is loaded, never destroyed: tensors of static storage duration outlive this
 // library's.
 struct Allocators {
   DeviceAllocator device;
-  c10::Allocator *host = c10::GetCPUAllocator();
-  KernelAllocator kernel{host};
-  PinnedAllocator pinned{host, &releasePinned};
+  PinnedAllocator pinned{hostAllocator(), &releasePinned};
 };
 Allocators &allocators() {
   static auto *all = new Allocators;
   return *all;
-}
-
-c10::DeleterFnPtr KernelAllocator::raw_deleter() const {
-  return [](void *address) { allocators().kernel.releaseRaw(address); };
 }
 
 void releasePinned(void *start) {
@@ -169,12 +104,33 @@ void enterChild() {
 
 const bool registered = [] {
   c10::SetAllocator(c10::kCUDA, &allocators().device);
-  c10::SetAllocator(c10::kCPU, &allocators().kernel);
   pthread_atfork(nullptr, nullptr, enterChild);
   return true;
 }();
 
 } // namespace
+
+void *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
+  attendToMemoryIfNeeded();
+  bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
+  Block *block =
+      deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteAllocation(block->data, block->size, index);
+  return block->data;
+}
+
+void releaseBlock(void *address) {
+  if (address == nullptr || C10_UNLIKELY(memory_is_the_parents))
+    return;
+  Block *block = &blockAt(address);
+  if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
+    c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  dropCopiesTo(block->data);
+  if (C10_UNLIKELY(areAccessesNoted()))
+    noteRelease(block->data);
+  deviceMemory(block->segment->device).free(block);
+}
 
 c10::DeviceAllocator *deviceAllocator() {
   return &allocators().device;
@@ -182,17 +138,11 @@ c10::DeviceAllocator *deviceAllocator() {
 c10::Allocator *pinnedAllocator() {
   return &allocators().pinned;
 }
-c10::Allocator *kernelAllocator() {
-  return &allocators().kernel;
-}
 bool isPinned(const void *data) {
   return allocators().pinned.holds(data);
 }
 std::pair<std::uintptr_t, std::uintptr_t> wholePinnedPages(const void *data, std::size_t bytes) {
   return allocators().pinned.wholePages(data, bytes);
-}
-bool insideKernel() {
-  return kernel_device >= 0;
 }
 bool memoryIsTheParents() {
   return memory_is_the_parents;
@@ -220,11 +170,6 @@ const void *blockAround(const void *address) {
 
 std::optional<BlockPlace> placeOf(const void *address) {
   return deviceMemory(deviceOfAddress(address)).placeOf(address);
-}
-
-bool ownsDeviceBlock(const c10::DataPtr &data) {
-  return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
-         data.get() == data.get_context();
 }
 
 void relabelBlock(c10::DataPtr &data, c10::Device device) {
@@ -282,14 +227,6 @@ void attendToMemory() {
         "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
         "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
   closeOpenPages();
-}
-
-KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
-  attendToMemoryIfNeeded();
-  kernel_device = index;
-}
-KernelScope::~KernelScope() {
-  kernel_device = previous_;
 }
 
 } // namespace devsan::sim

@@ -5,7 +5,6 @@
 
 #include <c10/util/Exception.h>
 
-#include "host_wait.h"
 #include "runtime/sim/c_api.h"
 #include "runtime/sim/observers.h"
 
@@ -15,7 +14,6 @@ namespace {
 std::atomic<SyncDebugMode> debug_mode{SyncDebugMode::kDefault};
 std::atomic<DevSanWaitObserver> wait_observer{nullptr};
 std::atomic<std::uint64_t> host_waits{0};
-thread_local int waited_calls = 0;
 
 std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -31,27 +29,6 @@ void announceWait(const runtime::Effect &effect) {
   host_waits.fetch_add(1, std::memory_order_relaxed);
   if (effect.seen_by_sync_debug)
     warnOrErrorOnSync();
-}
-
-WaitedScope::WaitedScope() {
-  ++waited_calls;
-}
-WaitedScope::~WaitedScope() {
-  --waited_calls;
-}
-
-void waitFor(runtime::EffectFunction effect, runtime::Arguments arguments) {
-  if (waited_calls != 0)
-    return;
-  runtime::Effect decided;
-  try {
-    decided = effect(arguments);
-  } catch (...) {
-    return; // the operator itself refuses these arguments
-  }
-  announceWait(decided);
-  if (decided.blocks && decided.waitsFor().is_cuda())
-    waitForCurrentStream(decided.waitsFor().index());
 }
 
 SyncDebugMode syncDebugMode() {

@@ -1,0 +1,85 @@
+#include "kernel_allocator.h"
+
+#include <cstring>
+
+#include <c10/core/CPUAllocator.h>
+
+#include "memory.h"
+#include "protection.h"
+#include "runtime/sim/devices/generators.h"
+
+namespace devsan::sim {
+
+std::atomic<bool> memory_needs_attention{false};
+
+namespace {
+
+thread_local c10::DeviceIndex kernel_device = -1;
+
+class KernelAllocator final : public c10::Allocator {
+public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (kernel_device < 0)
+      return host_->allocate(bytes);
+    void *address = bytes == 0 ? nullptr : kernelAddress(takeBlock(bytes, kernel_device));
+    return {address, address, &releaseBlock, c10::Device(c10::kCPU)};
+  }
+  // oneDNN takes memory raw, and keeps some of it beyond the kernel.
+  c10::DeleterFnPtr raw_deleter() const override {
+    return [](void *address) {
+      if (isDeviceAddress(deviceAddress(address)))
+        releaseBlock(address);
+      else
+        hostAllocator()->raw_deallocate(address);
+    };
+  }
+  bool is_simple_data_ptr(const c10::DataPtr &data) const override {
+    return data.get_deleter() == &releaseBlock || host_->is_simple_data_ptr(data);
+  }
+  void copy_data(void *to, const void *from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+private:
+  c10::Allocator *host_ = hostAllocator();
+};
+
+// Never destroyed: tensors of static storage duration outlive this library's.
+KernelAllocator &allocator() {
+  static auto *allocator = new KernelAllocator;
+  return *allocator;
+}
+
+const bool registered = [] {
+  c10::SetAllocator(c10::kCPU, &allocator());
+  return true;
+}();
+
+} // namespace
+
+c10::Allocator *hostAllocator() {
+  static c10::Allocator *host = c10::GetCPUAllocator();
+  return host;
+}
+c10::Allocator *kernelAllocator() {
+  return &allocator();
+}
+bool insideKernel() {
+  return kernel_device >= 0;
+}
+
+bool ownsDeviceBlock(const c10::DataPtr &data) {
+  return data.get() != nullptr && data.get_deleter() == &releaseBlock &&
+         data.get() == data.get_context();
+}
+
+KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
+  attendToMemoryIfNeeded();
+  kernel_device = index;
+}
+KernelScope::~KernelScope() {
+  kernel_device = previous_;
+  moveDrawnGeneratorsOn();
+}
+
+} // namespace devsan::sim
