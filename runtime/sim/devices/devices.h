@@ -58,16 +58,20 @@ c10::Stream exchangeCurrentStream(c10::Stream stream);
 // What the device guard does for the time of a kernel. Does not validate.
 class CurrentDeviceScope {
 public:
-  explicit CurrentDeviceScope(c10::DeviceIndex index) : previous_(currentDevice()) {
-    setCurrentDevice(index);
-    markUsed(index);
+  explicit CurrentDeviceScope(c10::DeviceIndex index) : previous_(currentDevice()), index_(index) {
+    if (previous_ != index_)
+      setCurrentDevice(index_);
+    markUsed(index_);
   }
-  ~CurrentDeviceScope() { setCurrentDevice(previous_); }
+  ~CurrentDeviceScope() {
+    if (previous_ != index_)
+      setCurrentDevice(previous_);
+  }
   CurrentDeviceScope(const CurrentDeviceScope &) = delete;
   CurrentDeviceScope &operator=(const CurrentDeviceScope &) = delete;
 
 private:
-  c10::DeviceIndex previous_;
+  c10::DeviceIndex previous_, index_;
 };
 
 } // namespace devsan::sim
