@@ -58,7 +58,8 @@ enum class EventKind : std::uint8_t {
                // there is none or nothing is known. `operand` is the kernel's name where CUDA tells
                // it. `detail` holds the stream's handle in hexadecimal, "0" for the legacy default
                // stream (see kDefaultStream), and the id of the stream that is current in LibTorch
-               // on that device: "0 35"; "?" for the latter where LibTorch knows no such device
+               // on that device: "0 35"; "?" for the latter where LibTorch knows no such device.
+               // `related` is where the tensor on `to` was made or last moved, where that is known
   kContext,    // the process got a context on device `from`, which costs memory there. `detail` is
                // "earlier" where it had it before the runtime came, and the stack then says nothing
   kAllocation, // `bytes` were allocated on device `from` by CUDA itself, not out of LibTorch's

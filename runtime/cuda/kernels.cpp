@@ -110,9 +110,9 @@ bool hasLayout(const DevSanCudaCall &call) {
   return layoutOf(call).count > 0;
 }
 
-int deviceOfArguments(const DevSanCudaCall &call, int device) {
+ForeignMemory foreignMemory(const DevSanCudaCall &call, int device) {
   if (!call.arguments)
-    return -1;
+    return {};
   const Layout layout = layoutOf(call);
   for (std::size_t i = 0; i < layout.count; ++i) {
     const auto *bytes = static_cast<const char *>(call.arguments[i]);
@@ -121,12 +121,13 @@ int deviceOfArguments(const DevSanCudaCall &call, int device) {
       std::memcpy(&word, bytes + k * sizeof word, sizeof word);
       if (!canBeAddress(word))
         continue;
-      const Memory memory = memoryAt(reinterpret_cast<const void *>(word));
+      const auto *address = reinterpret_cast<const void *>(word);
+      const Memory memory = memoryAt(address);
       if (memory.kind == MemoryKind::kDevice && memory.device >= 0 && memory.device != device)
-        return memory.device;
+        return {memory.device, address};
     }
   }
-  return -1;
+  return {};
 }
 
 } // namespace devsan::runtime::cuda

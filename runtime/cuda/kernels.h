@@ -12,8 +12,13 @@ const char *kernelName(const DevSanCudaCall &call);
 
 bool hasLayout(const DevSanCudaCall &call);
 
-// A device other than `device` that one of the arguments points to, directly or in a struct that is
-// passed by value; -1 where there is none.
-int deviceOfArguments(const DevSanCudaCall &call, int device);
+struct ForeignMemory {
+  int device = -1;
+  const void *address = nullptr;
+};
+
+// Memory of a device other than `device` that one of the arguments points to, directly or in a
+// struct that is passed by value; of device -1 where there is none.
+ForeignMemory foreignMemory(const DevSanCudaCall &call, int device);
 
 } // namespace devsan::runtime::cuda

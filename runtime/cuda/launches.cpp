@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernels.h"
+#include "runtime/hooks/origins.h"
 #include "runtime/hooks/recorder.h"
 
 #include <array>
@@ -95,18 +96,23 @@ std::array<char, 64> streamsText(const DevSanCudaCall &call, int device) {
   return text;
 }
 
-void recordLaunch(const DevSanCudaCall &call, int device, int other_device) {
+void recordLaunch(const DevSanCudaCall &call, int device, ForeignMemory foreign) {
   constexpr auto kCuda = static_cast<std::int8_t>(c10::DeviceType::CUDA);
   Recorder &out = recorder();
   Event event;
   event.kind = EventKind::kLaunch;
   event.flags = isOnLegacyStream(call) ? kDefaultStream : 0;
   event.from = {kCuda, static_cast<std::int8_t>(device)};
-  event.to = {kCuda, static_cast<std::int8_t>(other_device)};
+  event.to = {kCuda, static_cast<std::int8_t>(foreign.device)};
   event.op = out.string(call.name);
   event.operand = out.string(kernelName(call));
   event.detail = out.string(streamsText(call, device).data());
   event.current_device = static_cast<std::int8_t>(device);
+  if (foreign.address) {
+    const TensorOrigin origin = originOfMemory(foreign.address);
+    event.related = origin.stack;
+    event.flags |= origin.is_move ? kOriginIsMove : 0;
+  }
   out.record(event);
 }
 
@@ -145,13 +151,13 @@ void noteLaunch(const DevSanCudaCall &call, int device) {
   });
   if (known == Seen::kKnown || (known == Seen::kKnownAndRead && !isRead()))
     return;
-  const int other_device = deviceOfArguments(call, device);
+  const ForeignMemory foreign = foreignMemory(call, device);
   if (known == Seen::kNew)
-    recordLaunch(call, device, other_device);
-  if (other_device >= 0 &&
-      seen.look(identity(call, device, other_device), [] { return false; }) == Seen::kNew &&
+    recordLaunch(call, device, foreign);
+  if (foreign.device >= 0 &&
+      seen.look(identity(call, device, foreign.device), [] { return false; }) == Seen::kNew &&
       known != Seen::kNew)
-    recordLaunch(call, device, other_device);
+    recordLaunch(call, device, foreign);
 }
 
 } // namespace devsan::runtime::cuda

@@ -3,6 +3,7 @@
 #include "runtime/offline/intent.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -103,6 +104,30 @@ std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
   return result;
 }
 
+namespace {
+
+// Of a function that nvcc makes for the launches of a kernel, or that CUDA's headers have for it.
+bool isLaunchStub(std::string_view function) {
+  constexpr std::string_view kStub = "__device_stub__Z"; // and the rest of a mangled name
+  return function.starts_with("__cudaLaunchKernel") ||
+         (function.starts_with(kStub) && function.size() > kStub.size() &&
+          (std::isdigit(static_cast<unsigned char>(function[kStub.size()])) ||
+           function[kStub.size()] == 'N'));
+}
+
+// What calls the stub has the kernel's name and place: the launch is in the next frame.
+void leaveOutLaunchStubs(std::vector<ResolvedFrame> &frames) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (!isLaunchStub(frames[i].function()))
+      continue;
+    frames[i].kind = FrameKind::kSystem;
+    if (i + 1 < frames.size() && !isLaunchStub(frames[i + 1].function()))
+      frames[i + 1].kind = FrameKind::kSystem;
+  }
+}
+
+} // namespace
+
 const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
                                         const SymbolTable &symbols) {
   auto [entry, added] = stacks_of_process_.try_emplace(id, nullptr);
@@ -120,6 +145,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     frame.kind = pythonFrameKind(frame.frame.location.file);
     stack.frames.push_back(std::move(frame));
   }
+  leaveOutLaunchStubs(stack.frames);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     ResolvedFrame &frame = stack.frames[i];
     frame.frame.user = frame.kind == FrameKind::kUser;

@@ -5,7 +5,7 @@
    Under `devsan run --sim=N` (DEVSAN_SIM_DEVICES) it is what a CUDA build of LibTorch finds:
    devices as CUDA_VISIBLE_DEVICES shows them, each with the memory of DEVSAN_SIM_MEMORY (bytes),
    which the host cannot touch (DEVSAN_SIM_PROTECT). Work is done when it is issued and takes no
-   time; kernels are refused, by name, because nothing here can run them.
+   time; the host implementations of kernels are run by the runtime's stand-in (kernels.h).
 
    In tests of the runtime, work takes time: when it would be over is a point in time that waits
    wait for, and kernels do nothing but take theirs. DEVSAN_STANDIN_DEVICES     how many devices
@@ -913,38 +913,42 @@ int cuKernelGetParamInfo(const void *handle, size_t index, size_t *offset, size_
   return cuFuncGetParamInfo(handle, index, offset, size);
 }
 
-static int launch(void *stream) {
-  if (!streamOf(stream))
+static int launch(const void *kernel, void *handle) {
+  struct Stream *stream = streamOf(handle);
+  if (!stream)
     return kInvalidContext;
-  if (is_simulated)
+  if (stream->context != current)
+    return kInvalidHandle;
+  /* The runtime's stand-in runs those that it has described. */
+  if (is_simulated && !described(kernel))
     return devsan_standin_refuse("kernels of the driver's interface");
-  issue(streamOf(stream), kernelTime());
+  issue(stream, kernelTime());
   return kSuccess;
 }
 
 int cuLaunchKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_memory,
                    void *stream, void **arguments, void **packed) {
-  (void)kernel, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+  (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
   (void)block_z, (void)shared_memory, (void)arguments, (void)packed;
   devsan_standin_count("cuLaunchKernel");
-  return launch(stream);
+  return launch(kernel, stream);
 }
 
 int cuLaunchKernelEx(const DevSanDriverLaunch *call, const void *kernel, void **arguments,
                      void **packed) {
-  (void)kernel, (void)arguments, (void)packed;
+  (void)arguments, (void)packed;
   devsan_standin_count("cuLaunchKernelEx");
-  return launch(call->stream);
+  return launch(kernel, call->stream);
 }
 
 int cuLaunchCooperativeKernel(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z,
                               unsigned shared_memory, void *stream, void **arguments) {
-  (void)kernel, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+  (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
   (void)block_z, (void)shared_memory, (void)arguments;
   devsan_standin_count("cuLaunchCooperativeKernel");
-  return launch(stream);
+  return launch(kernel, stream);
 }
 
 int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);

@@ -3,16 +3,16 @@
    library to start and to run its own host code. Stream captures and graphs are refused. */
 #define _GNU_SOURCE
 #include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/kernels.h"
 #include "runtime/cuda/standin/standin.h"
 #include "runtime/cuda/types.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kSuccess = 0, kInvalidDevice = 101 };
+enum { kSuccess = 0, kInvalidDeviceFunction = 98, kInvalidDevice = 101 };
 
 int cudaGetDeviceCount(int *count);
 
@@ -332,7 +332,7 @@ DEVSAN_REFUSE(cudaIpcOpenMemHandle, "device memory shared between processes")
 DEVSAN_REFUSE(cudaStreamBeginCapture, "CUDA graphs on a CUDA build of PyTorch")
 DEVSAN_REFUSE(cudaStreamEndCapture, "CUDA graphs on a CUDA build of PyTorch")
 
-/* A program's kernels and variables. A kernel's handle is the address of its host function. */
+/* A program's kernels and variables. */
 void **__cudaRegisterFatBinary(void *binary) {
   static void *handle;
   (void)binary;
@@ -352,49 +352,12 @@ char __cudaInitModule(void **handle) {
   return 0;
 }
 
-/* Kernels by their host functions; looked at only to name one. */
-static struct Kernel {
-  const void *function;
-  const char *name;
-} *kernels;
-static size_t kernel_count, kernel_capacity;
-static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
-
 void __cudaRegisterFunction(void **handle, const char *function, char *device_function,
                             const char *name, int thread_limit, void *tid, void *bid, void *block,
                             void *grid, int *warp) {
   (void)handle, (void)device_function, (void)thread_limit;
   (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
-  pthread_mutex_lock(&kernels_lock);
-  if (kernel_count == kernel_capacity) {
-    const size_t capacity = kernel_capacity ? 2 * kernel_capacity : 4096;
-    struct Kernel *more = realloc(kernels, capacity * sizeof *more);
-    if (more) {
-      kernels = more;
-      kernel_capacity = capacity;
-    }
-  }
-  if (kernel_count < kernel_capacity)
-    kernels[kernel_count++] = (struct Kernel){function, name};
-  pthread_mutex_unlock(&kernels_lock);
-}
-
-int devsanRefuseKernel(const void *kernel) {
-  typedef char *(*Demangle)(const char *, char *, size_t *, int *);
-  const char *name = "of an unknown name";
-  pthread_mutex_lock(&kernels_lock);
-  for (size_t i = 0; i < kernel_count; ++i)
-    if (kernels[i].function == kernel)
-      name = kernels[i].name;
-  pthread_mutex_unlock(&kernels_lock);
-  /* Where there are C++ kernels, there is C++'s library. */
-  Demangle demangle = (Demangle)dlsym(RTLD_DEFAULT, "__cxa_demangle");
-  int status = -1;
-  char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
-  char text[400];
-  snprintf(text, sizeof text, "the GPU kernel %s", status == 0 && readable ? readable : name);
-  free(readable);
-  return devsan_standin_refuse(text);
+  devsanAddKernel(function, name);
 }
 
 void __cudaRegisterVar(void **handle, char *variable, char *device_address, const char *name,
@@ -404,8 +367,8 @@ void __cudaRegisterVar(void **handle, char *variable, char *device_address, cons
 }
 
 int __cudaGetKernel(const void **kernel, const void *function) {
-  *kernel = function;
-  return kSuccess;
+  *kernel = devsanIsSimulated() ? devsanKernelHandle(function) : function;
+  return *kernel ? kSuccess : kInvalidDeviceFunction;
 }
 
 static __thread struct {

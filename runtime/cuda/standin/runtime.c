@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "declarations.h"
 #include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/kernels.h"
 #include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
@@ -131,6 +132,10 @@ static DevSanCudaAddress address(const void *memory) {
 
 int cudaGetFuncBySymbol(void **function, const void *kernel) {
   ENTER();
+  if (devsanIsSimulated()) {
+    *function = (void *)(uintptr_t)devsanKernelHandle(kernel);
+    return done(*function ? kSuccess : kInvalidDeviceFunction);
+  }
   if (kernel && *(const int *)kernel == kDevSanStandinForeignKernel)
     return done(kInvalidDeviceFunction);
   *function = (void *)(uintptr_t)kernel;
@@ -207,6 +212,7 @@ static const struct {
     {600, "cudaErrorNotReady", "device not ready"},
     {712, "cudaErrorHostMemoryAlreadyRegistered",
      "part or all of the requested memory range is already mapped"},
+    {719, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {kDevSanCudaNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };
 
@@ -573,18 +579,28 @@ int cudaEventDestroy(void *event) {
   return done(DRIVER_AS(cuEventDestroy_v2, cuEventDestroy, event));
 }
 
+/* On simulated devices `kernel` is a handle. */
 static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                   size_t shared_memory, void *stream) {
-  if (devsanIsSimulated())
-    return devsanRefuseKernel(kernel);
-  return DRIVER(cuLaunchKernel, kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                (unsigned)shared_memory, stream, arguments, NULL);
+  const int result = DRIVER(cuLaunchKernel, kernel, grid.x, grid.y, grid.z, block.x, block.y,
+                            block.z, (unsigned)shared_memory, stream, arguments, NULL);
+  if (result != kSuccess || !devsanIsSimulated())
+    return result;
+  const DevSanKernelLaunch issued = {grid, block, shared_memory, stream, arguments, current_device};
+  return devsanLaunch(kernel, &issued);
+}
+
+static int launchSymbol(const void *symbol, DevSanCudaDim grid, DevSanCudaDim block,
+                        void **arguments, size_t shared_memory, void *stream) {
+  const void *kernel = devsanIsSimulated() ? devsanKernelHandle(symbol) : symbol;
+  return kernel ? launch(kernel, grid, block, arguments, shared_memory, stream)
+                : kInvalidDeviceFunction;
 }
 
 int cudaLaunchKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                      size_t shared_memory, void *stream) {
   ENTER();
-  return done(launch(kernel, grid, block, arguments, shared_memory, stream));
+  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream));
 }
 
 int __cudaLaunchKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block,
@@ -596,13 +612,13 @@ int __cudaLaunchKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim blo
 int cudaLaunchCooperativeKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block,
                                 void **arguments, size_t shared_memory, void *stream) {
   ENTER();
-  return done(launch(kernel, grid, block, arguments, shared_memory, stream));
+  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream));
 }
 
 int cudaLaunchKernelExC(const DevSanCudaLaunch *call, const void *kernel, void **arguments) {
   ENTER();
   return done(
-      launch(kernel, call->grid, call->block, arguments, call->shared_memory, call->stream));
+      launchSymbol(kernel, call->grid, call->block, arguments, call->shared_memory, call->stream));
 }
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,

@@ -8,11 +8,12 @@ enum {
   kDevSanStandinKernel = 0x6b65726e,
   /* One that belongs to another CUDA runtime: it can be launched, and this one does not know it. */
   kDevSanStandinForeignKernel = 0x666f7265,
-  kDevSanStandinMaxParameters = 8
+  kDevSanStandinMaxParameters = 64
 };
 
-/* A program of the tests launches the address of one of these, of which the driver then knows name
-   and parameters; of any other address it knows nothing. */
+/* What the driver knows of a kernel: name and parameters. On simulated devices the runtime's
+   stand-in makes one of what a library registers; a program of the tests launches the address of
+   one itself, and of any other address the driver then knows nothing. */
 struct DevSanStandinKernel {
   int magic; /* one of the above */
   const char *name;
@@ -29,9 +30,7 @@ int devsan_standin_refuse(const char *what);
 /* "not simulated: WHAT" of the thread's last refusal; NULL where there was none. */
 const char *devsan_standin_refused(void);
 
-/* Of the runtime's stand-in: whether its devices are simulated ones, and what a launch of a kernel
-   on them gives. */
+/* Of the runtime's stand-in: whether its devices are simulated ones. */
 int devsanIsSimulated(void);
-int devsanRefuseKernel(const void *kernel);
 
 #endif

@@ -30,14 +30,34 @@ def free_bytes():
     return free.value, total.value
 """
 
+# Kernels, as compiled code registers and launches them.
+KERNELS = """
+class Dim(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+ONE = Dim(1, 1, 1)
+class Launch(ctypes.Structure):
+    _fields_ = [("kernel", c_char_p), ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", c_size_t),
+                ("device", c_int), ("stream", c_void_p), ("arguments", ctypes.POINTER(c_void_p)),
+                ("reach", ctypes.CFUNCTYPE(c_void_p, c_void_p))]
+def kernel(name):
+    function = ctypes.create_string_buffer(8)
+    kept.append((function, name))
+    getattr(cuda, "__cudaRegisterFunction")(None, function, None, c_char_p(name), 0, None, None, None, None, None)
+    return function
+def pointers(*values):
+    kept.append(values)
+    return (c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+kept = [ctypes.CDLL("libstdc++.so.6")]
+"""
+
 
 class Simulated(unittest.TestCase):
-    def run_text(self, text, status=0, **environment):
+    def run_text(self, text, status=0, errors=False, **environment):
         base = {"DEVSAN_SIM_DEVICES": "3", "DEVSAN_SIM_PROTECT": "on", "DEVSAN_SIM_MEMORY": str(64 << 20)}
-        result = subprocess.run([sys.executable, "-c", PRELUDE.format(folder=FOLDER) + textwrap.dedent(text)],
+        result = subprocess.run([sys.executable, "-c", PRELUDE.format(folder=FOLDER) + "\n".join(map(textwrap.dedent, text.partition(KERNELS)))],
                                 env={"PATH": os.environ["PATH"]} | base | environment, capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
-        return result.stdout
+        return result.stderr if errors else result.stdout
 
     def test_memory_is_limited_and_comes_back(self):
         self.run_text("""
@@ -88,20 +108,71 @@ class Simulated(unittest.TestCase):
             assert back.raw == bytes(8)
             """)
 
-    def test_kernels_are_refused_by_name(self):
-        self.run_text("""
-            name = b"_ZN2my6kernelEPfi"
-            function = ctypes.create_string_buffer(8)
-            cuda.__getattr__("__cudaRegisterFunction")(None, function, None, name, 0, None, None, None, None, None)
-            class Dim(ctypes.Structure):
-                _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
-            one = Dim(1, 1, 1)
-            assert cuda.cudaLaunchKernel(function, one, one, None, c_size_t(0), None) == 801
-            assert cuda.cudaGetLastError() == 801
-            text = cuda.cudaGetErrorString(801)
-            assert text in (b"not simulated: the GPU kernel my::kernel(float*, int)",
-                            b"not simulated: the GPU kernel _ZN2my6kernelEPfi"), text
-            assert cuda.cudaGetErrorName(801) == b"cudaErrorNotSupported"
+    def test_kernels_run_their_host_implementations(self):
+        self.run_text(KERNELS + """
+            scale = kernel(b"_ZN2my5scaleEPffi")
+            HostKernel = ctypes.CFUNCTYPE(c_int, ctypes.POINTER(Launch), c_void_p)
+            def run(launch, data):
+                launch = launch.contents
+                assert (list(launch.grid), list(launch.block), launch.shared) == ([3, 1, 1], [32, 2, 1], 16)
+                assert (launch.kernel, launch.device, launch.stream, data) == (b"my::scale(float*, float, int)", 1, stream.value, 7)
+                address = c_void_p.from_address(launch.arguments[0]).value
+                assert address == a
+                values = (ctypes.c_float * 3).from_address(launch.reach(address))
+                for i in range(c_int.from_address(launch.arguments[2]).value):
+                    values[i] *= ctypes.c_float.from_address(launch.arguments[1]).value
+                return 0
+            any_kernel, scale_kernel = HostKernel(lambda launch, data: 719), HostKernel(run)
+            cuda.devsan_sim_add_host_kernel(b"my::*", any_kernel, None)
+            cuda.devsan_sim_add_host_kernel(b"my::scale(float*, float, int)", scale_kernel, c_void_p(7))
+            stream = c_void_p()
+            assert cuda.cudaSetDevice(1) == 0 and cuda.cudaStreamCreate(byref(stream)) == 0
+            a = malloc(12)
+            host = (ctypes.c_float * 3)(1, 2, 3)
+            assert copy(a, ctypes.addressof(host), 12, HOST_TO_DEVICE) == 0
+            arguments = pointers(c_void_p(a), ctypes.c_float(2), c_int(2))
+            assert cuda.cudaLaunchKernel(scale, Dim(3, 1, 1), Dim(32, 2, 1), arguments, c_size_t(16), stream) == 0
+            assert copy(ctypes.addressof(host), a, 12, DEVICE_TO_HOST) == 0
+            assert list(host) == [2, 4, 3]
+            # What an implementation returns is the launch's error; a stream belongs to a device.
+            other = kernel(b"_ZN2my5otherEv")
+            assert cuda.cudaLaunchKernel(other, ONE, ONE, None, c_size_t(0), None) == 719
+            assert cuda.cudaGetErrorString(cuda.cudaGetLastError()) == b"unspecified launch failure"
+            assert cuda.cudaSetDevice(0) == 0
+            assert cuda.cudaLaunchKernel(scale, ONE, ONE, arguments, c_size_t(0), stream) == 400
+            """)
+
+    def test_kernels_without_one_leave_memory_as_it_is(self):
+        errors = self.run_text(KERNELS + """
+            scale, unknown = kernel(b"_ZN2my5scaleEPffi"), ctypes.create_string_buffer(8)
+            a = malloc(4)
+            assert cuda.cudaMemset(c_void_p(a), 65, c_size_t(4)) == 0
+            for _ in range(3):
+                assert cuda.cudaLaunchKernel(scale, ONE, ONE, pointers(c_void_p(a)), c_size_t(0), None) == 0
+            back = ctypes.create_string_buffer(4)
+            assert copy(ctypes.addressof(back), a, 4, DEVICE_TO_HOST) == 0 and back.raw == b"AAAA"
+            assert cuda.cudaLaunchKernel(unknown, ONE, ONE, None, c_size_t(0), None) == 98
+            """, errors=True)
+        self.assertEqual(errors.count("the GPU kernel my::scale(float*, float, int) does nothing here"), 1, errors)
+
+    def test_kernels_have_the_parameters_of_their_names(self):
+        self.run_text(KERNELS + """
+            def sizes(name):
+                handle, size, offset, found = c_void_p(), c_size_t(), c_size_t(), []
+                assert cuda.cudaGetFuncBySymbol(byref(handle), kernel(name)) == 0
+                while driver.cuFuncGetParamInfo(handle, c_size_t(len(found)), byref(offset), byref(size)) == 0:
+                    found.append(size.value)
+                text = c_char_p()
+                assert driver.cuFuncGetName(byref(text), handle) == 0 and text.value == name
+                return found
+            assert sizes(b"_ZN2my5scaleEPffi") == [8, 1, 1]
+            assert sizes(b"_ZN2my5emptyEv") == []
+            # void add<float>(float const*, at::GenericPackedTensorAccessor<float, 2ul, at::DefaultPtrTraits, int>)
+            assert sizes(b"_Z3addIfEvPKT_N2at27GenericPackedTensorAccessorIS0_Lm2ENS3_16DefaultPtrTraitsEiEE") == [8, 8]
+            # void (anonymous namespace)::call<int, void (*)(int)>(void (*)(int), int*)
+            assert sizes(b"_ZN12_GLOBAL__N_14callIiPFviEEEvT0_PT_") == [1, 8]
+            # Of C, without parameters.
+            assert sizes(b"plain") == []
             """)
 
     def test_what_is_missing_says_what_it_is(self):

@@ -15,6 +15,8 @@ std::vector<core::Finding> detectMissingGuard(const Recording &recording) {
     finding.to = deviceName(event.to);
     finding.message = kernelText(*group.first) + " was launched on " + finding.from +
                       ", the current device, with memory of " + finding.to;
+    addRelated(finding, group.first->related,
+               (group.first->has(kOriginIsMove) ? "moved to " : "made on ") + finding.to + " here");
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -45,6 +45,42 @@ TEST(Launches, WithMemoryOfAnotherDeviceLackAGuard) {
   EXPECT_EQ(findings[0].locations[0].line, 12u);
 }
 
+TEST(Launches, NameTheKernelAsTheProgramDoes) {
+  LogBuilder log;
+  Event event = launchOf(log, {.to = cuda(1)});
+  event.operand = log.string("_ZN3ops5scaleIfEEvPT_S1_i");
+  log.add(event);
+  EXPECT_EQ(detectAll(replay(log)).at(0).message,
+            "kernel ops::scale was launched on cuda:0, the current "
+            "device, with memory of cuda:1");
+}
+
+// nvcc's: the stub, and the kernel's own function that calls it.
+TEST(Launches, AreWhereTheKernelIsLaunched) {
+  LogBuilder log;
+  Event event = launchOf(log, {.to = cuda(1)});
+  event.stack =
+      log.stack({user("__cudaLaunchKernel_helper", 2963), user("__device_stub__Z5scalePffi", 4),
+                 user("scale", 8), user("scaleOnDevice", 12), user("main", 30)});
+  log.add(event);
+  EXPECT_EQ(detectAll(replay(log)).at(0).locations[0].line, 12u);
+}
+
+TEST(Launches, SayWhereTheOtherDevicesMemoryComesFrom) {
+  for (const bool is_move : {false, true}) {
+    LogBuilder log;
+    Event event = launchOf(log, {.to = cuda(1), .flags = is_move ? kOriginIsMove : 0u});
+    event.related = log.stack({user("makeWeights", 5), user("main", 29)});
+    log.add(event);
+    const auto findings = detectAll(replay(log));
+    ASSERT_EQ(findings.size(), 1u);
+    ASSERT_EQ(findings[0].related.size(), 1u);
+    EXPECT_EQ(findings[0].related[0].location.line, 5u);
+    EXPECT_EQ(findings[0].related[0].message,
+              is_move ? "moved to cuda:1 here" : "made on cuda:1 here");
+  }
+}
+
 TEST(Launches, OnTheDefaultStreamWhileAnotherIsCurrentAreWrong) {
   const auto findings = findingsOf({.flags = kDefaultStream, .streams = "0 35"});
   ASSERT_EQ(findings.size(), 1u);

@@ -28,6 +28,7 @@ from devsan.guards import (
     sync_guard,
     transfer_guard,
 )
+from devsan.host_kernels import host_kernel
 from devsan.runtime import is_active, step
 from devsan.same_device import expect_same_device
 
@@ -38,6 +39,7 @@ __all__ = [
     "count_syncs",
     "expect_no_sync",
     "expect_same_device",
+    "host_kernel",
     "is_active",
     "step",
     "sync_guard",

@@ -1,6 +1,7 @@
 """Simulated devices with an unchanged CUDA build of PyTorch, which this Python has: whole programs by `devsan run --sim=N`.
 
-usage: cuda_build_test.py DEVSAN [unittest's arguments]"""
+usage: cuda_build_test.py DEVSAN [--extension=FILE] [unittest's arguments]
+  --extension=FILE   extension/scale.cu, compiled by nvcc; its tests are skipped without it"""
 
 import json
 import os
@@ -12,6 +13,8 @@ import unittest
 from pathlib import Path
 
 DEVSAN = os.path.abspath(sys.argv[1])
+ARGUMENTS = [argument for argument in sys.argv[2:] if not argument.startswith("--extension=")]
+EXTENSION = next((a.removeprefix("--extension=") for a in sys.argv[2:] if a.startswith("--extension=")), None)
 HERE = Path(__file__).resolve().parent
 
 
@@ -106,18 +109,14 @@ class Errors(Program):
                 except Exception as error:
                     print(str(error).splitlines()[0])
             x = torch.ones(4, device="cuda:1")
-            graph = torch.cuda.CUDAGraph()
-            def capture():
-                with torch.cuda.graph(graph):
-                    x * 2
-            tell(capture)
+            tell(lambda: torch.cuda._sleep(1))
             tell(torch.cuda.current_blas_handle)
             tell(lambda: torch.ones(2, device="cuda:7"))
             tell(lambda: torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")(x))
             assert (x * 2).sum().item() == 8
             """)
         lines = self.output.splitlines()
-        self.assertIn("not simulated: CUDA graphs on a CUDA build of PyTorch (cudaStreamBeginCapture)", lines[0])
+        self.assertRegex(lines[0], "not simulated: the GPU kernel .*spin_kernel")
         self.assertIn("CUBLAS_STATUS_NOT_SUPPORTED", lines[1])
         self.assertIn("devsan: not simulated: cuBLAS (cublasCreate_v2)", self.errors)
         self.assertIn("invalid device ordinal", lines[2])
@@ -338,6 +337,81 @@ class Processes(Program):
         self.assertEqual(self.output, "[3.0, 6.0]\n")
 
 
+@unittest.skipIf(EXTENSION is None, "needs --extension=FILE, which script/test-cuda-build gives where it can install nvcc")
+class Extensions(Program):
+    def run_extension(self, text):
+        self.run_text(f"import torch\ntorch.ops.load_library({EXTENSION!r})\nextension = torch.ops.devsan_test\n"
+                      + textwrap.dedent(text).lstrip())
+
+    def places_of(self, rule):
+        return [(Path(f["locations"][0]["file"]).name, f["locations"][0]["function"], [r["message"] for r in f["related"]])
+                for f in self.findings if f["rule"] == rule]
+
+    def test_kernels_leave_memory_as_it_is_and_say_so(self):
+        self.run_extension("""
+            x = torch.arange(4.0, device="cuda:1")
+            for _ in range(2):
+                extension.scale_(x, 2.0)
+            assert x.tolist() == [0, 1, 2, 3]
+            """)
+        self.assertEqual(self.errors.count("the GPU kernel scale(float*, float, int) does nothing here"), 1, self.errors)
+        self.assertEqual([f for f in self.findings if f["severity"] == "error"], [])
+
+    def test_kernels_run_their_host_implementations(self):
+        self.run_extension("""
+            import ctypes, devsan
+            @devsan.host_kernel("scale(float*, float, int)")
+            def scale(launch, values, factor, count):
+                assert (launch.grid, launch.block, launch.device) == ((1, 1, 1), (128, 1, 1), 1), launch.grid
+                values.tensor(count).mul_(factor)
+            class Rows(ctypes.Structure):
+                _fields_ = [("data", ctypes.c_void_p), ("sizes", ctypes.c_int * 2), ("strides", ctypes.c_int * 2)]
+            class Row(ctypes.Structure):
+                _fields_ = [("data", ctypes.c_void_p), ("sizes", ctypes.c_int), ("strides", ctypes.c_int)]
+            @devsan.host_kernel("void addRows<float>(*)")
+            def add_rows(launch, to, row):
+                to, row = to.read(Rows), row.read(Row)
+                launch.pointer(to.data, torch.float).tensor(*to.sizes).add_(launch.pointer(row.data, torch.float).tensor(row.sizes))
+            x = torch.arange(4.0, device="cuda:1")
+            extension.scale_(x, 2.0)
+            assert x.tolist() == [0, 2, 4, 6]
+            to = torch.zeros(3, 4, device="cuda:1")
+            extension.add_row_(to, x)
+            assert torch.equal(to, x.expand(3, 4))
+            @devsan.host_kernel("scale(*)")
+            def scale(*_):
+                raise ValueError("cannot scale")
+            try:
+                extension.scale_(x, 2.0)
+            except RuntimeError as error:
+                print(str(error).splitlines()[0])
+            """)
+        self.assertIn("unspecified launch failure", self.output)
+        self.assertIn("ValueError: cannot scale", self.errors)
+        self.assertEqual(self.lines_of("device-host-access"), [])
+
+    def test_launches_without_a_guard_are_found(self):
+        self.run_extension("""
+            x = torch.ones(4, device="cuda:1")
+            extension.scale_(x, 2.0)
+            extension.scale_without_guard_(x, 2.0)
+            y = torch.zeros(2, 4, device="cuda:0")
+            extension.add_row_(y, x)
+            """)
+        self.assertEqual(sorted(self.places_of("device-missing-guard")),
+                         [("scale.cu", "launch", ["made on cuda:1 here"]), ("scale.cu", "rowAdded", ["made on cuda:1 here"])])
+
+    def test_launches_on_the_default_stream_are_found(self):
+        self.run_extension("""
+            x = torch.arange(4.0, device="cuda:1")
+            extension.scale_on_default_stream_(x, 2.0)
+            with torch.cuda.stream(torch.cuda.Stream("cuda:1")):
+                extension.scale_(x, 2.0)
+                extension.scale_on_default_stream_(x, 2.0)
+            """)
+        self.assertEqual(self.places_of("device-wrong-stream"), [("scale.cu", "launch", [])])
+
+
 class Start(unittest.TestCase):
     def test_is_the_cuda_build(self):
         import torch
@@ -346,4 +420,4 @@ class Start(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *ARGUMENTS], verbosity=2)

@@ -1,0 +1,268 @@
+#define _GNU_SOURCE
+#include "runtime/cuda/standin/kernels.h"
+#include "runtime/cuda/standin/memory.h"
+
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kSuccess = 0, kInvalidDeviceFunction = 98 };
+
+/* What devsan/host_kernel.h declares for C++. */
+struct Launch {
+  const char *kernel;
+  unsigned grid[3], block[3];
+  size_t shared_memory;
+  int device;
+  void *stream;
+  void *const *arguments;
+  void *(*reach)(const void *address);
+};
+
+struct HostKernel {
+  char *pattern;
+  int (*run)(const struct Launch *launch, void *data);
+  void *data;
+  struct HostKernel *next;
+};
+
+/* The handle comes first: the driver reads it. */
+struct Described {
+  struct DevSanStandinKernel handle;
+  char *readable;
+  int is_pytorchs;
+  int is_said;
+};
+
+struct Kernel {
+  const void *function;
+  const char *name;
+  struct Described *described;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct Kernel
+    *kernels; /* sorted when one is looked for: LibTorch brings tens of thousands */
+static size_t kernel_count, kernel_capacity;
+static int is_sorted;
+static struct HostKernel *host_kernels; /* the newest first */
+
+static int byFunction(const void *one, const void *other) {
+  const uintptr_t a = (uintptr_t)((const struct Kernel *)one)->function;
+  const uintptr_t b = (uintptr_t)((const struct Kernel *)other)->function;
+  return (a > b) - (a < b);
+}
+
+void devsanAddKernel(const void *function, const char *name) {
+  pthread_mutex_lock(&lock);
+  if (kernel_count == kernel_capacity) {
+    const size_t capacity = kernel_capacity ? 2 * kernel_capacity : 4096;
+    struct Kernel *more = realloc(kernels, capacity * sizeof *more);
+    if (more) {
+      kernels = more;
+      kernel_capacity = capacity;
+    }
+  }
+  if (kernel_count < kernel_capacity)
+    kernels[kernel_count++] = (struct Kernel){function, name, NULL};
+  is_sorted = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+/* PyTorch's kernels and those of CUDA's libraries, by the file that their host function is in. */
+static int isPyTorchs(const void *function) {
+  static const char *const kFiles[] = {"libtorch_", "libc10_", "libcu", "libnccl", "libnv"};
+  Dl_info info;
+  if (!dladdr(function, &info) || !info.dli_fname)
+    return 0;
+  const char *slash = strrchr(info.dli_fname, '/');
+  const char *file = slash ? slash + 1 : info.dli_fname;
+  for (size_t i = 0; i < sizeof kFiles / sizeof *kFiles; ++i)
+    if (strncmp(file, kFiles[i], strlen(kFiles[i])) == 0)
+      return 1;
+  return 0;
+}
+
+static char *demangled(const char *name) {
+  typedef char *(*Demangle)(const char *, char *, size_t *, int *);
+  /* Where there are C++ kernels, there is C++'s library; Python's modules bring it for themselves.
+   */
+  Demangle demangle = (Demangle)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  void *library = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
+  if (library)
+    demangle = (Demangle)dlsym(library, "__cxa_demangle");
+  int status = -1;
+  char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
+  return status == 0 && readable ? readable : strdup(name);
+}
+
+/* How much of a parameter is sure to be there, from its type's name: a pointer, or a view of a
+   tensor, which begins with one; of other types that they have a byte. */
+static size_t sureSize(const char *type, size_t length) {
+  static const char *const kViews[] = {"at::TensorAccessor<", "at::GenericPackedTensorAccessor<",
+                                       "at::cuda::detail::TensorInfo<"};
+  static const char kConst[] = " const";
+  while (length > strlen(kConst) &&
+         strncmp(type + length - strlen(kConst), kConst, strlen(kConst)) == 0)
+    length -= strlen(kConst);
+  if (length && type[length - 1] == '*')
+    return sizeof(void *);
+  for (size_t i = 0; i < sizeof kViews / sizeof *kViews; ++i)
+    if (strncmp(type, kViews[i], strlen(kViews[i])) == 0)
+      return sizeof(void *);
+  return 1;
+}
+
+/* "void space::scale<float, 4>(float*, float, int)": the last parentheses hold the parameters. */
+static const char *parametersOf(const char *readable) {
+  const char *at = readable + strlen(readable);
+  int depth = 0;
+  if (at == readable || at[-1] != ')')
+    return NULL;
+  while (at > readable) {
+    --at;
+    depth += (*at == ')') - (*at == '(');
+    if (depth == 0)
+      return at + 1;
+  }
+  return NULL;
+}
+
+static void readParameters(const char *readable, size_t *sizes) {
+  const char *type = parametersOf(readable), *at = type;
+  size_t count = 0;
+  for (int depth = 0; at && *at && count < kDevSanStandinMaxParameters - 1; ++at) {
+    if (depth == 0 && (*at == ',' || *at == ')')) {
+      if (at > type)
+        sizes[count++] = sureSize(type, (size_t)(at - type));
+      if (*at == ')')
+        return;
+      type = at + 2;
+    }
+    depth += (strchr("(<[{", *at) != NULL) - (strchr(")>]}", *at) != NULL);
+  }
+}
+
+static struct Described *describe(const struct Kernel *kernel) {
+  struct Described *made = calloc(1, sizeof *made);
+  if (!made)
+    return NULL;
+  made->handle.magic = kDevSanStandinKernel;
+  made->handle.name = kernel->name;
+  made->readable = demangled(kernel->name);
+  made->is_pytorchs = isPyTorchs(kernel->function);
+  if (made->readable)
+    readParameters(made->readable, made->handle.sizes);
+  return made;
+}
+
+const struct DevSanStandinKernel *devsanKernelHandle(const void *function) {
+  const struct Kernel wanted = {function, NULL, NULL};
+  pthread_mutex_lock(&lock);
+  if (!is_sorted)
+    qsort(kernels, kernel_count, sizeof *kernels, byFunction);
+  is_sorted = 1;
+  struct Kernel *kernel =
+      kernel_count ? bsearch(&wanted, kernels, kernel_count, sizeof *kernels, byFunction) : NULL;
+  if (kernel && !kernel->described)
+    kernel->described = describe(kernel);
+  const struct Described *described = kernel ? kernel->described : NULL;
+  pthread_mutex_unlock(&lock);
+  return described ? &described->handle : NULL;
+}
+
+static const DevSanStandinMemory *deviceMemory(void) {
+  static _Atomic(const DevSanStandinMemory *) known;
+  const DevSanStandinMemory *memory = known;
+  if (!memory) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const DevSanStandinMemory *(*get)(void) =
+        driver ? (const DevSanStandinMemory *(*)(void))dlsym(driver, "devsan_standin_memory")
+               : NULL;
+    known = memory = get ? get() : NULL;
+  }
+  return memory;
+}
+
+static void *reach(const void *address) {
+  const DevSanStandinMemory *memory = deviceMemory();
+  const uintptr_t at = (uintptr_t)address;
+  return (void *)(memory && at - memory->begin < memory->size ? at + memory->distance : at);
+}
+
+void devsan_sim_add_host_kernel(const char *pattern, int (*run)(const struct Launch *, void *),
+                                void *data);
+void devsan_sim_add_host_kernel(const char *pattern, int (*run)(const struct Launch *, void *),
+                                void *data) {
+  struct HostKernel *made = malloc(sizeof *made);
+  char *own = strdup(pattern);
+  if (!made || !own) {
+    free(made);
+    free(own);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  *made = (struct HostKernel){own, run, data, host_kernels};
+  host_kernels = made;
+  pthread_mutex_unlock(&lock);
+}
+
+static __thread int host_kernels_running;
+
+/* For the simulator: the thread computes for a device. */
+int devsan_standin_in_host_kernel(void);
+int devsan_standin_in_host_kernel(void) {
+  return host_kernels_running != 0;
+}
+
+static const struct HostKernel *hostKernelFor(const struct Described *kernel) {
+  pthread_mutex_lock(&lock);
+  const struct HostKernel *one = host_kernels;
+  pthread_mutex_unlock(&lock);
+  /* None is ever taken away. */
+  while (one && fnmatch(one->pattern, kernel->readable, FNM_NOESCAPE) != 0)
+    one = one->next;
+  return one;
+}
+
+static void sayThatNothingRuns(struct Described *kernel) {
+  if (!__atomic_exchange_n(&kernel->is_said, 1, __ATOMIC_RELAXED))
+    dprintf(
+        STDERR_FILENO,
+        "devsan: simulated devices: the GPU kernel %s does nothing here, what it writes stays as "
+        "it is; give it a host implementation (devsan.host_kernel, devsan/host_kernel.h)\n",
+        kernel->readable);
+}
+
+int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch) {
+  struct Described *kernel = (struct Described *)(uintptr_t)handle;
+  if (!kernel || !kernel->readable)
+    return kInvalidDeviceFunction;
+  if (kernel->is_pytorchs) {
+    char text[400];
+    snprintf(text, sizeof text, "the GPU kernel %s", kernel->readable);
+    return devsan_standin_refuse(text);
+  }
+  const struct HostKernel *host = hostKernelFor(kernel);
+  if (!host) {
+    sayThatNothingRuns(kernel);
+    return kSuccess;
+  }
+  const struct Launch told = {.kernel = kernel->readable,
+                              .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
+                              .block = {launch->block.x, launch->block.y, launch->block.z},
+                              .shared_memory = launch->shared_memory,
+                              .device = launch->device,
+                              .stream = launch->stream,
+                              .arguments = launch->arguments,
+                              .reach = reach};
+  ++host_kernels_running;
+  const int result = host->run(&told, host->data);
+  --host_kernels_running;
+  return result;
+}
