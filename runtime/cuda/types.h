@@ -90,6 +90,11 @@ typedef struct {
   long reserved[8];
 } DevSanCudaPointerAttributes;
 
+/* What a process gives another one for its memory or its event. */
+typedef struct {
+  char bytes[64];
+} DevSanCudaIpcHandle;
+
 /* The driver's interface. */
 enum { kDevSanDriverHost = 1, kDevSanDriverDevice, kDevSanDriverArray, kDevSanDriverUnified };
 

@@ -2,6 +2,7 @@
 #include "runtime/cuda/standin/arena.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static void *const kWantedPlace = (void *)(uintptr_t)0x200000000000;
 struct Allocation {
   uintptr_t begin, end;
   size_t size;
+  int is_mapped;           /* another process's */
   struct Allocation *next; /* by address */
 };
 
@@ -27,6 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct Allocation *allocations[kMaxDevices];
 static size_t used[kMaxDevices];
 static size_t memory_of_device;
+static int arena_file = -1; /* while it is protected */
 static int find(const void *address, const void **begin, size_t *size);
 static DevSanStandinMemory arena = {0, 0, 0, 0, find};
 
@@ -43,6 +46,13 @@ static int fileMayHave(uintptr_t bytes) {
          limit.rlim_cur >= bytes;
 }
 
+/* A child after fork would write into its parent's devices; a core file would hold them twice. */
+static void keepFromChildren(uintptr_t begin, uintptr_t length) {
+  madvise((void *)begin, length, MADV_DONTFORK);
+  madvise((void *)(begin + arena.distance), length, MADV_DONTFORK);
+  madvise((void *)begin, length, MADV_DONTDUMP);
+}
+
 static int makeProtected(uintptr_t bytes) {
   if (!fileMayHave(bytes))
     return 0;
@@ -57,14 +67,14 @@ static int makeProtected(uintptr_t bytes) {
     munmap(place, 2 * bytes);
     is_made = 0;
   }
-  close(file);
-  if (!is_made)
+  if (!is_made) {
+    close(file);
     return 0;
-  /* A child after fork would write into its parent's devices; a core file would hold them twice. */
-  madvise(place, 2 * bytes, MADV_DONTFORK);
-  madvise(place, bytes, MADV_DONTDUMP);
+  }
+  arena_file = file;
   arena.distance = bytes;
   arena.begin = (uintptr_t)place;
+  keepFromChildren(arena.begin, bytes);
   return 1;
 }
 
@@ -120,7 +130,9 @@ void *devsanReach(const void *address) {
   return (void *)(at - arena.begin < arena.size ? at + arena.distance : at);
 }
 
-void *devsanTakeDeviceMemory(int device, size_t size) {
+/* Notes an allocation in the first gap that is large enough; NULL where there is none, or where it
+   is this process's own and goes beyond the device's memory. */
+static struct Allocation *place(int device, size_t size, int is_mapped) {
   struct Allocation *made = malloc(sizeof *made);
   if (!made || !arena.size || size > arena.per_device) {
     free(made);
@@ -131,25 +143,41 @@ void *devsanTakeDeviceMemory(int device, size_t size) {
   pthread_mutex_lock(&lock);
   struct Allocation **link = &allocations[device];
   uintptr_t begin = first;
-  /* The first gap that is large enough. */
   while (*link && (*link)->begin - begin < length) {
     begin = (*link)->end;
     link = &(*link)->next;
   }
-  const int has_room =
-      begin + length <= first + arena.per_device && used[device] + length <= memory_of_device;
+  const int has_room = begin + length <= first + arena.per_device &&
+                       (is_mapped || used[device] + length <= memory_of_device);
   if (has_room) {
-    *made = (struct Allocation){begin, begin + length, size, *link};
+    *made = (struct Allocation){begin, begin + length, size, is_mapped, *link};
     *link = made;
-    used[device] += length;
+    used[device] += is_mapped ? 0 : length;
   }
   pthread_mutex_unlock(&lock);
   if (!has_room)
     free(made);
-  return has_room ? (void *)begin : NULL;
+  return has_room ? made : NULL;
 }
 
-size_t devsanGiveDeviceMemoryBack(const void *address) {
+void *devsanTakeDeviceMemory(int device, size_t size) {
+  const struct Allocation *made = place(device, size, 0);
+  return made ? (void *)made->begin : NULL;
+}
+
+/* Both of its addresses. */
+static int mapFile(uintptr_t begin, uintptr_t length, int file, uint64_t offset) {
+  if (mmap((void *)begin, length, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)offset) ==
+          MAP_FAILED ||
+      mmap((void *)(begin + arena.distance), length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+           file, (off_t)offset) == MAP_FAILED)
+    return 0;
+  keepFromChildren(begin, length);
+  return 1;
+}
+
+/* Removes the allocation that begins there; 0 where there is none of that kind. */
+static size_t removeAt(const void *address, int is_mapped) {
   const int device = devsanDeviceOf(address);
   if (device < 0)
     return 0;
@@ -157,18 +185,53 @@ size_t devsanGiveDeviceMemoryBack(const void *address) {
   struct Allocation **link = &allocations[device];
   while (*link && (*link)->begin != (uintptr_t)address)
     link = &(*link)->next;
-  struct Allocation *one = *link;
+  struct Allocation *one = *link && (*link)->is_mapped == is_mapped ? *link : NULL;
   if (one) {
     *link = one->next;
-    used[device] -= one->end - one->begin;
-    /* The machine has the pages back; they read as zero when they are used again. */
-    madvise((void *)(one->begin + arena.distance), one->end - one->begin,
-            arena.distance ? MADV_REMOVE : MADV_DONTNEED);
+    if (is_mapped) {
+      mapFile(one->begin, one->end - one->begin, arena_file, one->begin - arena.begin);
+    } else {
+      used[device] -= one->end - one->begin;
+      /* The machine has the pages back; they read as zero when they are used again. */
+      madvise((void *)(one->begin + arena.distance), one->end - one->begin,
+              arena.distance ? MADV_REMOVE : MADV_DONTNEED);
+    }
   }
   pthread_mutex_unlock(&lock);
   const size_t size = one ? one->size : 0;
   free(one);
   return size;
+}
+
+size_t devsanGiveDeviceMemoryBack(const void *address) {
+  return removeAt(address, 0);
+}
+
+int devsanShareDeviceMemory(const void *address, DevSanSharedMemory *shared) {
+  const void *begin = NULL;
+  size_t size = 0;
+  if (arena_file < 0 || !find(address, &begin, &size))
+    return 0;
+  *shared = (DevSanSharedMemory){getpid(), arena_file, (uintptr_t)begin - arena.begin, size};
+  return 1;
+}
+
+void *devsanMapDeviceMemory(int device, const DevSanSharedMemory *shared) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", shared->process, shared->file);
+  const int file = arena_file < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0)
+    return NULL;
+  const struct Allocation *made = place(device, shared->size, 1);
+  const int is_mapped = made && mapFile(made->begin, made->end - made->begin, file, shared->begin);
+  close(file);
+  if (made && !is_mapped)
+    removeAt((const void *)made->begin, 1);
+  return is_mapped ? (void *)made->begin : NULL;
+}
+
+int devsanUnmapDeviceMemory(const void *address) {
+  return removeAt(address, 1) != 0;
 }
 
 size_t devsanUsedDeviceMemory(int device) {
@@ -196,5 +259,8 @@ static int find(const void *address, const void **begin, size_t *size) {
 }
 
 void devsanLoseArena(void) {
+  if (arena_file >= 0)
+    close(arena_file);
+  arena_file = -1;
   pthread_mutex_init(&lock, NULL);
 }

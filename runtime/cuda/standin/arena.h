@@ -21,6 +21,21 @@ int devsanDeviceOf(const void *address);
 /* Where the bytes at a device's address can be read and written; others stay as they are. */
 void *devsanReach(const void *address);
 
+/* What another process needs to map an allocation: the file of the exporting process's devices. */
+typedef struct {
+  int process, file;
+  uint64_t begin, size;
+} DevSanSharedMemory;
+
+/* Whether `address` begins an allocation of this process's that others can map: with protection
+   alone, because only then there is a file. */
+int devsanShareDeviceMemory(const void *address, DevSanSharedMemory *shared);
+/* At an address of the device's, though it does not count as this process's; NULL where the other
+   process, or its memory, is gone. Given back by devsanUnmapDeviceMemory. */
+void *devsanMapDeviceMemory(int device, const DevSanSharedMemory *shared);
+/* 0 where nothing was mapped there. */
+int devsanUnmapDeviceMemory(const void *address);
+
 /* In a child of a process with device memory. */
 void devsanLoseArena(void);
 

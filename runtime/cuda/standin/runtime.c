@@ -579,6 +579,38 @@ int cudaEventDestroy(void *event) {
   return done(DRIVER_AS(cuEventDestroy_v2, cuEventDestroy, event));
 }
 
+int cudaIpcGetMemHandle(DevSanCudaIpcHandle *out, void *memory) {
+  ENTER();
+  const int result = DRIVER(cuIpcGetMemHandle, out, address(memory));
+  return done(result == kDevSanCudaNotSupported
+                  ? devsan_standin_refuse("device memory shared between processes with "
+                                          "--sim-protect=off (cudaIpcGetMemHandle)")
+                  : result);
+}
+
+int cudaIpcOpenMemHandle(void **out, DevSanCudaIpcHandle handle, unsigned flags) {
+  ENTER();
+  DevSanCudaAddress mapped = 0;
+  const int result = DRIVER_AS(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, &mapped, handle, flags);
+  *out = (void *)(uintptr_t)mapped;
+  return done(result);
+}
+
+int cudaIpcCloseMemHandle(void *memory) {
+  ENTER();
+  return done(DRIVER(cuIpcCloseMemHandle, address(memory)));
+}
+
+int cudaIpcGetEventHandle(DevSanCudaIpcHandle *out, void *event) {
+  ENTER();
+  return done(DRIVER(cuIpcGetEventHandle, out, event));
+}
+
+int cudaIpcOpenEventHandle(void **out, DevSanCudaIpcHandle handle) {
+  ENTER();
+  return done(DRIVER(cuIpcOpenEventHandle, out, handle));
+}
+
 /* On simulated devices `kernel` is a handle. */
 static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                   size_t shared_memory, void *stream) {

@@ -175,12 +175,57 @@ class Simulated(unittest.TestCase):
             assert sizes(b"plain") == []
             """)
 
+    def test_memory_is_shared_between_processes(self):
+        handle = """
+            class Handle(ctypes.Structure):
+                _fields_ = [("bytes", ctypes.c_ubyte * 64)]
+            def read(memory, size):
+                back = ctypes.create_string_buffer(size)
+                assert copy(ctypes.addressof(back), memory, size, DEVICE_TO_HOST) == 0
+                return back.raw
+            """
+        child = PRELUDE.format(folder=FOLDER) + textwrap.dedent(handle) + textwrap.dedent("""
+            memory, event = c_void_p(), c_void_p()
+            assert cuda.cudaSetDevice(1) == 0
+            before = free_bytes()
+            own = malloc(4096)
+            memory_handle, event_handle = map(Handle.from_buffer_copy, map(bytes.fromhex, sys.argv[1:]))
+            assert cuda.cudaIpcOpenMemHandle(byref(memory), memory_handle, 1) == 0
+            assert cuda.cudaIpcOpenEventHandle(byref(event), event_handle) == 0 and cuda.cudaEventQuery(event) == 0
+            assert cuda.cudaIpcOpenEventHandle(byref(event), memory_handle) == 1, "no event's"
+            assert free_bytes()[0] == before[0] - 4096
+            attributes = (c_int * 32)()
+            assert cuda.cudaPointerGetAttributes(attributes, c_void_p(memory.value + 5000)) == 0
+            assert list(attributes[:2]) == [2, 1]
+            assert memory.value != own and read(memory.value + 4096, 2) == b"AA"
+            assert cuda.cudaMemset(c_void_p(memory.value), 66, c_size_t(2)) == 0
+            assert cuda.cudaFree(memory) == 1
+            assert cuda.cudaIpcCloseMemHandle(memory) == 0 and cuda.cudaIpcCloseMemHandle(memory) == 1
+            """)
+        self.run_text(handle + """
+            import subprocess, sys
+            cuda.cudaSetDevice(1)
+            other, a, event = malloc(4096), malloc(8192), c_void_p()
+            assert cuda.cudaMemset(c_void_p(a), 65, c_size_t(8192)) == 0 and cuda.cudaEventCreate(byref(event)) == 0
+            memory_handle, event_handle = Handle(), Handle()
+            assert cuda.cudaIpcGetMemHandle(byref(memory_handle), c_void_p(a)) == 0
+            assert cuda.cudaIpcGetEventHandle(byref(event_handle), event) == 0
+            assert cuda.cudaIpcGetMemHandle(byref(memory_handle), c_void_p(ctypes.addressof(attributes := c_int()))) == 1
+            assert cuda.cudaIpcGetMemHandle(byref(memory_handle), c_void_p(a)) == 0
+            assert cuda.cudaIpcOpenMemHandle(byref(event), memory_handle, 1) == 201, "this process's"
+            child = subprocess.run([sys.executable, "-c", os.environ["CHILD"], *(bytes(h).hex() for h in (memory_handle, event_handle))])
+            assert child.returncode == 0
+            assert read(a, 4) == b"BBAA" and read(other, 2) == bytes(2)
+            """, CHILD="import sys\n" + child)
+        self.run_text("""
+            assert cuda.cudaIpcGetMemHandle(ctypes.create_string_buffer(64), c_void_p(malloc(8))) == 801
+            assert b"--sim-protect=off" in cuda.cudaGetErrorString(801)
+            """, DEVSAN_SIM_PROTECT="off")
+
     def test_what_is_missing_says_what_it_is(self):
         self.run_text("""
             assert cuda.cudaStreamBeginCapture(None, 0) == 801
             assert cuda.cudaGetErrorString(801) == b"not simulated: CUDA graphs on a CUDA build of PyTorch (cudaStreamBeginCapture)"
-            assert cuda.cudaIpcGetMemHandle(None, None) == 801
-            assert b"device memory shared between processes" in cuda.cudaGetErrorString(801)
             text = c_char_p()
             assert driver.cuModuleLoadData(None, None) == 801
             assert driver.cuGetErrorString(801, byref(text)) == 0 and b"not simulated" in text.value

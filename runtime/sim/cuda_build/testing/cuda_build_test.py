@@ -337,6 +337,31 @@ class Processes(Program):
         self.assertEqual(self.output, "[3.0, 6.0]\n")
 
 
+    def test_are_sent_tensors(self):
+        self.run_text("""
+            import torch, torch.multiprocessing as mp
+            def work(sent, answers):
+                tensor, event = sent.get()
+                event.synchronize()
+                assert tensor.device == torch.device("cuda:1") and tensor.tolist() == [1.0, 2.0, 3.0]
+                tensor.mul_(2)
+                answers.put(tensor.sum().item())
+                del tensor
+            if __name__ == "__main__":
+                context = mp.get_context("spawn")
+                sent, answers = context.Queue(), context.Queue()
+                child = context.Process(target=work, args=(sent, answers))
+                child.start()
+                x = torch.arange(8.0, device="cuda:1")
+                event = torch.cuda.Event(interprocess=True)
+                event.record(torch.cuda.current_stream(1))
+                sent.put((x[1:4], event))
+                assert answers.get() == 12.0
+                child.join()
+                assert child.exitcode == 0 and x.tolist() == [0.0, 2.0, 4.0, 6.0, 4.0, 5.0, 6.0, 7.0]
+            """)
+
+
 @unittest.skipIf(EXTENSION is None, "needs --extension=FILE, which script/test-cuda-build gives where it can install nvcc")
 class Extensions(Program):
     def run_extension(self, text):
