@@ -50,8 +50,10 @@ void devsan_sim_begin_capture(std::int64_t stream, int device) {
   devsan::sim::beginCapture(streamOf(stream, device));
 }
 
-void devsan_sim_end_capture() {
+// Waits ask devsan/sim/graphs.py.
+bool devsan_sim_end_capture() {
   devsan::sim::endCapture();
+  return true;
 }
 
 bool devsan_sim_is_capturing(std::int64_t stream, int device) {

@@ -21,9 +21,10 @@ DEVSAN_SIM_API void devsan_sim_initialize();
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
 DEVSAN_SIM_API void devsan_sim_mark_context(int index, const char *function);
 
-// A CUDA graph is captured on the stream (capturing.h), until the end.
+// A CUDA graph is captured on the stream (capturing.h), until the end, which is false where a wait
+// has made the capture invalid.
 DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
-DEVSAN_SIM_API void devsan_sim_end_capture();
+DEVSAN_SIM_API bool devsan_sim_end_capture();
 DEVSAN_SIM_API bool devsan_sim_is_capturing(std::int64_t stream, int device);
 // Whether what this thread issues counts as work of its stream (stream_accesses.h).
 DEVSAN_SIM_API void devsan_sim_note_accesses(bool noted);
@@ -50,7 +51,8 @@ DEVSAN_SIM_API double devsan_sim_memory_fraction(int device);
 // The segments of all devices and their blocks, as JSON; to be released with free().
 DEVSAN_SIM_API char *devsan_sim_memory_snapshot();
 // Waits until autograd's device threads, and the threads of TorchScript's forks, have dropped what
-// they hold of what ran, which may be Python objects. To be called without Python's lock, before the interpreter ends.
+// they hold of what ran, which may be Python objects. To be called without Python's lock, before
+// the interpreter ends.
 DEVSAN_SIM_API void devsan_sim_finish_backward();
 
 // Called by the preload shim once the libraries of a run are loaded and no other thread waits for

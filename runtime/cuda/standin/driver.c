@@ -34,14 +34,16 @@ enum {
   kInvalidContext = 201,
   kInvalidHandle = 400,
   kNotFound = 500,
-  kNotReady = 600
+  kNotReady = 600,
+  kCaptureUnsupported = 900
 };
 
 enum { kMaxDevices = 64, kPageable = 0, kPinned = 1, kOnDevice = 2, kManaged = 3 };
 
 struct Stream {
   struct Context *context;
-  uint64_t done; /* when what was issued so far is over */
+  uint64_t done;    /* when what was issued so far is over */
+  uint64_t capture; /* the last that it was part of */
 };
 
 struct Context {
@@ -54,6 +56,7 @@ struct Context {
 struct Event {
   struct Context *context;
   uint64_t done;
+  uint64_t capture;
   int is_recorded;
 };
 
@@ -124,6 +127,50 @@ static void issue(struct Stream *stream, uint64_t duration) {
     begin = stream->done;
   stream->done = begin + duration;
   pthread_mutex_unlock(&lock);
+}
+
+/* The capture of a CUDA graph, one at a time: on the stream where it began and on those that wait
+   for its events. What is captured is the simulator's affair (cuda_build/graphs.cpp); work on these
+   streams is done as ever, and the host cannot wait for it. */
+static uint64_t capture, last_capture; /* `capture` is 0 where there is none */
+static const struct Context *captured_context;
+static int is_capture_invalid;
+
+void devsan_standin_begin_capture(void *handle) {
+  struct Stream *stream = streamOf(handle);
+  if (!stream)
+    return;
+  pthread_mutex_lock(&lock);
+  capture = stream->capture = ++last_capture;
+  captured_context = stream->context;
+  is_capture_invalid = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+int devsan_standin_end_capture(void) {
+  pthread_mutex_lock(&lock);
+  capture = 0;
+  captured_context = NULL;
+  pthread_mutex_unlock(&lock);
+  return !is_capture_invalid;
+}
+
+static int isCaptured(uint64_t number) {
+  return number != 0 && number == __atomic_load_n(&capture, __ATOMIC_RELAXED);
+}
+
+int devsan_standin_is_capturing(void *handle, uint64_t *number) {
+  const struct Stream *stream = streamOf(handle);
+  const int is_captured = stream && isCaptured(stream->capture);
+  *number = is_captured ? stream->capture : 0;
+  return is_captured ? 1 + is_capture_invalid : 0;
+}
+
+/* What waits for captured work ends the capture. */
+static int refuseWait(int is_captured) {
+  if (is_captured)
+    is_capture_invalid = 1;
+  return is_captured ? kCaptureUnsupported : kSuccess;
 }
 
 static uint64_t doneOf(struct Context *context) {
@@ -220,9 +267,10 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
   const int to_type = typeOf(to), from_type = typeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
   issue(stream, copyTime(width * rows));
-  if (is_async ? to_type == kPageable || from_type == kPageable : !between_devices)
-    waitUntil(stream->done);
-  return kSuccess;
+  if (is_async ? to_type != kPageable && from_type != kPageable : between_devices)
+    return kSuccess;
+  waitUntil(stream->done);
+  return refuseWait(isCaptured(stream->capture));
 }
 
 static int copy(void *to, const void *from, size_t bytes, void *stream, int is_async) {
@@ -528,7 +576,7 @@ int cuCtxSynchronize(void) {
   if (!current)
     return kInvalidContext;
   waitUntil(doneOf(current));
-  return kSuccess;
+  return refuseWait(current == captured_context);
 }
 
 int cuCtxSynchronize_v2(void *context) {
@@ -808,7 +856,7 @@ int cuStreamSynchronize(void *handle) {
   if (!stream)
     return kInvalidContext;
   waitUntil(stream->done);
-  return kSuccess;
+  return refuseWait(isCaptured(stream->capture));
 }
 
 int cuStreamQuery(void *handle) {
@@ -827,6 +875,8 @@ int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
   pthread_mutex_lock(&lock);
   if (((struct Event *)event)->done > stream->done)
     stream->done = ((struct Event *)event)->done;
+  if (isCaptured(((struct Event *)event)->capture))
+    stream->capture = capture;
   pthread_mutex_unlock(&lock);
   return kSuccess;
 }
@@ -847,6 +897,7 @@ int cuEventRecord(void *handle, void *stream_handle) {
   if (!event || !stream)
     return kInvalidHandle;
   event->done = stream->done;
+  event->capture = stream->capture;
   event->is_recorded = 1;
   return kSuccess;
 }
@@ -856,7 +907,7 @@ int cuEventSynchronize(void *handle) {
   if (!handle)
     return kInvalidHandle;
   waitUntil(((struct Event *)handle)->done);
-  return kSuccess;
+  return refuseWait(isCaptured(((struct Event *)handle)->capture));
 }
 
 int cuEventQuery(void *handle) {

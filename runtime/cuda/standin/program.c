@@ -1,6 +1,6 @@
 /* What compiled programs ask of CUDA's runtime beyond the entry points that are forwarded: devices'
    properties, their own kernels and variables, pools, peers, captures. Enough for LibTorch's CUDA
-   library to start and to run its own host code. Stream captures and graphs are refused. */
+   library to start and to run its own host code. Graphs of C++ programs are refused. */
 #define _GNU_SOURCE
 #include "runtime/cuda/calls.h"
 #include "runtime/cuda/standin/kernels.h"
@@ -8,6 +8,7 @@
 #include "runtime/cuda/types.h"
 
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,17 +256,27 @@ int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const vo
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, size, shared_memory);
 }
 
+/* The capture's number; `status` is 1 while it goes on, 2 where it has become invalid. */
+static unsigned long long captureOf(void *stream, int *status) {
+  typedef int (*Ask)(void *, uint64_t *);
+  const Ask ask = (Ask)driverFunction("devsan_standin_is_capturing");
+  uint64_t number = 0;
+  *status = ask ? ask(stream, &number) : 0;
+  return number;
+}
+
 int cudaStreamIsCapturing(void *stream, int *status) {
-  (void)stream;
-  *status = 0;
+  captureOf(stream, status);
   return kSuccess;
 }
 
 int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph,
                              const void **dependencies, const void **edges, size_t *count) {
-  (void)stream, (void)id, (void)graph, (void)dependencies, (void)edges;
-  *status = 0;
-  if (count)
+  (void)graph, (void)dependencies, (void)edges;
+  const unsigned long long number = captureOf(stream, status);
+  if (id)
+    *id = number;
+  if (DEVSAN_STANDIN_VERSION >= 13 && count)
     *count = 0;
   return kSuccess;
 }
@@ -319,14 +330,14 @@ int cudaProfilerStop(void) {
   int name(void) {                                                                                 \
     return devsan_standin_refuse(what " (" #name ")");                                             \
   }
-DEVSAN_REFUSE(cudaGraphDebugDotPrint, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaGraphDestroy, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaGraphExecDestroy, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaGraphGetNodes, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaGraphInstantiateWithFlags, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaGraphNodeGetDependencies, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaStreamBeginCapture, "CUDA graphs on a CUDA build of PyTorch")
-DEVSAN_REFUSE(cudaStreamEndCapture, "CUDA graphs on a CUDA build of PyTorch")
+DEVSAN_REFUSE(cudaGraphDebugDotPrint, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphDestroy, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphExecDestroy, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphGetNodes, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphInstantiateWithFlags, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphNodeGetDependencies, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaStreamBeginCapture, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaStreamEndCapture, "CUDA graphs that C++ captures")
 
 /* A program's kernels and variables. */
 void **__cudaRegisterFatBinary(void *binary) {

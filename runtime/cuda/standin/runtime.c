@@ -213,6 +213,7 @@ static const struct {
     {712, "cudaErrorHostMemoryAlreadyRegistered",
      "part or all of the requested memory range is already mapped"},
     {719, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {900, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
     {kDevSanCudaNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };
 

@@ -225,7 +225,7 @@ class Simulated(unittest.TestCase):
     def test_what_is_missing_says_what_it_is(self):
         self.run_text("""
             assert cuda.cudaStreamBeginCapture(None, 0) == 801
-            assert cuda.cudaGetErrorString(801) == b"not simulated: CUDA graphs on a CUDA build of PyTorch (cudaStreamBeginCapture)"
+            assert cuda.cudaGetErrorString(801) == b"not simulated: CUDA graphs that C++ captures (cudaStreamBeginCapture)"
             text = c_char_p()
             assert driver.cuModuleLoadData(None, None) == 801
             assert driver.cuGetErrorString(801, byref(text)) == 0 and b"not simulated" in text.value
@@ -243,6 +243,35 @@ class Simulated(unittest.TestCase):
             assert cuda.cudaMemsetAsync(c_void_p(a), 0, c_size_t(1 << 20), stream) == 0
             assert cuda.cudaEventRecord(end, stream) == 0
             assert cuda.cudaStreamQuery(stream) == 0 and cuda.cudaEventQuery(end) == 0
+            """)
+
+    def test_captured_streams_cannot_be_waited_for(self):
+        self.run_text("""
+            stream, joined, other, event = c_void_p(), c_void_p(), c_void_p(), c_void_p()
+            for one in (stream, joined, other):
+                assert cuda.cudaStreamCreate(byref(one)) == 0
+            assert cuda.cudaEventCreate(byref(event)) == 0
+            def states():
+                found = []
+                for one in (stream, joined, other):
+                    status = c_int(7)
+                    assert cuda.cudaStreamIsCapturing(one, byref(status)) == 0
+                    found.append(status.value)
+                return found
+            begin, end = driver.devsan_standin_begin_capture, driver.devsan_standin_end_capture
+            begin(stream)
+            assert states() == [1, 0, 0]
+            assert cuda.cudaEventRecord(event, stream) == 0 and cuda.cudaStreamWaitEvent(joined, event, 0) == 0
+            assert states() == [1, 1, 0]
+            assert cuda.cudaStreamSynchronize(other) == 0
+            assert end() == 1 and states() == [0, 0, 0]
+            assert cuda.cudaStreamSynchronize(joined) == 0 and cuda.cudaEventSynchronize(event) == 0
+            for wait in (lambda: cuda.cudaStreamSynchronize(stream), cuda.cudaDeviceSynchronize):
+                begin(stream)
+                assert states() == [1, 0, 0]
+                assert wait() == 900
+                assert cuda.cudaGetErrorString(900) == b"operation not permitted when stream is capturing"
+                assert states() == [2, 0, 0] and end() == 0
             """)
 
     def test_peers_have_no_access(self):

@@ -10,7 +10,7 @@
 
 #include <ATen/detail/CUDAHooksInterface.h>
 
-#include "drawn.h"
+#include "graphs.h"
 #include "runtime/sim/devices/generator_state.h"
 
 namespace devsan::sim {
@@ -57,14 +57,16 @@ at::Generator cpuGenerator(const at::Generator &generator, c10::Device) {
   moveDrawnGeneratorsOn();
   at::Generator own = generator;
   GeneratorState &state = stateOf(own.unsafeGetGeneratorImpl());
-  {
+  // A capture may not ask, and what it draws is drawn again by each replay.
+  if (C10_LIKELY(!isCapturing())) {
     std::lock_guard lock(own.mutex());
     const std::pair position(own.current_seed(), own.get_offset());
     if (state.position() != position)
       state.assign(position.first, position.second);
   }
   at::Generator lent = state.draw();
-  drawn.push_back({std::move(own), &state});
+  if (C10_LIKELY(!isCapturing()))
+    drawn.push_back({std::move(own), &state});
   return lent;
 }
 

@@ -69,6 +69,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name not in ("torch._C", "torch.cuda") or self.searching:
             return None
         if _is_cuda_build(list(path)[0] if name == "torch._C" else os.path.dirname(sys.modules["torch._C"].__file__)):
+            if name == "torch.cuda":
+                from . import graphs
+
+                graphs.provide_to_cuda_build(sys.modules["torch._C"], ctypes.CDLL(None))
             return None
         if name == "torch._C":
             self.load(list(path)[0])

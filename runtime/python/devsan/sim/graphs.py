@@ -19,18 +19,30 @@ _WAITING = frozenset(
 )
 
 _capturing = None  # the graph that this process captures now; CUDA allows one
+_handle = None  # the library's name for the current stream
 _pools = itertools.count(1)
 _library = None
 
 
-def functions(c, library):
-    global _library
-    _library = library
+def _use(library, handle):
+    global _library, _handle
+    _library, _handle = library, handle
     library.devsan_sim_begin_capture.argtypes = [ctypes.c_int64, ctypes.c_int]
-    library.devsan_sim_begin_capture.restype = library.devsan_sim_end_capture.restype = None
+    library.devsan_sim_begin_capture.restype = None
+    library.devsan_sim_end_capture.restype = ctypes.c_bool
+    library.devsan_sim_note_accesses.argtypes, library.devsan_sim_note_accesses.restype = [ctypes.c_bool], None
+
+
+def provide_to_cuda_build(c, library):
+    """PyTorch's own graphs hold kernels, which no device here runs; its streams know that they are captured."""
+    _use(library, lambda: _torch().cuda.current_stream().cuda_stream)
+    c._CUDAGraph = _CUDAGraph
+
+
+def functions(c, library):
+    _use(library, _stream)
     library.devsan_sim_is_capturing.argtypes = [ctypes.c_int64, ctypes.c_int]
     library.devsan_sim_is_capturing.restype = ctypes.c_bool
-    library.devsan_sim_note_accesses.argtypes, library.devsan_sim_note_accesses.restype = [ctypes.c_bool], None
 
     def is_current_stream_capturing():
         return _capturing is not None and library.devsan_sim_is_capturing(_stream(), _torch()._C._cuda_getDevice())
@@ -196,7 +208,7 @@ class _CUDAGraph:
         self._states = [(g, g.get_state()) for g in (*torch.cuda.default_generators, *self._generators)]
         self._mode = _recorder(self)
         _capturing = self
-        _library.devsan_sim_begin_capture(self._stream, self._device)
+        _library.devsan_sim_begin_capture(_handle(), self._device)
         self._mode.__enter__()
 
     def capture_end(self):
@@ -204,7 +216,7 @@ class _CUDAGraph:
         if self._mode is None:
             _fail("operation not permitted")
         mode, self._mode, _capturing = self._mode, None, None
-        _library.devsan_sim_end_capture()
+        self._invalid |= not _library.devsan_sim_end_capture()
         mode.__exit__(None, None, None)
         _library.devsan_sim_note_accesses(False)
         try:

@@ -16,6 +16,7 @@ DEVSAN = os.path.abspath(sys.argv[1])
 ARGUMENTS = [argument for argument in sys.argv[2:] if not argument.startswith("--extension=")]
 EXTENSION = next((a.removeprefix("--extension=") for a in sys.argv[2:] if a.startswith("--extension=")), None)
 HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE.parents[1] / "programs"
 
 
 class Program(unittest.TestCase):
@@ -360,6 +361,11 @@ class Processes(Program):
                 child.join()
                 assert child.exitcode == 0 and x.tolist() == [0.0, 2.0, 4.0, 6.0, 4.0, 5.0, 6.0, 7.0]
             """)
+
+
+class Graphs(Program):
+    def test_are_those_of_the_cpu_builds_simulator(self):
+        self.run_file(PROGRAMS / "torch_cuda_graphs_test.py")
 
 
 @unittest.skipIf(EXTENSION is None, "needs --extension=FILE, which script/test-cuda-build gives where it can install nvcc")
