@@ -56,6 +56,7 @@ public:
 
   void HandleTranslationUnit(clang::ASTContext &context) override {
     names_.add(decls_);
+    result_.has_functions = !names_.empty();
     context.setTraversalScope(decls_);
     noteFilesRead();
   }

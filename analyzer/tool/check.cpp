@@ -133,6 +133,11 @@ void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
   }
 }
 
+// Nobody looked at the file. Under --no-strict one that does not parse is analysed in part.
+bool isAnalysed(const FileOutcome &outcome, const Options &options) {
+  return outcome.result && (!outcome.result->isUnread() || options.strict == false);
+}
+
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
 std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!outcome.encoding.empty())
@@ -146,7 +151,9 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
-  std::string text = "parsed in part";
+  std::string text = isAnalysed(outcome, options)
+                         ? "parsed in part"
+                         : "not analysed, no function in it could be parsed";
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
   if (result.errors)
@@ -256,10 +263,9 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       all.complete = false;
       all.notes.push_back(name + ": " + lacks);
     }
-    if (!outcomes[i].result) {
-      ++all.not_analysed;
+    all.not_analysed += !isAnalysed(outcomes[i], options);
+    if (!outcomes[i].result)
       continue;
-    }
     FileResult &result = *outcomes[i].result;
     all.lacks_torch |= llvm::any_of(result.missing_headers, isTorchInclude);
     all.suppressed += result.suppressed;
@@ -392,7 +398,8 @@ core::Result<int> check(Options options) {
                  << ", in " << options.output << "\n";
   if (all.not_analysed) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
-                 << plural(commands->size(), "file") << " not analysed; the report names them\n";
+                 << plural(commands->size(), "file")
+                 << " not analysed; the report names them\n";
     return kFailed;
   }
   if (options.strict.value_or(false) && !all.complete) {

@@ -30,7 +30,8 @@ std::string serialize(const FileResult &result) {
                             {"first_error", llvm::json::fixUTF8(result.first_error)},
                             {"errors", result.errors},
                             {"errors_elsewhere", result.errors_elsewhere},
-                            {"suppressed", result.suppressed}};
+                            {"suppressed", result.suppressed},
+                            {"has_functions", result.has_functions}};
   llvm::json::Array functions;
   for (const auto &[first, last] : result.functions) {
     functions.push_back(first);
@@ -65,6 +66,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.errors = object->getInteger("errors").value_or(0);
   result.errors_elsewhere = object->getInteger("errors_elsewhere").value_or(0);
   result.suppressed = object->getInteger("suppressed").value_or(0);
+  result.has_functions = object->getBoolean("has_functions").value_or(false);
   return result;
 }
 

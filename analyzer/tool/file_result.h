@@ -21,8 +21,11 @@ struct FileResult {
   unsigned errors = 0;
   unsigned errors_elsewhere = 0; // of them, in files that are not the user's
   unsigned suppressed = 0; // by NOLINT
+  bool has_functions = false; // with bodies, in the user's code
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty(); }
+  // What did not parse left nothing to look at.
+  bool isUnread() const { return errors != 0 && !has_functions; }
 };
 
 std::string serialize(const FileResult &result);

@@ -21,6 +21,8 @@ public:
     std::string name; // qualified
   };
 
+  bool empty() const { return by_file_.empty(); }
+
   // The innermost function with a body around the byte; null outside of functions.
   const Range *around(llvm::StringRef file, unsigned offset) const;
 

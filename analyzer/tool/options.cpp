@@ -81,10 +81,10 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
       ->capture_default_str();
   app.add_flag_callback(
       "--strict", [&options] { options.strict = true; },
-      "Exit with 2 where a file could only be parsed in part");
+      "Exit with 2 also where a file could only be parsed in part");
   app.add_flag_callback(
       "--no-strict", [&options] { options.strict = false; },
-      "Do not, though the project file says so");
+      "Exit with 2 for what does not parse in no case, though the project file says so");
   app.add_flag("--print-commands", options.print_commands,
                "Print how each file is read, as a compile_commands.json, and stop");
   app.add_option("--torch", options.torch,
