@@ -24,8 +24,8 @@ Result<FailOn> parseFailOn(const std::string &name, const std::string &text) {
     else if (findRule(item))
       fail_on.rules.insert(item);
     else if (item != "none" || text != "none")
-      return failure(name + ": unknown rule or severity '" + item +
-                     "'; valid: note, warning, error, none, " + ruleIds());
+      return failure(name + ": unknown rule or severity " +
+                     notARule(item, {"note", "warning", "error", "none"}));
   }
   return fail_on;
 }

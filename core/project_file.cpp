@@ -1,5 +1,6 @@
 #include "core/project_file.h"
 #include "core/rule_table.h"
+#include "core/suggestion.h"
 
 #include <algorithm>
 #include <array>
@@ -52,11 +53,12 @@ std::string_view form(Kind kind) {
   return {};
 }
 
-std::string namesOf(std::span<const Key> keys) {
-  std::string text;
-  for (const Key &key : keys)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", key.name);
-  return text;
+std::string notAKey(std::string_view key, std::string_view table, std::span<const Key> keys) {
+  std::vector<std::string> names;
+  for (const Key &valid : keys)
+    names.emplace_back(valid.name);
+  return fmt::format("unknown key '{}'{}; valid in [{}]: {}", key, didYouMean(key, names), table,
+                     fmt::join(names, ", "));
 }
 
 class Reader {
@@ -66,8 +68,7 @@ public:
   Result<ProjectFile> read(const toml::table &tables) {
     for (const auto &[key, value] : tables) {
       if (!isProjectTable(key.str()))
-        return failure(fmt::format("{}: unknown key '{}'; valid are the tables {}",
-                                   where(key.source()), key.str(), projectTables()));
+        return failure(fmt::format("{}: {}", where(key.source()), notATable(key.str())));
       const toml::table *table = value.as_table();
       if (!table)
         return failure(fmt::format("{}: '{}' must be a table", where(value.source()), key.str()));
@@ -96,8 +97,7 @@ private:
     for (const auto &[key, value] : table) {
       const auto known = std::ranges::find(keys, key.str(), &Key::name);
       if (known == keys.end())
-        return failure(fmt::format("{}: unknown key '{}'; valid in [{}]: {}", where(key.source()),
-                                   key.str(), name, namesOf(keys)));
+        return failure(fmt::format("{}: {}", where(key.source()), notAKey(key.str(), name, keys)));
       const std::optional<std::vector<std::string>> texts = textsOf(value, known->kind);
       if (!texts)
         return failure(fmt::format("{}: '{}' must be {}", where(value.source()), key.str(),
@@ -151,8 +151,8 @@ private:
   Result<void> budgets(const toml::table &table) {
     for (const auto &[key, value] : table) {
       if (!findRule(key.str()))
-        return failure(fmt::format("{}: unknown rule '{}'; the rules are {}", where(key.source()),
-                                   key.str(), ruleIds()));
+        return failure(
+            fmt::format("{}: unknown rule {}", where(key.source()), notARule(key.str())));
       const auto number = value.value_exact<std::int64_t>();
       const auto text = value.value_exact<std::string>();
       if (!number && !text)
@@ -184,11 +184,10 @@ bool isProjectTable(std::string_view name) {
   return std::ranges::find(kTables, name) != kTables.end();
 }
 
-std::string projectTables() {
-  std::string text;
-  for (std::string_view table : kTables)
-    text += fmt::format("{}[{}]", text.empty() ? "" : ", ", table);
-  return text;
+std::string notATable(std::string_view name) {
+  const std::vector<std::string> tables(kTables.begin(), kTables.end());
+  return fmt::format("unknown key '{}'{}; valid are the tables [{}]", name,
+                     didYouMean(name, tables), fmt::join(tables, "], ["));
 }
 
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source) {

@@ -64,8 +64,9 @@ struct ProjectFile {
 // are not looked at.
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source);
 
-// The tables that a project file may hold: "[budgets], [check], [run], [suppressions]".
+// The tables that a project file may hold, and what is said of another: "unknown key 'runs' (did
+// you mean 'run'?); valid are the tables [budgets], …".
 bool isProjectTable(std::string_view name);
-std::string projectTables();
+std::string notATable(std::string_view name);
 
 } // namespace devsan::core

@@ -60,12 +60,13 @@ TEST_P(BadProjectFile, IsNamedWithLineAndValidForms) {
 INSTANTIATE_TEST_SUITE_P(
     Tables, BadProjectFile,
     testing::Values(
-        Bad{"\n[runs]", "/project/.devsan.toml:2: unknown key 'runs'; valid are the tables "
-                        "[budgets], [check], [run], [suppressions]"},
+        Bad{"\n[runs]",
+            "/project/.devsan.toml:2: unknown key 'runs' (did you mean 'run'?); valid are the "
+            "tables [budgets], [check], [run], [suppressions]"},
         Bad{"run = 1", "/project/.devsan.toml:1: 'run' must be a table"},
-        Bad{"[run]\nfailon = 1",
-            ":2: unknown key 'failon'; valid in [run]: baseline, fail-on, report, sim, sim-memory, "
-            "sim-protect"},
+        Bad{"[run]\nfailon = 1", ":2: unknown key 'failon' (did you mean 'fail-on'?); valid in "
+                                 "[run]: baseline, fail-on, report, sim, sim-memory, "
+                                 "sim-protect"},
         Bad{"[run]\nsim = \"2\"", ":2: 'sim' must be a number"},
         Bad{"[run]\nsim = 2.5", ":2: 'sim' must be a number"},
         Bad{"[run]\nfail-on = []", ":2: 'fail-on' must be a string, or a list of strings"},
@@ -76,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
             ":2: 'report' must be the path of a file, as a string, or a list"},
         Bad{"[check]\nsim = 1", ":2: unknown key 'sim'; valid in [check]: baseline, checks, "},
         Bad{"[check]\nstrict = 1", ":2: 'strict' must be true or false"},
-        Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; the rules are device-"},
+        Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; valid: device-"},
         Bad{"[budgets]\ndevice-host-sync = 1.5",
             ":2: 'device-host-sync' must be a number, or a string such as \"1/step\""},
         Bad{"[run", "/project/.devsan.toml:1: "}, Bad{"\n\nsim = ", "/project/.devsan.toml:3: "}));

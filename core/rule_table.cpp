@@ -1,6 +1,9 @@
 #include "core/rule_table.h"
 
+#include "core/suggestion.h"
+
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace devsan::core {
 namespace {
@@ -20,14 +23,11 @@ const Rule *findRule(std::string_view id) {
   return rule != std::end(kRules) && rule->id == id ? rule : nullptr;
 }
 
-std::string ruleIds() {
-  std::string ids;
-  for (const Rule &rule : kRules) {
-    if (!ids.empty())
-      ids += ", ";
-    ids += rule.id;
-  }
-  return ids;
+std::string notARule(std::string_view id, const std::vector<std::string> &others) {
+  std::vector<std::string> valid = others;
+  for (const Rule &rule : kRules)
+    valid.emplace_back(rule.id);
+  return fmt::format("'{}'{}; valid: {}", id, didYouMean(id, valid), fmt::join(valid, ", "));
 }
 
 } // namespace devsan::core

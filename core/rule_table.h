@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace devsan::core {
 
@@ -27,7 +28,8 @@ std::span<const Rule> allRules();
 // Null where no rule has that id.
 const Rule *findRule(std::string_view id);
 
-// "device-bare-cuda, device-cpu-round-trip, …": for messages that list what is valid.
-std::string ruleIds();
+// "'device-host-sinc' (did you mean 'device-host-sync'?); valid: device-bare-cuda, …": for messages
+// about a rule that does not exist; `others` are valid beside the rules.
+std::string notARule(std::string_view id, const std::vector<std::string> &others = {});
 
 } // namespace devsan::core

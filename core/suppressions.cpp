@@ -38,8 +38,7 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
   if (!table.empty() || rules->contains(kTable))
     for (const auto &[key, value] : *rules)
       if (!isProjectTable(key.str()))
-        return failure(fmt::format("{}: unknown key '{}'; valid are the tables {}",
-                                   where(source, key.source()), key.str(), projectTables()));
+        return failure(fmt::format("{}: {}", where(source, key.source()), notATable(key.str())));
   if (const toml::node *node = rules->get(table.empty() ? kTable : table)) {
     rules = node->as_table();
     if (!rules)
@@ -54,8 +53,8 @@ Result<void> Suppressions::add(const std::string &toml_text, const std::string &
   std::vector<Entry> entries; // of a malformed file nothing is used
   for (const auto &[key, value] : *rules) {
     if (!findRule(key.str()))
-      return failure(fmt::format("{}: unknown rule '{}'; the rules are {}",
-                                 where(source, key.source()), key.str(), ruleIds()));
+      return failure(
+          fmt::format("{}: unknown rule {}", where(source, key.source()), notARule(key.str())));
     const auto addPattern = [&](const toml::node &node) {
       const toml::value<std::string> *pattern = node.as_string();
       if (!pattern)

@@ -111,6 +111,32 @@ std::size_t columnsOf(std::string_view text) {
                          [](std::size_t sum, const Cell &cell) { return sum + cell.columns; });
 }
 
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    const std::size_t lead = line.starts_with(' ') ? indent : 0;
+    std::size_t before = 0; // columns that the part has already
+    while (columnsOf(line) + before > columns) {
+      const std::size_t from = std::min(line.find_first_not_of(' '), line.size());
+      std::size_t at = line.npos;
+      for (std::size_t space = line.find(' ', from); space != line.npos;
+           space = line.find(' ', space + 1))
+        if (at == line.npos || before + columnsOf(line.substr(0, space)) <= columns)
+          at = space;
+      if (at == line.npos)
+        break;
+      out.append(line.substr(0, at)).append("\n").append(lead, ' ');
+      line.remove_prefix(std::min(line.find_first_not_of(' ', at), line.size()));
+      before = lead;
+    }
+    out.append(line).append(end < text.size() ? "\n" : "");
+    begin = end + 1;
+  }
+  return out;
+}
+
 Result<ColorMode> parseColorMode(std::string_view text) {
   if (text == "auto")
     return ColorMode::kAuto;

@@ -25,6 +25,9 @@ std::string printable(std::string_view text);
 std::string printableLines(std::string_view text);
 // That it takes, shown so.
 std::size_t columnsOf(std::string_view text);
+// Lines broken between words, where there is a place to, to take no more than `columns`. What a
+// broken line goes on with is indented by `indent` if the line is indented itself.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
 enum class ColorMode { kAuto, kAlways, kNever };
 

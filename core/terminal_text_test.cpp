@@ -35,6 +35,15 @@ TEST(TerminalText, CountsColumns) {
   EXPECT_EQ(columnsOf("\x1b"), 4u);
 }
 
+TEST(TerminalText, WrapsBetweenWords) {
+  EXPECT_EQ(wrapped("one two three\nfour\n", 9, 4), "one two\nthree\nfour\n");
+  EXPECT_EQ(wrapped("  -x  one two", 10, 6), "  -x  one\n      two");
+  EXPECT_EQ(wrapped("grün grün grün", 9, 0), "grün grün\ngrün");
+  EXPECT_EQ(wrapped("a/path/that/is/long and on", 9, 0), "a/path/that/is/long\nand on");
+  EXPECT_EQ(wrapped("unbreakable", 5, 2), "unbreakable");
+  EXPECT_EQ(wrapped("\n\n", 5, 2), "\n\n");
+}
+
 TEST(TerminalText, ListsTheModesOfColor) {
   EXPECT_EQ(parseColorMode("never"), ColorMode::kNever);
   EXPECT_THAT(parseColorMode("yes").error().message,

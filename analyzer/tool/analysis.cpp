@@ -108,8 +108,7 @@ public:
     preprocessor.SetSuppressIncludeNotFoundError(true);
     preprocessor.addPPCallbacks(std::make_unique<MissingHeaders>(result_.missing_headers));
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
-    consumers.push_back(
-        std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
+    consumers.push_back(std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
     if (more_)
       for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
         consumers.push_back(std::move(consumer));

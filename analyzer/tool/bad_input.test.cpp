@@ -2,7 +2,7 @@
 // RUN: not %devsan_check 2>&1 | FileCheck %s --check-prefix=NOTHING
 // NOTHING: devsan check: error: no input: name source files or folders
 // RUN: not %devsan_check --checks=device-host-sinc %s 2>&1 | FileCheck %s --check-prefix=RULE
-// RULE: devsan check: error: --checks: no rule is called 'device-host-sinc'; the rules are device-{{.*}}device-raw-set-device
+// RULE: devsan check: error: --checks: no rule is called 'device-host-sinc' (did you mean 'device-host-sync'?); the rules are device-{{.*}}device-raw-set-device
 // RUN: not %devsan_check --checks=-device-nothing* %s 2>&1 | FileCheck %s --check-prefix=GLOB
 // GLOB: devsan check: error: --checks: no rule is called 'device-nothing*'
 // RUN: not %devsan_check --checks= %s 2>&1 | FileCheck %s --check-prefix=EMPTY
@@ -11,6 +11,8 @@
 // ABSENT: devsan check: error: {{.*}}absent.cpp: no such file or folder
 // RUN: not %devsan_check --quick %s 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: devsan check: error: {{.*}}--quick; see devsan check --help
+// RUN: not %devsan_check --basline=x --strickt %s 2>&1 | FileCheck %s --check-prefix=NEAR
+// NEAR: not expected: --basline=x (did you mean '--baseline'?) --strickt (did you mean '--strict'?); see devsan check --help
 // RUN: not %devsan_check --shard=3/2 %s 2>&1 | FileCheck %s --check-prefix=SHARD
 // SHARD: devsan check: error: --shard=3/2: must be I/N with I from 1 to N
 // RUN: not %devsan_check --format=yaml %s 2>&1 | FileCheck %s --check-prefix=FORMAT

@@ -398,8 +398,7 @@ core::Result<int> check(Options options) {
                  << ", in " << options.output << "\n";
   if (all.not_analysed) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
-                 << plural(commands->size(), "file")
-                 << " not analysed; the report names them\n";
+                 << plural(commands->size(), "file") << " not analysed; the report names them\n";
     return kFailed;
   }
   if (options.strict.value_or(false) && !all.complete) {

@@ -1,6 +1,7 @@
 #include "analyzer/tool/options.h"
 
-#include <CLI/CLI.hpp>
+#include "core/command_line.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -34,9 +35,10 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   CLI::App app("Finds device bugs in C++ and CUDA sources that use LibTorch.\n"
                "devsan check [OPTIONS] FILE|DIR... [-- FLAGS]",
                "devsan check");
+  app.formatter(std::make_shared<core::HelpFormatter>());
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
   app.footer(
-      "FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace\n"
+      "FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace "
       "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
       "Exit status: 0 no findings that --fail-on names, 1 findings, 2 could not do its work.");
   app.add_option("-p", options.build_dir, "Folder of compile_commands.json")
@@ -112,7 +114,7 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
     app.exit(answer);
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
-    return core::failure(std::string(error.what()) + "; see devsan check --help");
+    return core::failure(core::messageOf(error, app, app) + "; see devsan check --help");
   }
   if (options.inputs.empty() && app.count("--diff"))
     options.inputs.push_back(".");

@@ -3,6 +3,7 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/source_files.h"
 #include "core/rule_table.h"
+#include "core/suggestion.h"
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
@@ -17,9 +18,15 @@ namespace {
 
 constexpr char kProjectFile[] = ".devsan.toml";
 
-std::string checkNames() {
-  return llvm::join(
-      llvm::map_range(allChecks(), [](const CheckEntry &check) { return check.rule; }), ", ");
+std::vector<std::string> checkNames() {
+  std::vector<std::string> names;
+  for (const CheckEntry &check : allChecks())
+    names.emplace_back(check.rule);
+  return names;
+}
+
+std::string checkList() {
+  return llvm::join(checkNames(), ", ");
 }
 
 bool anyCheckIn(llvm::StringRef globs) {
@@ -147,7 +154,7 @@ core::Result<std::string> validChecks(const std::string &globs, const std::strin
   llvm::SmallVector<llvm::StringRef> parts;
   llvm::StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
   if (parts.empty())
-    return core::failure(name + " is empty; the rules are " + checkNames());
+    return core::failure(name + " is empty; the rules are " + checkList());
   for (llvm::StringRef part : parts) {
     llvm::StringRef glob = part.trim();
     glob.consume_front("-");
@@ -156,13 +163,15 @@ core::Result<std::string> validChecks(const std::string &globs, const std::strin
     if (const core::Rule *rule = core::findRule(glob.str()))
       return core::failure(
           name + ": '" + std::string(rule->id) +
-          "' is found at run time only, by devsan run; the rules for sources are " + checkNames());
-    return core::failure(name + ": no rule is called '" + glob.str() + "'; the rules are " +
-                         checkNames());
+          "' is found at run time only, by devsan run; the rules for sources are " + checkList());
+    const std::vector<std::string> names = checkNames();
+    return core::failure(name + ": no rule is called '" + glob.str() + "'" +
+                         core::didYouMean(glob.str(), names) + "; the rules are " +
+                         llvm::join(names, ", "));
   }
   std::string valid = parts.front().trim().starts_with("-") ? "device-*," + globs : globs;
   if (!anyCheckIn(valid))
-    return core::failure(name + ": '" + globs + "' leaves no rule; the rules are " + checkNames());
+    return core::failure(name + ": '" + globs + "' leaves no rule; the rules are " + checkList());
   return valid;
 }
 

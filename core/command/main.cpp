@@ -1,11 +1,12 @@
 #include "core/command/command_description.h"
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
-#include "core/terminal_text.h"
+#include "core/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fmt/format.h>
+#include <memory>
 
 namespace devsan::command {
 
@@ -52,18 +53,6 @@ int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
 #else
   return fail("this devsan was built without the runtime; build it with -DDEVSAN_BUILD_RUNTIME=ON");
 #endif
-}
-
-// CLI11 lists unexpected arguments from the back.
-std::string messageOf(const CLI::ParseError &error, const CLI::App &app) {
-  const std::vector<std::string> extras = app.remaining(true);
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || extras.empty())
-    return error.what();
-  std::string text = extras.size() > 1 ? "The following arguments were not expected:"
-                                       : "The following argument was not expected:";
-  for (const std::string &extra : extras)
-    text += " " + extra;
-  return text;
 }
 
 OptionDescription descriptionOf(const CLI::Option &option) {
@@ -123,13 +112,14 @@ int dispatch(std::vector<std::string> arguments) {
     return session(tree, {arguments.begin() + 1, arguments.end()});
 #endif
 
-  static constexpr const char *kCommands[] = {
-      "run", "report", "rules", "explain", "doctor", "prepare", "init", "completion", "man"};
+  static const std::vector<std::string> kCommands = {"check",      "run",    "report",  "rules",
+                                                     "explain",    "doctor", "prepare", "init",
+                                                     "completion", "man"};
   if (!arguments.front().starts_with("-") &&
-      std::ranges::find(kCommands, arguments.front()) == std::end(kCommands))
-    return fail("unknown command '" + arguments.front() +
-                "'; valid: check, run, report, rules, explain, doctor, prepare, init, completion, "
-                "man");
+      std::ranges::find(kCommands, arguments.front()) == kCommands.end())
+    return fail(fmt::format("unknown command '{}'{}; valid: {}", arguments.front(),
+                            core::didYouMean(arguments.front(), kCommands),
+                            fmt::join(kCommands, ", ")));
 
   // What follows `--` belongs to the program under test.
   RunArguments run_arguments;
@@ -143,6 +133,7 @@ int dispatch(std::vector<std::string> arguments) {
   }
 
   CLI::App app("devsan finds device bugs in LibTorch and PyTorch programs.", "devsan");
+  app.formatter(std::make_shared<core::HelpFormatter>());
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
   app.require_subcommand(1);
   app.add_subcommand("check",
@@ -152,12 +143,12 @@ int dispatch(std::vector<std::string> arguments) {
       "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
   run_app->footer(
       "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
-      "--max names, else 0;\n"
+      "--max names, else 0; "
       "2 where CMD could not be started, or a report not be written. Death by a signal "
       "is passed on.\n"
       "\n"
       "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "
-      "from the working directory upwards;\n"
+      "from the working directory upwards; "
       "options go before settings (--max before the budgets of the same rule), suppressions of "
       "--suppressions come beside the "
       "project's.\n"
@@ -250,7 +241,7 @@ int dispatch(std::vector<std::string> arguments) {
       "a file cannot be "
       "read or written: then nothing is shown.\n"
       "Suppressions come from the nearest .devsan.toml and from --suppressions, budgets from "
-      "its [budgets] and from --max,\nwhich goes before it for the same rule.");
+      "its [budgets] and from --max, which goes before it for the same rule.");
   report_app->add_option("FILE", report_arguments.inputs, "reports, event logs, folders of logs")
       ->type_name("")
       ->required();
@@ -360,7 +351,7 @@ int dispatch(std::vector<std::string> arguments) {
       return fail(first + " stands where a command should: devsan COMMAND " + first +
                   " ..., or see devsan --help");
     const bool lacks_separator = name == "run" && !has_separator;
-    return fail(messageOf(error, app) +
+    return fail(core::messageOf(error, app, name.empty() ? app : *app.get_subcommand(name)) +
                 (lacks_separator
                      ? "; the command comes after `--`, as in `devsan run -- ./train`"
                      : "; see devsan " + (name.empty() ? name : name + " ") + "--help"));

@@ -64,7 +64,7 @@ int explainRule(const std::string &id) {
   if (!rule)
     rule = core::findRule("device-" + id);
   if (!rule)
-    return fail("unknown rule '" + id + "'; valid: " + core::ruleIds());
+    return fail("unknown rule " + core::notARule(id));
   print(std::string(rule->id) + " (" + std::string(core::name(rule->severity)) + "; found " +
         originsText(*rule) + ")\n  " + std::string(rule->summary) +
         "\n  remedy: " + std::string(rule->remedy) + "\n\n" + std::string(rule->page));

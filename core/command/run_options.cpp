@@ -232,7 +232,7 @@ core::Result<FailureCriteria> parseFailureCriteria(const std::string &fail_on,
       return core::failure("--max=" + budget +
                            ": write RULE=N or RULE=N/step with N a number from 0");
     if (!core::findRule(rule))
-      return core::failure("--max: unknown rule '" + rule + "'; valid: " + core::ruleIds());
+      return core::failure("--max: unknown rule " + core::notARule(rule));
     (per_step ? criteria->step_budgets : criteria->budgets)[rule] = *count;
   }
   return criteria;

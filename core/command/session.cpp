@@ -78,7 +78,7 @@ core::Result<Request> parse(const std::string &line, const std::string &default_
   }
   for (const std::string &rule : request.allowed)
     if (!core::findRule(rule))
-      return core::failure("allow: unknown rule '" + rule + "'; valid: " + core::ruleIds());
+      return core::failure("allow: unknown rule " + core::notARule(rule));
   core::Result<FailureCriteria> failure = parseFailureCriteria(fail_on, budgets);
   if (!failure)
     return tl::unexpected(failure.error());

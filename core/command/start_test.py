@@ -41,8 +41,17 @@ class Start(unittest.TestCase):
     def test_help_and_what_is_no_command(self):
         self.assertIn("Subcommands:", self.devsan("help"))
         self.assertIn("--sim", self.devsan("help", "run"))
-        self.assertIn("unknown command 'chekc'", self.devsan("chekc", status=2))
+        self.assertIn("unknown command 'chekc' (did you mean 'check'?); valid: check, run, ", self.devsan("chekc", status=2))
+        self.assertIn("--smi=2 (did you mean '--sim'?); see devsan run --help",
+                      self.devsan("run", "--smi=2", "--", "true", status=2))
+        self.assertIn("unknown rule 'host-sinc' (did you mean 'device-host-sync'?); valid: ",
+                      self.devsan("explain", "host-sinc", status=2))
         self.assertIn("--sim=2 stands where a command should", self.devsan("--sim=2", "--", "true", status=2))
+
+    def test_help_fits_the_terminal(self):
+        for command in ("run", "check", "report", "prepare"):
+            text = self.devsan(command, "--help")
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
 
     # init
 

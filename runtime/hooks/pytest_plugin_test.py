@@ -293,15 +293,15 @@ class Plugin(unittest.TestCase):
     def test_what_is_wrong_is_one_error(self):
         self.write("test_it.py", "@pytest.mark.devsan(max_host_snyc=0)\ndef test_a(): pass\n", head="import pytest\n")
         self.assertEqual(self.run_pytest("--devsan"), 4, self.output)
-        self.assertIn("unknown argument 'max_host_snyc'; valid: allow, max_", self.output)
+        self.assertIn("unknown argument 'max_host_snyc' (did you mean 'max_host_sync'?); valid: allow, max_", self.output)
         self.assertIn("max_host_sync", self.output)
         self.assertNotIn("max_extra_context", self.output)  # known at the end of a run only
         self.assertEqual(self.run_pytest("--devsan", "-n", "2"), 1, self.output)
         self.assertOutcomes(test_a="error")
-        self.assertIn("unknown argument 'max_host_snyc'; valid: allow, max_", self.output)
+        self.assertIn("unknown argument 'max_host_snyc' (did you mean 'max_host_sync'?); valid: allow, max_", self.output)
         self.write("test_it.py", "@pytest.mark.devsan(allow=['host-sync'])\ndef test_a(): pass\n", head="import pytest\n")
         self.assertEqual(self.run_pytest("--devsan"), 4, self.output)
-        self.assertIn("allow: unknown rule 'host-sync'; valid: ", self.output)
+        self.assertIn("allow: unknown rule 'host-sync' (did you mean 'device-host-sync'?); valid: ", self.output)
         self.write("test_it.py", "@pytest.mark.devsan(max_host_sync=-1)\ndef test_a(): pass\n", head="import pytest\n")
         self.assertEqual(self.run_pytest("--devsan"), 4, self.output)
         self.assertIn("max_host_sync=-1: write a number from 0", self.output)

@@ -6,6 +6,7 @@ pytest finds it by its entry point wherever the package `devsan` is on the path,
 does nothing without --devsan.
 """
 
+import difflib
 import functools
 import glob
 import os
@@ -130,6 +131,11 @@ def _run_under_devsan(options):
         raise pytest.UsageError(f"--devsan: cannot execute {program}: {error.strerror}") from None
 
 
+def _did_you_mean(name, valid):
+    near = difflib.get_close_matches(name, valid, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
 class _Settings:
     """What the markers of a test say: of two that speak of the same, the closest."""
 
@@ -149,10 +155,11 @@ class _Settings:
                 if name == "allow":
                     for rule in [value] if isinstance(value, str) else value:
                         if rule not in rules:
-                            raise bad(f"allow: unknown rule {rule!r}; valid: {', '.join(rules)}")
+                            raise bad(f"allow: unknown rule {rule!r}{_did_you_mean(rule, rules)}; "
+                                      f"valid: {', '.join(rules)}")
                         self.allow.add(rule)
                 elif name not in valid:
-                    raise bad(f"unknown argument {name!r}; valid: {', '.join(['allow', *valid])}")
+                    raise bad(f"unknown argument {name!r}{_did_you_mean(name, valid)}; valid: {', '.join(['allow', *valid])}")
                 elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
                     raise bad(f"{name}={value!r}: write a number from 0")
                 else:
