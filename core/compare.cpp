@@ -47,6 +47,66 @@ void addPart(std::string &line, std::uint64_t before, std::uint64_t after, const
   line += fmt::format("{}{} → {}", line.empty() ? "" : ", ", text(before), text(after));
 }
 
+bool hasMeasuredTimes(const Comparison &comparison) {
+  return !comparison.before.basis.simulated && !comparison.after.basis.simulated;
+}
+
+// "was error, 3 times → 5 times".
+std::string changeText(const Comparison &comparison, const Change &change) {
+  const auto &[before, after] = change;
+  std::string what;
+  if (before.severity != after.severity)
+    what = fmt::format("was {}", name(before.severity));
+  if (before.count != after.count)
+    addPart(what, before.count, after.count, timesText);
+  if (before.bytes != after.bytes)
+    addPart(what, before.bytes, after.bytes, bytesText);
+  if (hasMeasuredTimes(comparison) && differInTime(before.blocked_ns, after.blocked_ns))
+    addPart(what, before.blocked_ns, after.blocked_ns,
+            [](std::uint64_t time) { return durationText(time) + " blocked"; });
+  return what;
+}
+
+std::vector<std::string> notesOf(const Comparison &comparison) {
+  std::vector<std::string> notes;
+  if (comparison.before.partial)
+    notes.emplace_back(
+        "the program of the old report ended early: what is new may have been there");
+  if (comparison.after.partial)
+    notes.emplace_back(
+        "the program of the new report ended early: what is gone may be there still");
+  return notes;
+}
+
+// One report of both: what is new first.
+struct Joined {
+  std::vector<Finding> findings;
+  std::vector<Since> since; // of each
+  Summary summary;
+};
+
+Joined joined(const Comparison &comparison) {
+  Joined all;
+  const auto add = [&](const Finding &finding, Since since) {
+    all.findings.push_back(finding);
+    all.findings.back().known = false;
+    all.since.push_back(std::move(since));
+  };
+  for (const Finding &finding : comparison.fresh)
+    add(finding, {Since::Kind::kNew});
+  for (const Change &change : comparison.changed)
+    add(change.after, {Since::Kind::kChanged, changeText(comparison, change)});
+  for (const Finding &finding : comparison.gone)
+    add(finding, {Since::Kind::kGone});
+  for (const Finding &finding : comparison.same)
+    add(finding, {Since::Kind::kSame});
+  all.summary = comparison.after;
+  all.summary.subject = fmt::format("{} → {}", comparison.before.subject, comparison.after.subject);
+  all.summary.notes = notesOf(comparison);
+  all.summary.partial = false; // the notes say of which
+  return all;
+}
+
 Json toJson(const Finding &finding) {
   Json json = {{"rule", finding.rule},
                {"severity", name(finding.severity)},
@@ -79,6 +139,20 @@ template <typename Range, typename Write> Json arrayOf(const Range &range, const
 
 } // namespace
 
+std::string_view name(Since::Kind kind) {
+  switch (kind) {
+  case Since::Kind::kNew:
+    return "new";
+  case Since::Kind::kChanged:
+    return "changed";
+  case Since::Kind::kGone:
+    return "gone";
+  case Since::Kind::kSame:
+    return "the same";
+  }
+  return {};
+}
+
 Comparison compare(Report before, Report after) {
   Comparison comparison;
   // Times on simulated devices are the host's.
@@ -103,7 +177,7 @@ Comparison compare(Report before, Report after) {
              (measured && differInTime(finding.blocked_ns, known.blocked_ns)))
       comparison.changed.push_back({std::move(known), std::move(finding)});
     else
-      ++comparison.same;
+      comparison.same.push_back(std::move(finding));
   }
   for (std::size_t i = 0; i < before.findings.size(); ++i)
     if (!found.contains(i))
@@ -114,37 +188,25 @@ Comparison compare(Report before, Report after) {
   comparison.after = std::move(after.summary);
   rankByCost(comparison.fresh, comparison.after.basis);
   rankByCost(comparison.gone, comparison.before.basis);
+  rankByCost(comparison.same, comparison.after.basis);
   return comparison;
 }
 
 std::string compareText(const Comparison &comparison, Terminal terminal) {
-  const bool measured = !comparison.before.basis.simulated && !comparison.after.basis.simulated;
-  std::string text = findingsText(comparison.fresh, comparison.after, terminal);
+  std::vector<Finding> fresh = comparison.fresh;
+  for (Finding &finding : fresh)
+    finding.message = "new: " + finding.message;
+  std::string text = findingsText(fresh, comparison.after, terminal);
   for (const Finding &finding : comparison.gone)
     text += fmt::format("gone: {}: {}\n", headOf(finding), printable(finding.message));
-  for (const auto &[before, after] : comparison.changed) {
-    std::string what;
-    if (before.severity != after.severity)
-      what = fmt::format("was {}", name(before.severity));
-    if (before.count != after.count)
-      addPart(what, before.count, after.count, timesText);
-    if (before.bytes != after.bytes)
-      addPart(what, before.bytes, after.bytes, bytesText);
-    if (measured && differInTime(before.blocked_ns, after.blocked_ns))
-      addPart(what, before.blocked_ns, after.blocked_ns,
-              [](std::uint64_t time) { return durationText(time) + " blocked"; });
-    text += fmt::format("changed: {}: {}\n", headOf(after), what);
-  }
+  for (const Change &change : comparison.changed)
+    text += fmt::format("changed: {}: {}\n", headOf(change.after), changeText(comparison, change));
   text += fmt::format("devsan report: {} → {}: {} new, {} gone, {} changed, {} the same\n",
                       printable(comparison.before.subject), printable(comparison.after.subject),
                       comparison.fresh.size(), comparison.gone.size(), comparison.changed.size(),
-                      comparison.same);
-  if (comparison.before.partial)
-    text += "devsan report: note: the program of the old report ended early: what is new may have "
-            "been there\n";
-  if (comparison.after.partial)
-    text += "devsan report: note: the program of the new report ended early: what is gone may be "
-            "there still\n";
+                      comparison.same.size());
+  for (const std::string &note : notesOf(comparison))
+    text += fmt::format("devsan report: note: {}\n", note);
   return text;
 }
 
@@ -171,10 +233,20 @@ std::string compareJson(const Comparison &comparison) {
         {"findings_new", comparison.fresh.size()},
         {"findings_gone", comparison.gone.size()},
         {"findings_changed", comparison.changed.size()},
-        {"findings_same", comparison.same},
+        {"findings_same", comparison.same.size()},
         {"old_partial", comparison.before.partial},
         {"new_partial", comparison.after.partial}}}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string compareMarkdown(const Comparison &comparison) {
+  const Joined all = joined(comparison);
+  return markdownReport(all.findings, all.summary, all.since);
+}
+
+void writeCompareHtml(std::ostream &out, const Comparison &comparison) {
+  const Joined all = joined(comparison);
+  writeHtmlReport(out, all.findings, all.summary, all.since);
 }
 
 } // namespace devsan::core

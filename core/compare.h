@@ -20,7 +20,7 @@ struct Comparison {
   std::vector<Finding> fresh; // also those that have become more severe
   std::vector<Finding> gone;
   std::vector<Change> changed; // in count or bytes, or, where times are measured, in blocked time
-  std::uint64_t same = 0;
+  std::vector<Finding> same;
 };
 
 Comparison compare(Report before, Report after);
@@ -29,5 +29,8 @@ Comparison compare(Report before, Report after);
 std::string compareText(const Comparison &comparison, Terminal terminal = {});
 // Schema devsan-compare/1.
 std::string compareJson(const Comparison &comparison);
+// All findings of both, with what became of them.
+std::string compareMarkdown(const Comparison &comparison);
+void writeCompareHtml(std::ostream &out, const Comparison &comparison);
 
 } // namespace devsan::core

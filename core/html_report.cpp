@@ -203,13 +203,15 @@ private:
 
 class Page {
 public:
-  Page(std::ostream &out, std::span<const Finding> findings, const Summary &summary)
-      : out_(out), findings_(findings), summary_(summary), seen_(findings) {}
+  Page(std::ostream &out, std::span<const Finding> findings, const Summary &summary,
+       std::span<const Since> since)
+      : out_(out), findings_(findings), summary_(summary), since_(since), seen_(findings) {}
 
   void write() {
     out_ << "{\"findings\":[";
     for (std::size_t i = 0; i < findings_.size(); ++i)
-      out_ << (i ? ",\n" : "\n") << embedded(data(findings_[i]));
+      out_ << (i ? ",\n" : "\n")
+           << embedded(data(findings_[i], since_.empty() ? nullptr : &since_[i]));
     out_ << "],\n\"source\":";
     source_.write(out_, strings_);
     out_ << ",\n\"places\":";
@@ -244,7 +246,7 @@ private:
   }
 
   // What is 0 or empty is left out.
-  Json data(const Finding &finding) {
+  Json data(const Finding &finding, const Since *since) {
     Json json = {{"rule", strings_.add(finding.rule)},
                  {"severity", static_cast<int>(finding.severity)},
                  {"message", strings_.add(finding.message)}};
@@ -268,6 +270,10 @@ private:
     number("blocked", finding.blocked_ns);
     number("fix", finding.fix.size());
     number("thread", finding.thread);
+    if (since) {
+      json["since"] = static_cast<int>(since->kind);
+      text("change", since->change);
+    }
     if (finding.known)
       json["known"] = true;
     if (finding.origin == Origin::kRuntime)
@@ -341,6 +347,7 @@ private:
   std::ostream &out_;
   std::span<const Finding> findings_;
   const Summary &summary_;
+  std::span<const Since> since_;
   Seen seen_;
   Strings strings_;
   Rows<6> places_;
@@ -350,9 +357,10 @@ private:
 
 } // namespace
 
-void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary) {
+void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary,
+                     std::span<const Since> since) {
   out << kBeforeReport;
-  Page(out, findings, summary).write();
+  Page(out, findings, summary, since).write();
   out << kAfterReport;
 }
 

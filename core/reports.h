@@ -51,12 +51,20 @@ std::string summaryText(std::span<const Finding> findings, const Summary &summar
 std::string jsonReport(std::span<const Finding> findings, const Summary &summary);
 void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
 
+// What became of a finding since an earlier report.
+struct Since {
+  enum class Kind { kNew, kChanged, kGone, kSame } kind = Kind::kNew;
+  std::string change = {}; // "3 times → 5 times", of one that has changed
+};
+std::string_view name(Since::Kind kind);
+
 // SARIF 2.1.0. Relative paths must be relative to the current folder, for what the sources tell.
 std::string sarifReport(std::span<const Finding> findings, const Summary &summary);
 
 // One HTML file for a browser, which needs nothing else, with the lines around each place that lies
-// below the current folder.
-void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary);
+// below the current folder. `since`: of each finding, or none.
+void writeHtmlReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary,
+                     std::span<const Since> since = {});
 
 // Annotations of GitHub's CI (`::warning file=…`) of what is not known, then the summary.
 std::string githubReport(std::span<const Finding> findings, const Summary &summary);
@@ -65,8 +73,10 @@ std::string githubReport(std::span<const Finding> findings, const Summary &summa
 // note or known.
 std::string junitReport(std::span<const Finding> findings, const Summary &summary);
 
-// A table in Markdown, for the page of a job.
-std::string markdownReport(std::span<const Finding> findings, const Summary &summary);
+// A table in Markdown, for the page of a job. `since`: of each finding, or none; what is the same
+// is only counted.
+std::string markdownReport(std::span<const Finding> findings, const Summary &summary,
+                           std::span<const Since> since = {});
 
 enum class ReportFormat { kText, kJson, kSarif, kGithub, kHtml, kJunit, kMarkdown };
 

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -194,6 +195,17 @@ core::Terminal terminalFor(const fs::path &output, core::ColorMode color) {
   return output.empty() ? core::terminalOf(STDOUT_FILENO, color) : core::Terminal{};
 }
 
+// To stdout where there is no file.
+core::Result<void> writeTo(const fs::path &output,
+                           const std::function<void(std::ostream &)> &content) {
+  if (!output.empty())
+    return core::writeFile(output, content);
+  content(std::cout);
+  if (!std::cout.flush())
+    return core::failure("cannot write the report to stdout");
+  return {};
+}
+
 core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output,
                                const std::vector<core::Report> &reports, core::ColorMode color) {
   const core::Terminal terminal = terminalFor(output, color);
@@ -201,12 +213,7 @@ core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output
     for (const core::Report &report : reports)
       core::writeReport(out, format, report.findings, report.summary, {.terminal = terminal});
   };
-  if (!output.empty())
-    return core::writeFile(output, content);
-  content(std::cout);
-  if (!std::cout.flush())
-    return core::failure("cannot write the report to stdout");
-  return {};
+  return writeTo(output, content);
 }
 
 core::Result<core::Report> readInput(const Input &input, const InstallTree &tree,
@@ -224,8 +231,10 @@ core::Result<core::Report> readInput(const Input &input, const InstallTree &tree
 
 // Options that say something about one report are no help with two.
 core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
-  if (arguments.format != "text" && arguments.format != "json")
-    return core::failure("--compare --format=" + arguments.format + ": valid: text, json");
+  if (arguments.format != "text" && arguments.format != "json" && arguments.format != "html" &&
+      arguments.format != "markdown")
+    return core::failure("--compare --format=" + arguments.format +
+                         ": valid: text, json, html, markdown");
   if (arguments.merge || !arguments.budgets.empty() || !arguments.baseline.empty())
     return core::failure("--compare takes neither --merge nor --max nor --baseline: what OLD has "
                          "is known");
@@ -271,16 +280,17 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     sides.back().summary.subject = name;
   }
   const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
-  const std::string text = arguments.format == "json"
-                               ? core::compareJson(comparison)
-                               : core::compareText(comparison, terminalFor(output, *color));
-  const auto content = [&](std::ostream &out) { out << text; };
-  if (!output.empty()) {
-    if (core::Result<void> written = core::writeFile(output, content); !written)
-      return tl::unexpected(written.error());
-  } else if (!(std::cout << text).flush()) {
-    return core::failure("cannot write the report to stdout");
-  }
+  const auto content = [&](std::ostream &out) {
+    if (arguments.format == "html")
+      core::writeCompareHtml(out, comparison);
+    else
+      out << (arguments.format == "json" ? core::compareJson(comparison)
+              : arguments.format == "markdown"
+                  ? core::compareMarkdown(comparison)
+                  : core::compareText(comparison, terminalFor(output, *color)));
+  };
+  if (core::Result<void> written = writeTo(output, content); !written)
+    return tl::unexpected(written.error());
   return failure->failed(comparison.fresh) ? kFindings : kSuccess;
 }
 

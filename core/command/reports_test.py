@@ -109,6 +109,14 @@ class Reports(unittest.TestCase):
         for markup in ("<script", "[x]", "`c`", "<b>"):
             self.assertNotIn(markup, text)
 
+    def test_markdown_can_be_read_as_it_is(self):
+        self.write("a.json", finding(message="aten::copy_ of x_1 (cuda:0, 50 %) - at @user's #12, https://a.b, __init__"))
+        text = self.report("--format=markdown", "a.json")
+        self.assertIn("| warning | `device-host-sync` | `src/a.py:3` | 1 | "
+                      "aten::copy\\_ of x_1 (cuda:0, 50 %) - at &#64;user's &#35;12, https&#58;//a.b, \\_\\_init\\_\\_ | ", text)
+        self.write("b.json", finding(file="a`|b.py"))
+        self.assertIn("| a\\`&#124;b.py:3 |", self.report("--format=markdown", "b.json"))
+
     def test_the_job_summary_is_appended(self):
         self.write("a.json", finding())
         path = os.path.join(self.folder, "summary")
@@ -146,8 +154,8 @@ class Reports(unittest.TestCase):
         self.write("new.json", finding(line=2, count=5, bytes=2048), finding(line=3), finding(line=4),
                    finding(line=5, severity="error", rule="device-mismatch"))
         text = self.report("--compare", "old.json", "new.json", status=3)
-        self.assertIn("src/a.py:5: error: the host waited [device-mismatch]", text)
-        self.assertIn("src/a.py:4: warning: ", text)  # it was a note
+        self.assertIn("src/a.py:5: error: new: the host waited [device-mismatch]", text)
+        self.assertIn("src/a.py:4: warning: new: ", text)  # it was a note
         self.assertIn("gone: src/a.py:1: warning: device-host-sync", text)
         self.assertIn("changed: src/a.py:2: warning: device-host-sync: 3 times → 5 times, 1", text)
         self.assertIn("old.json → new.json: 2 new, 1 gone, 1 changed, 1 the same\n", text)
@@ -158,6 +166,12 @@ class Reports(unittest.TestCase):
         self.assertEqual(both["changed"][0]["count"], {"old": 3, "new": 5})
         self.assertEqual(both["changed"][0]["bytes"], {"old": 1024, "new": 2048})
         self.assertEqual(both["summary"]["findings_same"], 1)
+        table = self.report("--compare", "--format=markdown", "old.json", "new.json", status=3)
+        self.assertIn("### devsan report: old.json → new.json\n\n2 new findings, 1 gone, 1 changed, 1 the same\n", table)
+        self.assertIn("| new, error | `device-mismatch` | `src/a.py:5` | 1 | the host waited | ", table)
+        self.assertIn("| changed, warning | `device-host-sync` | `src/a.py:2` | 5 | 3 times → 5 times, 1.0 KB → 2.0 KB: ", table)
+        self.assertIn("| gone, warning | `device-host-sync` | `src/a.py:1` |", table)
+        self.assertNotIn("src/a.py:3", table)
 
     def test_compare_fails_for_new_findings_alone(self):
         self.write("old.json", finding(severity="error"))
@@ -186,7 +200,7 @@ class Reports(unittest.TestCase):
         self.write("a.json")
         for arguments, message in ((["a.json"], "takes two reports, OLD and NEW, but got 1"),
                                    (["a.json", "a.json", "--max=device-mismatch=1"], "takes neither --merge nor --max"),
-                                   (["a.json", "a.json", "--format=sarif"], "valid: text, json"),
+                                   (["a.json", "a.json", "--format=sarif"], "valid: text, json, html, markdown"),
                                    (["a.json", "no.json"], "no.json")):
             self.assertIn(message, self.report("--compare", *arguments, status=2))
 

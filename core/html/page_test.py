@@ -426,9 +426,41 @@ def test_callers_in_a_row_are_folded(visit, project):
     page = visit(write_page(project, "deep", [finding(stack=stack), finding(line=4, stack=stack[3:])]))
     page.keyboard.press("3")
     names = lambda: page.locator(".flame button").all_inner_texts()
-    assert names() == ["everything", "f_19", "… 15 frames, one calling the next", "f_3", "f_2", "f_1", "f_0"]
+    lines = [f"f_{k} train.py:{k}" for k in (3, 2, 1, 0)]
+    assert names() == ["everything", "f_19 train.py:19", "… 15 frames, one calling the next", *lines]
     page.get_by_role("button", name="one calling the next").click()
-    assert len(names()) == 21 and "f_10" in names()
+    assert len(names()) == 21 and "f_10 train.py:10" in names()
+
+
+def test_compared_reports(visit, project):
+    """What is new stands first; what is gone is none of the run's."""
+    stays, worse = finding(line=5), finding(line=6, count=7)
+    for name, findings in (
+        ("old", [finding(line=4, message="this one is gone"), stays, finding(line=6, count=3)]),
+        ("new", [stays, worse, finding("device-mismatch", "error", "this one is new", line=9)]),
+    ):
+        (project / f"{name}.json").write_text(
+            json.dumps({"schema": "devsan/1", "findings": findings, "summary": SUMMARY})
+        )
+    path = project / "compared.html"
+    command = [DEVSAN, "report", "--compare", "--fail-on=none", "--format=html", "-o", path, "old.json", "new.json"]
+    subprocess.run(command, cwd=project, check=True, timeout=60)
+    page = visit(path)
+    assert "old.json → new.json" in page.locator("#subject").inner_text()
+    facts = page.locator("#facts").inner_text()
+    assert "1 error" in facts and "2 warnings" in facts and "1 new" in facts and "1 gone" in facts
+    assert page.locator(".row .tag").all_inner_texts() == ["new", "changed", "gone", "the same"]
+    assert page.locator("#first li").count() == 1 and "this one is new" in page.locator("#first").inner_text()
+    page.get_by_label("Compared").select_option(label="changed (1)")
+    assert count(page) == "1 of 4 findings"
+    assert "3 times → 7 times" in page.locator("#detail").inner_text()
+    page.keyboard.press("x")
+    page.keyboard.press("3")
+    page.get_by_label("Width").select_option("one")
+    everything = page.locator(".flame button").first
+    assert everything.get_attribute("aria-label") == "everything: 3"
+    page.get_by_label("Compared").select_option(label="gone (1)")
+    assert everything.get_attribute("aria-label") == "everything: 1"
 
 
 def test_about(visit, example_page):

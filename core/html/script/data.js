@@ -29,6 +29,7 @@ export function read() {
   column.rule = columnOf(Int32Array, (f) => f.rule);
   column.known = columnOf(Uint8Array, (f) => (f.known ? 1 : 0));
   column.mark = columnOf(Uint8Array, (f) => (f.other !== undefined ? 2 : f.observed ? 1 : 0));
+  column.since = columnOf(Int8Array, (f) => f.since ?? -1);
   column.saves = columnOf(Float64Array, (f) => f.saves ?? 0);
   column.count = columnOf(Float64Array, (f) => f.count ?? 0);
   column.blocked = columnOf(Float64Array, (f) => f.blocked ?? 0);

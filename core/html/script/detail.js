@@ -2,7 +2,7 @@
 import { NEAR, byId, fill, make } from "./dom.js";
 import { SEVERITIES, brief, bytesText, durationText, number, plural, shown, shownLine, timesText } from "./words.js";
 import { column, findings, firstPlace, paths, placeAt, placeText, report, strings, text } from "./data.js";
-import { markOf, severityMark } from "./finding.js";
+import { markOf, severityMark, sinceTag } from "./finding.js";
 import { state } from "./state.js";
 import { clearFilters, filter } from "./filters.js";
 import { list } from "./list.js";
@@ -177,6 +177,7 @@ export function showDetail(i) {
                       f.steps[4] > 1 ? `, at most ${timesText(f.steps[4])} in one` : "", strip(f.steps));
   }
   const from = brief(text(f.from), 60), to = brief(text(f.to), 60);
+  if (f.change !== undefined) fact("Since the old report", text(f.change));
   fact("Devices", from && to && from !== to ? `${from} → ${to}` : from || to);
   fact("Operator", f.op !== undefined && make("code", {}, brief(text(f.op), 200)));
   fact("Seen", text(f.where) || (f.rank !== undefined && `on rank ${f.rank}`));
@@ -192,7 +193,7 @@ export function showDetail(i) {
       step("Previous", -1, "k"), step("Next", 1, "j")),
     make("div", { class: "detail-head" }, severityMark(f.severity), make("span", { class: "rule" }, shownLine(rule)),
       make("span", { class: column.mark[i] === 2 ? "tag both" : "tag" }, markOf(i)),
-      f.known && make("span", { class: "tag" }, "known from the baseline")),
+      sinceTag(f), f.known && make("span", { class: "tag" }, "known from the baseline")),
     make("h2", { class: "unseen" }, `${SEVERITIES[f.severity]}: ${brief(text(f.message), 200)}`),
     longText(text(f.message), "what"),
     place && make("p", { class: "at" }, make("code", {}, placeText(place) + (place.column ? `:${place.column}` : "")),

@@ -2,12 +2,12 @@
 import { byId, make } from "./dom.js";
 import { brief, number, plural } from "./words.js";
 import { PLACE, column, findings, firstPlace, paths, places, strings, text } from "./data.js";
-import { MARKS, devicesOf, severityMark } from "./finding.js";
+import { GONE, MARKS, SINCE, devicesOf, isCompared, severityMark } from "./finding.js";
 import { stale, state } from "./state.js";
 import { tree } from "./stacks.js";
 import { draw } from "./views.js";
 
-export const filter = { words: "", severities: new Set([0, 1, 2]), rule: "", mark: "", rank: "", known: false,
+export const filter = { words: "", severities: new Set([0, 1, 2]), rule: "", mark: "", since: "", rank: "", known: false,
                         steps: null, path: -1, device: "" };
 
 let lower = null;
@@ -50,6 +50,7 @@ export function apply() {
     .map((word) => ({ hit: hitsOf(word), line: lineOf(word) }));
   const rank = filter.rank === "" ? null : Number(filter.rank);
   const mark = filter.mark === "" ? null : Number(filter.mark);
+  const since = filter.since === "" ? null : Number(filter.since);
   const rule = filter.rule === "" ? null : Number(filter.rule);
   const found = [];
   for (let i = 0; i < findings.length; ++i) {
@@ -57,6 +58,7 @@ export function apply() {
     if (column.known[i] && !filter.known) continue;
     if (rule !== null && column.rule[i] !== rule) continue;
     if (mark !== null && column.mark[i] !== mark) continue;
+    if (since !== null && column.since[i] !== since) continue;
     const f = findings[i];
     if (rank !== null && !f.ranks?.some((share) => share[0] === rank)) continue;
     if (filter.device && !devicesOf(f).includes(filter.device)) continue;
@@ -82,13 +84,16 @@ export function apply() {
   draw();
 }
 
-export const isFiltered = () => filter.words || filter.severities.size < 3 || filter.rule || filter.mark || filter.rank ||
+// What both views of the whole run draw: what is gone is of another run, unless it is what was asked for.
+export const drawn = () => state.visible.filter((i) => column.since[i] !== GONE || filter.since !== "");
+
+export const isFiltered = () => filter.words || filter.severities.size < 3 || filter.rule || filter.mark || filter.since || filter.rank ||
   filter.steps || filter.path >= 0 || filter.device;
 
 export function clearFilters() {
-  Object.assign(filter, { words: "", severities: new Set([0, 1, 2]), rule: "", mark: "", rank: "", steps: null,
+  Object.assign(filter, { words: "", severities: new Set([0, 1, 2]), rule: "", mark: "", since: "", rank: "", steps: null,
                           path: -1, device: "" });
-  byId("search").value = byId("by-rule").value = byId("by-mark").value = byId("by-rank").value = "";
+  byId("search").value = byId("by-rule").value = byId("by-mark").value = byId("by-since").value = byId("by-rank").value = "";
   for (const button of byId("severities").children) button.setAttribute("aria-pressed", "true");
   apply();
 }
@@ -116,10 +121,11 @@ function showState() {
 export function fillFilters() {
   const counts = [0, 0, 0];
   const rules = new Map(), ranks = new Set();
-  const marks = [0, 0, 0];
+  const marks = [0, 0, 0], sinces = SINCE.map(() => 0);
   for (let i = 0; i < findings.length; ++i) {
     ++counts[column.severity[i]];
     ++marks[column.mark[i]];
+    if (column.since[i] >= 0) ++sinces[column.since[i]];
     rules.set(column.rule[i], (rules.get(column.rule[i]) ?? 0) + 1);
     for (const share of findings[i].ranks ?? []) if (share[0] >= 0) ranks.add(share[0]);
   }
@@ -143,9 +149,11 @@ export function fillFilters() {
   options("by-rule", "All", [...rules].map(([rule, count]) => [rule, `${brief(text(rule), 60)} (${number(count)})`])
     .sort((a, b) => (a[1] < b[1] ? -1 : 1)), "rule");
   options("by-mark", "All", MARKS.map((name, k) => [k, `${name} (${number(marks[k])})`]).filter((_, k) => marks[k]), "mark");
+  options("by-since", "All", SINCE.map((name, k) => [k, `${name} (${number(sinces[k])})`]).filter((_, k) => sinces[k]), "since");
+  byId("since-label").hidden = !isCompared();
   options("by-rank", "All", [...ranks].sort((a, b) => a - b).map((rank) => [rank, `rank ${rank}`]), "rank");
   byId("rank-label").hidden = ranks.size < 2;
-  byId("order").replaceChildren(...[["cost", "cost"], ["count", "how often"], ["blocked", "time blocked"], ["bytes", "bytes"], ["place", "place"]]
+  byId("order").replaceChildren(...[["cost", isCompared() ? "what is new, cost" : "cost"], ["count", "how often"], ["blocked", "time blocked"], ["bytes", "bytes"], ["place", "place"]]
     .map(([value, name]) => make("option", { value }, name)));
   byId("order").addEventListener("change", () => { state.order = byId("order").value; apply(); });
   byId("known-label").hidden = !column.known.includes(1);

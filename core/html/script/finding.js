@@ -4,6 +4,15 @@ import { SEVERITIES, bytesText, durationText, timesText } from "./words.js";
 import { column, text } from "./data.js";
 
 export const MARKS = ["predicted", "observed", "predicted and observed"];
+// Since the earlier of two reports that are compared.
+export const SINCE = ["new", "changed", "gone", "the same"];
+export const GONE = SINCE.indexOf("gone");
+export const isCompared = () => column.since.some((since) => since >= 0);
+export function sinceTag(f) {
+  if (f.since === undefined) return null;
+  return make("span", { class: f.since === 0 ? "tag fresh" : "tag" }, SINCE[f.since]);
+}
+
 export const markOf = (i) => MARKS[column.mark[i]];
 
 export function costText(finding, whole) {

@@ -2,7 +2,7 @@
 import { byId, make } from "./dom.js";
 import { brief, shownLine } from "./words.js";
 import { column, findings, firstPlace, placeText, text } from "./data.js";
-import { costText, severityMark } from "./finding.js";
+import { costText, severityMark, sinceTag } from "./finding.js";
 import { stale, state } from "./state.js";
 
 export const list = {
@@ -88,6 +88,7 @@ function makeRow(i, at) {
     make("div", { class: "row-foot" },
       make("span", { class: "place" }, make("code", {}, place ? brief(placeText(place), 200) : "no place in the sources"),
         place?.function && ` in ${brief(place.function, 120)}`, where && ` · ${where}`),
+      sinceTag(f),
       column.mark[i] === 2 && make("span", { class: "tag both" }, "predicted and observed"),
       column.mark[i] === 0 && make("span", { class: "tag" }, "predicted"),
       f.known && make("span", { class: "tag" }, "known")));

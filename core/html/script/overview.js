@@ -2,16 +2,17 @@
 import { byId, fill, make } from "./dom.js";
 import { brief, bytesText, durationText, number, plural, shownLine } from "./words.js";
 import { column, findings, firstPlace, placeText, summary, text } from "./data.js";
-import { costText, severityMark } from "./finding.js";
+import { GONE, SINCE, costText, isCompared, severityMark } from "./finding.js";
 import { goTo } from "./detail.js";
 
 export let hasFirst = false;
 export function drawFirst() {
   const rows = [];
   for (let i = 0; i < findings.length && rows.length < 5; ++i)
-    if (!column.known[i] && findings[i].observed && column.severity[i] > 0) rows.push(i);
+    if (!column.known[i] && column.since[i] <= 0 && findings[i].observed && column.severity[i] > 0) rows.push(i);
   if (!rows.length || findings.length < 2) return;
   const most = Math.max(...rows.map((i) => column.saves[i]), 1);
+  if (isCompared()) byId("first-title").textContent = "New: fix first";
   byId("first-basis").textContent = summary.simulated
     ? "Simulated devices take the host's time: the order is by count and bytes."
     : "In the order of what removing each one saves.";
@@ -54,11 +55,13 @@ export function drawAbout() {
 
 export function drawHead() {
   const counts = [0, 0, 0];
-  for (let i = 0; i < findings.length; ++i) if (!column.known[i]) ++counts[column.severity[i]];
+  for (let i = 0; i < findings.length; ++i) if (!column.known[i] && column.since[i] !== GONE) ++counts[column.severity[i]];
   byId("tool").textContent = `DevSan · ${shownLine(summary.tool.replace(/^devsan /, ""))}`;
   byId("subject").textContent = brief(summary.subject, 400) || "DevSan report";
   document.title = `${brief(summary.subject, 80) || "Report"} · DevSan`;
   const facts = [plural(counts[2], "error"), plural(counts[1], "warning"), plural(counts[0], "note")];
+  if (isCompared())
+    SINCE.forEach((name, since) => facts.push(`${number(column.since.filter((one) => one === since).length)} ${name}`));
   if (summary.ranks.length > 1) facts.push(`${number(summary.ranks.length)} ranks`);
   if (summary.steps) facts.push(plural(summary.steps, "step"));
   if (summary.wall) facts.push(durationText(summary.wall));

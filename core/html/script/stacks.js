@@ -2,8 +2,8 @@
 import { byId, choice, make } from "./dom.js";
 import { brief, bytesText, durationText, number, plural } from "./words.js";
 import { PLACE, column, paths, placeAt, placeText, places } from "./data.js";
-import { stale, state } from "./state.js";
-import { apply, filter } from "./filters.js";
+import { stale } from "./state.js";
+import { apply, drawn, filter } from "./filters.js";
 import { showView } from "./views.js";
 
 // The program's own frames, or all: a frame that is left out gives its findings to its caller.
@@ -53,12 +53,15 @@ const WEIGHTS = { saves: ["what removing saves", durationText], count: ["how oft
                   blocked: ["time the host was blocked", durationText], one: ["number of findings", number] };
 const FLAME_NODES = 4000;
 
+// The file without its folders: a box has room for little more.
+const lineText = (where) => brief(placeText({ ...where, file: where.file.slice(where.file.lastIndexOf("/") + 1) }), 80);
+
 function flameOf() {
   const { parent, index } = tree.get();
   const total = new Float64Array(parent.length);
   const without = [];
   let sum = 0;
-  for (const i of state.visible) {
+  for (const i of drawn()) {
     const path = column.path[i];
     const weight = tree.weigh === "one" ? 1 : column[tree.weigh][i];
     if (path < 0 || index[path] < 0) {
@@ -99,11 +102,12 @@ export function drawStacks() {
   let depthMost = 0;
 
   const put = (node, left, width, depth, faint) => {
-    const name = node < 0 ? "everything" : placeAt(place[node]).function || "?";
+    const where = node < 0 ? null : placeAt(place[node]);
+    const name = where ? where.function || "?" : "everything";
     const label = `${brief(node < 0 ? name : tree.label(node), 200)}: ${value(node < 0 ? data.sum : data.total[node])}`;
     const button = make("button", { type: "button", tabindex: "-1", "data-node": node, "aria-label": label, title: label,
       class: `${faint ? "faint " : ""}${node < 0 ? "whole" : places[place[node] * PLACE + 5] ? "user" : "framework"}` },
-      width > 0.02 ? brief(name, 120) : "");
+      width > 0.02 ? [brief(name, 120), where?.file && make("span", { class: "at" }, ` ${lineText(where)}`)] : "");
     add(node, button, left, width, depth);
   };
   const add = (node, button, left, width, depth) => {
@@ -169,7 +173,7 @@ export function drawStacks() {
       return;
     }
     let below = 0;
-    for (const i of state.visible) if (tree.isUnder(column.path[i], node)) ++below;
+    for (const i of drawn()) if (tree.isUnder(column.path[i], node)) ++below;
     panel.replaceChildren(make("strong", {}, brief(placeAt(place[node]).function, 300) || "?"), " ",
       make("code", {}, placeText(placeAt(place[node]))), ` ${value(data.total[node])}, ${plural(below, "finding")} `,
       make("button", { type: "button", onclick: () => { filter.path = node; showView("findings"); apply(); } }, "Show them"));

@@ -3,8 +3,8 @@ import { byId, choice, fill, make, root } from "./dom.js";
 import { brief, bytesText, durationText, number, plural } from "./words.js";
 import { findings, summary } from "./data.js";
 import { devicesOf, kindsOf } from "./finding.js";
-import { stale, state } from "./state.js";
-import { apply, filter } from "./filters.js";
+import { stale } from "./state.js";
+import { apply, drawn, filter } from "./filters.js";
 import { showView } from "./views.js";
 
 const BINS = 240;
@@ -25,7 +25,7 @@ function lanesOf() {
     return known;
   };
   let outside = 0;
-  for (const i of state.visible) {
+  for (const i of drawn()) {
     const f = findings[i];
     const kinds = kindsOf(f);
     if (!f.observed || (!kinds.copy && !kinds.wait)) continue;
