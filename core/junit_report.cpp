@@ -1,4 +1,5 @@
 #include "core/reports.h"
+#include "core/rule_table.h"
 
 #include <fmt/format.h>
 
@@ -90,11 +91,13 @@ std::string detailsOf(const Finding &finding) {
         fmt::format("\n{}:{}: {}", related.location.file, related.location.line, related.message);
   if (const std::string remedy = remedyOf(finding); !remedy.empty())
     text += "\nremedy: " + remedy;
+  if (findRule(finding.rule))
+    text += "\nmore: devsan explain " + finding.rule;
   return text;
 }
 
 std::string seconds(std::uint64_t nanoseconds) {
-  return fmt::format("{:.3f}", static_cast<double>(nanoseconds) / 1e9);
+  return fmt::format("{:.6f}", static_cast<double>(nanoseconds) / 1e9);
 }
 
 bool fails(const Finding &finding) {

@@ -69,18 +69,20 @@ class Reports(unittest.TestCase):
         return root
 
     def test_junit(self):
-        self.write("a.json", finding(), finding(severity="note", line=4), finding(severity="error", line=5),
+        self.write("a.json", finding(blocked_ns=40_000), finding(severity="note", line=4), finding(severity="error", line=5),
                    finding(line=6, known=True), notes=["a note"])
         suite = self.junit("a.json", status=3)[0]
         self.assertEqual(suite.get("name"), "devsan run: python train.py")
         self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")],
-                         ["4", "2", "0", "1", "2.500"])
+                         ["4", "2", "0", "1", "2.500000"])
         kinds = {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
         self.assertEqual(kinds, {"src/a.py:5 in step": ["failure"], "src/a.py:3 in step": ["failure"],
                                  "src/a.py:4 in step": ["system-out"], "src/a.py:6 in step": ["skipped"]})
+        self.assertEqual({case.get("time") for case in suite.findall("testcase")}, {"0.000000", "0.000040"})
         failure = suite.find("testcase/failure")
         self.assertEqual((failure.get("type"), failure.get("message")), ("error", "the host waited"))
         self.assertIn("remedy: ", failure.text)
+        self.assertIn("more: devsan explain device-host-sync", failure.text)
         self.assertIn("a note", suite.find("system-out").text)
 
     def test_junit_without_findings_has_a_test(self):
