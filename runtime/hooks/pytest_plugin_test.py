@@ -290,6 +290,29 @@ class Plugin(unittest.TestCase):
         # Not asked for, nothing is judged, and the marker is known.
         self.assertEqual(self.run_pytest("--strict-markers", "-k", "test_a"), 0, self.output)
 
+    def test_warnings_of_tests_that_pass_are_told(self):
+        self.write("test_it.py", """
+            def test_warned():
+                wait(3)
+            def test_clean():
+                pass
+            def test_failed():
+                wait(3)
+                assert 1 == 2
+            """)
+        levels = {"DEVSAN_OPTIONS": "host_wait=log"}
+        self.assertEqual(self.run_pytest("--devsan-sim=2", env=levels), 1, self.output)
+        self.assertOutcomes(test_warned="passed", test_failed="failure")
+        self.assertIn("devsan: note: 1 test has findings that fail none: pytest -rP shows them", self.output)
+        self.assertNotIn("test_warned", self.texts)
+        self.run_pytest("--devsan-sim=2", "-rP", env=levels)
+        self.assertIn("[device-host-sync]", self.texts["test_warned"])
+        self.assertNotIn("devsan", self.texts.get("test_clean", ""))
+        self.run_pytest("--devsan-sim=2", "-n", "2", env=levels)
+        self.assertIn("devsan: note: 1 test has findings that fail none", self.output)
+        self.assertEqual(self.run_pytest("--devsan-sim=2", "-k", "clean", env=levels), 0, self.output)
+        self.assertNotIn("findings that fail none", self.output)
+
     def test_what_is_wrong_is_one_error(self):
         self.write("test_it.py", "@pytest.mark.devsan(max_host_snyc=0)\ndef test_a(): pass\n", head="import pytest\n")
         self.assertEqual(self.run_pytest("--devsan"), 4, self.output)

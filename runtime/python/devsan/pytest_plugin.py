@@ -20,6 +20,8 @@ from devsan import live
 # Set for the pytest that this one becomes, so that it does not start yet another one.
 _STARTED = "DEVSAN_PYTEST_STARTED"
 
+_SECTION = "devsan"  # of a test's report
+
 
 def pytest_addoption(parser):
     group = parser.getgroup("devsan", "device sanitizer")
@@ -279,6 +281,13 @@ class _Tests:
         for where, reasons, text in self.outside:
             terminalreporter.section(f"devsan: findings {where}", red=True)
             terminalreporter.write(text)
+        passed = {report.nodeid for outcome in ("passed", "") for report in terminalreporter.getreports(outcome)
+                  if any(name == _SECTION for name, _ in report.sections)}
+        passed -= {report.nodeid for outcome in ("failed", "error") for report in terminalreporter.getreports(outcome)}
+        if passed:
+            tests = "1 test has" if len(passed) == 1 else f"{len(passed)} tests have"
+            terminalreporter.write_line(
+                f"devsan: note: {tests} findings that fail none: pytest -rP shows them, --devsan-fail-on=warning fails for them")
         for note in dict.fromkeys(self.notes):
             terminalreporter.write_line(f"devsan: note: {note}")
 
@@ -368,8 +377,8 @@ def _apply(verdict, report, item):
         report.longrepr = _longrepr(verdict)
         if hasattr(report, "wasxfail"):
             del report.wasxfail
-    if report.failed and verdict.text:
-        report.sections.append(("devsan", verdict.text))
+    if verdict.text:
+        report.sections.append((_SECTION, verdict.text))  # of a test that passed, pytest shows it with -rP
 
 
 def _longrepr(verdict):
