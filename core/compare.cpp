@@ -71,10 +71,10 @@ std::vector<std::string> notesOf(const Comparison &comparison) {
   std::vector<std::string> notes;
   if (comparison.before.partial)
     notes.emplace_back(
-        "the program of the old report ended early: what is new may have been there");
+        "the old report does not cover all: what is new may have been there");
   if (comparison.after.partial)
     notes.emplace_back(
-        "the program of the new report ended early: what is gone may be there still");
+        "the new report does not cover all: what is gone may be there still");
   return notes;
 }
 

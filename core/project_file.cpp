@@ -32,7 +32,8 @@ constexpr Key kCheckKeys[] = {
 constexpr Key kRunKeys[] = {
     {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList},  {"report", Kind::kPaths},
     {"sim", Kind::kCount},     {"sim-memory", Kind::kText},     {"sim-protect", Kind::kText},
-    {"sync", Kind::kText},     {"transfer", Kind::kTextOrList}, {"warmup", Kind::kCount},
+    {"strict", Kind::kSwitch}, {"sync", Kind::kText},           {"transfer", Kind::kTextOrList},
+    {"warmup", Kind::kCount},
 };
 
 std::string_view form(Kind kind) {

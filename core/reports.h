@@ -25,7 +25,7 @@ struct Summary {
   std::vector<int> ranks = {};         // that were looked at, ascending
   CostBasis basis = {};
   std::vector<std::string> stale_baseline = {}; // entries that no finding stands for
-  bool partial = false; // the program ended early: what was not found may still be there
+  bool partial = false; // not all was looked at: what was not found may still be there
 };
 
 struct TextStyle {

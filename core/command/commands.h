@@ -54,6 +54,7 @@ struct RunArguments {
   std::string keep_logs;
   std::string trace;
   bool quiet = false;
+  std::optional<bool> strict;
   std::string color = "auto";
   std::vector<std::string> command;
 };

@@ -25,6 +25,13 @@ namespace {
 
 class Checkup {
 public:
+  // Named while somebody waits for what takes long; the line of its outcome replaces this one.
+  void begin(const char *part) {
+    if (!isatty(STDOUT_FILENO))
+      return;
+    std::printf("%-20s ...\r", part);
+    std::fflush(stdout);
+  }
   void file(const char *part, const std::filesystem::path &path, const char *remedy) {
     std::error_code error;
     if (std::filesystem::exists(path, error))
@@ -100,6 +107,7 @@ int releaseOf(const std::string &clang_tidy) {
 // clang-tidy exits with 0 although it could not load a plugin, so that nobody would miss the
 // checks: each clang-tidy that is found is asked for them.
 void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
+  checkup.begin("clang-tidy");
   bool found = false;
   for (const char *name : {"clang-tidy", "clang-tidy-22", "clang-tidy-19"}) {
     const std::string program = findProgram(name);
@@ -135,6 +143,7 @@ void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
 void checkPython(Checkup &checkup, const RuntimeSources &sources) {
   checkup.ok("LibTorch", "built against " + sources.torch_version);
   const std::string python = sources.python;
+  checkup.begin("Python");
   // Isolated: a torch.py in the working directory must not be run.
   const std::string found = firstLine(outputOf(
       {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"}));

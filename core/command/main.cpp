@@ -144,7 +144,8 @@ int dispatch(std::vector<std::string> arguments) {
   run_app->footer(
       "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
       "--max names, else 0; "
-      "2 where CMD could not be started, or a report not be written. Death by a signal "
+      "2 where CMD could not be started, a report not be written, or with --strict nothing be "
+      "observed. Death by a signal "
       "is passed on.\n"
       "\n"
       "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "
@@ -214,6 +215,12 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   run_app->add_flag("--update-baseline", run_arguments.update_baseline,
                     "write the findings of this run to the baseline");
+  run_app->add_flag_callback(
+      "--strict", [&run_arguments] { run_arguments.strict = true; },
+      "exit with 2 where no process of CMD loaded LibTorch, so that nothing was observed");
+  run_app->add_flag_callback(
+      "--no-strict", [&run_arguments] { run_arguments.strict = false; },
+      "do not, though .devsan.toml says so");
   run_app->add_flag("--quiet", run_arguments.quiet,
                     "print no findings after the program's output, only how many there are");
   run_app

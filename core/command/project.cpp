@@ -128,6 +128,8 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
     good = fill(*file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
   if (good)
     good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
+  if (const core::ProjectSetting *strict = file->run.find("strict"); strict && !arguments.strict)
+    arguments.strict = strict->text == "true";
   if (good)
     good = fillBudgets(*file, arguments.budgets);
   if (good)

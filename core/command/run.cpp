@@ -12,6 +12,7 @@
 #include "core/project_root.h"
 #include "core/reports.h"
 #include "core/whole_file.h"
+#include "runtime/hooks/options.h"
 #include "runtime/offline/analysis.h"
 #include "runtime/sim/memory/memory_size.h"
 
@@ -155,9 +156,12 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
       environment.emplace_back("DEVSAN_SIM_MEMORY",
                                std::to_string(*sim::parseMemorySize(options.device_memory)));
   }
-  if (!options.runtime_options.empty())
-    environment.emplace_back("DEVSAN_OPTIONS",
-                             joined("DEVSAN_OPTIONS", options.runtime_options, true));
+  if (!options.runtime_options.empty() || options.lists_keys) {
+    std::string items = joined("DEVSAN_OPTIONS", options.runtime_options, true);
+    if (options.lists_keys) // done here, once, and not by each process
+      items += ":help=0";
+    environment.emplace_back("DEVSAN_OPTIONS", items);
+  }
   return environment;
 }
 
@@ -214,6 +218,8 @@ int run(const InstallTree &tree, RunArguments arguments) {
   core::Result<RunOptions> options = parseRunOptions(arguments);
   if (!options)
     return fail(options.error().message);
+  if (options->lists_keys)
+    std::fprintf(stderr, "%s\n", runtime::listOfKeys().c_str());
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return fail(suppressions.error().message);
@@ -260,10 +266,11 @@ int run(const InstallTree &tree, RunArguments arguments) {
   FindingFilter filter(std::move(*suppressions));
   core::Result<runtime::Analysis> analysis = analyseRun(*folder, tree, facts.working_directory,
                                                         filter.function(), !options->trace.empty());
+  const bool was_observed = analysis && analysis->torch_was_loaded;
   runtime::ObservedProcesses observed;
   if (!analysis) {
     status = fail(analysis.error().message);
-  } else if (analysis->torch_was_loaded) {
+  } else if (was_observed) {
     summary.unused_suppressions = filter.unused(analysis->simulated);
     observed = std::move(analysis->observed);
     takeAnalysis(report, std::move(*analysis), facts);
@@ -272,7 +279,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
                             ": nothing was observed");
   }
   summary.suppressed = filter.suppressed();
-  summary.partial = facts.ended_early || !analysis;
+  summary.partial = facts.ended_early || !was_observed;
   if (facts.ended_early)
     summary.notes.push_back(howItEnded(arguments.command.front(), *end));
   core::assignFingerprints(report.findings);
@@ -288,6 +295,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
     status = fail(failed.error().message);
   else if (*failed && status == kSuccess)
     status = kFindings;
+  if (analysis && !was_observed && arguments.strict.value_or(false))
+    status = fail("nothing was observed, and the run is strict; programs that are linked statically "
+                  "cannot be observed");
   for (const ReportFile &file : options->reports)
     if (core::Result<void> written = writeReport(file, report); !written)
       status = fail(written.error().message);

@@ -290,14 +290,15 @@ core::Result<Setting> simulatorSetting(const char *option, const std::string &gi
   return Setting{variable, value ? value : ""};
 }
 
-// The runtime reads it, but only once the program has begun and loads LibTorch.
-core::Result<void> judgeEnvironment() {
+// The runtime reads it, but only once the program has begun and loads LibTorch. Whether it asks for
+// the list of keys.
+core::Result<bool> judgeEnvironment() {
   const char *text = std::getenv("DEVSAN_OPTIONS");
   runtime::Options options;
   bool help = false;
   if (const auto error = runtime::parseOptions(text ? text : "", options, help))
     return core::failure(*error + " in DEVSAN_OPTIONS\n" + runtime::listOfKeys());
-  return {};
+  return help;
 }
 
 } // namespace
@@ -344,8 +345,10 @@ core::Result<RunOptions> parseRunOptions(const RunArguments &arguments) {
       return tl::unexpected(item.error());
     options.runtime_options += (options.runtime_options.empty() ? "" : ":") + *item;
   }
-  if (core::Result<void> good = judgeEnvironment(); !good)
-    return tl::unexpected(good.error());
+  core::Result<bool> lists_keys = judgeEnvironment();
+  if (!lists_keys)
+    return tl::unexpected(lists_keys.error());
+  options.lists_keys = *lists_keys;
   core::Result<FailureCriteria> failure =
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)

@@ -40,6 +40,7 @@ struct RunOptions {
   bool protect_devices = true;
   bool simulate_over_driver = false; // although this machine has GPUs
   std::string runtime_options;       // for DEVSAN_OPTIONS
+  bool lists_keys = false;           // of DEVSAN_OPTIONS, which says help=1
   FailureCriteria failure;
   std::vector<ReportFile> reports;
   std::filesystem::path trace; // absolute; empty: none

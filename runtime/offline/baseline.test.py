@@ -8,6 +8,8 @@
 # RUN: %status 2 %sim -- true 2>&1 | FileCheck %s --check-prefix=ABSENT
 # ABSENT: devsan: error: cannot read {{.*}}known.json: No such file or directory; `--baseline={{.*}}known.json --update-baseline` makes it
 # RUN: %status 0 %sim --update-baseline -- %python program.py 2>&1 | FileCheck %s --check-prefix=KNOWN
+# RUN: %status 0 %sim --update-baseline -- true 2>&1 | FileCheck %s --check-prefix=KEPT
+# KEPT: known.json: holds 1 finding now
 # RUN: sed -i '1i # lines move' program.py
 # RUN: %status 0 %sim -- %python program.py 2>&1 | FileCheck %s --check-prefix=KNOWN --implicit-check-not=warning:
 # KNOWN: devsan run: {{.*}}: no new findings, 1 known from the baseline

@@ -20,6 +20,17 @@
 # RUN: %status 5 %sim -- sh -c 'exit 5' 2>&1 | FileCheck %s --check-prefix=NOTHING
 # NOTHING: LibTorch was never loaded by {{true|sh}}: nothing was observed
 #
+# RUN: %status 2 %sim --strict -- true 2>&1 | FileCheck %s --check-prefix=STRICT
+# STRICT: LibTorch was never loaded by true: nothing was observed
+# STRICT: devsan: error: nothing was observed, and the run is strict
+# RUN: %status 5 %sim --strict -- sh -c 'exit 5'
+# RUN: %status 0 %sim --strict -- %python %s once
+#
+# RUN: env DEVSAN_OPTIONS=help=1 %status 0 %sim -- %python %s once 2>&1 | FileCheck %s --check-prefix=KEYS --implicit-check-not="keys of"
+# RUN: env DEVSAN_OPTIONS=help=1 %status 0 %sim -- true 2>&1 | FileCheck %s --check-prefix=KEYS --implicit-check-not="keys of"
+# KEYS: devsan: keys of DEVSAN_OPTIONS
+# KEYS: origins
+#
 # What cannot start: one line each.
 # RUN: %status 2 %devsan run 2>&1 | FileCheck %s --check-prefix=NONE --implicit-check-not=error
 # NONE: devsan: error: no command; write it after `--`

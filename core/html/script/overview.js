@@ -69,7 +69,7 @@ export function drawHead() {
   if (summary.suppressed) facts.push(`${number(summary.suppressed)} suppressed`);
   byId("facts").replaceChildren(...facts.map((fact) => make("span", {}, fact)));
   const alerts = [];
-  if (summary.partial) alerts.push("The program ended early: what was not found may still be there.");
+  if (summary.partial) alerts.push("Not all could be looked at: what was not found may still be there.");
   if (summary.notes.length) alerts.push(brief(summary.notes[0], 300) + (summary.notes.length > 1 ? ` (${plural(summary.notes.length - 1, "more note")}: About)` : ""));
   byId("alerts").replaceChildren(...alerts.map((line) => make("p", { class: "alert" }, line)));
 }
