@@ -30,9 +30,9 @@ constexpr Key kCheckKeys[] = {
 };
 
 constexpr Key kRunKeys[] = {
-    {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList},  {"report", Kind::kPaths},
-    {"sim", Kind::kCount},     {"sim-memory", Kind::kText},     {"sim-protect", Kind::kText},
-    {"strict", Kind::kSwitch}, {"sync", Kind::kText},           {"transfer", Kind::kTextOrList},
+    {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList}, {"report", Kind::kPaths},
+    {"sim", Kind::kCount},     {"sim-memory", Kind::kText},    {"sim-protect", Kind::kText},
+    {"strict", Kind::kSwitch}, {"sync", Kind::kText},          {"transfer", Kind::kTextOrList},
     {"warmup", Kind::kCount},
 };
 

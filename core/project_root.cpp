@@ -5,6 +5,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char *kProjectFile = ".devsan.toml";
+
 std::optional<fs::path> nearestWith(const fs::path &directory, const char *name) {
   std::error_code error;
   for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
@@ -20,7 +22,12 @@ std::optional<fs::path> nearestWith(const fs::path &directory, const char *name)
 
 std::optional<fs::path> findProjectRoot(const fs::path &directory) {
   std::optional<fs::path> repository = nearestWith(directory, ".git");
-  return repository ? repository : nearestWith(directory, ".devsan.toml");
+  return repository ? repository : nearestWith(directory, kProjectFile);
+}
+
+fs::path findProjectFile(const fs::path &directory) {
+  const std::optional<fs::path> folder = nearestWith(directory, kProjectFile);
+  return folder ? *folder / kProjectFile : fs::path();
 }
 
 fs::path projectRootOf(const fs::path &directory) {

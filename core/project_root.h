@@ -13,4 +13,7 @@ std::optional<std::filesystem::path> findProjectRoot(const std::filesystem::path
 // The same, or else `directory` itself.
 std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 
+// The nearest .devsan.toml from `directory` upwards; empty where there is none.
+std::filesystem::path findProjectFile(const std::filesystem::path &directory);
+
 } // namespace devsan::core

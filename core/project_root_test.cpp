@@ -21,5 +21,15 @@ TEST(ProjectRoot, IsTheRepositoryBeforeANearerProjectFile) {
   EXPECT_EQ(projectRootOf(inside), project);
 }
 
+TEST(ProjectRoot, FindsTheNearestProjectFile) {
+  const test::TemporaryFolder folder;
+  const fs::path project = folder.path() / "project", inside = project / "src";
+  fs::create_directories(inside);
+  EXPECT_EQ(findProjectFile(inside), fs::path());
+  std::ofstream(project / ".devsan.toml") << "[run]\n";
+  EXPECT_EQ(findProjectFile(inside), project / ".devsan.toml");
+  EXPECT_EQ(findProjectFile(project), project / ".devsan.toml");
+}
+
 } // namespace
 } // namespace devsan::core

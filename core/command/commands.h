@@ -67,8 +67,6 @@ struct InitArguments {
 };
 
 int init(const InitArguments &arguments);
-// From the working directory upwards.
-bool hasProjectFile();
 
 struct ReportArguments {
   std::vector<std::string> inputs;

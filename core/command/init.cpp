@@ -1,12 +1,14 @@
 // `devsan init`: the first .devsan.toml of a project, and a file for its CI.
 #include "core/command/commands.h"
+#include "core/project_root.h"
 #include "core/whole_file.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace devsan::command {
@@ -70,36 +72,28 @@ jobs:
         with:
           repository: ${{ vars.DEVSAN_REPOSITORY }}
           path: .devsan
-      - name: Build DevSan
-        run: .devsan/script/bootstrap
+      - uses: ./.devsan  # its action.yml lists the inputs
+        with:
+          fail-on: error
 )";
 
 constexpr const char *kGitlab =
     R"(# DevSan in GitLab's CI, on simulated devices: no GPU is needed. Add to .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/devsan.yml
-# and set the variable DEVSAN_REPOSITORY to the address of DevSan's sources.
-devsan:
-  image: debian:12
-  script:
-    - apt-get update && apt-get install -y git python3 python3-venv
-    - git clone --depth 1 "$DEVSAN_REPOSITORY" .devsan
-    - .devsan/script/bootstrap
+# and set the variable DEVSAN_REPOSITORY to the address of DevSan's sources. `.devsan/script/ci --help` lists the variables.
+variables:
+  DEVSAN_CI_PATHS: "."
+  DEVSAN_CI_SIM: "2"
+  DEVSAN_CI_FAIL_ON: error
 )";
 
-enum class Ci { kNone, kGithub, kGitlab };
+// ci/gitlab.yml, whose job is the same for all.
+constexpr std::string_view kGitlabTemplate =
+#include "gitlab_template.inc"
+    ;
 
-// The repository that holds `directory`, else the directory.
-fs::path rootOf(const fs::path &directory) {
-  std::error_code error;
-  for (fs::path folder = directory; !folder.empty(); folder = folder.parent_path()) {
-    if (fs::exists(folder / ".git", error))
-      return folder;
-    if (folder == folder.parent_path())
-      break;
-  }
-  return directory;
-}
+enum class Ci { kNone, kGithub, kGitlab };
 
 // By what the repository has; by where it came from, else.
 Ci recognized(const fs::path &root) {
@@ -128,70 +122,56 @@ Steps stepsOf(const fs::path &root) {
                                      has("pytest.ini") || has("requirements.txt")};
 }
 
-struct Commands {
-  std::vector<std::string> build;
-  std::vector<std::string> check;
-  std::vector<std::string> run;
+// What script/ci is told. What it builds with comes with DevSan's sources.
+struct Settings {
+  std::string build;
+  std::string build_folder; // of compile_commands.json
+  std::string run;
 };
 
-Commands commandsFor(const Steps &steps) {
-  Commands commands;
+Settings settingsFor(const Steps &steps) {
+  // The interpreter that DevSan's bootstrap makes has torch and pytest.
+  constexpr const char *kPython = ".devsan/.venv/bin/python -m";
+  Settings settings;
+  const auto add = [](std::string &text, const std::string &command) {
+    text += (text.empty() ? "" : " && ") + command;
+  };
   if (steps.cxx) {
-    commands.build = {"cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-                      "cmake --build build"};
-    commands.check = {".devsan/build/bin/devsan check -p build"};
-    commands.run = {".devsan/build/bin/devsan run --sim=2{} -- ctest --test-dir build"};
+    add(settings.build,
+        "cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON && cmake --build build");
+    settings.build_folder = "build";
+    add(settings.run, "ctest --test-dir build");
   }
   if (steps.python) {
-    // The interpreter that bootstrap made has torch and pytest.
-    commands.build.emplace_back(
-        ".devsan/.venv/bin/python -m pip install -e .  # what the tests need");
-    commands.run.emplace_back(
-        "PYTHONPATH=.devsan/build/python .devsan/.venv/bin/python -m pytest --devsan-sim=2 "
-        "--junitxml=pytest.junit.xml");
+    add(settings.build, fmt::format("{} pip install -e .", kPython));
+    add(settings.run, fmt::format("{} pytest --devsan", kPython));
   }
-  if (commands.run.empty())
-    commands.run = {".devsan/build/bin/devsan run --sim=2{} -- ./program  # the program to watch"};
-  return commands;
+  return settings;
 }
 
-std::string replaced(std::string text, const std::string &with) {
-  if (const std::size_t at = text.find("{}"); at != std::string::npos)
-    text.replace(at, 2, with);
+std::string linesOf(const Settings &settings, const char *format, const char *build,
+                    const char *build_folder, const char *run) {
+  std::string text;
+  for (const auto &[key, value] :
+       {std::pair(build, settings.build), std::pair(build_folder, settings.build_folder),
+        std::pair(run, settings.run)})
+    if (!value.empty())
+      text += fmt::format(fmt::runtime(format), key, value);
+  if (settings.run.empty())
+    text += fmt::format(fmt::runtime(format), run, "./program  # the program to watch");
   return text;
 }
 
 std::string githubFile(const Steps &steps) {
-  const Commands commands = commandsFor(steps);
-  std::string text = kGithub;
-  const auto step = [&](const char *name, const std::vector<std::string> &lines,
-                        const std::string &options) {
-    if (lines.empty())
-      return;
-    text += fmt::format("      - name: {}\n        run: |\n", name);
-    for (const std::string &line : lines)
-      text += "          " + replaced(line, options) + "\n";
-  };
-  step("Build", commands.build, "");
-  std::vector<std::string> check;
-  for (const std::string &line : commands.check)
-    check.push_back(line + " --format=github .");
-  step("Look for device bugs in the sources", check, "");
-  step("Run the tests on simulated devices", commands.run,
-       " --report=github --report=devsan.junit.xml");
-  return text;
+  return kGithub + linesOf(settingsFor(steps), "          {}: {}\n", "build", "build-dir", "run");
 }
 
 std::string gitlabFile(const Steps &steps) {
-  const Commands commands = commandsFor(steps);
-  std::string text = kGitlab;
-  for (const std::string &line : commands.build)
-    text += "    - " + line + "\n";
-  for (const std::string &line : commands.check)
-    text += "    - " + line + " .\n";
-  for (const std::string &line : commands.run)
-    text += "    - " + replaced(line, " --report=devsan.junit.xml") + "\n";
-  return text + "  artifacts:\n    when: always\n    reports:\n      junit: \"*.junit.xml\"\n";
+  constexpr std::string_view kJob = "\ndevsan:\n";
+  return kGitlab +
+         linesOf(settingsFor(steps), "  {}: {}\n", "DEVSAN_CI_BUILD", "DEVSAN_CI_BUILD_DIR",
+                 "DEVSAN_CI_RUN") +
+         std::string(kGitlabTemplate.substr(kGitlabTemplate.find(kJob)));
 }
 
 core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
@@ -208,20 +188,9 @@ core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
 
 } // namespace
 
-bool hasProjectFile() {
-  std::error_code error;
-  for (fs::path folder = fs::current_path(error); !folder.empty(); folder = folder.parent_path()) {
-    if (fs::is_regular_file(folder / ".devsan.toml", error))
-      return true;
-    if (folder == folder.parent_path())
-      break;
-  }
-  return false;
-}
-
 int init(const InitArguments &arguments) {
   std::error_code error;
-  const fs::path root = rootOf(fs::current_path(error));
+  const fs::path root = core::projectRootOf(fs::current_path(error));
   if (error)
     return fail("cannot tell the working directory: " + error.message());
   core::Result<Ci> ci = chosen(arguments.ci, root);

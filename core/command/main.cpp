@@ -2,9 +2,11 @@
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
 #include "core/command_line.h"
+#include "core/project_root.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 
@@ -91,8 +93,9 @@ int dispatch(std::vector<std::string> arguments) {
   const InstallTree tree = InstallTree::ofThisExecutable();
   if (arguments.empty()) {
     std::fputs(kNextSteps, stdout);
+    std::error_code error;
     std::puts(
-        hasProjectFile()
+        !core::findProjectFile(std::filesystem::current_path(error)).empty()
             ? "Settings come from the project's .devsan.toml."
             : "This project has no .devsan.toml: `devsan init` writes one, and a file for CI.");
     return kSuccess;

@@ -1,5 +1,6 @@
 #include "core/command/project.h"
 #include "core/command/run_options.h"
+#include "core/project_root.h"
 #include "core/whole_file.h"
 
 #include <set>
@@ -64,25 +65,14 @@ core::Result<void> fillReports(const core::ProjectFile &file, RunArguments &argu
   return {};
 }
 
-} // namespace
-
-fs::path projectFilePath() {
+fs::path projectFile() {
   std::error_code error;
-  for (fs::path directory = fs::current_path(error); !directory.empty();
-       directory = directory.parent_path()) {
-    if (fs::is_regular_file(directory / ".devsan.toml", error))
-      return directory / ".devsan.toml";
-    if (directory == directory.parent_path())
-      break;
-  }
-  return {};
+  return core::findProjectFile(fs::current_path(error));
 }
-
-namespace {
 
 // Empty where there is none.
 core::Result<core::ProjectFile> readProjectFile() {
-  const fs::path path = projectFilePath();
+  const fs::path path = projectFile();
   if (path.empty())
     return core::ProjectFile();
   core::Result<std::string> text = core::readFile(path);
@@ -145,7 +135,7 @@ core::Result<core::Suppressions> readSuppressions(const std::vector<std::string>
       return tl::unexpected(text.error());
     return suppressions.add(*text, path, table);
   };
-  if (const fs::path project = projectFilePath(); !project.empty())
+  if (const fs::path project = projectFile(); !project.empty())
     if (core::Result<void> added = add(project, "suppressions"); !added)
       return tl::unexpected(added.error());
   for (const std::string &file : files)

@@ -9,9 +9,6 @@
 
 namespace devsan::command {
 
-// The nearest .devsan.toml from the working directory upwards; empty where there is none.
-std::filesystem::path projectFilePath();
-
 // Takes what the command line leaves open from the project file. A value that the option would not
 // take is an error with file and line.
 core::Result<void> applyProjectFile(RunArguments &arguments);

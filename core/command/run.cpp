@@ -296,8 +296,9 @@ int run(const InstallTree &tree, RunArguments arguments) {
   else if (*failed && status == kSuccess)
     status = kFindings;
   if (analysis && !was_observed && arguments.strict.value_or(false))
-    status = fail("nothing was observed, and the run is strict; programs that are linked statically "
-                  "cannot be observed");
+    status =
+        fail("nothing was observed, and the run is strict; programs that are linked statically "
+             "cannot be observed");
   for (const ReportFile &file : options->reports)
     if (core::Result<void> written = writeReport(file, report); !written)
       status = fail(written.error().message);

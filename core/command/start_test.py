@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 DEVSAN = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
 class Start(unittest.TestCase):
@@ -61,15 +62,15 @@ class Start(unittest.TestCase):
         self.assertIn("wrote ", output)
         self.assertIn("[run]", self.text(".devsan.toml"))
         workflow = self.text(".github/workflows/devsan.yml")
-        self.assertIn("devsan run --sim=2 --report=github", workflow)
-        self.assertIn("devsan check -p build", workflow)
+        self.assertIn("uses: ./.devsan ", workflow)
+        self.assertIn("          build-dir: build\n          run: ctest --test-dir build\n", workflow)
         self.assertNotIn("pytest", workflow)
         self.assertFalse(self.has("sub/.devsan.toml"))
 
     def test_init_for_gitlab(self):
         self.make(".git/HEAD", ".gitlab-ci.yml", "pyproject.toml")
         self.assertIn(".gitlab/devsan.yml", self.devsan("init"))
-        self.assertIn("pytest --devsan-sim=2", self.text(".gitlab/devsan.yml"))
+        self.assertIn("-m pytest --devsan\n", self.text(".gitlab/devsan.yml"))
         self.assertEqual(self.text(".gitlab-ci.yml"), "# mine\n")
 
     def test_init_by_option(self):
@@ -100,20 +101,21 @@ class Start(unittest.TestCase):
         import yaml
 
         self.make(".git/HEAD", "CMakeLists.txt", "setup.py")
-        for ci, path in (("github", ".github/workflows/devsan.yml"), ("gitlab", ".gitlab/devsan.yml")):
-            self.devsan("init", f"--ci={ci}", "--force")
-            content = yaml.safe_load(self.text(path))
-            job = content["jobs"]["devsan"] if ci == "github" else content["devsan"]
-            lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()] if ci == "github" \
-                else job["script"]
-            for line in lines:
-                subprocess.run(["bash", "-n", "-c", line], check=True)
-            # Each option of `devsan run` is one.
-            runs = [line for line in lines if "devsan run" in line]
-            self.assertTrue(runs)
-            for line in runs:
-                options = re.search(r"devsan (run .*) -- ", line).group(1).split()
-                self.devsan(*options, "--", "true")
+        # What they set is what the action and script/ci take; GitLab's job is that of the template.
+        self.devsan("init", "--ci=github", "--force")
+        steps = yaml.safe_load(self.text(".github/workflows/devsan.yml"))["jobs"]["devsan"]["steps"]
+        inputs = next(step["with"] for step in steps if step.get("uses") == "./.devsan")
+        with open(os.path.join(SOURCE, "action.yml"), encoding="utf-8") as file:
+            self.assertLessEqual(set(inputs), set(yaml.safe_load(file)["inputs"]))
+        self.devsan("init", "--ci=gitlab", "--force")
+        job = yaml.safe_load(self.text(".gitlab/devsan.yml"))
+        with open(os.path.join(SOURCE, "ci/gitlab.yml"), encoding="utf-8") as file:
+            self.assertEqual(job["devsan"], yaml.safe_load(file)["devsan"])
+        known = subprocess.run([os.path.join(SOURCE, "script/ci"), "--help"], check=True, capture_output=True, text=True).stdout
+        for name in job["variables"]:
+            self.assertRegex(known, rf"\b{name} ")
+        for command in (inputs["build"], inputs["run"], job["variables"]["DEVSAN_CI_BUILD"], job["variables"]["DEVSAN_CI_RUN"]):
+            subprocess.run(["bash", "-n", "-c", command], check=True)
         self.devsan("run", "--", "true")
         # So are the settings that are commented out.
         settings = re.sub(r"^#(?=[a-z-]+ = )", "", self.text(".devsan.toml"), flags=re.MULTILINE)

@@ -130,6 +130,11 @@ class Action(Project):
         self.assertIn("unknown rule or severity 'bad'", self.act(status=2, fail_on="bad"))
         self.act(status=2, diff="no-such-revision")
 
+    def test_the_project_is_built_before(self):
+        self.source.rename(self.folder / "scale.cpp")
+        self.assertIn("src/scale.cpp", self.act(status=3, build=f"cp {self.folder}/scale.cpp src"))
+        self.assertNotIn("scale.cpp", self.act(status=7, build="exit 7"))
+
     def test_inputs_are_no_code(self):
         pwned = self.folder / "pwned"
         for text in (f"$(touch {pwned})", f"`touch {pwned}`", f"; touch {pwned} #", f'"; touch {pwned} #', f"'; touch {pwned} #",
