@@ -10,6 +10,18 @@ namespace {
 
 constexpr std::string_view kSchema = "devsan-baseline/1";
 
+constexpr std::size_t kMostShown = 120;
+
+// Without its indent: it is read in a line of the file.
+std::string shown(const std::string &statement) {
+  const std::size_t begin = statement.find_first_not_of(" \t");
+  if (begin == std::string::npos)
+    return {};
+  const std::size_t end = statement.find_last_not_of(" \t\r") + 1;
+  return end - begin > kMostShown ? statement.substr(begin, kMostShown) + " …"
+                                  : statement.substr(begin, end - begin);
+}
+
 std::string quoted(const std::string &text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -18,7 +30,8 @@ std::string quoted(const std::string &text) {
 
 Baseline::Entry Baseline::entryOf(const Finding &finding) {
   const Location place = finding.locations.empty() ? Location{} : finding.locations.front();
-  return {finding.severity, finding.origin, place.file, place.function, true};
+  return {finding.severity, finding.origin,           place.file,
+          place.function,   shown(finding.statement), true};
 }
 
 Result<Baseline> Baseline::parse(std::string_view text, const std::string &source) {
@@ -41,6 +54,7 @@ Result<Baseline> Baseline::parse(std::string_view text, const std::string &sourc
       fields.fail("origin", "static or runtime");
     fields.get("file", entry.file);
     fields.get("function", entry.function);
+    fields.get("statement", entry.statement);
     baseline.entries_.insert_or_assign(std::move(key), std::move(entry));
   };
   if (Result<void> done = readJsonFile(text, file); !done)
@@ -71,18 +85,26 @@ std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_a
   for (const auto &[key, entry] : entries_)
     if (!entry.found && entry.origin == origin && looked_at(key.first, entry.file))
       lines.push_back(
-          fmt::format("{} in {}{} ({})", key.first, entry.file.empty() ? "no file" : entry.file,
-                      entry.function.empty() ? "" : ", function " + entry.function, key.second));
+          fmt::format("{} in {}{}{} ({})", key.first, entry.file.empty() ? "no file" : entry.file,
+                      entry.function.empty() ? "" : ", function " + entry.function,
+                      entry.statement.empty() ? "" : ": " + entry.statement, key.second));
   return lines;
 }
 
 void Baseline::update(std::span<const Finding> findings, Origin origin, const LookedAt &looked_at) {
+  const std::map<Key, Entry> before = entries_;
   std::erase_if(entries_, [&](const auto &item) {
     return item.second.origin == origin && looked_at(item.first.first, item.second.file);
   });
   for (const Finding &finding : findings)
-    if (finding.origin == origin)
-      entries_.insert_or_assign({finding.rule, finding.fingerprint}, entryOf(finding));
+    if (finding.origin == origin) {
+      const Key key{finding.rule, finding.fingerprint};
+      Entry entry = entryOf(finding);
+      // A finding that comes from a report has none.
+      if (const auto known = before.find(key); known != before.end() && entry.statement.empty())
+        entry.statement = known->second.statement;
+      entries_.insert_or_assign(key, std::move(entry));
+    }
 }
 
 std::string Baseline::text() const {
@@ -97,9 +119,10 @@ std::string Baseline::text() const {
   const char *separator = "\n";
   for (const auto &[key, entry] : sorted) {
     text += fmt::format("{}  {{\"rule\": {}, \"severity\": \"{}\", \"origin\": \"{}\", "
-                        "\"fingerprint\": {}, \"file\": {}, \"function\": {}}}",
+                        "\"fingerprint\": {}, \"file\": {}, \"function\": {}, \"statement\": {}}}",
                         separator, quoted(key->first), name(entry->severity), name(entry->origin),
-                        quoted(key->second), quoted(entry->file), quoted(entry->function));
+                        quoted(key->second), quoted(entry->file), quoted(entry->function),
+                        quoted(entry->statement));
     separator = ",\n";
   }
   return text + (sorted.empty() ? "]}\n" : "\n]}\n");

@@ -2,7 +2,10 @@
 // is a file that is committed, one line for each finding, sorted, so that differences read well:
 //
 //   {"schema": "devsan-baseline/1", "findings": [
-//     {"rule": …, "severity": …, "origin": …, "fingerprint": …, "file": …, "function": …}]}
+//     {"rule": …, "severity": …, "origin": …, "fingerprint": …, "file": …, "function": …,
+//      "statement": …}]}
+//
+// A finding is known again by rule and fingerprint; what else stands there is for people.
 #pragma once
 
 #include "core/finding.h"
@@ -32,8 +35,8 @@ public:
   // fingerprints.
   void apply(std::span<Finding> findings);
 
-  // "device-host-sync in train.cpp, function step" for each entry of `origin` that was looked for
-  // and that no finding stood for. Entries of the other origin are another tool's.
+  // "device-host-sync in train.cpp, function step: loss.item();" for each entry of `origin` that
+  // was looked for and that no finding stood for. Entries of the other origin are another tool's.
   std::vector<std::string> stale(Origin origin, const LookedAt &looked_at = everything) const;
 
   // Makes the entries of `origin` that were looked for those of `findings`; keeps the others.
@@ -49,6 +52,7 @@ private:
     Origin origin = Origin::kRuntime;
     std::string file;
     std::string function;
+    std::string statement;
     bool found = false;
   };
   using Key = std::pair<std::string, std::string>; // rule and fingerprint

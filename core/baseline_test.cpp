@@ -62,6 +62,20 @@ TEST(Baseline, AnUpdateByAPartialRunOnlyAdds) {
   EXPECT_THAT(baseline.text(), AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
 }
 
+TEST(Baseline, ShowsTheStatementToPeople) {
+  Finding found = finding("a");
+  found.statement = "    loss.item();\r";
+  Baseline baseline = baselineOf({found});
+  EXPECT_THAT(baseline.text(), HasSubstr("\"statement\": \"loss.item();\"}"));
+  EXPECT_THAT(baseline.stale(Origin::kRuntime),
+              ElementsAre("device-host-sync in train.py, function step: loss.item(); (a)"));
+  // From a report, which does not hold it.
+  baseline.update(std::vector{finding("a")}, Origin::kRuntime);
+  EXPECT_THAT(baseline.text(), HasSubstr("\"statement\": \"loss.item();\"}"));
+  found.statement = std::string(1000, 'x');
+  EXPECT_LT(baselineOf({found}).text().size(), 500U);
+}
+
 TEST(Baseline, IsTheSameTextWhateverTheOrder) {
   EXPECT_EQ(baselineOf({finding("a"), finding("b")}).text(),
             baselineOf({finding("b"), finding("a")}).text());

@@ -106,6 +106,7 @@ struct Finding {
   std::string message;
   std::string remedy; // where the rule's own does not fit; else empty
   std::string fingerprint;
+  std::string statement; // the line of source that the fingerprint was made of; in no report
   std::uint64_t count = 1;
   std::uint64_t bytes = 0;
   std::uint64_t blocked_ns = 0;

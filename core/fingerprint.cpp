@@ -33,9 +33,9 @@ void assignFingerprints(std::span<Finding> findings) {
   std::unordered_map<std::string, unsigned> seen;
   for (Finding &finding : findings) {
     const Location location = finding.locations.empty() ? Location{} : finding.locations.front();
-    std::string key =
-        fmt::format("{}\n{}\n{}\n{}", finding.rule, location.file, location.function,
-                    withoutSpace(lines.line(location.file, location.line).value_or("")));
+    finding.statement = lines.line(location.file, location.line).value_or("");
+    std::string key = fmt::format("{}\n{}\n{}\n{}", finding.rule, location.file, location.function,
+                                  withoutSpace(finding.statement));
     const unsigned ordinal = seen[key]++;
     finding.fingerprint = fmt::format("{:016x}", hash(fmt::format("{}\n{}", key, ordinal)));
   }

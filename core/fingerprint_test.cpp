@@ -45,6 +45,17 @@ TEST_F(Fingerprint, TellsEqualStatementsApartByOrdinal) {
   EXPECT_EQ(findings[0].fingerprint, findingsAt({1})[0].fingerprint);
 }
 
+TEST_F(Fingerprint, KnowsAStatementThatMovedPastAnother) {
+  write("a.item();\nb.item();\n");
+  const auto before = findingsAt({1, 2});
+  write("c.item();\nb.item();\na.item();\n");
+  const auto after = findingsAt({1, 2, 3});
+  EXPECT_EQ(after[2].fingerprint, before[0].fingerprint);
+  EXPECT_EQ(after[1].fingerprint, before[1].fingerprint);
+  EXPECT_NE(after[0].fingerprint, before[0].fingerprint);
+  EXPECT_NE(after[0].fingerprint, before[1].fingerprint);
+}
+
 TEST_F(Fingerprint, ToleratesAFileThatIsGone) {
   EXPECT_EQ(findingsAt({1})[0].fingerprint.size(), 16u);
 }
