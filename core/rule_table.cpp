@@ -23,11 +23,16 @@ const Rule *findRule(std::string_view id) {
   return rule != std::end(kRules) && rule->id == id ? rule : nullptr;
 }
 
+std::string didYouMeanRule(std::string_view id, std::span<const std::string> valid) {
+  const std::string meant = didYouMean(id, valid);
+  return meant.empty() ? didYouMean("device-" + std::string(id), valid) : meant;
+}
+
 std::string notARule(std::string_view id, const std::vector<std::string> &others) {
   std::vector<std::string> valid = others;
   for (const Rule &rule : kRules)
     valid.emplace_back(rule.id);
-  return fmt::format("'{}'{}; valid: {}", id, didYouMean(id, valid), fmt::join(valid, ", "));
+  return fmt::format("'{}'{}; valid: {}", id, didYouMeanRule(id, valid), fmt::join(valid, ", "));
 }
 
 } // namespace devsan::core

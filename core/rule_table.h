@@ -28,6 +28,9 @@ std::span<const Rule> allRules();
 // Null where no rule has that id.
 const Rule *findRule(std::string_view id);
 
+// As didYouMean(), of a rule that may lack its prefix.
+std::string didYouMeanRule(std::string_view id, std::span<const std::string> valid);
+
 // "'device-host-sinc' (did you mean 'device-host-sync'?); valid: device-bare-cuda, …": for messages
 // about a rule that does not exist; `others` are valid beside the rules.
 std::string notARule(std::string_view id, const std::vector<std::string> &others = {});

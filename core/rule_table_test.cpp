@@ -22,5 +22,17 @@ TEST(RuleTable, KnowsNoOtherRule) {
   EXPECT_EQ(findRule(""), nullptr);
 }
 
+TEST(RuleTable, SaysWhichRuleWasMeant) {
+  EXPECT_TRUE(
+      notARule("device-host-sinc")
+          .starts_with("'device-host-sinc' (did you mean 'device-host-sync'?); valid: device-"));
+  EXPECT_TRUE(
+      notARule("host-sync").starts_with("'host-sync' (did you mean 'device-host-sync'?); "));
+  EXPECT_TRUE(
+      notARule("warnings", {"note", "warning"})
+          .starts_with("'warnings' (did you mean 'warning'?); valid: note, warning, device-"));
+  EXPECT_TRUE(notARule("nothing").starts_with("'nothing'; valid: device-"));
+}
+
 } // namespace
 } // namespace devsan::core

@@ -36,8 +36,7 @@ std::string didYouMean(std::string_view name, std::span<const std::string> candi
   std::size_t least = std::max<std::size_t>(1, name.size() / kLettersOfAnError) + 1;
   const std::string *meant = nullptr;
   for (const std::string &candidate : candidates) {
-    const bool lacks_prefix = candidate.ends_with("-" + std::string(name));
-    const std::size_t errors = lacks_prefix ? 0 : typingErrors(name, candidate);
+    const std::size_t errors = typingErrors(name, candidate);
     if (errors < least) {
       least = errors;
       meant = &candidate;

@@ -7,8 +7,8 @@
 
 namespace devsan::core {
 
-// " (did you mean 'device-host-sync'?)": the candidate that is few typing errors away, or goes on
-// to the left of the name, as a rule does that is named without its prefix. Empty where none does.
+// " (did you mean 'check'?)": the candidate that is the fewest typing errors away. Empty where all
+// are too far.
 std::string didYouMean(std::string_view name, std::span<const std::string> candidates);
 
 } // namespace devsan::core

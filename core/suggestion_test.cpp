@@ -21,12 +21,6 @@ TEST(Suggestion, TakesTheNearest) {
   EXPECT_EQ(didYouMean("--sim-memroy", options), " (did you mean '--sim-memory'?)");
 }
 
-TEST(Suggestion, KnowsARuleWithoutItsPrefix) {
-  const std::vector<std::string> rules = {"device-host-access", "device-host-sync"};
-  EXPECT_EQ(didYouMean("host-sync", rules), " (did you mean 'device-host-sync'?)");
-  EXPECT_EQ(didYouMean("device-host-sinc", rules), " (did you mean 'device-host-sync'?)");
-}
-
 TEST(Suggestion, IsSilentWhereNothingIsNear) {
   const std::vector<std::string> commands = {"check", "run"};
   for (const char *name : {"", "x", "deploy", "train.py"})

@@ -14,7 +14,7 @@
 // RUN: not %devsan_check --fail-on=warning --checks=device-raw-set-device --torch=none %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
 
 // RUN: not %devsan_check --fail-on=warnings --torch=none %t/x.cpp 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: devsan check: error: --fail-on: unknown rule or severity 'warnings'; valid: note, warning, error, none, device-
+// UNKNOWN: devsan check: error: --fail-on: unknown rule or severity 'warnings' (did you mean 'warning'?); valid: note, warning, error, none, device-
 // RUN: printf '[check]\nfail-on = "warnings"\n' > %t/.devsan.toml
 // RUN: not %devsan_check --torch=none %t/x.cpp 2>&1 | FileCheck %s --check-prefix=SETTING
 // SETTING: .devsan.toml:2: 'fail-on': unknown rule or severity 'warnings'

@@ -3,7 +3,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/source_files.h"
 #include "core/rule_table.h"
-#include "core/suggestion.h"
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
@@ -166,7 +165,7 @@ core::Result<std::string> validChecks(const std::string &globs, const std::strin
           "' is found at run time only, by devsan run; the rules for sources are " + checkList());
     const std::vector<std::string> names = checkNames();
     return core::failure(name + ": no rule is called '" + glob.str() + "'" +
-                         core::didYouMean(glob.str(), names) + "; the rules are " +
+                         core::didYouMeanRule(glob.str(), names) + "; the rules are " +
                          llvm::join(names, ", "));
   }
   std::string valid = parts.front().trim().starts_with("-") ? "device-*," + globs : globs;

@@ -92,6 +92,8 @@ variables:
 constexpr std::string_view kGitlabTemplate =
 #include "gitlab_template.inc"
     ;
+constexpr std::size_t kGitlabJob = kGitlabTemplate.find("\ndevsan:\n");
+static_assert(kGitlabJob != std::string_view::npos);
 
 enum class Ci { kNone, kGithub, kGitlab };
 
@@ -167,11 +169,10 @@ std::string githubFile(const Steps &steps) {
 }
 
 std::string gitlabFile(const Steps &steps) {
-  constexpr std::string_view kJob = "\ndevsan:\n";
   return kGitlab +
          linesOf(settingsFor(steps), "  {}: {}\n", "DEVSAN_CI_BUILD", "DEVSAN_CI_BUILD_DIR",
                  "DEVSAN_CI_RUN") +
-         std::string(kGitlabTemplate.substr(kGitlabTemplate.find(kJob)));
+         std::string(kGitlabTemplate.substr(kGitlabJob));
 }
 
 core::Result<Ci> chosen(const std::string &text, const fs::path &root) {

@@ -147,8 +147,8 @@ int dispatch(std::vector<std::string> arguments) {
   run_app->footer(
       "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
       "--max names, else 0; "
-      "2 where CMD could not be started, a report not be written, or with --strict nothing be "
-      "observed. Death by a signal "
+      "2 where CMD could not be started or a report not be written, or, with --strict, nothing "
+      "was observed. Death by a signal "
       "is passed on.\n"
       "\n"
       "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "

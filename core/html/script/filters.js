@@ -153,7 +153,7 @@ export function fillFilters() {
   byId("since-label").hidden = !isCompared();
   options("by-rank", "All", [...ranks].sort((a, b) => a - b).map((rank) => [rank, `rank ${rank}`]), "rank");
   byId("rank-label").hidden = ranks.size < 2;
-  byId("order").replaceChildren(...[["cost", isCompared() ? "what is new, cost" : "cost"], ["count", "how often"], ["blocked", "time blocked"], ["bytes", "bytes"], ["place", "place"]]
+  byId("order").replaceChildren(...[["cost", isCompared() ? "new first" : "cost"], ["count", "how often"], ["blocked", "time blocked"], ["bytes", "bytes"], ["place", "place"]]
     .map(([value, name]) => make("option", { value }, name)));
   byId("order").addEventListener("change", () => { state.order = byId("order").value; apply(); });
   byId("known-label").hidden = !column.known.includes(1);

@@ -10,7 +10,7 @@ export const GONE = SINCE.indexOf("gone");
 export const isCompared = () => column.since.some((since) => since >= 0);
 export function sinceTag(f) {
   if (f.since === undefined) return null;
-  return make("span", { class: f.since === 0 ? "tag fresh" : "tag" }, SINCE[f.since]);
+  return make("span", { class: f.since === 0 ? "tag since fresh" : "tag since" }, SINCE[f.since]);
 }
 
 export const markOf = (i) => MARKS[column.mark[i]];
