@@ -6,11 +6,15 @@ Speed-ups are given for each metric at N = 64, 1024 and 65536 and, where there a
 geometric means and the least one. At N = 65536 ours stands beside a plain read of the inputs' memory. Metrics that TorchMetrics has
 not under that name are left out. In the end two and four ranks (Gloo) synchronise, beside TorchMetrics: support/metrics_ranks.py.
 
+All cases take an hour. --results FILE keeps the figures of each as soon as it has them, and goes on where a run with the same file
+ended; --only and --largest take a part of them.
+
 --plot FILE.svg measures how the time grows with N, C and ranks instead, and needs matplotlib.
 """
 
 import argparse
 import gc
+import json
 import math
 import re
 import sys
@@ -168,6 +172,12 @@ def measure(cases, bench, kind, inputs, classes, arguments):
     return least_of(ways, arguments.budget, arguments.rounds, reset)
 
 
+def print_row(row, figures):
+    on = figures.get("on", float("nan"))
+    print(f"{row:58} {figures['cpp'] * 1e6:10.2f} {figures['python'] * 1e6:10.2f} {figures['off'] * 1e6:11.1f} {on * 1e6:11.1f} "
+          f"{figures['off'] / figures['cpp']:8.1f} {figures['off'] / figures['python']:8.1f} {on / figures['python']:8.1f}", flush=True)  # fmt: skip
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -179,9 +189,11 @@ def summary(rows):
             if not ratios:
                 continue
             mean, least = geometric_mean(ratios.values()), min(ratios, key=ratios.get)
-            below = sum(ratio < 1.5 for ratio in ratios.values())
+            below = sorted((ratio, row) for row, ratio in ratios.items() if ratio < 1.5)
             print(f"{'C++' if way == 'cpp' else 'Python':7} against validate_args {against:4} {len(ratios):4} cases: geometric mean {mean:7.1f}"
-                  f" (at least {limit}: {'yes' if mean >= limit else 'NO'}); least {ratios[least]:6.2f}, {least}; below 1.5: {below}")  # fmt: skip
+                  f" (at least {limit}: {'yes' if mean >= limit else 'NO'}); least {ratios[least]:6.2f}, {least}; below 1.5: {len(below)}")  # fmt: skip
+            for ratio, row in below:
+                print(f"    {ratio:5.2f} {row}")
     print("\nupdate() in C++ at N = 65536 as a multiple of a plain read of its inputs:")
     for what, names in (("moment", MOMENTS), ("argmax", ARGMAX)):
         for row, figures in rows.items():
@@ -197,6 +209,7 @@ def main():
     parser.add_argument("--budget", type=float, default=0.01, help="seconds for each way in each round")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="regular expression: of these metrics")
     parser.add_argument("--largest", type=int, default=65536 * 1000, help="no inputs with more scores than so many")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep the figures, and leave out cases that are there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot of the growth, and nothing else")
     arguments = parser.parse_args()
     sys.path[:0] = [str(arguments.build / "python"), str(arguments.build / "bench"), str(Path(__file__).parent / "support")]
@@ -219,11 +232,18 @@ def main():
         figure = metrics_plot.new_figure()
         metrics_plot.draw(figure, metrics_plot.growth(cases, measured), arguments.plot)
         return
-    rows = {}
+    rows, known = {}, {}
+    if arguments.results and arguments.results.exists():
+        known = dict(map(json.loads, arguments.results.read_text().splitlines()))
     held, inputs = None, None
     print(f"{'us a call':58} {'C++':>10} {'Python':>10} {'off':>11} {'on':>11} {'C++ off':>8} {'Py off':>8} {'Py on':>8}")
     for kind, n, classes in cases:
         if not arguments.only.search(kind.name) or n * (classes or 1) > arguments.largest:
+            continue
+        row = f"{kind.name} N={n}" + (f" C={classes}" if classes else "")
+        if row in known:
+            rows[row] = known[row]
+            print_row(row, rows[row])
             continue
         own = ("MulticlassExactMatch", "CosineSimilarity", "KLDivergence", "JensenShannonDivergence")
         shape = (n, classes, task_of(kind.name), kind.domain, kind.name if kind.name in own else "")
@@ -231,11 +251,11 @@ def main():
             inputs = None
             gc.collect()
             held, inputs = shape, cases.inputs(kind, n, classes)
-        row = f"{kind.name} N={n}" + (f" C={classes}" if classes else "")
-        figures = rows[row] = measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
-        on = figures.get("on", float("nan"))
-        print(f"{row:58} {figures['cpp'] * 1e6:10.2f} {figures['python'] * 1e6:10.2f} {figures['off'] * 1e6:11.1f} {on * 1e6:11.1f} "
-              f"{figures['off'] / figures['cpp']:8.1f} {figures['off'] / figures['python']:8.1f} {on / figures['python']:8.1f}", flush=True)  # fmt: skip
+        rows[row] = measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
+        print_row(row, rows[row])
+        if arguments.results:
+            with arguments.results.open("a") as results:
+                print(json.dumps([row, rows[row]]), file=results)
     print()
     if rows:
         summary(rows)
