@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 
 #include "metrics/classification/counts.h"
@@ -21,7 +23,15 @@ constexpr int64_t kFewBins = 1 << 12; // adding them costs less than looking for
 
 // The inputs in the form that the loops take.
 at::Tensor dense(const at::Tensor &x, at::ScalarType dtype) {
+  if (x.scalar_type() == dtype && x.is_contiguous() && !x.is_neg())
+    return x; // three calls of the dispatcher cost more than a small batch
   return x.resolve_neg().to(dtype).contiguous();
+}
+
+at::Tensor zeros(at::IntArrayRef sizes) {
+  at::Tensor counts = at::detail::empty_cpu(sizes, at::kLong);
+  std::memset(counts.mutable_data_ptr(), 0, counts.nbytes());
+  return counts;
 }
 
 at::Tensor if_any(int64_t number) {
@@ -38,7 +48,7 @@ int64_t grain_size(int64_t n, int64_t numbers, int64_t bins) {
 // each adds to bins of its own.
 template <typename Count>
 BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Count &count) {
-  const at::Tensor counts = at::zeros(sizes, at::kLong);
+  const at::Tensor counts = zeros(sizes);
   int64_t *bins = counts.mutable_data_ptr<int64_t>();
   int64_t out_of_range = 0;
   std::mutex mutex;
@@ -56,6 +66,23 @@ BatchCounts in_parts(int64_t n, int64_t numbers, at::IntArrayRef sizes, const Co
     out_of_range += own_out_of_range;
   });
   return {counts, {}, if_any(out_of_range)};
+}
+
+// What kMargins counts, from what kMatrix does.
+BatchCounts margins_of(BatchCounts batch) {
+  const int64_t classes = batch.counts.size(0);
+  const int64_t *matrix = batch.counts.const_data_ptr<int64_t>();
+  const at::Tensor margins = zeros({3, classes});
+  int64_t *to = margins.mutable_data_ptr<int64_t>();
+  for (int64_t wanted = 0; wanted < classes; ++wanted)
+    for (int64_t label = 0; label < classes; ++label) {
+      const int64_t number = matrix[wanted * classes + label];
+      to[wanted] += wanted == label ? number : 0;
+      to[kTargets * classes + wanted] += number;
+      to[kPredictions * classes + label] += number;
+    }
+  batch.counts = margins;
+  return batch;
 }
 
 // Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock
@@ -85,31 +112,44 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
       }
     }
   };
-  const auto count_with = [&](const auto &add) {
-    return in_parts(samples, numbers, tally_sizes(config, tally),
+  const auto count_with = [&](at::IntArrayRef sizes, const auto &add) {
+    return in_parts(samples, numbers, sizes,
                     [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
                       each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
                         add(bins, wanted, label);
                       });
                     });
   };
+  const auto count_matrix = [&] {
+    return count_with({classes, classes}, [classes](int64_t *bins, int64_t wanted, int64_t label) {
+      bins[wanted * classes + label] += 1;
+    });
+  };
   switch (tally) {
   case Tally::kTotals:
-    return count_with([](int64_t *bins, int64_t wanted, int64_t label) {
-      bins[0] += wanted == label;
-      bins[1] += 1;
-    });
+    return in_parts(samples, numbers, tally_sizes(config, tally),
+                    [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+                      // Not in memory, where each sample would wait for the one before.
+                      int64_t right = 0, all = 0;
+                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
+                        right += wanted == label;
+                        ++all;
+                      });
+                      bins[0] += right;
+                      bins[1] += all;
+                    });
   case Tally::kMargins:
-    return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
-      bins[wanted] += wanted == label;
-      bins[kTargets * classes + wanted] += 1;
-      bins[kPredictions * classes + label] += 1;
-    });
+    if (classes * classes <= std::min(kFewBins, samples)) // one count for each sample, not three
+      return margins_of(count_matrix());
+    return count_with(tally_sizes(config, tally),
+                      [classes](int64_t *bins, int64_t wanted, int64_t label) {
+                        bins[wanted] += wanted == label;
+                        bins[kTargets * classes + wanted] += 1;
+                        bins[kPredictions * classes + label] += 1;
+                      });
   case Tally::kMatrix: {
-    if (classes * classes <= kFewBins || classes * classes <= samples)
-      return count_with([classes](int64_t *bins, int64_t wanted, int64_t label) {
-        bins[wanted * classes + label] += 1;
-      });
+    if (classes * classes <= std::max(kFewBins, samples))
+      return count_matrix();
     const at::Tensor places = at::full({samples}, -1, at::kLong);
     int64_t *place = places.mutable_data_ptr<int64_t>();
     std::atomic<int64_t> out_of_range = 0;

@@ -1,9 +1,12 @@
 #include "metrics/detail/classify_kernels.h"
 
+#include <algorithm>
+#include <cstring>
 #include <type_traits>
 
-// Clang takes no templates here, therefore the plain functions around the bodies.
-#if defined(__x86_64__) && defined(__linux__)
+// Clang takes no templates here, therefore the plain functions around the bodies. GCC 12 does not
+// get over one vector type in functions for several processors, see detail/fused.h.
+#if defined(__x86_64__) && defined(__linux__) && defined(__clang__)
 #define DEVSAN_FOR_EACH_CPU                                                                        \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -15,85 +18,203 @@
 namespace devsan::metrics::detail {
 namespace {
 
-template <typename T> using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+constexpr int64_t kLanes = 8;
 
-template <typename T> DEVSAN_BODY bool above(T x, T best) {
-  return (!(x <= best)) & (best == best);
+// The best of what each lane has seen, and where that was; strictly greater ones replace it, so
+// that the first of several stays. NaN is never taken, only noticed, by whoever has many of these.
+template <typename T> struct Best {
+  using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  typedef T Numbers __attribute__((vector_size(kLanes * sizeof(T))));
+  typedef Index Indices __attribute__((vector_size(kLanes * sizeof(T))));
+
+  Numbers number;
+  Indices index;
+
+  DEVSAN_BODY void take(const Numbers &next, const Indices &at, Indices &nan) {
+    const Indices more = next > number;
+    number = more ? next : number;
+    index = more ? at : index;
+    nan |= next != next;
+  }
+};
+
+template <typename T> DEVSAN_BODY typename Best<T>::Numbers load(const T *from) {
+  typename Best<T>::Numbers numbers;
+  std::memcpy(&numbers, from, sizeof(numbers));
+  return numbers;
 }
 
-// All samples class by class. Without branches, and where the samples do not lie side by side with
-// a copy that lets them, so that the comparisons become vector instructions.
+template <typename Indices> DEVSAN_BODY bool any(const Indices &mask) {
+  auto all = mask[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane)
+    all |= mask[lane];
+  return all != 0;
+}
+
+// Of one sample, whatever its scores.
 template <typename T>
-DEVSAN_BODY void argmax_block(const T *scores, int64_t n, int64_t classes, int64_t sample_stride,
-                              int64_t class_stride, int64_t *labels) {
-  alignas(64) T best[kArgmaxBlock], copied[kArgmaxBlock];
-  alignas(64) Index<T> index[kArgmaxBlock];
-  for (int64_t i = 0; i < n; ++i) {
-    best[i] = scores[i * sample_stride];
-    index[i] = 0;
-  }
+DEVSAN_BODY int64_t argmax_of(const T *scores, int64_t classes, int64_t stride) {
+  int64_t label = 0;
   for (int64_t c = 1; c < classes; ++c) {
-    const T *column = scores + c * class_stride;
-    if (sample_stride != 1) {
-      for (int64_t i = 0; i < n; ++i)
-        copied[i] = column[i * sample_stride];
-      column = copied;
-    }
-    for (int64_t i = 0; i < n; ++i) {
-      const T x = column[i];
-      const bool take = above(x, best[i]);
-      best[i] = take ? x : best[i];
-      index[i] = take ? static_cast<Index<T>>(c) : index[i];
-    }
+    const T best = scores[label * stride], x = scores[c * stride];
+    if (!(x <= best) && best == best)
+      label = c;
   }
-  for (int64_t i = 0; i < n; ++i)
-    labels[i] = index[i];
+  return label;
 }
 
-// One sample of many classes that lie side by side: the best of every kLanes-th class, then of
-// those.
-template <typename T> constexpr int64_t kLanes = 128 / sizeof(T);
+// Samples that lie side by side, class by class.
+template <typename T>
+DEVSAN_BODY void argmax_columns(const T *scores, int64_t n, int64_t classes, int64_t class_stride,
+                                int64_t *labels) {
+  constexpr int64_t kSets = 4, kStep = kSets * kLanes; // hide the latency of a comparison
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    Best<T> best[kSets];
+    typename Best<T>::Indices nan{}, at{};
+    for (int64_t s = 0; s < kSets; ++s) {
+      best[s] = {load(scores + i + s * kLanes), at};
+      nan |= best[s].number != best[s].number;
+    }
+    for (int64_t c = 1; c < classes; ++c) {
+      at += 1;
+#pragma GCC unroll 4
+      for (int64_t s = 0; s < kSets; ++s)
+        best[s].take(load(scores + c * class_stride + i + s * kLanes), at, nan);
+    }
+    if (any(nan))
+      for (int64_t k = i; k < i + kStep; ++k)
+        labels[k] = argmax_of(scores + k, classes, class_stride);
+    else
+      for (int64_t s = 0; s < kSets; ++s)
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          labels[i + s * kLanes + lane] = best[s].index[lane];
+  }
+  for (; i < n; ++i)
+    labels[i] = argmax_of(scores + i, classes, class_stride);
+}
+
+// Four classes of eight samples that lie `stride` apart, class by class.
+constexpr int64_t kColumns = 4;
+
+template <typename T>
+DEVSAN_BODY void transpose(const T *rows, int64_t stride, typename Best<T>::Numbers *columns) {
+  typedef T Four __attribute__((vector_size(kColumns * sizeof(T))));
+  typename Best<T>::Numbers both[kColumns]; // row i and row i + 4
+  for (int64_t i = 0; i < kColumns; ++i) {
+    Four low, high;
+    std::memcpy(&low, rows + i * stride, sizeof(low));
+    std::memcpy(&high, rows + (i + kColumns) * stride, sizeof(high));
+    both[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+  const auto low_halves = [](const auto &a, const auto &b) __attribute__((always_inline)) {
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+  };
+  const auto high_halves = [](const auto &a, const auto &b) __attribute__((always_inline)) {
+    return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  };
+  const auto even_low = low_halves(both[0], both[2]), odd_low = low_halves(both[1], both[3]);
+  const auto even_high = high_halves(both[0], both[2]), odd_high = high_halves(both[1], both[3]);
+  columns[0] = low_halves(even_low, odd_low);
+  columns[1] = high_halves(even_low, odd_low);
+  columns[2] = low_halves(even_high, odd_high);
+  columns[3] = high_halves(even_high, odd_high);
+}
+
+// Samples of few classes that lie side by side.
+template <typename T>
+DEVSAN_BODY void argmax_rows(const T *scores, int64_t n, int64_t classes, int64_t *labels) {
+  using Index = typename Best<T>::Index;
+  int64_t i = 0;
+  // Of fewer classes than are loaded at once, loads reach into the next samples.
+  const int64_t reach = std::max<int64_t>(0, kColumns - classes);
+  for (; (i + kLanes) * classes + reach <= n * classes; i += kLanes) {
+    const T *const rows = scores + i * classes;
+    typename Best<T>::Numbers columns[kColumns];
+    typename Best<T>::Indices nan{};
+    transpose(rows, classes, columns);
+    Best<T> best{columns[0], {}};
+    nan |= columns[0] != columns[0];
+    const auto take = [&](int64_t from, int64_t first, int64_t end) __attribute__((always_inline)) {
+      typename Best<T>::Indices at = typename Best<T>::Indices{} + static_cast<Index>(from);
+#pragma GCC unroll 4
+      for (int64_t c = 0; c < kColumns; ++c, at += 1)
+        if (from + c >= first && from + c < end)
+          best.take(columns[c], at, nan);
+    };
+    take(0, 1, classes);
+    for (int64_t first = kColumns; first < classes; first += kColumns) {
+      const int64_t from = std::min(first, classes - kColumns); // not behind the last class
+      transpose(rows + from, classes, columns);
+      take(from, first, classes);
+    }
+    if (any(nan))
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        labels[i + lane] = argmax_of(rows + lane * classes, classes, 1);
+    else
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        labels[i + lane] = best.index[lane];
+  }
+  for (; i < n; ++i)
+    labels[i] = argmax_of(scores + i * classes, classes, 1);
+}
+
+// One sample of many classes that lie side by side: the best of every so many, then of those.
+constexpr int64_t kSets = 4;
 
 template <typename T> DEVSAN_BODY int64_t argmax_row(const T *row, int64_t classes) {
-  constexpr int64_t lanes = kLanes<T>;
-  alignas(64) T best[lanes];
-  alignas(64) Index<T> index[lanes];
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    best[lane] = row[lane];
-    index[lane] = 0;
+  using Index = typename Best<T>::Index;
+  typename Best<T>::Indices at, nan{};
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    at[lane] = static_cast<Index>(lane);
+  Best<T> best[kSets];
+#pragma GCC unroll 4
+  for (int64_t s = 0; s < kSets; ++s, at += kLanes) {
+    best[s] = {load(row + s * kLanes), at};
+    nan |= best[s].number != best[s].number;
   }
-  int64_t c = lanes;
-  for (; c + lanes <= classes; c += lanes)
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const T x = row[c + lane];
-      const bool take = above(x, best[lane]);
-      best[lane] = take ? x : best[lane];
-      index[lane] = take ? static_cast<Index<T>>(c) : index[lane];
-    }
-  T top = best[0];
-  int64_t label = index[0];
-  for (int64_t lane = 1; lane < lanes; ++lane) {
-    const T x = best[lane];
-    const int64_t place = index[lane] + lane;
-    const bool same = (x == top) | ((x != x) & (top != top));
-    if (above(x, top) || (same && place < label)) {
-      top = x;
-      label = place;
-    }
+  int64_t c = kSets * kLanes;
+  for (; c + kSets * kLanes <= classes; c += kSets * kLanes)
+#pragma GCC unroll 4
+    for (int64_t s = 0; s < kSets; ++s, at += kLanes)
+      best[s].take(load(row + c + s * kLanes), at, nan);
+  // The rest, which is looked at with some of those before.
+  for (; c < classes; c += kLanes) {
+    const int64_t from = std::min(c, classes - kLanes);
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      at[lane] = static_cast<Index>(from + lane);
+    best[0].take(load(row + from), at, nan);
   }
-  for (; c < classes; ++c)
-    if (above(row[c], top)) {
-      top = row[c];
-      label = c;
-    }
+  if (any(nan))
+    return argmax_of(row, classes, 1);
+  const auto is_better =
+      [](const auto &x, const auto &place, const auto &top, const auto &label)
+          __attribute__((always_inline)) { return (x > top) | ((x == top) & (place < label)); };
+  Best<T> &all = best[0];
+  for (int64_t s = 1; s < kSets; ++s) {
+    const auto better = is_better(best[s].number, best[s].index, all.number, all.index);
+    all.number = better ? best[s].number : all.number;
+    all.index = better ? best[s].index : all.index;
+  }
+  T top = all.number[0];
+  Index label = all.index[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane) {
+    const T x = all.number[lane];
+    const Index place = all.index[lane];
+    const bool better = is_better(x, place, top, label);
+    top = better ? x : top;
+    label = better ? place : label;
+  }
   return label;
 }
 
 template <typename T>
 DEVSAN_BODY void argmax_body(const T *scores, int64_t n, int64_t classes, int64_t sample_stride,
                              int64_t class_stride, int64_t *labels) {
-  if (class_stride != 1 || classes < 2 * kLanes<T>)
-    argmax_block(scores, n, classes, sample_stride, class_stride, labels);
+  if (sample_stride == 1)
+    argmax_columns(scores, n, classes, class_stride, labels);
+  else if (classes < 2 * kSets * kLanes)
+    argmax_rows(scores, n, classes, labels);
   else
     for (int64_t i = 0; i < n; ++i)
       labels[i] = argmax_row(scores + i * sample_stride, classes);

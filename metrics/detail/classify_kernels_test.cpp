@@ -1,0 +1,64 @@
+#include "metrics/detail/classify_kernels.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace devsan::metrics::detail {
+namespace {
+
+template <typename T> int64_t reference(const T *scores, int64_t classes, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t c = 1; c < classes; ++c) {
+    const T x = scores[c * stride], top = scores[best * stride];
+    if (std::isnan(top))
+      break;
+    if (std::isnan(x) || x > top)
+      best = c;
+  }
+  return best;
+}
+
+// Few different values, so that there are ties; of some, NaN and infinities.
+template <typename T> std::unique_ptr<T[]> scores(int64_t number, bool special) {
+  std::mt19937 generator(static_cast<unsigned>(number));
+  std::uniform_int_distribution<int> value(-20, 20);
+  auto all = std::make_unique<T[]>(number); // of exactly this size, for AddressSanitizer
+  for (int64_t i = 0; i < number; ++i) {
+    const int drawn = value(generator);
+    all[i] = static_cast<T>(drawn) / 4;
+    if (special && drawn > 18)
+      all[i] =
+          drawn == 19 ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::infinity();
+    else if (special && drawn < -14)
+      all[i] = -std::numeric_limits<T>::infinity();
+  }
+  return all;
+}
+
+template <typename T> class Argmax : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(Argmax, Types);
+
+TYPED_TEST(Argmax, IsTheFirstOfTheLargestAndNaNIsLargest) {
+  for (const int64_t classes : {2, 3, 4, 5, 7, 8, 9, 10, 12, 31, 63, 64, 65, 71, 100, 257})
+    for (const int64_t n : {1, 3, 7, 8, 9, 17, 40, 67})
+      for (const bool special : {false, true}) {
+        const auto all = scores<TypeParam>(n * classes, special);
+        int64_t labels[kArgmaxBlock];
+        const auto expect = [&](int64_t sample_stride, int64_t class_stride) {
+          argmax(all.get(), n, classes, sample_stride, class_stride, labels);
+          for (int64_t i = 0; i < n; ++i)
+            EXPECT_EQ(labels[i], reference(all.get() + i * sample_stride, classes, class_stride))
+                << n << " samples of " << classes << ", " << sample_stride << " apart: " << i;
+        };
+        expect(classes, 1);
+        expect(1, n);
+      }
+}
+
+} // namespace
+} // namespace devsan::metrics::detail
