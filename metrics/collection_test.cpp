@@ -53,7 +53,7 @@ Named regression() {
   return {{"pearson", PearsonCorrCoef(PearsonCorrCoefOptions().dtype(at::kDouble))},
           {"spearman", SpearmanCorrCoef()},
           {"mse", MeanSquaredError()},
-          {"ccc", ConcordanceCorrCoef()},
+          {"ccc", ConcordanceCorrCoef(ConcordanceCorrCoefOptions().dtype(at::kDouble))},
           {"kendall", KendallRankCorrCoef()},
           {"rmse", MeanSquaredError(MeanSquaredErrorOptions().squared(false))},
           {"mae", MeanAbsoluteError()},
@@ -144,6 +144,8 @@ TEST(Collection, SharesNoStatesThatCouldDiffer) {
   EXPECT_TRUE(separate(BinaryAUROC(BinaryAUROCOptions({0, 0.5, 1})),
                        BinaryAUROC(BinaryAUROCOptions({0, 0.50000006, 1}))));
   EXPECT_TRUE(separate(PearsonCorrCoef(), R2Score()));
+  EXPECT_TRUE(
+      separate(PearsonCorrCoef(), PearsonCorrCoef(PearsonCorrCoefOptions().dtype(at::kDouble))));
   EXPECT_TRUE(separate(PearsonCorrCoef(), PearsonCorrCoef(PearsonCorrCoefOptions().accumulation(
                                               Accumulation::kFloatPair))));
   EXPECT_TRUE(separate(MeanSquaredError(), MeanAbsoluteError()));

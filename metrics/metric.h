@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
@@ -110,6 +111,18 @@ protected:
   // Whether a tensor of states_on() is held by its caller, once, and this metric alone, so that it
   // may be changed in place: a clone, a merged metric or state_dict() can hold the same tensor.
   bool holds_alone(const at::Tensor &state) const;
+
+  // For a state of states_on() that is one number on the CPU, at the end of an update(), when
+  // nothing else can fail any more: `value` instead of it, and `number` more. In place where it is
+  // held alone.
+  template <typename T> void set_number(at::Tensor &state, T value) const {
+    if (!holds_alone(state))
+      state = at::detail::empty_cpu(state.sizes(), state.scalar_type());
+    *state.mutable_data_ptr<T>() = value;
+  }
+  template <typename T> void add_number(at::Tensor &state, T number) const {
+    set_number<T>(state, *state.const_data_ptr<T>() + number);
+  }
 
   // Folds states of nothing but kMaximum and kMinimum into the states, and while synced also into
   // those that unsync() brings back.

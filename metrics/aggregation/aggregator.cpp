@@ -147,8 +147,9 @@ bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
   const bool leave = strategy.action() == NanStrategy::kDisable;
   const double instead = strategy.action() == NanStrategy::kReplace ? strategy.replacement() : 0;
   // A sum that is no NaN is of values of which none is.
-  const auto plain = detail::fused_sums<1>(
-      value, value, [](const Lanes &x, const Lanes &, LaneSums<1> &sums) { sums[0] += x; });
+  const auto plain =
+      detail::fused_sums<1>(value, value, detail::adding_for(options_.dtype()),
+                            [](const auto &x, const auto &, auto &sums) { sums[0] += x; });
   if (!plain)
     return false;
   double sum = (*plain)[0], nans = 0;
@@ -170,7 +171,7 @@ bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {
   std::vector<at::Tensor> states = states_on(value.device());
   const auto fold_in = [&](at::Tensor &state, auto number) {
     if (!window_) {
-      state = detail::plus(state, number);
+      add_number(state, number);
       return;
     }
     state = state.roll(1, -1);
@@ -200,7 +201,7 @@ void Aggregator::fold_extreme(const at::Tensor &value, Extreme extreme) {
       std::vector<at::Tensor> states = states_on(value.device());
       const double old = *states[0].const_data_ptr<double>();
       if (largest ? *batch > old : *batch < old)
-        states[0] = detail::with_value(states[0], *batch);
+        set_number(states[0], *batch);
       set_states(std::move(states));
       return;
     }

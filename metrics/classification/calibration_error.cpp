@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
-#include "metrics/detail/fused.h"
 #include "metrics/detail/meta.h"
 #include "metrics/detail/wide.h"
 
@@ -148,7 +147,7 @@ void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &ta
   states[kCounts] = added(states[kCounts], counts);
   states[kConfidence] = added(states[kConfidence], confidences);
   if (out_of_range)
-    states[kOutOfRange] = detail::plus(states[kOutOfRange], out_of_range);
+    add_number(states[kOutOfRange], out_of_range);
   set_states(std::move(states));
 }
 

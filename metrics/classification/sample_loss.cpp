@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/fused.h"
 #include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
@@ -22,7 +21,7 @@ Accumulation format_of(const at::Tensor &state) {
 }
 
 at::Tensor with_sums(const at::Tensor &state, const std::vector<double> &sums) {
-  const at::Tensor result = at::empty(state.sizes(), state.options());
+  const at::Tensor result = at::detail::empty_cpu(state.sizes(), at::kDouble);
   const double *from = state.const_data_ptr<double>();
   double *to = result.mutable_data_ptr<double>();
   for (size_t i = 0; i < sums.size(); ++i)
@@ -96,13 +95,13 @@ void SampleLoss::update_on_cpu(const at::Tensor &rows, const at::Tensor &target,
     refuse_out_of_range(fault_, name_, sums.out_of_range, n);
 
   std::vector<at::Tensor> states = states_on(rows.device());
-  if (sums.out_of_range)
-    states[kOutOfRange] = detail::plus(states[kOutOfRange], sums.out_of_range);
-  if (weight.defined())
-    states[kWeight] = detail::plus(states[kWeight], sums.weight);
-  else
-    states[kTotal] = detail::plus(states[kTotal], sums.counted);
   states[kLoss] = with_sums(states[kLoss], sums.losses);
+  if (sums.out_of_range)
+    add_number(states[kOutOfRange], sums.out_of_range);
+  if (weight.defined())
+    add_number(states[kWeight], sums.weight);
+  else
+    add_number(states[kTotal], sums.counted);
   set_states(std::move(states));
 }
 

@@ -1,5 +1,6 @@
 #include "metrics/detail/fused.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -59,10 +60,10 @@ TEST(FusedSums, AreTheSameBitsOnEveryProcessor) {
     };
     const Sums<2> plain = sums_by_lanes<2>(x, y, n, term);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      EXPECT_EQ(plain, (sums_by_avx2<2>(x, y, n, term)));
+      EXPECT_EQ(plain, (by_avx2([&] { return sums_by_lanes<2>(x, y, n, term); })));
     }
     if (__builtin_cpu_supports("avx512f")) {
-      EXPECT_EQ(plain, (sums_by_avx512<2>(x, y, n, term)));
+      EXPECT_EQ(plain, (by_avx512([&] { return sums_by_lanes<2>(x, y, n, term); })));
     }
   };
   for (const int64_t n : {5, 64, 4103, 9999}) {
@@ -70,9 +71,54 @@ TEST(FusedSums, AreTheSameBitsOnEveryProcessor) {
     expect_same(x.data(), y.data(), n);
     const std::vector<float> narrow_x(x.begin(), x.end()), narrow_y(y.begin(), y.end());
     expect_same(narrow_x.data(), narrow_y.data(), n);
+
+    const auto narrow = [&] {
+      return sums_by_narrow_lanes<1>(narrow_x.data(), narrow_y.data(), n,
+                                     [](const auto &a, const auto &b, auto &sums) {
+                                       const auto d = a - b;
+                                       sums[0] += d * d;
+                                     });
+    };
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+      EXPECT_EQ(narrow(), by_avx2(narrow));
+    }
+    if (__builtin_cpu_supports("avx512f")) {
+      EXPECT_EQ(narrow(), by_avx512(narrow));
+    }
   }
 }
 #endif
+
+// Of float32, with all of it in float32 where that can be.
+Sums<1> narrow_squares(const std::vector<float> &x, const std::vector<float> &y) {
+  return sums_of<1>(x.data(), y.data(), static_cast<int64_t>(x.size()), Adding::kNarrow,
+                    [](const auto &a, const auto &b, auto &sums) {
+                      const auto d = a - b;
+                      sums[0] += d * d;
+                    });
+}
+
+TEST(NarrowSums, AreThoseOfTheNumbersWidened) {
+  std::mt19937_64 generator(7);
+  for (const double scale : {1., 1e4, 1e-16, 1e-25, 1e-40, 1e18, 1e25, 3e38}) {
+    std::normal_distribution<double> normal(0, scale);
+    std::vector<float> x(10007), y(10007);
+    long double expected = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(std::clamp(normal(generator), -3.4e38, 3.4e38));
+      y[i] = static_cast<float>(std::clamp(normal(generator), -3.4e38, 3.4e38));
+      const long double d = static_cast<long double>(x[i]) - y[i];
+      expected += d * d;
+    }
+    EXPECT_NEAR(narrow_squares(x, y)[0] / static_cast<double>(expected), 1, 1e-8) << scale;
+    x[5000] = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(narrow_squares(x, y)[0], std::numeric_limits<double>::infinity());
+    y[3] = NAN;
+    EXPECT_TRUE(std::isnan(narrow_squares(x, y)[0]));
+  }
+  const std::vector<float> same(5000, 0.1F);
+  EXPECT_EQ(narrow_squares(same, same)[0], 0);
+}
 
 TEST(LaneMath, LogarithmsAreThoseOfTheLibrary) {
   const auto log_of = [](double a, double b) {

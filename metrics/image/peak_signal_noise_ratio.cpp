@@ -91,22 +91,23 @@ void PeakSignalNoiseRatio::update(const at::Tensor &preds, const at::Tensor &tar
   std::optional<detail::Sums<1>> sums;
   if (preds.is_cpu() && format_of(states[kSum]) == Accumulation::kDouble) {
     const double low = options_.data_range().low(), high = options_.data_range().high();
+    const detail::Adding adding = detail::adding_for(options_.dtype());
     sums = options_.data_range().clamps()
-               ? detail::fused_sums<1>(preds, target,
-                                       [=](const Lanes &x, const Lanes &y, LaneSums<1> &sums) {
-                                         const Lanes d = at_most(at_least(x, low), high) -
-                                                         at_most(at_least(y, low), high);
+               ? detail::fused_sums<1>(preds, target, adding,
+                                       [=](const auto &x, const auto &y, auto &sums) {
+                                         const auto d = at_most(at_least(x, low), high) -
+                                                        at_most(at_least(y, low), high);
                                          sums[0] += d * d;
                                        })
-               : detail::fused_sums<1>(preds, target,
-                                       [](const Lanes &x, const Lanes &y, LaneSums<1> &sums) {
-                                         const Lanes d = x - y;
+               : detail::fused_sums<1>(preds, target, adding,
+                                       [](const auto &x, const auto &y, auto &sums) {
+                                         const auto d = x - y;
                                          sums[0] += d * d;
                                        });
   }
   if (sums) {
-    states[kTotal] = detail::plus(states[kTotal], preds.numel());
-    states[kSum] = detail::plus(states[kSum], (*sums)[0]);
+    add_number(states[kTotal], preds.numel());
+    add_number(states[kSum], (*sums)[0]);
   } else {
     states[kTotal] = states[kTotal] + preds.numel();
     const Wide sum = Wide::from(squared_errors(preds, target).sum(), format_of(states[kSum]));

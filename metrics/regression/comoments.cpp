@@ -14,7 +14,6 @@ namespace devsan::metrics {
 namespace {
 
 using detail::Lanes;
-using detail::LaneSums;
 using detail::Wide;
 
 // Numbers of a widened part on the CPU, see SampleSums.
@@ -85,40 +84,93 @@ struct HostMoments {
   }
 };
 
-// In one pass; `x` is the first variable as a function of preds and target.
+// The first variable, as a function of preds and target.
+struct Preds {
+  template <typename L> [[gnu::always_inline]] L operator()(const L &pred, const L &) const {
+    return pred;
+  }
+};
+struct Residual {
+  template <typename L> [[gnu::always_inline]] L operator()(const L &pred, const L &target) const {
+    return pred - target;
+  }
+};
+
+// Sums over a block, of deviations from the mean of its first numbers.
+struct Centred {
+  double centre_x, centre_y;
+  detail::Sums<5> sums; // of the deviations, their squares and their product
+
+  HostMoments moments(int64_t n) const {
+    const auto number = static_cast<double>(n);
+    const double off_x = sums[0] / number, off_y = sums[1] / number;
+    return {number,
+            centre_x + off_x,
+            centre_y + off_y,
+            sums[2] - off_x * sums[0],
+            sums[3] - off_y * sums[1],
+            sums[4] - off_x * sums[1]};
+  }
+};
+
+template <typename T, typename X, typename... How>
+Centred centred(const T *first, const T *second, int64_t n, const X &x, const How &...how) {
+  constexpr int64_t kHead = 64;
+  const int64_t head = std::min(kHead, n);
+  const detail::Sums<2> sums =
+      detail::sums_of<2>(first, second, head, [&](const Lanes &pred, const Lanes &y, auto &to) {
+        to[0] += x(pred, y);
+        to[1] += y;
+      });
+  const auto centre_of = [&](double sum) {
+    constexpr double kMost = std::numeric_limits<T>::max();
+    const double mean = std::clamp(sum / static_cast<double>(head), -kMost, kMost);
+    return std::isfinite(sum) ? static_cast<T>(mean) : T{0};
+  };
+  const T centre_x = centre_of(sums[0]), centre_y = centre_of(sums[1]);
+  return {
+      centre_x, centre_y,
+      detail::sums_of<5>(first, second, n, how..., [=](const auto &pred, const auto &y, auto &to) {
+        const auto dx = x(pred, y) - centre_x, dy = y - centre_y;
+        to[0] += dx;
+        to[1] += dy;
+        to[2] += dx * dx;
+        to[3] += dy * dy;
+        to[4] += dx * dy;
+      })};
+}
+
+// In one pass.
 template <typename X>
 std::optional<HostMoments> batch_moments(const at::Tensor &preds, const at::Tensor &target,
-                                         const X &x) {
-  return detail::with_numbers(preds, target, [&](const auto *first, const auto *second, int64_t n) {
-    // Deviations are from the mean of the block's first numbers. Where these are the part p of
-    // the block, its square is off by at most variance / p: of the 53 bits of a moment five
-    // may be lost, whatever the values.
-    constexpr int64_t kBlock = 2048, kHead = 64;
+                                         detail::Adding adding) {
+  return detail::with_numbers(preds, target, [=](const auto *first, const auto *second, int64_t n) {
     HostMoments all;
-    for (int64_t begin = 0; begin < n; begin += kBlock, first += kBlock, second += kBlock) {
-      const int64_t size = std::min(kBlock, n - begin), head = std::min(kHead, size);
-      const auto centre_of = [&](double sum) {
-        return std::isfinite(sum) ? sum / static_cast<double>(head) : 0;
-      };
-      const detail::Sums<2> sums = detail::sums_of<2>(
-          first, second, head, [&](const Lanes &pred, const Lanes &y, LaneSums<2> &to) {
-            to[0] += x(pred, y);
-            to[1] += y;
-          });
-      const double centre_x = centre_of(sums[0]), centre_y = centre_of(sums[1]);
-      const detail::Sums<5> centred = detail::sums_of<5>(
-          first, second, size, [=](const Lanes &pred, const Lanes &y, LaneSums<5> &to) {
-            const Lanes dx = x(pred, y) - centre_x, dy = y - centre_y;
-            to[0] += dx;
-            to[1] += dy;
-            to[2] += dx * dx;
-            to[3] += dy * dy;
-            to[4] += dx * dy;
-          });
-      const auto number = static_cast<double>(size);
-      const double off_x = centred[0] / number, off_y = centred[1] / number;
-      all.merge({number, centre_x + off_x, centre_y + off_y, centred[2] - off_x * centred[0],
-                 centred[3] - off_y * centred[1], centred[4] - off_x * centred[1]});
+    // Where the first numbers are the part p of a block, the square of their mean is off by at most
+    // variance / p: of the 53 bits of a moment five may be lost, whatever the values.
+    const auto add_wide = [&](int64_t begin, int64_t end) {
+      constexpr int64_t kBlock = 2048;
+      for (; begin < end; begin += kBlock) {
+        const int64_t size = std::min(kBlock, end - begin);
+        all.merge(centred(first + begin, second + begin, size, X()).moments(size));
+      }
+    };
+    if (adding == detail::Adding::kWide) {
+      add_wide(0, n);
+      return all;
+    }
+    constexpr int64_t kBlock = 8192;
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t size = std::min(kBlock, n - begin);
+      const Centred block = centred(first + begin, second + begin, size, X(), adding);
+      const HostMoments moments = block.moments(size);
+      // Of 24 bits there are fewer to lose: three, and of residuals those of their mean.
+      const double rounded =
+          std::is_same_v<X, Residual> ? 1e-6 * block.centre_x * block.centre_x * moments.n : 0;
+      if (moments.m2_x >= std::max(block.sums[2] / 8, rounded) && moments.m2_y >= block.sums[3] / 8)
+        all.merge(moments);
+      else
+        add_wide(begin, begin + size);
     }
     return all;
   });
@@ -146,7 +198,8 @@ CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
       x_(x) {}
 
 std::string CoMomentMetric::state_signature() const {
-  return c10::str("co-moments, x=", static_cast<int>(x_), ", ", RegressionMetric::signature());
+  return c10::str("co-moments, x=", static_cast<int>(x_), ", adding=", static_cast<int>(adding()),
+                  ", ", RegressionMetric::signature());
 }
 
 void CoMomentMetric::update_with(const at::Tensor &preds, const at::Tensor &target,
@@ -182,10 +235,9 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   if (!preds.is_cpu() || num_outputs() != 1 || preds.numel() == 0 ||
       accumulation_on(preds.device()) != Accumulation::kDouble)
     return false;
-  const std::optional<HostMoments> batch =
-      x_ == X::kResidual
-          ? batch_moments(preds, target, [](const Lanes &pred, const Lanes &y) { return pred - y; })
-          : batch_moments(preds, target, [](const Lanes &pred, const Lanes &) { return pred; });
+  const std::optional<HostMoments> batch = x_ == X::kResidual
+                                               ? batch_moments<Residual>(preds, target, adding())
+                                               : batch_moments<Preds>(preds, target, adding());
   if (!batch)
     return false;
   std::vector<at::Tensor> states = states_on(preds.device());
@@ -196,9 +248,7 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
     old_weight += old(kWeight) - static_cast<double>(*states[kWeighted].const_data_ptr<int64_t>());
   HostMoments all{old_weight, old(kMeanX), old(kMeanY), old(kM2X), old(kM2Y), old(kCXY)};
   all.merge(*batch);
-  const auto replace = [&](StateIndex index, auto value) {
-    states[index] = detail::with_value(states[index], value);
-  };
+  const auto replace = [&](StateIndex index, auto value) { set_number(states[index], value); };
   replace(kCount, old_count + preds.numel());
   replace(kMeanX, all.mean_x);
   replace(kMeanY, all.mean_y);

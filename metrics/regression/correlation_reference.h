@@ -45,4 +45,22 @@ inline Pairs random_pairs(int64_t n, int64_t outputs = 1, double mean = 0) {
   return {target + 0.5 * at::randn(sizes, at::kDouble) + mean, target + mean};
 }
 
+// As float32, numbers that are hard to add: a large mean, tiny and huge ones, blocks that begin
+// with outliers or are constant, a trend.
+inline std::vector<Pairs> hard_pairs(int64_t n) {
+  const at::Tensor target = at::randn({n}, at::kDouble);
+  const at::Tensor preds = target + 0.5 * at::randn({n}, at::kDouble);
+  const at::Tensor begin = at::arange(n).lt(64), ramp = at::linspace(0, 1e4, n, at::kDouble);
+  std::vector<Pairs> all{{preds + 1e4, target + 1e4},
+                         {preds + 1e5, target},
+                         {preds * 1e-21, target * 1e-21},
+                         {preds * 1e25, target * 1e25},
+                         {preds + 1e7 * begin, target - 1e7 * begin},
+                         {preds * at::arange(n).ge(n / 2), target},
+                         {preds + ramp, target + ramp}};
+  for (Pairs &pairs : all)
+    pairs = {pairs.preds.to(at::kFloat), pairs.target.to(at::kFloat)};
+  return all;
+}
+
 } // namespace devsan::metrics

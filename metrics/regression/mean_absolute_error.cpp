@@ -21,9 +21,9 @@ std::vector<at::Tensor> MeanAbsoluteError::terms(const at::Tensor &preds,
 
 std::optional<std::vector<double>> MeanAbsoluteError::fused(const at::Tensor &preds,
                                                             const at::Tensor &target) const {
-  return detail::fused_sum_list<1>(preds, target,
-                                   [](const detail::Lanes &x, const detail::Lanes &y,
-                                      detail::LaneSums<1> &sums) { sums[0] += absolute(x - y); });
+  return detail::fused_sum_list<1>(
+      preds, target, adding(),
+      [](const auto &x, const auto &y, auto &sums) { sums[0] += absolute(x - y); });
 }
 
 at::Tensor mean_absolute_error(const at::Tensor &preds, const at::Tensor &target,

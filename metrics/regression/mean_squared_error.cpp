@@ -21,11 +21,11 @@ std::vector<at::Tensor> MeanSquaredError::terms(const at::Tensor &preds,
 
 std::optional<std::vector<double>> MeanSquaredError::fused(const at::Tensor &preds,
                                                            const at::Tensor &target) const {
-  return detail::fused_sum_list<1>(
-      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<1> &sums) {
-        const detail::Lanes d = x - y;
-        sums[0] += d * d;
-      });
+  return detail::fused_sum_list<1>(preds, target, adding(),
+                                   [](const auto &x, const auto &y, auto &sums) {
+                                     const auto d = x - y;
+                                     sums[0] += d * d;
+                                   });
 }
 
 at::Tensor MeanSquaredError::value() const {

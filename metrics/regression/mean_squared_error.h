@@ -36,7 +36,8 @@ protected:
   at::Tensor value() const override;
   std::string signature() const override;
   std::string state_signature() const override {
-    return "squared errors, " + SampleSums::signature();
+    return c10::str("squared errors, adding=", static_cast<int>(adding()), ", ",
+                    SampleSums::signature());
   }
 
 private:

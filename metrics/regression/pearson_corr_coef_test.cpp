@@ -169,6 +169,17 @@ TEST(PearsonOnCpu, MayBeginWithOutliers) {
   }
 }
 
+TEST(PearsonOnCpu, TakesFloatsThatAreHardToAdd) {
+  at::manual_seed(12);
+  for (const Pairs &pairs : hard_pairs(20000))
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      PearsonCorrCoef metric(PearsonCorrCoefOptions().dtype(dtype));
+      metric.update(pairs.preds, pairs.target);
+      EXPECT_NEAR(values(metric.compute())[0], reference(pairs.preds, pairs.target),
+                  dtype == at::kFloat ? 2e-7 : 1e-12);
+    }
+}
+
 class PearsonNoSync : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(PearsonNoSync);
 

@@ -2,6 +2,7 @@
 // and dtype of their results.
 #pragma once
 
+#include "metrics/detail/fused.h"
 #include "metrics/metric.h"
 
 namespace devsan::metrics {
@@ -13,6 +14,8 @@ protected:
                    std::optional<Accumulation> accumulation);
 
   int64_t num_outputs() const { return num_outputs_; }
+  // Of float32 on the CPU. Part of a state_signature().
+  detail::Adding adding() const { return detail::adding_for(dtype_); }
 
   // Throws unless `preds` and `target` are real tensors (neither bool nor complex) of one shape on
   // the metric's device.

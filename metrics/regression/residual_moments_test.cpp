@@ -317,6 +317,22 @@ TEST_P(Explained, TakesWeights) {
            });
 }
 
+TEST(ExplainedOnCpu, TakesFloatsThatAreHardToAdd) {
+  at::manual_seed(13);
+  for (const Pairs &pairs : hard_pairs(20000)) {
+    const Vector preds = values(pairs.preds), target = values(pairs.target);
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      const double tolerance = dtype == at::kFloat ? 2e-7 : 1e-12;
+      const double r2 = score(preds, target, false).score;
+      EXPECT_NEAR(values(r2_score(pairs.preds, pairs.target, R2ScoreOptions().dtype(dtype)))[0], r2,
+                  tolerance * std::max(1., std::abs(r2)));
+      EXPECT_NEAR(values(explained_variance(pairs.preds, pairs.target,
+                                            ExplainedVarianceOptions().dtype(dtype)))[0],
+                  score(preds, target, true).score, tolerance);
+    }
+  }
+}
+
 class ExplainedNoSync : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(ExplainedNoSync);
 

@@ -78,10 +78,10 @@ bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target)
   if (!sums)
     return false;
   std::vector<at::Tensor> states = states_on(preds.device());
-  states[kTotal] = detail::plus(states[kTotal], rows ? preds.size(0) : preds.numel());
+  add_number(states[kTotal], rows ? preds.size(0) : preds.numel());
   const size_t first = states.size() - sums->size();
   for (size_t i = 0; i < sums->size(); ++i)
-    states[first + i] = detail::plus(states[first + i], (*sums)[i]);
+    add_number(states[first + i], (*sums)[i]);
   set_states(std::move(states));
   return true;
 }

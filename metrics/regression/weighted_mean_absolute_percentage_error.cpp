@@ -23,11 +23,11 @@ std::vector<at::Tensor> WeightedMeanAbsolutePercentageError::terms(const at::Ten
 std::optional<std::vector<double>>
 WeightedMeanAbsolutePercentageError::fused(const at::Tensor &preds,
                                            const at::Tensor &target) const {
-  return detail::fused_sum_list<2>(
-      preds, target, [](const detail::Lanes &x, const detail::Lanes &y, detail::LaneSums<2> &sums) {
-        sums[0] += absolute(x - y);
-        sums[1] += absolute(y);
-      });
+  return detail::fused_sum_list<2>(preds, target, adding(),
+                                   [](const auto &x, const auto &y, auto &sums) {
+                                     sums[0] += absolute(x - y);
+                                     sums[1] += absolute(y);
+                                   });
 }
 
 at::Tensor WeightedMeanAbsolutePercentageError::value() const {
