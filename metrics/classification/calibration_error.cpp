@@ -1,9 +1,13 @@
 #include "metrics/classification/calibration_error.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 
+#include "metrics/detail/classify_kernels.h"
 #include "metrics/detail/evaluate.h"
 #include "metrics/detail/meta.h"
 #include "metrics/detail/wide.h"
@@ -15,6 +19,18 @@ using detail::Wide;
 
 enum StateIndex { kCounts, kOutOfRange, kConfidence };
 enum CountRow { kRight, kAll };
+
+// What was seen in a bin.
+struct Bin {
+  typedef int64_t Counts __attribute__((vector_size(16))); // by CountRow
+  Counts counts{};
+  double confidence = 0;
+
+  void add(const Bin &other) {
+    counts += other.counts;
+    confidence += other.confidence;
+  }
+};
 
 int64_t checked_bins(const std::string &name, int64_t n_bins) {
   TORCH_CHECK(n_bins >= 1 && n_bins < (int64_t{1} << 24), name, ": n_bins is ", n_bins,
@@ -51,6 +67,34 @@ template <typename T> void best_bins_of(const T *scores, int64_t n, int32_t n_bi
     return bins_by_avx2(scores, n, n_bins, bins);
 #endif
   bins_of(scores, n, n_bins, bins);
+}
+
+// What compute() makes of the states, without operators, each of which takes as long as all bins.
+double error_on_cpu(CalibrationNorm norm, const int64_t *counts, const double *confidence,
+                    int64_t bins) {
+  const int64_t *all = counts + kAll * bins;
+  const auto total = static_cast<double>(std::accumulate(all, all + bins, int64_t{0}));
+  double sum = 0, largest = 0;
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    if (all[bin] == 0) // differs by 0
+      continue;
+    const auto number = static_cast<double>(all[bin]);
+    const double difference =
+        std::abs(static_cast<double>(counts[kRight * bins + bin]) - confidence[bin]) / number;
+    sum += difference * (norm == CalibrationNorm::kL2 ? difference : 1) * number;
+    largest = std::max(largest, difference);
+  }
+  if (total == 0)
+    return NAN;
+  switch (norm) {
+  case CalibrationNorm::kL1:
+    return sum / total;
+  case CalibrationNorm::kL2:
+    return std::sqrt(sum / total);
+  case CalibrationNorm::kMax:
+    return largest;
+  }
+  return NAN;
 }
 
 TaskConfig of_scores(TaskConfig config) {
@@ -100,52 +144,58 @@ void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &ta
   const detail::ScoreRows<T> rows{
       all_scores, labels.const_data_ptr<int64_t>(), n,
       width,      width == 1 ? 2 : width,           config_.ignore_index};
-  // Two of each, in turn, so that a sample need not wait for the one before.
-  std::vector<int64_t> right(2 * bins), all_counts(2 * bins);
-  std::vector<double> sums(2 * bins);
+  // Of few bins four each, in turn, so that a sample need not wait for the one before.
+  const int64_t turns = bins <= 1024 ? 4 : 1;
+  std::vector<Bin> seen(turns * bins);
   const auto add = [&](int64_t i, int64_t bin, int64_t is_right, T confidence) {
-    const int64_t at = (i & 1) * bins + bin;
-    right[at] += is_right;
-    ++all_counts[at];
-    sums[at] += static_cast<double>(confidence);
+    Bin &to = seen[(i & (turns - 1)) * bins + bin];
+    to.counts += Bin::Counts{is_right, 1};
+    to.confidence += static_cast<double>(confidence);
   };
   int64_t out_of_range = 0;
   if (width == 1) {
-    std::vector<int32_t> bin(n);
-    best_bins_of(all_scores, n, static_cast<int32_t>(bins - 1), bin.data());
+    int32_t bin[detail::kSampleBlock];
     out_of_range = detail::each_sample<T>(
-        rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) { add(i, bin[i], label, *p); });
+        rows, {0, 1},
+        [&](int64_t i, int64_t label, const T *p) {
+          add(i, bin[i % detail::kSampleBlock], label, *p);
+        },
+        [&](const detail::ScoreRows<T> &block) {
+          best_bins_of(block.scores, block.samples, static_cast<int32_t>(bins - 1), bin);
+        });
   } else {
-    out_of_range = detail::each_sample<T>(rows, {0, 1}, [&](int64_t i, int64_t label, const T *p) {
-      int64_t best = 0;
-      for (int64_t c = 1; c < width; ++c)
-        best = p[c] > p[best] ? c : best;
-      add(i, thresholds_reached(p[best], start_, /*evenly_spaced=*/true) - 1, best == label,
-          p[best]);
-    });
-  }
-  std::vector<int64_t> counts(2 * bins);
-  std::vector<double> confidences(bins);
-  for (int64_t bin = 0; bin < bins; ++bin) {
-    counts[kRight * bins + bin] = right[bin] + right[bins + bin];
-    counts[kAll * bins + bin] = all_counts[bin] + all_counts[bins + bin];
-    confidences[bin] = sums[bin] + sums[bins + bin];
+    static_assert(detail::kSampleBlock <= detail::kArgmaxBlock);
+    int64_t best[detail::kSampleBlock];
+    out_of_range = detail::each_sample<T>(
+        rows, {0, 1},
+        [&](int64_t i, int64_t label, const T *p) {
+          const int64_t said = best[i % detail::kSampleBlock];
+          add(i, thresholds_reached(p[said], start_, /*evenly_spaced=*/true) - 1, said == label,
+              p[said]);
+        },
+        [&](const detail::ScoreRows<T> &block) {
+          detail::argmax(block.scores, block.samples, width, width, 1, best);
+        });
   }
   if (validates_eagerly(config_.validate, preds))
     refuse_out_of_range(config_, name_, out_of_range, labels.numel());
 
   std::vector<at::Tensor> states = states_on(preds.device());
-  const auto added = [](const at::Tensor &state, const auto &sums) {
-    using Number = typename std::decay_t<decltype(sums)>::value_type;
-    const at::Tensor result = at::empty(state.sizes(), state.options());
-    const Number *from = state.template const_data_ptr<Number>();
-    Number *to = result.template mutable_data_ptr<Number>();
-    for (size_t i = 0; i < sums.size(); ++i)
-      to[i] = from[i] + sums[i];
-    return result;
-  };
-  states[kCounts] = added(states[kCounts], counts);
-  states[kConfidence] = added(states[kConfidence], confidences);
+  const at::Tensor old_counts_state = states[kCounts], old_confidence_state = states[kConfidence];
+  const int64_t *old_counts = old_counts_state.const_data_ptr<int64_t>();
+  const double *old_confidence = old_confidence_state.const_data_ptr<double>();
+  states[kCounts] = at::detail::empty_cpu(old_counts_state.sizes(), at::kLong);
+  states[kConfidence] = at::detail::empty_cpu(old_confidence_state.sizes(), at::kDouble);
+  int64_t *counts = states[kCounts].mutable_data_ptr<int64_t>();
+  double *confidence = states[kConfidence].mutable_data_ptr<double>();
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    Bin all;
+    for (int64_t turn = 0; turn < turns; ++turn)
+      all.add(seen[turn * bins + bin]);
+    counts[kRight * bins + bin] = old_counts[kRight * bins + bin] + all.counts[kRight];
+    counts[kAll * bins + bin] = old_counts[kAll * bins + bin] + all.counts[kAll];
+    confidence[bin] = old_confidence[bin] + all.confidence;
+  }
   if (out_of_range)
     add_number(states[kOutOfRange], out_of_range);
   set_states(std::move(states));
@@ -202,6 +252,14 @@ void CalibrationError::update_on_device(const at::Tensor &scores, const at::Tens
 at::Tensor CalibrationError::compute() const {
   const StateScope scope;
   const std::vector<at::Tensor> &states = computable_states();
+  if (states[kCounts].is_cpu()) {
+    check_valid();
+    const at::Tensor error = at::detail::empty_cpu({}, at::kFloat);
+    *error.mutable_data_ptr<float>() = static_cast<float>(
+        error_on_cpu(norm_, states[kCounts].const_data_ptr<int64_t>(),
+                     states[kConfidence].const_data_ptr<double>(), starts_.number()));
+    return error;
+  }
   const at::Tensor confidence = Wide::from_state(states[kConfidence]).rounded();
   const at::Tensor counts = states[kCounts].to(confidence.scalar_type());
   const at::Tensor total = counts[kAll].sum();
@@ -221,10 +279,7 @@ at::Tensor CalibrationError::compute() const {
     error = difference.amax().masked_fill(total.eq(0), NAN);
     break;
   }
-  const at::Tensor &out_of_range = states[kOutOfRange];
-  if (out_of_range.is_cpu())
-    check_valid();
-  return shaped_result(error.masked_fill(out_of_range.gt(0), NAN), at::kFloat);
+  return shaped_result(error.masked_fill(states[kOutOfRange].gt(0), NAN), at::kFloat);
 }
 
 void CalibrationError::check_valid() const {

@@ -29,17 +29,20 @@ struct Uncounted {
 Uncounted uncounted(const ScoreRows<float> &rows, const ScoreRange<float> &range);
 Uncounted uncounted(const ScoreRows<double> &rows, const ScoreRange<double> &range);
 
-// Calls visit(sample, label, its scores) for each sample that counts; how many do not because they
-// are out of range.
-template <typename T, typename Visit>
-int64_t each_sample(const ScoreRows<T> &rows, const ScoreRange<T> &range, const Visit &visit) {
-  constexpr int64_t kBlock = 256; // samples that are checked together
+constexpr int64_t kSampleBlock = 256; // that are checked together
+
+// Calls visit(sample, label, its scores) for each sample that counts, and before the samples of
+// each block prepare(block); how many do not count because they are out of range.
+template <typename T, typename Visit, typename Prepare>
+int64_t each_sample(const ScoreRows<T> &rows, const ScoreRange<T> &range, const Visit &visit,
+                    const Prepare &prepare) {
   int64_t out_of_range = 0;
-  for (int64_t first = 0; first < rows.samples; first += kBlock) {
+  for (int64_t first = 0; first < rows.samples; first += kSampleBlock) {
     ScoreRows<T> block = rows;
     block.scores += first * rows.width;
     block.labels += first;
-    block.samples = std::min(kBlock, rows.samples - first);
+    block.samples = std::min(kSampleBlock, rows.samples - first);
+    prepare(block);
     const Uncounted left_out = uncounted(block, range);
     out_of_range += left_out.out_of_range;
     const bool all = left_out.ignored + left_out.out_of_range == 0;
@@ -55,6 +58,11 @@ int64_t each_sample(const ScoreRows<T> &rows, const ScoreRange<T> &range, const 
     }
   }
   return out_of_range;
+}
+
+template <typename T, typename Visit>
+int64_t each_sample(const ScoreRows<T> &rows, const ScoreRange<T> &range, const Visit &visit) {
+  return each_sample(rows, range, visit, [](const ScoreRows<T> &) {});
 }
 
 } // namespace devsan::metrics::detail
