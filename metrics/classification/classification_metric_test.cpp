@@ -166,6 +166,26 @@ TEST(ScoresOfEachSampleTest, AreThoseOfTheSampleAlone) {
   EXPECT_EQ(each.compute().sizes(), (std::vector<int64_t>{0, kClasses}));
 }
 
+TEST(ScoresOfEachSampleTest, OfAnExactMatchAreOfItsParts) {
+  const at::Tensor target = at::tensor({0, 1, 2, 9, 1, 1, 9, 9}, at::kLong).view({4, 2});
+  const at::Tensor preds = at::tensor({0, 1, 2, 2, 1, 0, 1, 1}, at::kLong).view({4, 2});
+  const auto of_classes =
+      MulticlassExactMatchOptions(3).ignore_index(9).multidim_average(MultidimAverage::kSamplewise);
+  EXPECT_EQ(values<float>(multiclass_exact_match(preds, target, of_classes)),
+            (std::vector<float>{1, 1, 0, 0})); // of nothing it is 0
+
+  // Of two labels the last dimension is the parts: one and two of three are right, one is ignored.
+  const at::Tensor right = at::tensor({1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 9}, at::kLong);
+  const at::Tensor said = at::tensor({1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 0, 0}, at::kLong);
+  const auto of_labels =
+      MultilabelExactMatchOptions(2).ignore_index(9).multidim_average(MultidimAverage::kSamplewise);
+  const auto match = multilabel_exact_match(said.view({2, 2, 3}), right.view({2, 2, 3}), of_labels);
+  EXPECT_EQ(values<float>(match), (std::vector<float>{1.F / 3, 2.F / 3}));
+  MultilabelExactMatch none(of_labels);
+  none.update(at::zeros({0, 2, 3}), at::zeros({0, 2, 3}, at::kLong));
+  EXPECT_EQ(none.compute().sizes(), (std::vector<int64_t>{0}));
+}
+
 TEST(WeightedCountsTest, RunOnMetaTensorsAndPairsOfFloats) {
   const auto meta = [](const at::Tensor &x) { return x.to(at::kMeta); };
   const Batch given = batch(Task::kMulticlass, 6);

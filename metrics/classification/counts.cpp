@@ -62,7 +62,12 @@ at::Tensor count_labels(Tally tally, const Samples &batch, const at::Tensor &wei
   return tally == Tally::kTotals ? each.sum(1) : each;
 }
 
-at::Tensor count_whole_samples(const Samples &batch, const at::Tensor &weights) {
+// Whether each sample is right as a whole, and whether it counts.
+struct WholeSamples {
+  at::Tensor right, included;
+};
+
+WholeSamples whole_samples(const Samples &batch) {
   // Rows are what has to be right together.
   const auto rows = [&](const at::Tensor &x) {
     return x.dim() == 2 ? x : x.view({batch.inner ? x.numel() / batch.inner : 0, batch.inner});
@@ -70,8 +75,7 @@ at::Tensor count_whole_samples(const Samples &batch, const at::Tensor &weights) 
   const at::Tensor wrong = batch.predicted.ne(batch.target).bitwise_and(batch.counted);
   const at::Tensor included =
       rows(batch.counted).any(1).bitwise_and(rows(batch.out_of_range).any(1).bitwise_not());
-  const at::Tensor right = included.bitwise_and(rows(wrong).any(1).bitwise_not());
-  return at::stack({number(right, weights), number(included, weights)});
+  return {included.bitwise_and(rows(wrong).any(1).bitwise_not()), included};
 }
 
 } // namespace
@@ -120,7 +124,11 @@ BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &
   std::vector<int64_t> sizes = tally_sizes(config, tally);
   sizes.insert(sizes.begin(), n);
   at::Tensor counts;
-  if (config.task != Task::kMulticlass) {
+  if (tally == Tally::kSamples) {
+    const auto [right, included] = whole_samples(batch);
+    const int64_t parts = config.task == Task::kMultilabel ? inner : 1;
+    counts = at::stack({right, included}, -1).view({n, parts, 2}).sum(1);
+  } else if (config.task != Task::kMulticlass) {
     const at::Tensor wanted = batch.target.bitwise_and(batch.counted);
     const at::Tensor predicted = batch.predicted.bitwise_and(batch.counted);
     const at::Tensor all =
@@ -155,10 +163,14 @@ BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &
 BatchCounts weigh(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                   const at::Tensor &target, const at::Tensor &weights) {
   const Samples batch = samples(config, preds, target);
-  const at::Tensor counts = tally == Tally::kSamples ? count_whole_samples(batch, weights)
-                            : config.task == Task::kMulticlass
-                                ? count_classes(config, tally, batch, weights)
-                                : count_labels(tally, batch, weights);
+  at::Tensor counts;
+  if (tally == Tally::kSamples) {
+    const auto [right, included] = whole_samples(batch);
+    counts = at::stack({number(right, weights), number(included, weights)});
+  } else {
+    counts = config.task == Task::kMulticlass ? count_classes(config, tally, batch, weights)
+                                              : count_labels(tally, batch, weights);
+  }
   return {counts.reshape(tally_sizes(config, tally)), {}, batch.out_of_range.sum()};
 }
 

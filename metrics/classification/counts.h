@@ -35,8 +35,8 @@ at::Tensor added(const at::Tensor &state, const BatchCounts &batch, bool may_cha
 BatchCounts count_on_device(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                             const at::Tensor &target);
 
-// The counts of each element of the inputs' first dimension, [N, ...] of tally_sizes(); kTotals or
-// kMargins.
+// The counts of each element of the inputs' first dimension, [N, ...] of tally_sizes(); not
+// kMatrix.
 BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                        const at::Tensor &target);
 

@@ -13,10 +13,13 @@ namespace devsan::metrics {
 // something is out of range, is left out. (TorchMetrics takes a sample of which everything is
 // ignored for right.)
 //
-// compute()  float32 [], 0 where there are no samples.
+// compute()  float32 [], 0 where there are no samples. With MultidimAverage::kSamplewise [N], of
+// each
+//            element of the first dimension: of several classes whether it is right, of several
+//            labels the part of its samples that are.
 class ExactMatchMetric : public ClassificationMetric {
 public:
-  using Counts = at::Tensor; // int64 [2]: samples that are right, samples
+  using Counts = at::Tensor; // int64 [2] or [N, 2]: samples that are right, samples
 
 protected:
   ExactMatchMetric(const char *formula, const TaskConfig &config)
@@ -27,13 +30,15 @@ struct ExactMatchFormula : PlainFormula {
   static constexpr const char *kName = "ExactMatch";
   static at::Tensor value(const at::Tensor &counts) {
     const at::Tensor real = wide(counts);
-    return safe_divide(real[0], real[1]);
+    return safe_divide(real.select(-1, 0), real.select(-1, 1));
   }
 };
 
-DEVSAN_CLASSIFICATION_METRIC(MulticlassExactMatch, multiclass_exact_match,
-                             FormulaMetric<ExactMatchMetric, ExactMatchFormula, Multiclass>)
-DEVSAN_CLASSIFICATION_METRIC(MultilabelExactMatch, multilabel_exact_match,
-                             FormulaMetric<ExactMatchMetric, ExactMatchFormula, Multilabel>)
+DEVSAN_CLASSIFICATION_METRIC(
+    MulticlassExactMatch, multiclass_exact_match,
+    FormulaMetric<ExactMatchMetric, ExactMatchFormula, OfSamples<Multiclass>::template Options>)
+DEVSAN_CLASSIFICATION_METRIC(
+    MultilabelExactMatch, multilabel_exact_match,
+    FormulaMetric<ExactMatchMetric, ExactMatchFormula, OfSamples<Multilabel>::template Options>)
 
 } // namespace devsan::metrics

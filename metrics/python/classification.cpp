@@ -57,10 +57,6 @@ namespace {
 
 constexpr const char *kDomain = "classification";
 
-// Of TorchMetrics' arguments, those whose one value is the only one offered.
-std::pair<const char *, py::object> global_only() {
-  return {"multidim_average", py::str("global")};
-}
 constexpr const char *kCalibrationError =
     R"(How far confidence is from accuracy: samples are sorted into bins by their confidence, and of each bin the difference of
 its accuracy and its mean confidence is taken. NaN where there were no samples.)";
@@ -72,6 +68,7 @@ constexpr const char *kHingeLoss =
     R"(Hinge loss: max(0, 1 - margin), or its square, mean over the samples. Scores are decision values of any size; TorchMetrics
 takes the sigmoid, or softmax, of a batch where one is outside [0, 1], which is what from_logits says here.)";
 
+// Of TorchMetrics' arguments, one whose one value is the only one offered.
 std::pair<const char *, py::object> no_average() {
   return {"average", py::none()};
 }
@@ -138,12 +135,10 @@ balanced_accuracy_score.)",
       ExactMatch, exact_match,
       {.summary =
            "The part of the samples that are right in all of the dimensions after the first.",
-       .higher_is_better = true,
-       .fixed = {global_only()}})
+       .higher_is_better = true})
   DEVSAN_BIND_MULTILABEL(ExactMatch, exact_match,
                          {.summary = "The part of the samples that are right in every label.",
-                          .higher_is_better = true,
-                          .fixed = {global_only()}})
+                          .higher_is_better = true})
   DEVSAN_BIND_TASKS(
       ConfusionMatrix, confusion_matrix,
       {.summary = R"(How many samples of class i (row) are predicted as class j (column).

@@ -135,8 +135,10 @@ def test_exact_match_as_in_torchmetrics(task):
     for n in (5, 60):
         target = labels(generator, 2, n, CLASSES if task == "Multilabel" else None, (3,))
         preds = torch.where(torch.rand(target.shape, generator=generator) < 0.9, target, 1 - target)
-        expected = getattr(torchmetrics.classification, task + "ExactMatch")(**given)(preds, target)
-        check(getattr(ours, task + "ExactMatch")(**given), (preds, target), expected)
+        for how in ("global", "samplewise"):
+            given["multidim_average"] = how
+            expected = getattr(torchmetrics.classification, task + "ExactMatch")(**given)(preds, target)
+            check(getattr(ours, task + "ExactMatch")(**given), (preds, target), expected)
 
 
 CURVES = ("PrecisionRecallCurve", "ROC", "AUROC", "AveragePrecision", "RecallAtFixedPrecision", "SensitivityAtSpecificity", "EER")
