@@ -13,7 +13,16 @@ import torchmetrics.wrappers
 import devsan.metrics
 from collection_test import assert_equal_values, batches, both
 from common import CLASSES, assert_same
-from devsan.metrics import BootStrapper, ClasswiseWrapper, MetricCollection, MetricTracker, MinMaxMetric, Running
+from devsan.metrics import (
+    BootStrapper,
+    ClasswiseWrapper,
+    MetricCollection,
+    MetricTracker,
+    MinMaxMetric,
+    MultioutputWrapper,
+    MultitaskWrapper,
+    Running,
+)
 
 TASK = {"num_classes": CLASSES}
 MADE = {
@@ -188,6 +197,107 @@ def test_bootstraps_are_as_wide_as_they_should_be():
         result = metric.compute()
         assert abs(result["mean"] - value.mean()) < 0.015
         assert abs(result["std"] * 500**0.5 / value.std() - 1) < 0.15
+
+
+def pairs(n, seed=0, nan=False):
+    generator = torch.Generator().manual_seed(seed)
+    preds, target = torch.randn(n, 3, generator=generator), torch.randn(n, 3, generator=generator)
+    if nan:
+        target[torch.rand(n, 3, generator=generator) < 0.2] = float("nan")
+    return preds, target
+
+
+@pytest.mark.parametrize("name", ["PearsonCorrCoef", "SpearmanCorrCoef", "R2Score", "MeanSquaredError"])
+@pytest.mark.parametrize("nan", [False, True])
+def test_each_output_is_a_metric_of_its_own(name, nan):
+    ours, theirs = both(lambda lib: lib.MultioutputWrapper(getattr(lib, name)(), 3))
+    for seed in range(3):
+        inputs = pairs(30, seed, nan)
+        for metric in (ours, theirs):
+            metric.update(*inputs)
+    assert_same(ours.compute(), theirs.compute(), 1e-5, 1e-6)
+    alone = getattr(devsan.metrics, name)()
+    for seed in range(3):
+        preds, target = (given[:, 1] for given in pairs(30, seed, nan))
+        alone.update(preds[~target.isnan()], target[~target.isnan()])
+    assert_same(ours.compute()[1], alone.compute())
+    assert_same(ours(*pairs(40, 9)), theirs(*pairs(40, 9)), 1e-5, 1e-6)
+    copied = pickle.loads(pickle.dumps(ours))
+    assert_same(copied.compute(), ours.compute(), 0, 0)
+    ours.reset()
+    with pytest.raises(RuntimeError, match="before the first update"):
+        ours.compute()
+
+
+def test_outputs_lie_where_it_is_said():
+    preds, target = pairs(20)
+    first = MultioutputWrapper(devsan.metrics.MeanAbsoluteError(), 3, output_dim=0, remove_nans=False)
+    first.update(preds.T, target=target.T)
+    assert_same(first.compute(), (preds - target).abs().mean(0))
+    whole = MultioutputWrapper(devsan.metrics.MeanAbsoluteError(), 3, squeeze_outputs=False)
+    assert_same(whole(preds, target), first.compute())
+    with pytest.raises(ValueError, match="input 1 has shape \\(20, 2\\); pass samples, and 3 outputs in dimension -1"):
+        whole.update(preds, target[:, :2])
+    with pytest.raises(ValueError, match="num_outputs is 0"):
+        MultioutputWrapper(devsan.metrics.MeanAbsoluteError(), 0)
+    several = MultioutputWrapper(devsan.metrics.BinaryROC(), 3)
+    several.update(preds.sigmoid(), target.gt(0).long())
+    with pytest.raises(RuntimeError, match="BinaryROC has several results"):
+        several.compute()
+
+
+def tasks(lib):
+    return lib.MultitaskWrapper(
+        {"depth": lib.MeanSquaredError(), "class": lib.MetricCollection(lib.MulticlassAccuracy(**TASK), lib.MulticlassRecall(**TASK))},
+        prefix="val_",
+    )
+
+
+def of_tasks(seed):
+    scores, labels = batches(1, seed=seed)[0]
+    preds, target = pairs(15, seed)
+    return {"depth": preds[:, 0], "class": scores}, {"depth": target[:, 0], "class": labels}
+
+
+def test_tasks_have_metrics_of_their_own():
+    ours, theirs = both(tasks)
+    for seed in range(3):
+        for metric in (ours, theirs):
+            metric.update(*of_tasks(seed))
+    for found, expected in ((ours.compute(), theirs.compute()), (ours(*of_tasks(7)), theirs(*of_tasks(7)))):
+        assert found.keys() == expected.keys() == {"val_depth", "val_class"}
+        assert_same(found["val_depth"], expected["val_depth"])
+        assert_equal_values(found["val_class"], expected["val_class"])
+    for flatten in (True, False):
+        assert list(ours.keys(flatten)) == list(theirs.keys(flatten))
+        assert len(list(ours.values(flatten))) == len(list(theirs.values(flatten)))
+    copied = pickle.loads(pickle.dumps(ours)).clone(postfix="_q")
+    assert_same(copied.compute()["depth_q"], ours.compute()["val_depth"], 0, 0)
+    ours.persistent()
+    states = ours.state_dict()
+    assert any(name.startswith("task_metrics.class.") for name in states)
+    loaded = tasks(devsan.metrics)
+    loaded.load_state_dict(states)
+    assert_equal_values(loaded.compute()["val_class"], ours.compute()["val_class"])
+    ours.reset()
+    with pytest.raises(RuntimeError, match="before the first update"):
+        ours.compute()
+
+
+def test_tasks_take_a_batch_together_or_not_at_all():
+    metric = tasks(devsan.metrics)
+    metric.update(*of_tasks(1))
+    before = metric.compute()
+    preds, target = of_tasks(2)
+    for call in (metric.update, metric):
+        with pytest.raises(RuntimeError, match="have a target"):
+            call(preds, target | {"class": target["class"] + CLASSES})
+        assert_same(metric.compute()["val_depth"], before["val_depth"], 0, 0)
+    with pytest.raises(ValueError, match="task_preds has \\['depth'\\]; pass a dictionary of the tasks \\['class', 'depth'\\]"):
+        metric.update({"depth": preds["depth"]}, target)
+    for wrong, text in (({}, "task_metrics is {}"), ({"a": 3}, "'a' is 3; pass a devsan.metrics.Metric")):
+        with pytest.raises(TypeError, match=text):
+            MultitaskWrapper(wrong)
 
 
 TRACKED = {

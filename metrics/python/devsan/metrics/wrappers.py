@@ -2,8 +2,9 @@
 
 import copy
 import warnings
+from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -12,7 +13,15 @@ from devsan.metrics import _metrics
 from devsan.metrics.collections import MetricCollection
 from devsan.metrics.metric import Metric
 
-__all__ = ["BootStrapper", "ClasswiseWrapper", "MetricTracker", "MinMaxMetric", "Running"]
+__all__ = [
+    "BootStrapper",
+    "ClasswiseWrapper",
+    "MetricTracker",
+    "MinMaxMetric",
+    "MultioutputWrapper",
+    "MultitaskWrapper",
+    "Running",
+]
 
 _EVERY = ("process_group", "sync_on_compute", "dist_sync_on_step", "compute_with_cache", "distributed_available_fn")
 
@@ -226,7 +235,33 @@ class MinMaxMetric(_OfOne):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-class BootStrapper(_Wrapper):
+class _OfSeveral(_Wrapper):
+    """Copies of one metric, which see different samples."""
+
+    def __init__(self, metric, number, **every):
+        super().__init__(metric, **every)
+        self.metrics = torch.nn.ModuleList(copy.deepcopy(metric) for _ in range(number))
+        self._use(self._made())
+
+    def _made(self):
+        return _metrics.Bundle(type(self).__name__, [(f"metrics.{i}", metric._core) for i, metric in enumerate(self.metrics)])
+
+    def reset(self) -> None:
+        """Forgets everything seen."""
+        for metric in self.metrics:
+            metric.reset()
+        super().reset()
+
+    def _state_of(self, name):
+        module, _, rest = name.partition(".")
+        number, _, rest = rest.partition(".")
+        if module != "metrics" or number not in self.metrics._modules:
+            return None
+        state = self.metrics._modules[number]._state_of(rest)
+        return state and f"metrics.{number}.{state}"
+
+
+class BootStrapper(_OfSeveral):
     """How sure a metric is: its values over resampled batches. With the same seed the samples are those of TorchMetrics.
 
     `compute()` gives a dictionary of "mean", "std", "quantile" (over the bootstraps) and "raw", as far as they are asked for.
@@ -252,19 +287,14 @@ class BootStrapper(_Wrapper):
         sampling_strategy: Literal["poisson", "multinomial"] = "poisson",
         **kwargs: Any,
     ) -> None:
-        super().__init__(base_metric, **kwargs)
         if not isinstance(num_bootstraps, int) or num_bootstraps < 1:
             raise ValueError(f"BootStrapper: num_bootstraps is {num_bootstraps!r}; pass a positive number")
         if sampling_strategy not in ("poisson", "multinomial"):
             raise ValueError(f"BootStrapper: sampling_strategy is {sampling_strategy!r}; pass 'poisson' or 'multinomial'")
-        self.metrics = torch.nn.ModuleList(copy.deepcopy(base_metric) for _ in range(num_bootstraps))
+        super().__init__(base_metric, num_bootstraps, **kwargs)
         self.num_bootstraps = num_bootstraps
         self.mean, self.std, self.quantile, self.raw = mean, std, quantile, raw
         self.sampling_strategy = sampling_strategy
-        self._use(self._made())
-
-    def _made(self):
-        return _metrics.Bundle("BootStrapper", [(f"metrics.{i}", metric._core) for i, metric in enumerate(self.metrics)])
 
     def _draw(self, size, device):
         """The samples of one bootstrap."""
@@ -308,19 +338,69 @@ class BootStrapper(_Wrapper):
             results["raw"] = values
         return results
 
-    def reset(self) -> None:
-        """Forgets everything seen."""
-        for metric in self.metrics:
-            metric.reset()
-        super().reset()
 
-    def _state_of(self, name):
-        module, _, rest = name.partition(".")
-        number, _, rest = rest.partition(".")
-        if module != "metrics" or number not in self.metrics._modules:
-            return None
-        state = self.metrics._modules[number]._state_of(rest)
-        return state and f"metrics.{number}.{state}"
+class MultioutputWrapper(_OfSeveral):
+    """A metric of one output for each of several. `compute()` gives their values, [num_outputs, ...].
+
+    Args:
+        base_metric: of which each output has a copy.
+        num_outputs: how many outputs there are.
+        output_dim: the dimension of the inputs that they lie in.
+        remove_nans: of each output, samples are left out (the first dimension) where an input is NaN. How many these are has to be
+            known: inputs on another device than the CPU are waited for. False: nothing is looked at.
+        squeeze_outputs: whether the metric gets its inputs without that dimension, or with it, of size 1.
+    """
+
+    def __init__(
+        self,
+        base_metric: Metric,
+        num_outputs: int,
+        output_dim: int = -1,
+        remove_nans: bool = True,
+        squeeze_outputs: bool = True,
+    ) -> None:
+        if not isinstance(num_outputs, int) or num_outputs < 1:
+            raise ValueError(f"MultioutputWrapper: num_outputs is {num_outputs!r}; pass a positive number")
+        super().__init__(base_metric, num_outputs)
+        self.num_outputs, self.output_dim = num_outputs, output_dim
+        self.remove_nans, self.squeeze_outputs = remove_nans, squeeze_outputs
+
+    def _of_output(self, output, inputs):
+        """The tensors of `inputs`, by their names, of one output."""
+        dim = self.output_dim
+        chosen = {name: given.narrow(dim, output, 1) for name, given in inputs.items()}
+        if self.remove_nans:
+            nan = torch.stack([given.isnan().flatten(1).any(1) for given in chosen.values()]).any(0)
+            if nan.any():
+                chosen = {name: given[~nan] for name, given in chosen.items()}
+        return {name: given.squeeze(dim) for name, given in chosen.items()} if self.squeeze_outputs else chosen
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As that of the metric, of inputs with a dimension for the outputs."""
+        given = dict(enumerate(args)) | kwargs
+        inputs = {name: value for name, value in given.items() if torch.is_tensor(value)}
+        if not inputs:
+            raise ValueError("MultioutputWrapper: no input is a tensor, so that there are no outputs; pass tensors")
+        for name, value in inputs.items():
+            dims = value.dim()
+            if dims < 2 or not -dims <= self.output_dim < dims or value.size(self.output_dim) != self.num_outputs:
+                raise ValueError(
+                    f"MultioutputWrapper: input {name!r} has shape {tuple(value.shape)}; pass samples, and {self.num_outputs} outputs "
+                    f"in dimension {self.output_dim}"
+                )
+
+        def each():
+            for output, metric in enumerate(self.metrics):
+                of_one = given | self._of_output(output, inputs)
+                metric.update(*(of_one[i] for i in range(len(args))), **{name: of_one[name] for name in kwargs})
+
+        self._core.all_or_nothing(each, self.num_outputs - 1)
+
+    def _value(self) -> Tensor:
+        values = [metric.compute() for metric in self.metrics]
+        if not torch.is_tensor(values[0]):
+            raise RuntimeError(f"MultioutputWrapper: {type(self.metrics[0]).__name__} has several results; pass a metric of one")
+        return torch.stack(values)
 
 
 class Running(_Wrapper):
@@ -407,6 +487,103 @@ class Running(_Wrapper):
         super().__setstate__(state)
         if saved:
             self._core.load(saved)
+
+
+class MultitaskWrapper(torch.nn.Module):
+    """A metric, or a collection, for each of several tasks, whose inputs and values are dictionaries by task.
+
+        metrics = MultitaskWrapper({"depth": MeanSquaredError(), "class": MulticlassAccuracy(10)}, prefix="val_")
+        metrics.update({"depth": depth, "class": scores}, {"depth": true_depth, "class": labels})
+        metrics.compute()["val_depth"]
+
+    Where a task cannot take a batch, no task has seen it.
+
+    Args:
+        task_metrics: by the names of the tasks.
+        prefix: before each name in the results.
+        postfix: after each.
+    """
+
+    def __init__(
+        self, task_metrics: dict[str, Metric | MetricCollection], prefix: str | None = None, postfix: str | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(task_metrics, dict) or not task_metrics:
+            raise TypeError(f"MultitaskWrapper: task_metrics is {task_metrics!r}; pass a dictionary of metrics by task")
+        for task, metric in task_metrics.items():
+            if not isinstance(metric, (Metric, MetricCollection)):
+                raise TypeError(f"MultitaskWrapper: {task!r} is {metric!r}; pass a devsan.metrics.Metric or MetricCollection")
+        self._prefix, self._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+        self.task_metrics = torch.nn.ModuleDict(task_metrics)
+
+    @staticmethod
+    def _affix(name, given):
+        if given is not None and not isinstance(given, str):
+            raise ValueError(f"MultitaskWrapper: {name} is {given!r}; pass a string or None")
+        return given or ""
+
+    def _named(self, name):
+        return f"{self._prefix}{name}{self._postfix}"
+
+    def _together(self, call, task_preds, task_targets):
+        """The values of call(metric, preds, target) by task."""
+        tasks = self.task_metrics.keys()
+        for name, given in (("task_preds", task_preds), ("task_targets", task_targets)):
+            if not isinstance(given, dict) or given.keys() != set(tasks):
+                found = sorted(given) if isinstance(given, dict) else type(given).__name__
+                raise ValueError(f"MultitaskWrapper: {name} has {found}; pass a dictionary of the tasks {sorted(tasks)}")
+        values = {}
+
+        def each():
+            for task, metric in self.task_metrics.items():
+                values[task] = call(metric, task_preds[task], task_targets[task])
+
+        cores = [(task, metric._core) for task, metric in self.task_metrics.items()]
+        _metrics.Bundle("MultitaskWrapper", cores).all_or_nothing(each, len(cores) - 1)
+        return values
+
+    def update(self, task_preds: dict[str, Tensor], task_targets: dict[str, Tensor]) -> None:
+        """A batch of all tasks."""
+        self._together(lambda metric, preds, target: metric.update(preds, target), task_preds, task_targets)
+
+    def forward(self, task_preds: dict[str, Tensor], task_targets: dict[str, Tensor]) -> dict[str, Any]:
+        """Accumulates a batch of all tasks, and gives its values."""
+        values = self._together(lambda metric, preds, target: metric(preds, target), task_preds, task_targets)
+        return {self._named(task): value for task, value in values.items()}
+
+    def compute(self) -> dict[str, Any]:
+        """The value of each task; of a collection, its dictionary."""
+        return {self._named(task): metric.compute() for task, metric in self.task_metrics.items()}
+
+    def reset(self) -> None:
+        """Forgets everything seen."""
+        for metric in self.task_metrics.values():
+            metric.reset()
+
+    def items(self, flatten: bool = True) -> Iterator[tuple[str, Metric | MetricCollection]]:
+        """The names in the results with their metrics; with `flatten` those of collections each for itself."""
+        for task, metric in self.task_metrics.items():
+            if flatten and isinstance(metric, MetricCollection):
+                yield from ((self._named(f"{task}_{name}"), part) for name, part in metric.items())
+            else:
+                yield self._named(task), metric
+
+    def keys(self, flatten: bool = True) -> Iterator[str]:
+        return (name for name, _ in self.items(flatten))
+
+    def values(self, flatten: bool = True) -> Iterator[Metric | MetricCollection]:
+        return (metric for _, metric in self.items(flatten))
+
+    def persistent(self, mode: bool = True) -> None:
+        """Whether the states are part of `state_dict()`; at first they are not."""
+        for metric in self.task_metrics.values():
+            metric.persistent(mode)
+
+    def clone(self, prefix: str | None = None, postfix: str | None = None) -> Self:
+        """A copy with states of its own, and these names in the results."""
+        copied = copy.deepcopy(self)
+        copied._prefix, copied._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+        return copied
 
 
 class MetricTracker(torch.nn.ModuleList):
