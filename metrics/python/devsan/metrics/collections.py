@@ -8,6 +8,7 @@ from typing import Any, Self
 import torch
 
 from devsan.metrics import _metrics
+from devsan.metrics._plot import axes_of, draw
 from devsan.metrics.metric import Metric
 
 
@@ -315,6 +316,25 @@ class MetricCollection(torch.nn.ModuleDict):
         if not isinstance(incoming_state, MetricCollection):
             raise TypeError(f"MetricCollection: incoming_state is of type {type(incoming_state).__name__}; pass a collection")
         self._core.merge(incoming_state._core)
+
+    def plot(self, val: Any = None, ax: Any = None, together: bool = False) -> Any:
+        """Draws the value of each metric on axes of its own, or of all `together`; gives figure and axes, of each metric or once.
+
+        Args:
+            val: what `compute()` or calling the collection gives, or a list of them, one for each step; by default that of `compute()`.
+            ax: axes to draw on, of each metric one in a sequence unless `together`; by default new figures'.
+            together: whether all metrics have the same axes.
+        """
+        val = self.compute() if val is None else val
+        if together:
+            return draw("", val, ax)
+        names = val[0] if isinstance(val, (list, tuple)) else val
+        axes = [None] * len(names) if ax is None else axes_of(ax)
+        if len(axes) != len(names):
+            raise ValueError(f"MetricCollection: ax has {len(axes)} axes; pass one for each of {', '.join(names)}")
+        return [
+            draw(name, [step[name] for step in val] if names is not val else val[name], axis) for name, axis in zip(names, axes)
+        ]
 
     @property
     def metric_state(self) -> dict[str, dict[str, torch.Tensor]]:

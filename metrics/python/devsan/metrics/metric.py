@@ -10,6 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from devsan.metrics._plot import draw
+
 # What an instance has that is made anew wherever the metric in C++ is.
 _OF_THE_CORE = ("_core", "update", "_computed")
 
@@ -157,6 +159,16 @@ class Metric(torch.nn.Module):
         """Throws (or warns, with nan_strategy="warn") if values were left out because the metric is not defined for them,
         and `update()` has not spoken of it. Waits for the device."""
         self._core.check_valid()
+
+    def plot(self, val: Any = None, ax: Any = None, *, labels: list[str] | None = None) -> tuple[Any, Any]:
+        """Draws the value, with matplotlib, and gives the figure and its axes (of [labels, ...] matrices a list of them).
+
+        Args:
+            val: a value of `compute()` or of calling the metric, or a list of them, one for each step; by default that of `compute()`.
+            ax: axes to draw on; by default a new figure's.
+            labels: of the classes, in their order; by default their indices.
+        """
+        return draw(type(self).__name__, self.compute() if val is None else val, ax, labels)
 
     @property
     def update_count(self) -> int:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from devsan.metrics import _metrics
+from devsan.metrics._plot import axes_of, draw
 from devsan.metrics.collections import MetricCollection
 from devsan.metrics.metric import Metric
 
@@ -574,6 +575,20 @@ class MultitaskWrapper(torch.nn.Module):
     def values(self, flatten: bool = True) -> Iterator[Metric | MetricCollection]:
         return (metric for _, metric in self.items(flatten))
 
+    def plot(self, val: Any = None, axes: Any = None) -> list[Any]:
+        """Draws the value of each task on axes of its own; see `Metric.plot()` and `MetricCollection.plot()`."""
+        val = self.compute() if val is None else val
+        axes = [None] * len(self.task_metrics) if axes is None else axes_of(axes)
+        if len(axes) != len(self.task_metrics):
+            raise ValueError(f"MultitaskWrapper: axes has {len(axes)}; pass one for each of {', '.join(self.task_metrics)}")
+        drawn = []
+        for (task, metric), axis in zip(self.task_metrics.items(), axes):
+            name = self._named(task)
+            of_task = [step[name] for step in val] if isinstance(val, (list, tuple)) else val[name]
+            together = {"together": True} if isinstance(metric, MetricCollection) else {}
+            drawn.append(metric.plot(of_task, axis, **together))
+        return drawn
+
     def persistent(self, mode: bool = True) -> None:
         """Whether the states are part of `state_dict()`; at first they are not."""
         for metric in self.task_metrics.values():
@@ -656,9 +671,7 @@ class MetricTracker(torch.nn.ModuleList):
 
     def compute_all(self) -> Any:
         """The values of all steps, [n_steps, ...], of each result where there are several. The ranks exchange all steps at once."""
-        self._current("compute_all")
-        with self._synchronised():
-            values = [step.compute() for step in self._steps()]
+        values = self._by_step("compute_all")
         try:
             if isinstance(values[0], dict):
                 return {name: torch.stack([value[name] for value in values]) for name in values[0]}
@@ -668,6 +681,11 @@ class MetricTracker(torch.nn.ModuleList):
         except TypeError:  # of results in results
             return values
 
+    def _by_step(self, call="plot"):
+        self._current(call)
+        with self._synchronised():
+            return [step.compute() for step in self._steps()]
+
     def _synchronised(self):
         """All steps at once, where each is synchronised in one way."""
         steps = self._steps()
@@ -676,6 +694,10 @@ class MetricTracker(torch.nn.ModuleList):
             return nullcontext()
         together = _metrics.Bundle("MetricTracker", [(str(i), step._core) for i, step in enumerate(steps)])
         return _Synchronised(together, like)
+
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draws the values of all steps, or `val`, a list of them; see `Metric.plot()`."""
+        return draw(type(self._base_metric).__name__, list(self._by_step() if val is None else val), ax)
 
     def best_metric(self, return_step: bool = False) -> Any:
         """The best value over the steps, of each result where there are several; with `return_step` also the number of its step.
