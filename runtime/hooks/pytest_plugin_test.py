@@ -300,17 +300,16 @@ class Plugin(unittest.TestCase):
                 wait(3)
                 assert 1 == 2
             """)
-        levels = {"DEVSAN_OPTIONS": "host_wait=log"}
-        self.assertEqual(self.run_pytest("--devsan-sim=2", env=levels), 1, self.output)
+        self.assertEqual(self.run_pytest("--devsan-sim=2"), 1, self.output)
         self.assertOutcomes(test_warned="passed", test_failed="failure")
         self.assertIn("devsan: note: 1 test has findings that fail none: pytest -rP shows them", self.output)
         self.assertNotIn("test_warned", self.texts)
-        self.run_pytest("--devsan-sim=2", "-rP", env=levels)
+        self.run_pytest("--devsan-sim=2", "-rP")
         self.assertIn("[device-host-sync]", self.texts["test_warned"])
         self.assertNotIn("devsan", self.texts.get("test_clean", ""))
-        self.run_pytest("--devsan-sim=2", "-n", "2", env=levels)
+        self.run_pytest("--devsan-sim=2", "-n", "2")
         self.assertIn("devsan: note: 1 test has findings that fail none", self.output)
-        self.assertEqual(self.run_pytest("--devsan-sim=2", "-k", "clean", env=levels), 0, self.output)
+        self.assertEqual(self.run_pytest("--devsan-sim=2", "-k", "clean"), 0, self.output)
         self.assertNotIn("findings that fail none", self.output)
 
     def test_what_is_wrong_is_one_error(self):
