@@ -3,6 +3,8 @@
 #include "runtime/cuda/calls.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +39,36 @@ int devsan_standin_calls(const char *name) {
   const int calls = slot >= 0 ? functions[slot].calls : 0;
   pthread_mutex_unlock(&lock);
   return calls;
+}
+
+static atomic_int is_noting;
+static char notes[1 << 16];
+static size_t notes_size;
+
+void devsan_standin_note(const char *format, ...) {
+  if (!atomic_load_explicit(&is_noting, memory_order_relaxed))
+    return;
+  va_list values;
+  va_start(values, format);
+  pthread_mutex_lock(&lock);
+  const size_t room = sizeof notes - notes_size;
+  const int length = vsnprintf(notes + notes_size, room, format, values);
+  if (length >= 0 && (size_t)length + 1 < room) {
+    notes_size += (size_t)length;
+    notes[notes_size++] = '\n';
+  }
+  pthread_mutex_unlock(&lock);
+  va_end(values);
+}
+
+size_t devsan_standin_take_notes(char *out, size_t size) {
+  pthread_mutex_lock(&lock);
+  const size_t taken = notes_size < size ? notes_size : size;
+  memcpy(out, notes, taken);
+  notes_size = 0;
+  atomic_store(&is_noting, 1);
+  pthread_mutex_unlock(&lock);
+  return taken;
 }
 
 static __thread char refused[512];

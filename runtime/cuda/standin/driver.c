@@ -253,6 +253,13 @@ static int releaseWhenIdle(const void *address) {
   return release(address);
 }
 
+static const char *placeOf(const void *address, int type, char text[16]) {
+  if (type < kOnDevice)
+    return type == kPinned ? "pinned" : "pageable";
+  snprintf(text, 16, "cuda:%d", devsanDeviceOf(address));
+  return text;
+}
+
 /* Lets the host wait as CUDA does: always for a copy that is not in a stream's order, else where
    one side is pageable. */
 static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -266,8 +273,12 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
             width);
   const int to_type = typeOf(to), from_type = typeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
+  const int waits = is_async ? to_type == kPageable || from_type == kPageable : !between_devices;
+  char from_text[16], to_text[16];
+  devsan_standin_note("copy %s %s %zu%s", placeOf(from, from_type, from_text),
+                      placeOf(to, to_type, to_text), width * rows, waits ? " wait" : "");
   issue(stream, copyTime(width * rows));
-  if (is_async ? to_type != kPageable && from_type != kPageable : between_devices)
+  if (!waits)
     return kSuccess;
   waitUntil(stream->done);
   return refuseWait(isCaptured(stream->capture));
@@ -400,18 +411,59 @@ int cuGetExportTable(const void **table, const void *id) {
   int name(void) {                                                                                 \
     return devsan_standin_refuse(what " (" #name ")");                                             \
   }
-DEVSAN_REFUSE(cuModuleLoad, "GPU kernels that are loaded from code")
-DEVSAN_REFUSE(cuModuleLoadData, "GPU kernels that are loaded from code")
-DEVSAN_REFUSE(cuModuleLoadDataEx, "GPU kernels that are loaded from code")
-DEVSAN_REFUSE(cuModuleGetFunction, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuLinkCreate_v2, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuLinkAddData_v2, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuLinkComplete, "GPU kernels that are loaded from code")
-DEVSAN_REFUSE(cuFuncGetAttribute, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuFuncSetAttribute, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuFuncSetCacheConfig, "GPU kernels that are loaded from code")
-DEVSAN_REFUSE(cuOccupancyMaxActiveBlocksPerMultiprocessor, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cuTensorMapEncodeTiled, "tensor maps of GPU kernels")
+
+/* What c10_cuda looks up before it needs any of it. */
+#define DEVSAN_LOOKED_UP(X)                                                                        \
+  X(cuMemAddressFree, "memory that the program maps itself")                                       \
+  X(cuMemAddressReserve, "memory that the program maps itself")                                    \
+  X(cuMemCreate, "memory that the program maps itself")                                            \
+  X(cuMemExportToShareableHandle, "memory that the program maps itself")                           \
+  X(cuMemGetAddressRange_v2, "memory that the program maps itself")                                \
+  X(cuMemGetAllocationGranularity, "memory that the program maps itself")                          \
+  X(cuMemGetAllocationPropertiesFromHandle, "memory that the program maps itself")                 \
+  X(cuMemImportFromShareableHandle, "memory that the program maps itself")                         \
+  X(cuMemMap, "memory that the program maps itself")                                               \
+  X(cuMemRelease, "memory that the program maps itself")                                           \
+  X(cuMemRetainAllocationHandle, "memory that the program maps itself")                            \
+  X(cuMemSetAccess, "memory that the program maps itself")                                         \
+  X(cuMulticastAddDevice, "multicast memory")                                                      \
+  X(cuMulticastBindMem, "multicast memory")                                                        \
+  X(cuMulticastCreate, "multicast memory")                                                         \
+  X(cuMulticastUnbind, "multicast memory")                                                         \
+  X(cuCtxFromGreenCtx, "green contexts")                                                           \
+  X(cuDevResourceGenerateDesc, "green contexts")                                                   \
+  X(cuDevSmResourceSplitByCount, "green contexts")                                                 \
+  X(cuDeviceGetDevResource, "green contexts")                                                      \
+  X(cuGreenCtxCreate, "green contexts")                                                            \
+  X(cuGreenCtxDestroy, "green contexts")                                                           \
+  X(cuGreenCtxStreamCreate, "green contexts")                                                      \
+  X(cuLogsRegisterCallback, "the driver's log")                                                    \
+  X(cuLogsUnregisterCallback, "the driver's log")                                                  \
+  X(cuStreamWriteValue32_v2, "writes to memory in a stream's order")
+DEVSAN_LOOKED_UP(DEVSAN_REFUSE)
+
+/* In tests of the runtime, kernels that are loaded from code do nothing, as all others. */
+static char loaded;
+#define DEVSAN_FROM_CODE(name, type, value)                                                        \
+  int name(type *out);                                                                             \
+  int name(type *out) {                                                                            \
+    if (devsan_standin_is_simulated())                                                             \
+      return devsan_standin_refuse("GPU kernels that are loaded from code (" #name ")");           \
+    *out = value;                                                                                  \
+    return kSuccess;                                                                               \
+  }
+DEVSAN_FROM_CODE(cuModuleLoad, void *, &loaded)
+DEVSAN_FROM_CODE(cuModuleLoadData, void *, &loaded)
+DEVSAN_FROM_CODE(cuModuleLoadDataEx, void *, &loaded)
+DEVSAN_FROM_CODE(cuModuleGetFunction, void *, &loaded)
+DEVSAN_FROM_CODE(cuFuncGetAttribute, int, 0)
+DEVSAN_FROM_CODE(cuOccupancyMaxActiveBlocksPerMultiprocessor, int, 2)
 
 int cuDeviceGetUuid(void *out, int device) {
   if (device < 0 || device >= device_count)
@@ -454,6 +506,55 @@ int cuDeviceGet(int *out, int device) {
 
 static int isDevice(int device) {
   return device >= 0 && device < device_count;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  static const int kLargestBlock[] = {1024, 1024, 64};
+  static const int kLargestGrid[] = {2147483647, 65535, 65535};
+  if (!isDevice(device))
+    return kInvalidDevice;
+  switch (attribute) {
+  case 1:
+    *value = kThreadsPerBlock;
+    return kSuccess;
+  case 2:
+  case 3:
+  case 4:
+    *value = kLargestBlock[attribute - 2];
+    return kSuccess;
+  case 5:
+  case 6:
+  case 7:
+    *value = kLargestGrid[attribute - 5];
+    return kSuccess;
+  case 8:
+    *value = kSharedPerBlock;
+    return kSuccess;
+  case 10:
+    *value = kWarp;
+    return kSuccess;
+  case 16:
+    *value = kProcessors;
+    return kSuccess;
+  case 39:
+    *value = kThreadsPerProcessor;
+    return kSuccess;
+  case 75:
+    *value = kMajor;
+    return kSuccess;
+  case 76:
+    *value = kMinor;
+    return kSuccess;
+  case 81:
+    *value = kSharedPerProcessor;
+    return kSuccess;
+  case 97:
+    *value = kSharedPerBlockOptIn;
+    return kSuccess;
+  default:
+    *value = 0;
+    return kSuccess;
+  }
 }
 
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -573,6 +674,7 @@ int cuCtxGetDevice(int *out) {
 
 int cuCtxSynchronize(void) {
   devsan_standin_count("cuCtxSynchronize");
+  devsan_standin_note("wait device");
   if (!current)
     return kInvalidContext;
   waitUntil(doneOf(current));
@@ -581,6 +683,7 @@ int cuCtxSynchronize(void) {
 
 int cuCtxSynchronize_v2(void *context) {
   devsan_standin_count("cuCtxSynchronize_v2");
+  devsan_standin_note("wait device");
   waitUntil(doneOf(context));
   return kSuccess;
 }
@@ -852,6 +955,7 @@ int cuStreamDestroy_v2(void *handle) {
 
 int cuStreamSynchronize(void *handle) {
   devsan_standin_count("cuStreamSynchronize");
+  devsan_standin_note("wait stream");
   struct Stream *stream = streamOf(handle);
   if (!stream)
     return kInvalidContext;
@@ -904,6 +1008,7 @@ int cuEventRecord(void *handle, void *stream_handle) {
 
 int cuEventSynchronize(void *handle) {
   devsan_standin_count("cuEventSynchronize");
+  devsan_standin_note("wait event");
   if (!handle)
     return kInvalidHandle;
   waitUntil(((struct Event *)handle)->done);
@@ -1075,9 +1180,12 @@ static const struct {
   void *function;
 } kNames[] = {
 #include "driver_names.inc"
+    {"cuDeviceGetAttribute", (void *)cuDeviceGetAttribute},
+    {"cuGetErrorString", (void *)cuGetErrorString},
     {"cuGetProcAddress", (void *)cuGetProcAddress},
     {"cuGetProcAddress_v2", (void *)cuGetProcAddress_v2},
-};
+#define DEVSAN_NAMED(name, what) {#name, (void *)name},
+    DEVSAN_LOOKED_UP(DEVSAN_NAMED)};
 
 static void *named(const char *base, const char *version, const char *stream) {
   char name[96];

@@ -16,6 +16,7 @@
 enum { kSuccess = 0, kInvalidDeviceFunction = 98, kInvalidDevice = 101 };
 
 int cudaGetDeviceCount(int *count);
+int cudaDeviceGetAttribute(int *value, int attribute, int device);
 
 static void *driverFunction(const char *name) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -28,21 +29,7 @@ static int isDevice(int device) {
   return device >= 0 && device < count;
 }
 
-/* An A100's, as far as they are asked for. The places are those of cudaDeviceProp, which differ
-   between CUDA 12 and 13. */
-enum {
-  kMajor = 8,
-  kMinor = 0,
-  kProcessors = 108,
-  kWarp = 32,
-  kThreadsPerBlock = 1024,
-  kThreadsPerProcessor = 2048,
-  kSharedPerBlock = 48 << 10,
-  kSharedPerBlockOptIn = 163 << 10,
-  kSharedPerProcessor = 164 << 10,
-  kRegisters = 65536
-};
-
+/* The places are those of cudaDeviceProp, which differ between CUDA 12 and 13. */
 #if DEVSAN_STANDIN_VERSION >= 13
 enum {
   kPropertiesSize = 1008,
@@ -79,9 +66,6 @@ enum {
   kAtMinor = 364
 };
 
-static const int kLargestBlock[] = {1024, 1024, 64};
-static const int kLargestGrid[] = {2147483647, 65535, 65535};
-
 static void putInt(char *properties, int at, int value) {
   memcpy(properties + at, &value, sizeof value);
 }
@@ -107,8 +91,14 @@ int cudaGetDeviceProperties(void *out, int device) {
   putInt(properties, kAtRegistersPerBlock, kRegisters);
   putInt(properties, kAtWarp, kWarp);
   putInt(properties, kAtThreadsPerBlock, kThreadsPerBlock);
-  memcpy(properties + kAtBlock, kLargestBlock, sizeof kLargestBlock);
-  memcpy(properties + kAtGrid, kLargestGrid, sizeof kLargestGrid);
+  enum { kBlockX = 2, kGridX = 5 };
+  for (int i = 0; i < 3; ++i) {
+    int block = 0, grid = 0;
+    cudaDeviceGetAttribute(&block, kBlockX + i, device);
+    cudaDeviceGetAttribute(&grid, kGridX + i, device);
+    putInt(properties, kAtBlock + 4 * i, block);
+    putInt(properties, kAtGrid + 4 * i, grid);
+  }
   putInt(properties, kAtMajor, kMajor);
   putInt(properties, kAtMinor, kMinor);
   putInt(properties, kAtProcessors, kProcessors);
@@ -126,50 +116,8 @@ int cudaGetDeviceProperties_v2(void *out, int device) {
 }
 
 int cudaDeviceGetAttribute(int *value, int attribute, int device) {
-  if (!isDevice(device))
-    return kInvalidDevice;
-  switch (attribute) {
-  case 1:
-    *value = kThreadsPerBlock;
-    return kSuccess;
-  case 2:
-  case 3:
-  case 4:
-    *value = kLargestBlock[attribute - 2];
-    return kSuccess;
-  case 5:
-  case 6:
-  case 7:
-    *value = kLargestGrid[attribute - 5];
-    return kSuccess;
-  case 8:
-    *value = kSharedPerBlock;
-    return kSuccess;
-  case 10:
-    *value = kWarp;
-    return kSuccess;
-  case 16:
-    *value = kProcessors;
-    return kSuccess;
-  case 39:
-    *value = kThreadsPerProcessor;
-    return kSuccess;
-  case 75:
-    *value = kMajor;
-    return kSuccess;
-  case 76:
-    *value = kMinor;
-    return kSuccess;
-  case 81:
-    *value = kSharedPerProcessor;
-    return kSuccess;
-  case 97:
-    *value = kSharedPerBlockOptIn;
-    return kSuccess;
-  default:
-    *value = 0;
-    return kSuccess;
-  }
+  int (*ask)(int *, int, int) = (int (*)(int *, int, int))driverFunction("cuDeviceGetAttribute");
+  return ask ? ask(value, attribute, device) : kInvalidDevice;
 }
 
 int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -281,6 +229,12 @@ int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, 
   return kSuccess;
 }
 
+/* As CUDA 12 has it, beside the one above. */
+int cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
+                                const void **dependencies, size_t *count) {
+  return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, NULL, count);
+}
+
 int cudaThreadExchangeStreamCaptureMode(int *mode) {
   (void)mode;
   return kSuccess;
@@ -330,14 +284,33 @@ int cudaProfilerStop(void) {
   int name(void) {                                                                                 \
     return devsan_standin_refuse(what " (" #name ")");                                             \
   }
+DEVSAN_REFUSE(cudaDeviceGetGraphMemAttribute, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaDeviceSetGraphMemAttribute, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphAddNode, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphConditionalHandleCreate, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphDebugDotPrint, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphDestroy, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphExecDestroy, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphGetNodes, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphInstantiate, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphInstantiateWithFlags, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaGraphNodeGetDependencies, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaGraphRetainUserObject, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaKernelSetAttributeForDevice, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryGetGlobal, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryGetKernel, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryGetKernelCount, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryGetManaged, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryGetUnifiedFunction, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryLoadData, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryLoadFromFile, "GPU kernels that are loaded from code")
+DEVSAN_REFUSE(cudaLibraryUnload, "GPU kernels that are loaded from code")
 DEVSAN_REFUSE(cudaStreamBeginCapture, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaStreamBeginCaptureToGraph, "CUDA graphs that C++ captures")
 DEVSAN_REFUSE(cudaStreamEndCapture, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaStreamUpdateCaptureDependencies, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaUserObjectCreate, "CUDA graphs that C++ captures")
+DEVSAN_REFUSE(cudaUserObjectRelease, "CUDA graphs that C++ captures")
 
 /* A program's kernels and variables. */
 void **__cudaRegisterFatBinary(void *binary) {

@@ -271,6 +271,10 @@ int cudaDeviceReset(void) {
 
 int cudaMalloc(void **out, size_t size) {
   ENTER();
+  if (size == 0) { /* which the driver refuses */
+    *out = NULL;
+    return kSuccess;
+  }
   DevSanCudaAddress allocated = 0;
   const int result = DRIVER_AS(cuMemAlloc_v2, cuMemAlloc, &allocated, size);
   *out = (void *)(uintptr_t)allocated;
@@ -659,4 +663,10 @@ int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsign
   static _Atomic(void *) cached;
   GetProcAddress look_up = (GetProcAddress)driverFunction(&cached, "cuGetProcAddress", 0);
   return done(look_up ? look_up(symbol, function, (int)version, flags, status) : kNoDriver);
+}
+
+int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                            int *status) {
+  return cudaGetDriverEntryPointByVersion(symbol, function, DEVSAN_STANDIN_VERSION * 1000, flags,
+                                          status);
 }

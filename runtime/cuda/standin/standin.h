@@ -11,6 +11,20 @@ enum {
   kDevSanStandinMaxParameters = 64
 };
 
+/* An A100's properties, as far as they are asked for. */
+enum {
+  kMajor = 8,
+  kMinor = 0,
+  kProcessors = 108,
+  kWarp = 32,
+  kThreadsPerBlock = 1024,
+  kThreadsPerProcessor = 2048,
+  kSharedPerBlock = 48 << 10,
+  kSharedPerBlockOptIn = 163 << 10,
+  kSharedPerProcessor = 164 << 10,
+  kRegisters = 65536
+};
+
 /* What the driver knows of a kernel: name and parameters. On simulated devices the runtime's
    stand-in makes one of what a library registers; a program of the tests launches the address of
    one itself, and of any other address the driver then knows nothing. */
@@ -24,6 +38,12 @@ struct DevSanStandinKernel {
    `devsan_standin_calls` of either library says how often; both are exported. */
 void devsan_standin_count(const char *name);
 int devsan_standin_calls(const char *name);
+
+/* Notes a line about work that a test wants to see in its order: copies and waits of the driver.
+   Lines are kept from the first `devsan_standin_take_notes` on, which the driver exports: it copies
+   those that came since the last call, as many bytes as it says, and begins anew. */
+void devsan_standin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+size_t devsan_standin_take_notes(char *out, size_t size);
 
 /* The result of what a simulated device has not, after it has been noted what that is. */
 int devsan_standin_refuse(const char *what);

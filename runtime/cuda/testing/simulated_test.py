@@ -97,6 +97,49 @@ class Simulated(unittest.TestCase):
             assert ctypes.string_at(a, 8) == b"A" * 8
             """, DEVSAN_SIM_PROTECT="off")
 
+    def test_nothing_is_allocated_for_no_bytes(self):
+        self.run_text("""
+            memory = c_void_p(1)
+            assert cuda.cudaMalloc(byref(memory), c_size_t(0)) == 0 and memory.value is None
+            assert driver.cuMemAlloc_v2(byref(memory), c_size_t(0)) == 1
+            """)
+
+    def test_copies_and_waits_are_noted_in_their_order(self):
+        output = self.run_text("""
+            notes = ctypes.create_string_buffer(1024)
+            def take():
+                size = driver.devsan_standin_take_notes(notes, c_size_t(1024))
+                return notes.raw[:size].decode()
+            pageable, pinned, device = ctypes.create_string_buffer(8), c_void_p(), malloc(8)
+            assert cuda.cudaMallocHost(byref(pinned), c_size_t(8)) == 0
+            assert cuda.cudaDeviceSynchronize() == 0 and take() == "", "nothing is kept before the first time"
+            assert copy(device, ctypes.addressof(pageable), 4, HOST_TO_DEVICE) == 0
+            assert cuda.cudaMemcpyAsync(pinned, c_void_p(device), c_size_t(8), DEVICE_TO_HOST, None) == 0
+            assert cuda.cudaStreamSynchronize(None) == 0
+            assert cuda.cudaDeviceSynchronize() == 0
+            print(take() + "then " + take())
+            """)
+        self.assertEqual(output, "copy pageable cuda:0 4 wait\ncopy cuda:0 pinned 8\nwait stream\nwait device\nthen \n")
+
+    def test_drivers_functions_are_found_by_name_as_cuda_12_asks(self):
+        self.run_text("""
+            function = c_void_p()
+            assert cuda.cudaGetDriverEntryPoint(b"cuStreamQuery", byref(function), ctypes.c_ulonglong(0), None) == 0 and function.value
+            assert cuda.cudaGetDriverEntryPoint(b"cuNothing", byref(function), ctypes.c_ulonglong(0), None) == 500
+            status, count = c_int(7), c_size_t(7)
+            assert cuda.cudaStreamGetCaptureInfo_v2(None, byref(status), None, None, None, byref(count)) == 0
+            assert status.value == 0 and count.value == 0, "no capture"
+            """)
+
+    def test_kernels_from_code_are_refused_only_where_devices_are_simulated(self):
+        load = """
+            module, threads = c_void_p(), c_int()
+            print(driver.cuInit(0), driver.cuModuleLoadData(byref(module), b"code"),
+                  driver.cuFuncGetAttribute(byref(threads), 0, None))
+            """
+        self.assertEqual(self.run_text(load), "0 801 801\n")
+        self.assertEqual(self.run_text(load, DEVSAN_SIM_DEVICES=""), "0 0 0\n")
+
     def test_freed_memory_reads_as_zero(self):
         self.run_text("""
             a = malloc(4096)
