@@ -388,6 +388,23 @@ template <std::size_t position> Effect addsCompressed(Arguments arguments) {
              : Effect{};
 }
 
+// cuSPARSE multiplies by what is compressed by rows from the left, and by columns from the right;
+// to convert one into the other takes numbers from the host.
+template <std::size_t position> Effect multipliesCompressed(Arguments arguments) {
+  const at::Tensor *left = tensorAt(arguments, position);
+  const at::Tensor *right = tensorAt(arguments, position + 1);
+  if (!left || !right || left->numel() == 0 || right->numel() == 0)
+    return {};
+  for (std::size_t one : {position, position + 1})
+    if (at::SparseCsrTensorImpl *compressed = compressedAt(arguments, one);
+        compressed && compressed->nnz() == 0)
+      return {};
+  const bool converts = left->layout() == at::kSparseCsc ||
+                        (left->layout() == at::kSparseCsr && right->layout() == at::kSparseCsc) ||
+                        (left->layout() == at::kStrided && right->layout() == at::kSparseCsr);
+  return converts ? blockOn(left) : Effect{};
+}
+
 Effect reduceCompressed(Arguments arguments) {
   at::SparseCsrTensorImpl *self = compressedAt(arguments, 0);
   return self && self->nnz() > 0 && arguments[1].toIntVector().size() == 1 ? reads<0>(arguments)
@@ -406,9 +423,26 @@ Effect lu(Arguments arguments) {
   return others ? Effect{} : blockOnNonEmpty(matrix);
 }
 
+// MAGMA takes batches, and waits; cuSOLVER takes single matrices.
+Effect choleskyOfBatch(Arguments arguments) {
+  const at::Tensor *matrix = tensorAt(arguments, 0);
+  const bool is_batch =
+      matrix && matrix->dim() > 2 && matrix->numel() > matrix->size(-2) * matrix->size(-1);
+  return is_batch ? unseen(blockOnNonEmpty(matrix)) : Effect{};
+}
+
 // Factorisations that look at their error codes before they return, where they are asked to.
 template <std::size_t position> Effect checksErrors(Arguments arguments) {
   return arguments[position].toBool() ? reads<0>(arguments) : Effect{};
+}
+
+// Of these, MAGMA takes the Hermitian ones, and waits.
+Effect ldlFactor(Arguments arguments) {
+  Effect effect = checksErrors<2>(arguments);
+  const at::Tensor *matrix = tensorAt(arguments, 0);
+  return !effect.any() && matrix && matrix->is_complex() && arguments[1].toBool()
+             ? unseen(blockOnNonEmpty(matrix))
+             : effect;
 }
 
 template <std::size_t position> Effect luChecksErrors(Arguments arguments) {
@@ -486,14 +520,21 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::_linalg_eigvals", "", kDense, reads<0>},
     {"aten::_linalg_eigh", "", kDense, readsNonEmpty<0>},
     {"aten::_linalg_eigh", "eigenvalues", kDense, readsNonEmpty<0>},
+    {"aten::cholesky", "", kDense, readsNonEmpty<0>},
+    {"aten::cholesky", "out", kDense, readsNonEmpty<0>},
+    {"aten::cholesky_inverse", "", kDense, choleskyOfBatch},
+    {"aten::cholesky_inverse", "out", kDense, choleskyOfBatch},
+    {"aten::_cholesky_solve_helper", "", kDense, choleskyOfBatch},
     {"aten::linalg_cholesky_ex", "", kDense, checksErrors<2>},
     {"aten::linalg_cholesky_ex", "L", kDense, checksErrors<2>},
     {"aten::linalg_inv_ex", "", kDense, luChecksErrors<1>},
     {"aten::linalg_inv_ex", "inverse", kDense, luChecksErrors<1>},
-    {"aten::linalg_ldl_factor_ex", "", kDense, checksErrors<2>},
-    {"aten::linalg_ldl_factor_ex", "out", kDense, checksErrors<2>},
-    {"aten::linalg_ldl_solve", "", kDense, unseen<reads<0>>},
-    {"aten::linalg_ldl_solve", "out", kDense, unseen<reads<0>>},
+    {"aten::linalg_ldl_factor_ex", "", kDense, ldlFactor},
+    {"aten::linalg_ldl_factor_ex", "out", kDense, ldlFactor},
+    {"aten::linalg_ldl_solve", "", kDense, unseen<readsNonEmpty<0>>},
+    {"aten::linalg_ldl_solve", "out", kDense, unseen<readsNonEmpty<0>>},
+    {"aten::linalg_lstsq", "", kDense, reads<0>},
+    {"aten::linalg_lstsq", "out", kDense, reads<0>},
     {"aten::linalg_lu", "", kDense, lu},
     {"aten::linalg_lu", "out", kDense, lu},
     {"aten::linalg_lu_factor_ex", "", kDense, luChecksErrors<2>},
@@ -541,6 +582,10 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::add", "Tensor", kSparseCompressed, addsCompressed<1>},
     {"aten::add", "out", kSparseCompressed, addsCompressed<1>},
     {"aten::add_", "Tensor", kSparseCompressed, addsCompressed<1>},
+    {"aten::mm", "", kSparseCompressed, multipliesCompressed<0>},
+    {"aten::mm", "out", kSparseCompressed, multipliesCompressed<0>},
+    {"aten::addmm", "", kSparseCompressed, multipliesCompressed<1>},
+    {"aten::addmm", "out", kSparseCompressed, multipliesCompressed<1>},
     {"aten::_sparse_csr_sum", "dim_dtype", kSparseCompressed, reduceCompressed},
     {"aten::_sparse_csr_prod", "dim_dtype", kSparseCompressed, reduceCompressed},
 

@@ -1,143 +1,91 @@
-"""Does the host wait where PyTorch's CUDA host code waits? Runs OpInfo samples on cuda:1 of two simulated devices and compares
-with a recording (test/reference/op_blocking_torch2.11_cu130.json; convert_op_blocking.py beside it says what it is).
+"""Does the host wait where PyTorch's CUDA host code waits? Runs OpInfo samples on cuda:1 of two simulated devices, forward and
+backward, and compares each call of an operator with the recording of the nearest release (test/reference/blocking).
 
-usage: blocking_test.py [--recording FILE] [OP...]
+usage: blocking_test.py [--full] [ENTRY...]
 
-Without arguments every entry runs. A sample is compared if it is the recorded one: equal in its place, shapes, dtypes
-and arguments, and if it runs here. The status is 1 if a sample differs whose entry is not in EXPLAINED or none does of one
-that is, if an entry raises that is not in RAISES or none does of one that is, if an entry is missing from this PyTorch, or if
-fewer than LEAST samples are compared. Needs the environment of `devsan run --sim=2`, and the PyPI package expecttest.
+A call is compared where the recording says of the same operator, with the same arguments if those decide, whether the host
+waits, and where it runs here. The status is 1 if an operator differs that is not in EXPLAINED or none of one that is, or
+if fewer than the least number of calls is compared. Needs the environment of `devsan run --sim=2`, and the PyPI package
+expecttest. With --full all dtypes run, else float32 and int64.
 """
 
 import argparse
 import collections
 import ctypes
-import itertools
-import json
-import os
 import sys
 import warnings
+from pathlib import Path
 
 from devsan import sim
 
 sim.install()
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 
-from opinfo_signature import signature
+sys.path.insert(0, str(Path(__file__).with_name("blocking")))
+import calls
+import tables
 
-RECORDING = os.path.join(os.path.dirname(__file__), "../../../test/reference/op_blocking_torch2.11_cu130.json")
-DEVICE = "cuda:1"
-
-# Entry -> why its samples differ, although the simulated device waits as a real one does.
+# Operator -> why the simulated device does not wait as the recording does, or waits where it does not.
 EXPLAINED = {}
-# Entry -> (how many of its samples raise here, why): how far they came says little about the rest of the way.
-RAISES = {}
-# What must be left to compare when the samples of a new PyTorch are no longer the recorded ones.
-LEAST = 3000
+LEAST = {False: 60000, True: 130000}
 
 
-def name_of(op):
-    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+class HostWaits:
+    def __init__(self):
+        self._count = ctypes.CDLL(sim.library_path()).devsan_sim_host_waits
+        self._count.restype = ctypes.c_uint64
+        self._before = 0
 
-
-def on_device(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().to(DEVICE)
-    if isinstance(value, torch.device) or isinstance(value, str) and value == "cpu":
-        return torch.device(DEVICE)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(on_device, value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(on_device, value))
-    if isinstance(value, dict):
-        return {key: on_device(item) for key, item in value.items()}
-    return value
+    def __call__(self):
+        before, self._before = self._before, self._count()
+        return self._before > before
 
 
 class Comparison:
-    def __init__(self):
-        library = ctypes.CDLL(sim.library_path())
-        self.host_waits = library.devsan_sim_host_waits
-        self.host_waits.restype = ctypes.c_uint64
+    def __init__(self, table):
+        self.table = table
         self.counts = collections.Counter()
-        self.differences = {}
-        self.raising = collections.defaultdict(list)
+        self.differences = collections.defaultdict(collections.Counter)
 
-    def waits(self, op, sample):
-        arguments = on_device((sample.input, sample.args, sample.kwargs))
-        before = self.host_waits()
-        error = ""
-        try:
-            op(arguments[0], *arguments[1], **arguments[2])
-        except Exception as exception:
-            error = (str(exception).splitlines() or [type(exception).__name__])[0]
-        return self.host_waits() > before, error
-
-    def compare(self, op, recorded):
-        torch.manual_seed(0)
-        # All before the first one runs, which may draw numbers as well.
-        samples = list(itertools.islice(op.sample_inputs("cpu", getattr(torch, recorded[0])), len(recorded) - 1))
-        differences = []
-        for index, (expected, sample) in enumerate(zip(recorded[1:], samples)):
-            if expected[0] == "?":
-                self.counts["says nothing"] += 1
-            elif expected[1:] != signature(sample):
-                self.counts["another sample in this PyTorch"] += 1
-            else:
-                waited, error = self.waits(op, sample)
-                if error:
-                    self.raising[name_of(op)].append(f"sample {index}: {error}")
-                    self.counts["raise here"] += 1
-                    continue
-                self.counts["compared"] += 1
-                if waited != (expected[0] == "B"):
-                    differences.append(
-                        f"sample {index}: CUDA {'blocks' if expected[0] == 'B' else 'does not block'}, here it is the other way round"
-                    )
-        if differences:
-            self.differences[name_of(op)] = differences
+    def take(self, op, key, waited, error):
+        expected = self.table.expected(op, key)
+        if error:
+            self.counts["raise here"] += 1
+        elif expected is None:
+            self.counts["not in the recording"] += 1
+        else:
+            self.counts["compared"] += 1
+            if waited != expected:
+                self.differences[op][f"CUDA {'waits' if expected else 'does not wait'}, here it is the other way round"] += 1
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--recording", default=RECORDING)
-    parser.add_argument("op", nargs="*")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("entry", nargs="*")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    with open(options.recording, encoding="utf-8") as file:
-        recording = json.load(file)
-    wanted = set(options.op or recording)
-    unknown = wanted - recording.keys()
+    entries = calls.entries()
+    unknown = set(options.entry) - entries.keys()
     if unknown:
-        sys.exit(f"no such entry in {options.recording}: {' '.join(sorted(unknown))}")
-    comparison = Comparison()
-    for op in op_db:
-        if name_of(op) in wanted:
-            comparison.compare(op, recording[name_of(op)])
-            wanted.discard(name_of(op))
-    problems = [f"{name}: not in this PyTorch" for name in sorted(wanted)]
-    for name, differences in sorted(comparison.differences.items()):
-        comparison.counts["differ"] += len(differences)
-        if name in EXPLAINED:
-            comparison.counts["explained"] += len(differences)
-        else:
-            problems += [f"{name}: {difference}" for difference in differences]
-    for name, errors in sorted(comparison.raising.items()):
-        if len(errors) > RAISES.get(name, (0, ""))[0]:
-            problems += [f"{name} raises: {error}" for error in errors]
-    if not options.op:
-        problems += [f"{name}: in EXPLAINED, but nothing differs" for name in EXPLAINED.keys() - comparison.differences.keys()]
-        problems += [
-            f"{name}: in RAISES with {most}, but {len(comparison.raising[name])} raise"
-            for name, (most, _) in RAISES.items()
-            if len(comparison.raising[name]) < most
-        ]
-        if comparison.counts["compared"] < LEAST:
-            problems.append(f"{comparison.counts['compared']} samples compared, expected at least {LEAST}")
+        sys.exit(f"no such OpInfo entry: {' '.join(sorted(unknown))}")
+    table = tables.table_for(torch.__version__)
+    comparison = Comparison(table)
+    recorder = calls.Calls(HostWaits(), comparison.take)
+    dtypes = calls.DTYPES if options.full else (torch.float32, torch.int64)
+    for name in options.entry or entries:
+        calls.run(entries[name], recorder, dtypes)
+    problems = [f"{op}: {difference} ({count} calls)" for op, differences in sorted(comparison.differences.items())
+                if op not in EXPLAINED for difference, count in differences.items()]
+    if not options.entry:
+        problems += [f"{op}: in EXPLAINED, but nothing differs" for op in sorted(EXPLAINED.keys() - comparison.differences.keys())]
+        if comparison.counts["compared"] < LEAST[options.full]:
+            problems.append(f"{comparison.counts['compared']} calls compared, expected at least {LEAST[options.full]}")
     print("\n".join(problems))
-    print(", ".join(f"{count} {what}" for what, count in comparison.counts.items()))
+    explained = len(comparison.differences.keys() & EXPLAINED.keys())
+    print(f"recording of torch {table.torch}: " + ", ".join(f"{count} {what}" for what, count in comparison.counts.items())
+          + f", {len(comparison.differences)} operators differ, {explained} of them explained")
     return 1 if problems else 0
 
 
