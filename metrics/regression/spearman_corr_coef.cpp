@@ -23,7 +23,9 @@ at::Tensor SpearmanCorrCoef::compute() const {
     return at.restored((at.below + at.up_to - inputs.n).to(inputs.base) / 2);
   };
   const at::Tensor dx = centred_ranks(inputs.preds), dy = centred_ranks(inputs.target);
-  const at::Tensor r = (dx * dy).sum(1) / dx.square().sum(1).sqrt() / dy.square().sum(1).sqrt();
+  const at::Tensor xx = dx.square().sum(1), yy = dy.square().sum(1);
+  // Exactly 1 where both vary alike, and safe from overflow.
+  const at::Tensor r = (dx * dy).sum(1) / (xx * (yy / xx).sqrt());
   return shaped_result(r.clamp(-1, 1).masked_fill(inputs.any_nan, NAN));
 }
 
