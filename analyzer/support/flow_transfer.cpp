@@ -431,8 +431,8 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
       write(receiver, assigned);
     return assigned;
   }
-  static const llvm::StringRef kMoves[] = {"to",     "cuda",  "cpu", "hip", "ve",
-                                           "vulkan", "metal", "xpu", "mps", "_to_copy"};
+  static const llvm::StringRef kMoves[] = {"to",    "cuda", "cpu", "hip",      "ve",     "vulkan",
+                                           "metal", "xpu",  "mps", "_to_copy", "type_as"};
   if (llvm::is_contained(kMoves, name))
     return evaluateMove(call, name, receiver);
   if (name == "device" || name == "options") {
@@ -470,7 +470,7 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
   Value result = self;
   if (name == "cpu") {
     target.place = Place::host();
-  } else if (name == "to" || name == "_to_copy") {
+  } else if (name == "to" || name == "_to_copy" || name == "type_as") {
     for (const Expr *argument : arguments)
       if (Dtype dtype = facts_.value(argument).dtype; dtype != Dtype::kUnknown)
         result.dtype = dtype;

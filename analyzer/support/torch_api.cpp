@@ -360,7 +360,7 @@ bool givesBool(llvm::StringRef name) {
 
 bool acceptsHostOperand(llvm::StringRef name) {
   // copy_ and assignment through an index move the data; indices are moved by ATen; lengths have to
-  // be on the host.
+  // be on the host; of some only the shape is taken.
   static const llvm::StringSet<> kNames{"copy_",
                                         "index",
                                         "index_put_",
@@ -372,6 +372,10 @@ bool acceptsHostOperand(llvm::StringRef name) {
                                         "_ctc_loss",
                                         "pack_padded_sequence",
                                         "_pack_padded_sequence",
+                                        "expand_as",
+                                        "view_as",
+                                        "reshape_as",
+                                        "resize_as_",
                                         "same_storage",
                                         "is_same",
                                         "is_alias_of",

@@ -152,3 +152,11 @@ torch::Tensor dense(const torch::Tensor &x) {
     return x + torch::zeros({3});
   return x;
 }
+
+// The shape of another tensor moves nothing.
+torch::Tensor shaped(const torch::Tensor &x) {
+  // CHECK: :[[@LINE+1]]:18: warning: 'torch::ones({3})' makes a tensor on the CPU that meets 'x'{{.*}} [device-missing-device]
+  auto weights = torch::ones({3}).expand_as(x);
+  // CHECK: :[[@LINE+1]]:10: note: here they come together
+  return x * weights;
+}

@@ -182,3 +182,9 @@ void unmoved(torch::nn::Linear net) { net->forward(torch::randn({3, 4})); }
 // The type says which kind of device.
 torch::Tensor ofType(const torch::Tensor &x) { return torch::zeros({3}, x.type().toScalarType(torch::kByte)); }
 torch::Tensor ofSameType(const torch::Tensor &x) { return x * torch::zeros({3}, x.type()); }
+
+// Moved beside another tensor, or asked for its shape only.
+torch::Tensor asOther(const torch::Tensor &x) {
+  auto weights = torch::ones({3}).expand_as(x);
+  return x * torch::arange(3).type_as(x) + weights.to(x.device());
+}

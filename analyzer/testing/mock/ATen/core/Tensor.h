@@ -179,6 +179,7 @@ public:
   Tensor eq(const Scalar &other) const;
   Tensor exp() const;
   Tensor expand(IntArrayRef size) const;
+  Tensor expand_as(const Tensor &other) const;
   Tensor &fill_(const Scalar &value) const;
   Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
   Tensor gt(const Scalar &other) const;

@@ -1,0 +1,125 @@
+#include "analyzer/check_registry.h"
+#include "analyzer/support/device_check.h"
+#include "analyzer/support/unresolved_code.h"
+
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/StmtCXX.h>
+
+namespace devsan::analyzer {
+
+namespace {
+
+using namespace clang;
+
+// Tensor::to() moves nothing, unlike Module::to(): whoever drops its result has moved nothing.
+class DiscardedMoveCheck : public DeviceCheck {
+public:
+  using DeviceCheck::DeviceCheck;
+
+protected:
+  void examine(const FunctionFacts &facts) override {
+    llvm::SmallVector<const Operation *, 2> discarded;
+    for (const Operation &operation : facts.operations)
+      // Modules are moved without operands.
+      if (operation.kind == Operation::Kind::kMove && !operation.operands.empty() &&
+          isNamed(operation.receiver) && isDiscarded(operation.expr))
+        discarded.push_back(&operation);
+    for (const Operation *move : discarded)
+      if (!isRehearsal(facts, move->receiver, discarded) && firstAt(move->expr))
+        report(*move);
+  }
+
+private:
+  // A tensor that somebody can use afterwards. `torch::zeros({1}).to(device);` wakes the device up.
+  static bool isNamed(const Expr *receiver) {
+    const Expr *tensor = strip(receiver);
+    return tensor->isLValue() || tensor->getType()->isPointerType();
+  }
+
+  bool isDiscarded(const Expr *expr) {
+    ASTContext &context = model().context();
+    const Stmt *child = expr;
+    for (;;) {
+      const DynTypedNodeList parents = context.getParents(*child);
+      const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+      // EXPECT_THROW(x.to(device), …) and whatever else a macro makes a statement of.
+      if (!parent || context.getSourceManager().isMacroBodyExpansion(parent->getBeginLoc()))
+        return false;
+      const auto *comma = dyn_cast<BinaryOperator>(parent);
+      const bool passed_on = comma && comma->getOpcode() == BO_Comma && child == comma->getRHS();
+      if (passed_on || isa<FullExpr, CXXBindTemporaryExpr, ParenExpr>(parent))
+        child = parent;
+      else
+        return isStatementOf(child, parent) && !isAsked(parent);
+    }
+  }
+
+  static bool isStatementOf(const Stmt *child, const Stmt *parent) {
+    if (const auto *branch = dyn_cast<IfStmt>(parent))
+      return child != branch->getCond();
+    if (const auto *loop = dyn_cast<ForStmt>(parent))
+      return child != loop->getCond();
+    if (const auto *comma = dyn_cast<BinaryOperator>(parent))
+      return comma->getOpcode() == BO_Comma && child == comma->getLHS();
+    return isa<CompoundStmt, CXXForRangeStmt, WhileStmt, DoStmt, SwitchCase>(parent);
+  }
+
+  // try { x.to(device); } asks whether that is possible, ({ x.to(device); }) has the result as its
+  // value.
+  bool isAsked(const Stmt *block) {
+    const DynTypedNodeList parents = model().context().getParents(*block);
+    return !parents.empty() && (parents[0].get<CXXTryStmt>() || parents[0].get<StmtExpr>());
+  }
+
+  // A tensor that is made here for nothing but such moves: the first use of a device, or a
+  // measurement.
+  static bool isRehearsal(const FunctionFacts &facts, const Expr *receiver,
+                          llvm::ArrayRef<const Operation *> discarded) {
+    const VarDecl *variable = variableOf(receiver);
+    if (!variable || !variable->isLocalVarDecl() || !variable->getInit() ||
+        !isFactory(calleeOf(strip(variable->getInit()))))
+      return false;
+    const auto moves = llvm::count_if(
+        discarded, [&](const Operation *move) { return variableOf(move->receiver) == variable; });
+    return mentions(facts.function->getBody(), variable) == moves;
+  }
+
+  static const VarDecl *variableOf(const Expr *expr) {
+    const auto *reference = dyn_cast<DeclRefExpr>(strip(expr));
+    return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  }
+
+  static std::ptrdiff_t mentions(const Stmt *statement, const VarDecl *variable) {
+    const auto *reference = dyn_cast<DeclRefExpr>(statement);
+    std::ptrdiff_t count = reference && reference->getDecl() == variable;
+    for (const Stmt *child : statement->children())
+      if (child)
+        count += mentions(child, variable);
+    return count;
+  }
+
+  void report(const Operation &move) {
+    auto finding = diag(locationOf(move.expr), "'%0' moves nothing in place: the tensor that it "
+                                               "returns is discarded")
+                   << spelling(move.expr) << move.expr->getSourceRange();
+    if (isAssignable(move.receiver) && editable(move.expr)) {
+      const llvm::StringRef tensor = textOf(model().context(), move.receiver->getSourceRange());
+      finding << FixItHint::CreateInsertion(move.expr->getBeginLoc(), (tensor + " = ").str());
+    }
+  }
+
+  // A variable or member that keeps what is assigned to it: not the copy, or the reference to who
+  // knows what, that a loop declares for each element.
+  static bool isAssignable(const Expr *receiver) {
+    const Expr *tensor = strip(receiver);
+    const VarDecl *variable = variableOf(tensor);
+    return isa<DeclRefExpr, MemberExpr>(tensor) && !tensor->getType()->isPointerType() &&
+           !tensor->getType().isConstQualified() && !(variable && variable->isCXXForRangeDecl());
+  }
+};
+
+} // namespace
+
+} // namespace devsan::analyzer
+
+DEVSAN_REGISTER_CHECK(DiscardedMoveCheck, discarded_move)

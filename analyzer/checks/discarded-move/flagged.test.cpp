@@ -1,0 +1,45 @@
+// RUN: not %check_mock | %file_check
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+struct Batch {
+  torch::Tensor data, target;
+};
+
+torch::Tensor loss(torch::Tensor x, const torch::Tensor &y, Batch &batch, torch::Device device) {
+  // CHECK: :[[@LINE+1]]:5: error: 'x.to(device)' moves nothing in place: the tensor that it returns is discarded [device-discarded-move]
+  x.to(device);
+  // CHECK: :[[@LINE+1]]:5: error: 'y.to(x)' moves nothing in place: {{.*}} [device-discarded-move]
+  y.to(x);
+  // CHECK: :[[@LINE+1]]:14: error: 'batch.data.cuda()' moves nothing in place: {{.*}} [device-discarded-move]
+  batch.data.cuda();
+  if (y.defined())
+    // CHECK: :[[@LINE+1]]:18: error: 'batch.target.to(device, torch::kFloat)' moves nothing in place: {{.*}} [device-discarded-move]
+    batch.target.to(device, torch::kFloat);
+  else
+    // CHECK: :[[@LINE+1]]:18: error: 'batch.target.cpu()' moves nothing in place: {{.*}} [device-discarded-move]
+    batch.target.cpu();
+  return x + y + batch.data + batch.target;
+}
+
+void all(std::vector<torch::Tensor> &tensors, std::shared_ptr<torch::Tensor> shared, torch::Tensor *one) {
+  for (torch::Tensor &tensor : tensors)
+    // CHECK: :[[@LINE+1]]:12: error: 'tensor.to(torch::kCUDA)' moves nothing in place: {{.*}} [device-discarded-move]
+    tensor.to(torch::kCUDA);
+  // CHECK: :[[@LINE+2]]:14: error: 'tensors[0].cpu()' moves nothing in place: {{.*}} [device-discarded-move]
+  // CHECK: :[[@LINE+1]]:29: error: 'shared->cpu()' moves nothing in place: {{.*}} [device-discarded-move]
+  tensors[0].cpu(), shared->cpu();
+  // CHECK: :[[@LINE+1]]:28: error: 'one->cpu()' moves nothing in place: {{.*}} [device-discarded-move]
+  auto later = [&] { (one->cpu()); };
+  later();
+}
+
+// Used afterwards, so nobody only wanted to wake the device up.
+torch::Tensor made(torch::Device device) {
+  auto x = torch::zeros({1});
+  // CHECK: :[[@LINE+1]]:5: error: 'x.to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+  x.to(device);
+  return x;
+}
