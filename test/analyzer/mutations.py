@@ -1,8 +1,8 @@
 """Feeds devsan-check what no compiler accepts: mutated test sources, mock headers, settings, databases and caches.
 
-Nothing of it may crash the analysis or make it hang. A mutated source gives status 0 or 1 and every file a result; a
-damaged cache changes no finding. What fails is kept, made smaller by leaving out lines, and named with the command that
-repeats it. The same seed makes the same mutants.
+Nothing of it may crash the analysis or make it hang. A mutated source gives every file a result and status 0 or 1, or 2
+where no function of a file could be parsed; a damaged cache changes no finding. What fails is kept, made smaller by
+leaving out lines, and named with the command that repeats it. The same seed makes the same mutants.
 """
 
 import argparse
@@ -30,6 +30,7 @@ FLAGS = {
 }
 BATCH = 16
 LONGEST = 20  # seconds for one mutant
+UNANALYSED = re.compile(r"not analysed, (?!no function in it could be parsed; \d+ errors?,)(.*)")
 
 
 class Mutator:
@@ -131,7 +132,9 @@ class Fuzzer:
         self.mock = self.root / "analyzer/testing/mock"
         self.stubs = self.root / "analyzer/cuda_stubs"
         sources = sorted([*self.root.glob("analyzer/**/*.test.cpp"), *self.root.glob("analyzer/**/*.test.cu")])
-        self.seeds = [(path.suffix, path.read_text()) for path in sources if "/tool/" not in str(path)]
+        # In generated code of 10^4 statements one lost brace keeps clang's own parser busy for minutes.
+        self.seeds = [(path.suffix, path.read_text()) for path in sources
+                      if "/tool/" not in str(path) and path.name != "long_functions.test.cpp"]
         self.mutate = Mutator(self.chance, [text for _, text in self.seeds])
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
         self.failures = []
@@ -153,9 +156,10 @@ class Fuzzer:
         status, out, err = self.run(path, "--", *self.flags(path.suffix, mock), seconds=LONGEST)
         if status is None:
             return f"took more than {LONGEST} s"
-        if match := re.search(r"not analysed, (.*)", out + err):
+        if match := UNANALYSED.search(out + err):
             return match.group(1)
-        return f"devsan-check ended with status {status}: {err.strip()}" if status not in (0, 1) else None
+        expected = (2,) if "not analysed" in out + err else (0, 1)
+        return f"devsan-check ended with status {status}: {err.strip()}" if status not in expected else None
 
     def compiler_too(self, path, mock):
         """Whether clang itself, which parses for us, has the trouble."""
@@ -222,7 +226,7 @@ class Fuzzer:
         fix = ["--fix"] if self.chance.random() < 0.2 else []
         status, out, err = self.run("-p", folder, *fix, *[entry["file"] for entry in database])
         self.counts["headers" if headers else "sources"] += len(database)
-        if status in (0, 1) and "not analysed" not in out + err:
+        if status in ((2,) if "not analysed" in out + err else (0, 1)) and not UNANALYSED.search(out + err):
             return
         found = False
         for entry in database:
@@ -251,7 +255,7 @@ class Fuzzer:
             (folder / other).write_text(self.mutate(text) if other == name else text, errors="replace")
         status, out, err = self.run(source, seconds=LONGEST)
         self.counts["settings"] += 1
-        if status not in (0, 1, 2) or "not analysed" in out + err or (status == 2 and len(err.strip().splitlines()) > 8):
+        if status not in (0, 1, 2) or UNANALYSED.search(out + err) or (status == 2 and len(err.strip().splitlines()) > 8):
             kept = self.folder / f"failed-{len(self.failures)}-settings"
             shutil.copytree(folder, kept)
             self.failures.append(f"{kept}/{name}: status {status}: {err.strip()}\n  {self.tool} --torch=none {kept}/x.cpp")
