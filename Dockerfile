@@ -13,11 +13,13 @@ RUN apt-get update \
 ENV PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 WORKDIR /devsan
 COPY . .
+# hadolint ignore=DL3008
 RUN script/bootstrap --no-build \
-    && cmake --preset default -DDEVSAN_BUILD_TESTS=OFF \
-    && cmake --build build \
+    && apt-get install -y --no-install-recommends bolt-22 libbolt-22-dev \
+    && cmake --preset release \
+    && cmake --build --preset release \
     && .venv/bin/python -m pip wheel --no-build-isolation --no-deps --no-index -w /wheels \
-       -Ccmake.define.DEVSAN_FROM_BUILD=/devsan/build .
+       -Ccmake.define.DEVSAN_FROM_BUILD=/devsan/build/release .
 
 FROM debian:12-slim
 # A compiler is for programs with another PyTorch, whose runtime is built on first use, git for `devsan check --diff`.
