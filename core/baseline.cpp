@@ -81,13 +81,19 @@ bool nothing(const std::string &, const std::string &) {
 }
 
 std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_at) const {
-  std::vector<std::string> lines;
+  std::vector<std::pair<const Key *, const Entry *>> gone;
   for (const auto &[key, entry] : entries_)
     if (!entry.found && entry.origin == origin && looked_at(key.first, entry.file))
-      lines.push_back(
-          fmt::format("{} in {}{}{} ({})", key.first, entry.file.empty() ? "no file" : entry.file,
-                      entry.function.empty() ? "" : ", function " + entry.function,
-                      entry.statement.empty() ? "" : ": " + entry.statement, key.second));
+      gone.emplace_back(&key, &entry);
+  std::ranges::stable_sort(gone, {}, [](const auto &item) {
+    return std::tie(item.second->file, item.second->function, item.second->statement);
+  });
+  std::vector<std::string> lines;
+  for (const auto &[key, entry] : gone)
+    lines.push_back(
+        fmt::format("{} in {}{}{} ({})", key->first, entry->file.empty() ? "no file" : entry->file,
+                    entry->function.empty() ? "" : ", function " + entry->function,
+                    entry->statement.empty() ? "" : ": " + entry->statement, key->second));
   return lines;
 }
 

@@ -36,7 +36,8 @@ public:
   void apply(std::span<Finding> findings);
 
   // "device-host-sync in train.cpp, function step: loss.item();" for each entry of `origin` that
-  // was looked for and that no finding stood for. Entries of the other origin are another tool's.
+  // was looked for and that no finding stood for, by file, function and statement. Entries of the
+  // other origin are another tool's.
   std::vector<std::string> stale(Origin origin, const LookedAt &looked_at = everything) const;
 
   // Makes the entries of `origin` that were looked for those of `findings`; keeps the others.

@@ -48,6 +48,21 @@ TEST(Baseline, WhatHasBecomeWorseIsNew) {
   EXPECT_TRUE(findings[0].known);
 }
 
+TEST(Baseline, WhatIsGoneStandsByFileFunctionAndStatement) {
+  std::vector<Finding> gone;
+  for (const auto &[fingerprint, file, function, statement] :
+       {std::tuple("a", "train.py", "step", "loss.item();"),
+        std::tuple("b", "train.py", "evaluate", "y.cpu();"),
+        std::tuple("c", "train.py", "evaluate", "x.cpu();"),
+        std::tuple("d", "data.py", "step", "z.item();")}) {
+    gone.push_back(finding(fingerprint));
+    gone.back().locations = {{file, 1, 1, function}};
+    gone.back().statement = statement;
+  }
+  EXPECT_THAT(baselineOf(gone).stale(Origin::kRuntime),
+              ElementsAre(HasSubstr("(d)"), HasSubstr("(c)"), HasSubstr("(b)"), HasSubstr("(a)")));
+}
+
 TEST(Baseline, AnUpdateLeavesTheOtherToolsEntries) {
   Baseline baseline = baselineOf({finding("a")});
   const std::vector found{finding("s", Severity::kWarning, Origin::kStatic)};
