@@ -76,6 +76,14 @@ std::vector<std::string> notesOf(const Comparison &comparison) {
   return notes;
 }
 
+Summary summaryOf(const Comparison &comparison) {
+  Summary summary = comparison.after;
+  summary.subject = fmt::format("{} → {}", comparison.before.subject, comparison.after.subject);
+  summary.notes = notesOf(comparison);
+  summary.partial = false; // the notes say of which
+  return summary;
+}
+
 // One report of both: what is new first.
 struct Joined {
   std::vector<Finding> findings;
@@ -98,10 +106,7 @@ Joined joined(const Comparison &comparison) {
     add(finding, {Since::Kind::kGone});
   for (const Finding &finding : comparison.same)
     add(finding, {Since::Kind::kSame});
-  all.summary = comparison.after;
-  all.summary.subject = fmt::format("{} → {}", comparison.before.subject, comparison.after.subject);
-  all.summary.notes = notesOf(comparison);
-  all.summary.partial = false; // the notes say of which
+  all.summary = summaryOf(comparison);
   return all;
 }
 
@@ -245,6 +250,10 @@ std::string compareMarkdown(const Comparison &comparison) {
 void writeCompareHtml(std::ostream &out, const Comparison &comparison) {
   const Joined all = joined(comparison);
   writeHtmlReport(out, all.findings, all.summary, all.since);
+}
+
+Report newFindings(const Comparison &comparison) {
+  return {comparison.fresh, summaryOf(comparison)};
 }
 
 } // namespace devsan::core

@@ -32,5 +32,7 @@ std::string compareJson(const Comparison &comparison);
 // All findings of both, with what became of them.
 std::string compareMarkdown(const Comparison &comparison);
 void writeCompareHtml(std::ostream &out, const Comparison &comparison);
+// What is new, alone, for formats that say where to act: SARIF, annotations and JUnit XML.
+Report newFindings(const Comparison &comparison);
 
 } // namespace devsan::core

@@ -259,7 +259,7 @@ int dispatch(std::vector<std::string> arguments) {
                        "make one report of all: the same finding in several is one");
   report_app->add_flag("--compare", report_arguments.compare,
                        "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
-                       "for what is new; formats: text, json, html, markdown");
+                       "for what is new, which is all that sarif, github and junit hold");
   report_app->add_option("--format", report_arguments.format, "the form of the report")
       ->type_name("text|json|sarif|github|html|junit|markdown|trace")
       ->capture_default_str();

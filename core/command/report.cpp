@@ -231,10 +231,6 @@ core::Result<core::Report> readInput(const Input &input, const InstallTree &tree
 
 // Options that say something about one report are no help with two.
 core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
-  if (arguments.format != "text" && arguments.format != "json" && arguments.format != "html" &&
-      arguments.format != "markdown")
-    return core::failure("--compare --format=" + arguments.format +
-                         ": valid: text, json, html, markdown");
   if (arguments.merge || !arguments.budgets.empty() || !arguments.baseline.empty())
     return core::failure("--compare takes neither --merge nor --max nor --baseline: what OLD has "
                          "is known");
@@ -244,9 +240,37 @@ core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
   return {};
 }
 
+void writeComparison(std::ostream &out, core::ReportFormat format,
+                     const core::Comparison &comparison, core::Terminal terminal) {
+  switch (format) {
+  case core::ReportFormat::kText:
+    out << core::compareText(comparison, terminal);
+    break;
+  case core::ReportFormat::kJson:
+    out << core::compareJson(comparison);
+    break;
+  case core::ReportFormat::kHtml:
+    core::writeCompareHtml(out, comparison);
+    break;
+  case core::ReportFormat::kMarkdown:
+    out << core::compareMarkdown(comparison);
+    break;
+  // These say where to act: what was there already is no part of them.
+  case core::ReportFormat::kSarif:
+  case core::ReportFormat::kGithub:
+  case core::ReportFormat::kJunit:
+    const core::Report fresh = core::newFindings(comparison);
+    core::writeReport(out, format, fresh.findings, fresh.summary);
+    break;
+  }
+}
+
 core::Result<int> compareReports(const InstallTree &tree, const ReportArguments &arguments) {
   if (core::Result<void> good = judgeCompareArguments(arguments); !good)
     return tl::unexpected(good.error());
+  core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
+  if (!format)
+    return core::failure("--compare: " + format.error().message);
   core::Result<core::ColorMode> color = core::parseColorMode(arguments.color);
   if (!color)
     return tl::unexpected(color.error());
@@ -281,16 +305,13 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   }
   const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
   const auto content = [&](std::ostream &out) {
-    if (arguments.format == "html")
-      core::writeCompareHtml(out, comparison);
-    else
-      out << (arguments.format == "json" ? core::compareJson(comparison)
-              : arguments.format == "markdown"
-                  ? core::compareMarkdown(comparison)
-                  : core::compareText(comparison, terminalFor(output, *color)));
+    writeComparison(out, *format, comparison, terminalFor(output, *color));
   };
   if (core::Result<void> written = writeTo(output, content); !written)
     return tl::unexpected(written.error());
+  if (*format == core::ReportFormat::kGithub)
+    if (core::Result<void> written = appendJobSummary(core::compareMarkdown(comparison)); !written)
+      return tl::unexpected(written.error());
   return failure->failed(comparison.fresh) ? kFindings : kSuccess;
 }
 
@@ -417,7 +438,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
     return tl::unexpected(written.error());
   if (*format == core::ReportFormat::kGithub)
     for (const core::Report &report : reports)
-      if (core::Result<void> written = appendJobSummary(report); !written)
+      if (core::Result<void> written =
+              appendJobSummary(core::markdownReport(report.findings, report.summary));
+          !written)
         return tl::unexpected(written.error());
   return failed ? kFindings : kSuccess;
 }

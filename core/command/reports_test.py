@@ -175,6 +175,30 @@ class Reports(unittest.TestCase):
         self.assertIn("| gone, warning | `device-host-sync` | `src/a.py:1` |", table)
         self.assertNotIn("src/a.py:3", table)
 
+    def test_compare_for_services_holds_what_is_new(self):
+        self.write("old.json", finding(line=1), finding(line=2, count=3), finding(line=4, severity="note"))
+        self.write("new.json", finding(line=2, count=5), finding(line=4), finding(line=5, severity="error"), partial=True)
+        compare = ("--compare", "old.json", "new.json")
+        note = "the new report does not cover all: what is gone may be there still"
+
+        run = json.loads(self.report(*compare, "--format=sarif", status=3))["runs"][0]
+        lines = [result["locations"][0]["physicalLocation"]["region"]["startLine"] for result in run["results"]]
+        self.assertEqual(lines, [5, 4])  # 4 was a note
+        self.assertEqual(run["properties"]["subject"], "old.json → new.json")
+        self.assertEqual([n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]], [note])
+
+        summary = os.path.join(self.folder, "summary")
+        github = self.report(*compare, "--format=github", status=3, env={"GITHUB_STEP_SUMMARY": summary})
+        self.assertEqual([line.split(",title")[0] for line in github.splitlines()],
+                         ["::error file=src/a.py,line=5", "::warning file=src/a.py,line=4",
+                          "devsan report: old.json → new.json: 2 findings, 0 known, 0 suppressed",
+                          f"::notice title=devsan report::{note}"])
+        with open(summary, encoding="utf-8") as file:
+            self.assertIn("2 new findings, 1 gone, 1 changed, 0 the same", file.read())
+
+        suite = ElementTree.fromstring(self.report(*compare, "--format=junit", status=3)).find("testsuite")
+        self.assertEqual([case.get("name") for case in suite.findall("testcase")], ["src/a.py:5 in step", "src/a.py:4 in step"])
+
     def test_compare_fails_for_new_findings_alone(self):
         self.write("old.json", finding(severity="error"))
         self.write("new.json", finding(severity="error", count=9), finding(line=9))
@@ -202,7 +226,7 @@ class Reports(unittest.TestCase):
         self.write("a.json")
         for arguments, message in ((["a.json"], "takes two reports, OLD and NEW, but got 1"),
                                    (["a.json", "a.json", "--max=device-mismatch=1"], "takes neither --merge nor --max"),
-                                   (["a.json", "a.json", "--format=sarif"], "valid: text, json, html, markdown"),
+                                   (["a.json", "a.json", "--format=trace"], "--compare: --format=trace is unknown; valid: text, "),
                                    (["a.json", "no.json"], "no.json")):
             self.assertIn(message, self.report("--compare", *arguments, status=2))
 

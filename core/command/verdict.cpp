@@ -9,13 +9,13 @@
 
 namespace devsan::command {
 
-core::Result<void> appendJobSummary(const core::Report &report) {
+core::Result<void> appendJobSummary(const std::string &markdown) {
   const char *path = std::getenv("GITHUB_STEP_SUMMARY");
   if (!path || !*path)
     return {};
   // Appended: other commands of the step have theirs.
   std::ofstream stream(path, std::ios::app);
-  stream << core::markdownReport(report.findings, report.summary);
+  stream << markdown;
   if (!stream.flush())
     return core::failure("cannot write the job's summary " + std::string(path) +
                          " (GITHUB_STEP_SUMMARY): " + std::strerror(errno));
@@ -26,7 +26,7 @@ core::Result<void> writeReport(const ReportFile &file, const core::Report &repor
   if (file.path.empty()) {
     // The program's output is on stdout; the runner reads commands from both.
     std::fputs(core::githubReport(report.findings, report.summary).c_str(), stderr);
-    return appendJobSummary(report);
+    return appendJobSummary(core::markdownReport(report.findings, report.summary));
   }
   return core::writeFile(file.path, [&](std::ostream &out) {
     core::writeReport(out, file.format, report.findings, report.summary, {});

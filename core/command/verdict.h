@@ -16,7 +16,7 @@ core::Result<bool> judge(core::Report &report, const FailureCriteria &failure,
                          core::BaselineFile &baseline, const std::set<core::Origin> &origins);
 
 // To the page of the job in GitHub's CI, where there is one.
-core::Result<void> appendJobSummary(const core::Report &report);
+core::Result<void> appendJobSummary(const std::string &markdown);
 
 core::Result<void> writeReport(const ReportFile &file, const core::Report &report);
 
