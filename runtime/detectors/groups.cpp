@@ -15,11 +15,17 @@ using Key = std::tuple<std::string, unsigned, std::string, std::string, std::int
 
 Key keyOf(const ResolvedEvent &event) {
   core::Location place = event.stack->location();
-  return {std::move(place.file),     place.line,
-          std::move(place.function), event.calledOp(),
-          event.event.from.type,     event.event.from.index,
-          event.event.to.type,       event.event.to.index,
-          event.event.kind};
+  // Printing a tensor waits for some of its values and copies others.
+  const bool display = event.stack->intent == Intent::kDisplay;
+  return {std::move(place.file),
+          place.line,
+          std::move(place.function),
+          event.calledOp(),
+          event.event.from.type,
+          event.event.from.index,
+          event.event.to.type,
+          event.event.to.index,
+          display ? EventKind::kBlock : event.event.kind};
 }
 
 // The events of a group, by stack and thread: two calls on one line have different stacks.

@@ -81,6 +81,24 @@ TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
 }
 
+TEST(HostSync, PrintingIsOneFindingThoughItCopiesToo) {
+  LogBuilder log;
+  const std::string formatter = "/v/site-packages/torch/_tensor_str.py";
+  Event wait =
+      read(log, {op("item"), python("_Formatter.__init__", 11, formatter), python("main", 5)});
+  wait.kind = EventKind::kBlock;
+  wait.to = {};
+  wait.bytes = 0;
+  const Event copy =
+      read(log, {op("to_device"), python("_vector_str", 12, formatter), python("main", 5)});
+  // The values of integers are formatted one by one, in one line of torch's.
+  const auto findings = detectHostSync(replay(log.add(wait, 3).add(copy)));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  EXPECT_EQ(findings[0].message,
+            "the host waited for cuda:1 in print, 4 times (4 B cuda:1 → cpu, 4.0 µs)");
+}
+
 TEST(HostSync, OneReadInEachThreadIsANote) {
   LogBuilder log;
   Event event = read(log, {op("cpu"), user("rank", 5)});
