@@ -24,9 +24,10 @@ struct Key {
 };
 
 constexpr Key kCheckKeys[] = {
-    {"baseline", Kind::kPath},          {"checks", Kind::kTextOrList},
-    {"extra-flags", Kind::kTextOrList}, {"fail-on", Kind::kTextOrList},
-    {"strict", Kind::kSwitch},          {"timeout", Kind::kCount},
+    {"baseline", Kind::kPath},      {"checks", Kind::kTextOrList},
+    {"exclude", Kind::kTextOrList}, {"extra-flags", Kind::kTextOrList},
+    {"fail-on", Kind::kTextOrList}, {"strict", Kind::kSwitch},
+    {"timeout", Kind::kCount},
 };
 
 constexpr Key kRunKeys[] = {
@@ -103,10 +104,9 @@ private:
       if (!texts)
         return failure(fmt::format("{}: '{}' must be {}", where(value.source()), key.str(),
                                    form(known->kind)));
-      if (known->name == "report" || known->name == "extra-flags") {
-        auto &list = known->name == "report" ? file_.reports : file_.extra_flags;
+      if (std::vector<ProjectSetting> *list = listOf(known->name)) {
         for (const std::string &text : *texts)
-          list.push_back({text, where(value.source())});
+          list->push_back({text, where(value.source())});
         continue;
       }
       std::string joined;
@@ -115,6 +115,14 @@ private:
       settings.set(key.str(), {joined, where(value.source())});
     }
     return {};
+  }
+
+  // Null for a key whose values are joined with commas.
+  std::vector<ProjectSetting> *listOf(std::string_view key) {
+    return key == "report"        ? &file_.reports
+           : key == "exclude"     ? &file_.exclude
+           : key == "extra-flags" ? &file_.extra_flags
+                                  : nullptr;
   }
 
   // Nothing where the value is of another form. An empty text or list says nothing, so it is one.

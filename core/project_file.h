@@ -13,6 +13,7 @@
 //   [check]                           what `devsan check` takes where the command line says nothing
 //   checks = ["device-*", "-device-host-sync"]
 //   baseline = "devsan-check.json"    relative to this file
+//   exclude = ["third_party"]         globs on files and folders, relative to this file
 //   extra-flags = ["-DUSE_FEATURE"]   for clang, after those of each file
 //   fail-on = "error"                 also a list of rules
 //   strict = true
@@ -55,6 +56,7 @@ struct ProjectFile {
   ProjectTable run;
   ProjectTable check;
   std::vector<ProjectSetting> reports;     // of [run]
+  std::vector<ProjectSetting> exclude;     // of [check]
   std::vector<ProjectSetting> extra_flags; // of [check]
   std::vector<ProjectSetting> budgets;     // "device-host-sync=10"
 };

@@ -18,6 +18,7 @@ sim = 2
 [check]
 checks = ["device-*", "-device-host-sync"]
 baseline = "check.json"
+exclude = ["third_party", "gen/{a,b}.cpp"]
 extra-flags = ["-DA", "-DB=1,2"]
 strict = true
 timeout = 60
@@ -39,6 +40,7 @@ device-host-sync = "*"
   EXPECT_EQ(file->check.find("baseline")->text, "/project/check.json");
   EXPECT_EQ(file->check.find("strict")->text, "true");
   EXPECT_EQ(file->check.find("timeout")->text, "60");
+  EXPECT_EQ(file->exclude.at(1).text, "gen/{a,b}.cpp");
   EXPECT_EQ(file->extra_flags.at(1).text, "-DB=1,2");
   EXPECT_EQ(file->budgets.at(0).text, "device-host-sync=3");
   EXPECT_EQ(file->budgets.at(1).text, "device-implicit-transfer=1/step");
@@ -76,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[run]\nreport = true",
             ":2: 'report' must be the path of a file, as a string, or a list"},
         Bad{"[check]\nsim = 1", ":2: unknown key 'sim'; valid in [check]: baseline, checks, "},
+        Bad{"[check]\nexclude = 1", ":2: 'exclude' must be a string, or a list of strings"},
         Bad{"[check]\nstrict = 1", ":2: 'strict' must be true or false"},
         Bad{"[budgets]\ndevice-typo = 1", ":2: unknown rule 'device-typo'; valid: device-"},
         Bad{"[budgets]\ndevice-host-sync = 1.5",

@@ -64,10 +64,13 @@ void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
   std::erase_if(commands, [&](const CompileCommand &) { return !kept[i++]; });
 }
 
-std::string subjectOf(const Options &options, std::size_t files, std::size_t all) {
+std::string subjectOf(const Options &options, std::size_t files, std::size_t all,
+                      std::size_t excluded) {
   std::string text = plural(files, "file");
   if (!options.diff.empty() || options.shard.count > 1)
     text += " of " + std::to_string(all);
+  if (excluded)
+    text += ", " + std::to_string(excluded) + " excluded";
   if (options.shard.count > 1)
     text += ", shard " + std::to_string(options.shard.index) + "/" +
             std::to_string(options.shard.count);
@@ -304,6 +307,10 @@ core::Result<int> check(Options options) {
     return tl::unexpected(project.error());
   if (auto applied = project->apply(options); !applied)
     return tl::unexpected(applied.error());
+  // Where the project is; all of its files may be excluded.
+  const std::string first_file = files->front();
+  const auto is_excluded = [&](const std::string &file) { return project->excludes(file); };
+  const std::size_t excluded = std::erase_if(*files, is_excluded);
   options.limit = options.limit.value_or(kDefaultLimit);
   auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
@@ -314,7 +321,7 @@ core::Result<int> check(Options options) {
   auto suppressions = project->suppressions(options);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
-  auto torch = findTorch(options.torch, files->front(), options.use_cache);
+  auto torch = findTorch(options.torch, first_file, options.use_cache);
   if (!torch)
     return tl::unexpected(torch.error());
 
@@ -322,7 +329,7 @@ core::Result<int> check(Options options) {
   auto commands = commandsOf(*files, compile_commands);
   if (!commands)
     return tl::unexpected(commands.error());
-  auto changes = keepChanged(*commands, options, files->front());
+  auto changes = keepChanged(*commands, options, first_file);
   if (!changes)
     return tl::unexpected(changes.error());
   if (options.print_commands) {
@@ -330,7 +337,7 @@ core::Result<int> check(Options options) {
       return tl::unexpected(written.error());
     return kClean;
   }
-  const std::string repository = projectRootOf(files->front());
+  const std::string repository = projectRootOf(first_file);
   keepShard(*commands, options.shard, repository);
 
   const AnalysisSettings settings{*checks,           *torch ? (*torch)->version : std::string(),
@@ -343,8 +350,11 @@ core::Result<int> check(Options options) {
       collect(*commands, analyze(*commands, settings, *torch, configuration), *changes, options);
 
   std::vector<core::Finding> &findings = all.findings;
+  std::erase_if(findings, [&](const core::Finding &finding) {
+    return is_excluded(finding.locations.front().file); // a header
+  });
   core::Summary summary{.tool = "devsan check",
-                        .subject = subjectOf(options, commands->size(), files->size())};
+                        .subject = subjectOf(options, commands->size(), files->size(), excluded)};
   summary.notes = std::move(all.notes);
   if (all.lacks_torch && !*torch && options.torch != "none")
     summary.notes.insert(summary.notes.begin(),
@@ -366,12 +376,14 @@ core::Result<int> check(Options options) {
         looked_for, core::Suppressions::Seen{absolutePaths(options.inputs),
                                              namesOf(all.files_read, repository)});
   }
-  // What was not looked at is neither gone from the baseline nor taken out of it.
+  // What was not looked at is neither gone from the baseline nor taken out of it, unless it never
+  // is.
   summary.partial = !is_whole;
   const auto looked_at = [&](const std::string &rule, const std::string &file) {
     const std::string path =
         repository.empty() || file.starts_with("/") ? file : repository + "/" + file;
-    return wanted.contains(rule) && (all.files_read.contains(path) || !llvm::sys::fs::exists(path));
+    return wanted.contains(rule) &&
+           (all.files_read.contains(path) || is_excluded(path) || !llvm::sys::fs::exists(path));
   };
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary, looked_at);
       !applied)

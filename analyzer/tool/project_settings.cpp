@@ -10,6 +10,8 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
+#include <fnmatch.h>
 #include <set>
 
 namespace devsan::analyzer {
@@ -132,6 +134,16 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
     options.extra_flags.push_back(flag.text);
   options.extra_flags_folder = llvm::sys::path::parent_path(path_).str();
   return {};
+}
+
+bool ProjectSettings::excludes(const std::string &file) const {
+  llvm::StringRef name = file;
+  name.consume_front((llvm::sys::path::parent_path(path_) + "/").str());
+  return std::ranges::any_of(file_.exclude, [&](const core::ProjectSetting &glob) {
+    const std::string pattern = llvm::StringRef(glob.text).rtrim('/').str();
+    const std::string &text = pattern.starts_with('/') ? file : name.str();
+    return fnmatch(pattern.c_str(), text.c_str(), FNM_LEADING_DIR) == 0;
+  });
 }
 
 core::Result<core::Suppressions> ProjectSettings::suppressions(const Options &options) const {

@@ -21,6 +21,9 @@ public:
   // an error with file and line.
   core::Result<void> apply(Options &options) const;
 
+  // Whether [check] leaves out the file, an absolute path, or a folder that it lies in.
+  bool excludes(const std::string &file) const;
+
   // Those of the project file and of the files given with --suppressions.
   core::Result<core::Suppressions> suppressions(const Options &options) const;
 

@@ -39,6 +39,8 @@ fail-on = "error"
 [check]
 # Globs; a minus takes away.
 #checks = ["device-*", "-device-host-sync"]
+# Files and folders that are not the project's own, as globs.
+#exclude = ["vendor", "src/*.pb.cpp"]
 # May be the same file as that of [run].
 #baseline = "devsan-baseline.json"
 

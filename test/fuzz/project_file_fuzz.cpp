@@ -19,8 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
       CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
   for (const ProjectSetting &setting : file->reports)
     CHECK(setting.text.starts_with("/") && setting.where.starts_with(kFile));
-  for (const ProjectSetting &setting : file->extra_flags)
-    CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
+  for (const std::vector<ProjectSetting> *list : {&file->exclude, &file->extra_flags})
+    for (const ProjectSetting &setting : *list)
+      CHECK(!setting.text.empty() && setting.where.starts_with(kFile));
   for (const ProjectSetting &setting : file->budgets)
     CHECK(setting.text.find('=') != std::string::npos && setting.where.starts_with(kFile));
   return 0;
