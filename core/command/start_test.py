@@ -181,6 +181,14 @@ class Start(unittest.TestCase):
                 self.assertIn(option, result.stdout)
         self.assertIn("DEVSAN_OPTIONS=key=value", result.stdout)
 
+    def test_the_docs_list_the_options_that_there_are(self):
+        for command, page in (("check", "check.md"), ("run", "runtime.md"), ("report", "reports.md")):
+            options = re.findall(r"^ +(-[-\w,]+)", self.devsan(command, "--help"), re.M)
+            with open(os.path.join(SOURCE, "docs", page), encoding="utf-8") as file:
+                section = re.search(r"^##+ Options\n(.*?)^##", file.read(), re.M | re.S).group(1)
+            listed = re.findall(r"^\| `(-[-\w]+)", section, re.M)
+            self.assertCountEqual(listed, [option for option in options if option not in ("-h,--help", "--version")], page)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
