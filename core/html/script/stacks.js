@@ -107,7 +107,7 @@ export function drawStacks() {
     const label = `${brief(node < 0 ? name : tree.label(node), 200)}: ${value(node < 0 ? data.sum : data.total[node])}`;
     const button = make("button", { type: "button", tabindex: "-1", "data-node": node, "aria-label": label, title: label,
       class: `${faint ? "faint " : ""}${node < 0 ? "whole" : places[place[node] * PLACE + 5] ? "user" : "framework"}` },
-      width > 0.02 ? [brief(name, 120), where?.file && make("span", { class: "at" }, ` ${lineText(where)}`)] : "");
+      width * innerWidth > 40 ? [brief(name, 120), where?.file && make("span", { class: "at" }, ` ${lineText(where)}`)] : "");
     add(node, button, left, width, depth);
   };
   const add = (node, button, left, width, depth) => {
@@ -226,7 +226,7 @@ export function drawStacks() {
       make("label", { class: "check" }, own, " ", make("span", {}, "Frames of PyTorch and others too"))),
     panel, flame,
     make("p", { class: "small" }, `Width: ${unit}. Callers stand above what they call; the widest first.` +
-      (dropped ? ` ${plural(dropped, "frame")} too narrow to draw: choose its caller to see more.` : "") +
+      (dropped ? ` ${plural(dropped, "frame")} too narrow to draw: choose the caller to see more.` : "") +
       (data.without.length ? ` ${plural(data.without.length, "finding")} without such a stack ${data.without.length === 1 ? "is" : "are"} left out.` : "")));
   describe(tree.zoom);
   stale.delete("stacks");
