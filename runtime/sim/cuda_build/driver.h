@@ -1,4 +1,4 @@
-// What the simulator asks the driver's stand-in (runtime/cuda/standin/driver.c) for, which is in
+// What the simulator asks the driver's stand-in (runtime/cuda/standin/driver) for, which is in
 // the process before a CUDA build of LibTorch is. Constant once it has been asked.
 #pragma once
 

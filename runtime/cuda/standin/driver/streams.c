@@ -1,0 +1,219 @@
+/* When work is over: streams, events, and the capture of CUDA graphs. */
+#include "runtime/cuda/standin/driver/driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct Event {
+  struct Context *context;
+  uint64_t done;
+  uint64_t capture;
+  int is_recorded;
+};
+
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+void devsanWaitUntil(uint64_t done) {
+  struct timespec time = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
+  if (done > now())
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {
+    }
+}
+
+struct Stream *devsanStreamOf(void *handle) {
+  if ((uintptr_t)handle > 2)
+    return handle;
+  return devsanCurrent ? &devsanCurrent->legacy : NULL;
+}
+
+void devsanIssue(struct Stream *stream, uint64_t duration) {
+  if (!stream)
+    return;
+  pthread_mutex_lock(&devsanDriverLock);
+  uint64_t begin = now();
+  if (stream->done > begin)
+    begin = stream->done;
+  stream->done = begin + duration;
+  pthread_mutex_unlock(&devsanDriverLock);
+}
+
+/* The capture of a CUDA graph, one at a time: on the stream where it began and on those that wait
+   for its events. What is captured is the simulator's affair (cuda_build/graphs.cpp); work on these
+   streams is done as ever, and the host cannot wait for it. */
+static uint64_t capture, last_capture; /* `capture` is 0 where there is none */
+static const struct Context *captured_context;
+static int is_capture_invalid;
+
+void devsan_standin_begin_capture(void *handle) {
+  struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return;
+  pthread_mutex_lock(&devsanDriverLock);
+  capture = stream->capture = ++last_capture;
+  captured_context = stream->context;
+  is_capture_invalid = 0;
+  pthread_mutex_unlock(&devsanDriverLock);
+}
+
+int devsan_standin_end_capture(void) {
+  pthread_mutex_lock(&devsanDriverLock);
+  capture = 0;
+  captured_context = NULL;
+  pthread_mutex_unlock(&devsanDriverLock);
+  return !is_capture_invalid;
+}
+
+int devsanIsCaptured(uint64_t number) {
+  return number != 0 && number == __atomic_load_n(&capture, __ATOMIC_RELAXED);
+}
+
+int devsanIsContextCaptured(const struct Context *context) {
+  return context == captured_context;
+}
+
+int devsan_standin_is_capturing(void *handle, uint64_t *number) {
+  const struct Stream *stream = devsanStreamOf(handle);
+  const int is_captured = stream && devsanIsCaptured(stream->capture);
+  *number = is_captured ? stream->capture : 0;
+  return is_captured ? 1 + is_capture_invalid : 0;
+}
+
+int devsanRefuseWait(int is_captured) {
+  if (is_captured)
+    is_capture_invalid = 1;
+  return is_captured ? kCaptureUnsupported : kSuccess;
+}
+
+uint64_t devsanDoneOf(struct Context *context) {
+  pthread_mutex_lock(&devsanDriverLock);
+  uint64_t done = context->legacy.done;
+  for (int i = 0; i < context->stream_count; ++i)
+    if (context->streams[i]->done > done)
+      done = context->streams[i]->done;
+  pthread_mutex_unlock(&devsanDriverLock);
+  return done;
+}
+
+int cuStreamCreate(void **out, unsigned flags) {
+  return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
+  (void)flags, (void)priority;
+  if (!devsanCurrent)
+    return kInvalidContext;
+  struct Stream *stream = calloc(1, sizeof *stream);
+  stream->context = devsanCurrent;
+  pthread_mutex_lock(&devsanDriverLock);
+  const int has_room = devsanCurrent->stream_count < 256;
+  if (has_room)
+    devsanCurrent->streams[devsanCurrent->stream_count++] = stream;
+  pthread_mutex_unlock(&devsanDriverLock);
+  if (!has_room) {
+    free(stream);
+    return kOutOfMemory;
+  }
+  *out = stream;
+  return kSuccess;
+}
+
+int cuStreamDestroy_v2(void *handle) {
+  struct Stream *stream = handle;
+  if (!stream)
+    return kInvalidHandle;
+  pthread_mutex_lock(&devsanDriverLock);
+  struct Context *context = stream->context;
+  for (int i = 0; i < context->stream_count; ++i)
+    if (context->streams[i] == stream)
+      context->streams[i] = context->streams[--context->stream_count];
+  pthread_mutex_unlock(&devsanDriverLock);
+  free(stream);
+  return kSuccess;
+}
+
+int cuStreamSynchronize(void *handle) {
+  devsan_standin_count("cuStreamSynchronize");
+  devsan_standin_note("wait stream");
+  struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  devsanWaitUntil(stream->done);
+  return devsanRefuseWait(devsanIsCaptured(stream->capture));
+}
+
+int cuStreamQuery(void *handle) {
+  devsan_standin_count("cuStreamQuery");
+  struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  return stream->done > now() ? kNotReady : kSuccess;
+}
+
+int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
+  (void)flags;
+  struct Stream *stream = devsanStreamOf(handle);
+  if (!stream || !event)
+    return kInvalidHandle;
+  pthread_mutex_lock(&devsanDriverLock);
+  if (((struct Event *)event)->done > stream->done)
+    stream->done = ((struct Event *)event)->done;
+  if (devsanIsCaptured(((struct Event *)event)->capture))
+    stream->capture = capture;
+  pthread_mutex_unlock(&devsanDriverLock);
+  return kSuccess;
+}
+
+int cuEventCreate(void **out, unsigned flags) {
+  (void)flags;
+  if (!devsanCurrent)
+    return kInvalidContext;
+  struct Event *event = calloc(1, sizeof *event);
+  event->context = devsanCurrent;
+  *out = event;
+  return kSuccess;
+}
+
+int cuEventRecord(void *handle, void *stream_handle) {
+  struct Event *event = handle;
+  struct Stream *stream = devsanStreamOf(stream_handle);
+  if (!event || !stream)
+    return kInvalidHandle;
+  event->done = stream->done;
+  event->capture = stream->capture;
+  event->is_recorded = 1;
+  return kSuccess;
+}
+
+int cuEventSynchronize(void *handle) {
+  devsan_standin_count("cuEventSynchronize");
+  devsan_standin_note("wait event");
+  if (!handle)
+    return kInvalidHandle;
+  devsanWaitUntil(((struct Event *)handle)->done);
+  return devsanRefuseWait(devsanIsCaptured(((struct Event *)handle)->capture));
+}
+
+int cuEventQuery(void *handle) {
+  devsan_standin_count("cuEventQuery");
+  if (!handle)
+    return kInvalidHandle;
+  return ((struct Event *)handle)->done > now() ? kNotReady : kSuccess;
+}
+
+int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
+  const struct Event *from = first, *to = second;
+  if (!from || !to || !from->is_recorded || !to->is_recorded)
+    return kInvalidHandle;
+  *milliseconds = (float)((double)to->done - (double)from->done) / 1e6f;
+  return kSuccess;
+}
+
+int cuEventDestroy_v2(void *event) {
+  free(event);
+  return event ? kSuccess : kInvalidHandle;
+}
