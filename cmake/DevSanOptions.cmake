@@ -11,9 +11,7 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What these allow is needed for precompiled headers, and for what includes them.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
   # Without timestamps inside, a cached precompiled header can be used again. Only Clang writes them.
   add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
