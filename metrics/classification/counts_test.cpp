@@ -30,7 +30,7 @@ void expect_equal(const TaskConfig &config, const at::Tensor &preds, const at::T
                   const std::string &what) {
   check_shapes(config, "CountsTest", preds, target);
   std::vector<Tally> tallies{Tally::kTotals, Tally::kMargins, Tally::kMatrix};
-  if (config.task == Task::kMultilabel && preds.dim() == 2)
+  if (config.task == Task::kMulticlass || (config.task == Task::kMultilabel && preds.dim() == 2))
     tallies.push_back(Tally::kSamples);
   for (const Tally tally : tallies) {
     ASSERT_TRUE(counts_on_cpu(config, tally, preds));
@@ -119,6 +119,21 @@ TEST(CountsOnCpu, AddUpInParts) {
   const at::Tensor wrong = at::rand({n / 4, 4}).gt(0.9);
   expect_equal(config_of(Task::kMultilabel, 4), rows.to(at::kFloat), rows.bitwise_xor(wrong),
                "mostly right rows");
+  // Samples of several parts: many of them in a block, and each in several.
+  for (const int64_t parts : {4, 255, 256, 257, 600})
+    for (const std::optional<int64_t> ignore_index : {std::optional<int64_t>(), {1}}) {
+      TaskConfig config = config_of(Task::kMulticlass, 10);
+      config.ignore_index = ignore_index;
+      const at::Tensor wanted = at::randint(0, 10, {n / parts, parts}, at::kLong);
+      wanted.select(0, 1).fill_(1); // all ignored
+      wanted.select(0, 2).select(0, parts - 1).fill_(10);
+      const at::Tensor other = at::rand(wanted.sizes()).lt(0.5 / static_cast<double>(parts));
+      const at::Tensor said = (wanted + other).remainder(10);
+      EXPECT_GT(count_on_cpu(config, Tally::kSamples, said, wanted).counts[0].item<int64_t>(), 9);
+      expect_equal(config, said, wanted, c10::str("labels, parts ", parts));
+      const at::Tensor scores = at::one_hot(said, 10).transpose(1, 2).to(at::kFloat);
+      expect_equal(config, scores, wanted, c10::str("scores, parts ", parts));
+    }
 }
 
 // A batch is added in place, unless somebody else holds the state. The batches are smaller than the
@@ -168,9 +183,10 @@ TEST(CountsOnCpu, AreAddedInAnyLayout) {
   }
 }
 
-TEST(CountsOnCpu, LeaveTopKAndExactMatchToTheOperators) {
+TEST(CountsOnCpu, LeaveTopKAndRowsOfPartsToTheOperators) {
+  EXPECT_FALSE(
+      counts_on_cpu(config_of(Task::kMultilabel, 4), Tally::kSamples, at::empty({1, 4, 2})));
   TaskConfig config = config_of(Task::kMulticlass, 4);
-  EXPECT_FALSE(counts_on_cpu(config, Tally::kSamples, at::empty({1, 4})));
   EXPECT_FALSE(counts_on_cpu(config, Tally::kMargins, at::empty({1, 4}, at::kMeta)));
   config.top_k = 2;
   EXPECT_FALSE(counts_on_cpu(config, Tally::kMargins, at::empty({1, 4})));

@@ -85,6 +85,52 @@ BatchCounts margins_of(BatchCounts batch) {
   return batch;
 }
 
+// Elements of the first dimension that are right as a whole, and those of which something is
+// counted; predict() as below.
+template <typename Predict>
+BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int64_t numbers,
+                        const Predict &predict) {
+  const int64_t *targets = target.const_data_ptr<int64_t>();
+  const int64_t width = c10::multiply_integers(target.sizes().slice(1));
+  const auto classes = static_cast<uint64_t>(config.classes); // negative ones are above
+  const bool ignores = config.ignore_index.has_value();
+  const int64_t ignored = config.ignore_index.value_or(0);
+  return in_parts(width ? target.size(0) : 0, numbers, {2},
+                  [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+                    int64_t room[kBlock], right = 0, included = 0;
+                    int64_t wrong = 0, invalid = 0, left = width; // of the current element
+                    bool counts = false;
+                    for (int64_t first = begin * width; first < end * width; first += kBlock) {
+                      const int64_t n = std::min(kBlock, end * width - first);
+                      const int64_t *labels = predict(first, n, room);
+                      for (int64_t i = 0; i < n;) {
+                        const int64_t stop = i + std::min(n - i, left);
+                        left -= stop - i;
+                        for (; i < stop; ++i) {
+                          const int64_t wanted = targets[first + i], label = labels[i];
+                          const bool kept = !(ignores & (wanted == ignored));
+                          const bool valid = (static_cast<uint64_t>(wanted) < classes) &
+                                             (static_cast<uint64_t>(label) < classes);
+                          counts |= kept;
+                          invalid += kept & !valid;
+                          wrong |= kept ? wanted ^ label : 0;
+                        }
+                        if (left > 0) // the rest is in the next block
+                          continue;
+                        counts &= invalid == 0;
+                        included += counts;
+                        right += counts & (wrong == 0);
+                        out_of_range += invalid;
+                        wrong = invalid = 0;
+                        counts = false;
+                        left = width;
+                      }
+                    }
+                    bins[0] += right;
+                    bins[1] += included;
+                  });
+}
+
 // Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock
 // samples.
 template <typename Predict>
@@ -163,9 +209,9 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
     return {{}, places, if_any(out_of_range)};
   }
   case Tally::kSamples:
-    break;
+    return count_whole(config, target, numbers, predict);
   }
-  TORCH_INTERNAL_ASSERT(false, "no tally of the CPU");
+  TORCH_INTERNAL_ASSERT(false, "no such tally");
 }
 
 template <typename T>
@@ -287,7 +333,7 @@ BatchCounts count_label_scores(const TaskConfig &config, Tally tally, const at::
 } // namespace
 
 bool counts_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds) {
-  if (tally == Tally::kSamples && (config.task != Task::kMultilabel || preds.dim() != 2))
+  if (tally == Tally::kSamples && config.task == Task::kMultilabel && preds.dim() != 2)
     return false;
   return preds.is_cpu() && config.top_k == 1;
 }
