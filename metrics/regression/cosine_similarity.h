@@ -30,6 +30,8 @@ public:
 
 protected:
   std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
+  std::optional<std::vector<double>> fused(const at::Tensor &preds,
+                                           const at::Tensor &target) const override;
   at::Tensor value() const override;
   std::string signature() const override;
 

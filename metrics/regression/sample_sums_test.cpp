@@ -488,6 +488,23 @@ TEST_P(SumMetrics, LeaveOutAndCountValuesTheyAreNotDefinedFor) {
   EXPECT_EQ(values(good.compute())[0], 0);
 }
 
+// Shorter than a vector, whole ones and a rest; more rows than are added in one block.
+TEST(CosineOnCpu, TakesRowsOfAnyWidth) {
+  at::manual_seed(17);
+  for (const int64_t width : {1, 7, 8, 9, 16, 27})
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      const at::Tensor x = at::randn({2500, width}, dtype), y = at::randn({2500, width}, dtype);
+      const at::Tensor a = x.to(at::kDouble), b = y.to(at::kDouble);
+      const at::Tensor expected = (a * b).sum(1) / (a.square().sum(1) * b.square().sum(1)).sqrt();
+      const auto options = CosineSimilarityOptions().dtype(at::kDouble);
+      EXPECT_NEAR(values(metrics::cosine_similarity(x, y, options))[0], values(expected.sum())[0],
+                  1e-10)
+          << width;
+      x.select(0, 3).zero_();
+      EXPECT_TRUE(std::isnan(values(metrics::cosine_similarity(x, y, options))[0]));
+    }
+}
+
 class SumMetricsNoSync : public test::NoSyncTest {};
 DEVSAN_DEVICE_SUITE(SumMetricsNoSync);
 
