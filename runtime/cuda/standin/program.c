@@ -241,9 +241,8 @@ int cudaThreadExchangeStreamCaptureMode(int *mode) {
 }
 
 int cudaStreamGetPriority(void *stream, int *priority) {
-  (void)stream;
-  *priority = 0;
-  return kSuccess;
+  int (*ask)(void *, int *) = (int (*)(void *, int *))driverFunction("cuStreamGetPriority");
+  return ask ? ask(stream, priority) : kInvalidDevice;
 }
 
 int cudaEventRecord(void *event, void *stream);

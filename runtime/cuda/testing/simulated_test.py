@@ -288,6 +288,24 @@ class Simulated(unittest.TestCase):
             assert cuda.cudaStreamQuery(stream) == 0 and cuda.cudaEventQuery(end) == 0
             """)
 
+    def test_streams_keep_their_priority(self):
+        self.run_text("""
+            stream, priority = c_void_p(), c_int(7)
+            assert cuda.cudaStreamCreateWithPriority(byref(stream), 1, -3) == 0
+            assert cuda.cudaStreamGetPriority(stream, byref(priority)) == 0 and priority.value == -3
+            assert cuda.cudaStreamGetPriority(None, byref(priority)) == 0 and priority.value == 0
+            """)
+
+    def test_no_time_passes_between_events_of_two_devices(self):
+        self.run_text("""
+            events, passed = [c_void_p(), c_void_p(), c_void_p()], ctypes.c_float()
+            for device, event in zip((0, 0, 1), events):
+                assert cuda.cudaSetDevice(device) == 0
+                assert cuda.cudaEventCreate(byref(event)) == 0 and cuda.cudaEventRecord(event, None) == 0
+            assert cuda.cudaEventElapsedTime(byref(passed), events[0], events[1]) == 0 and passed.value >= 0
+            assert cuda.cudaEventElapsedTime(byref(passed), events[0], events[2]) == 400
+            """)
+
     def test_captured_streams_cannot_be_waited_for(self):
         self.run_text("""
             stream, joined, other, event = c_void_p(), c_void_p(), c_void_p(), c_void_p()

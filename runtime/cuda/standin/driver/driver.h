@@ -45,6 +45,7 @@ struct Stream {
   struct Context *context;
   uint64_t done;    /* when what was issued so far is over */
   uint64_t capture; /* the last that it was part of */
+  int priority;
 };
 
 struct Context {

@@ -42,6 +42,10 @@ void devsanIssue(struct Stream *stream, uint64_t duration) {
   pthread_mutex_unlock(&devsanDriverLock);
 }
 
+void devsan_standin_keep_busy(void *handle, uint64_t nanoseconds) {
+  devsanIssue(devsanStreamOf(handle), nanoseconds);
+}
+
 /* The capture of a CUDA graph, one at a time: on the stream where it began and on those that wait
    for its events. What is captured is the simulator's affair (cuda_build/graphs.cpp); work on these
    streams is done as ever, and the host cannot wait for it. */
@@ -104,11 +108,12 @@ int cuStreamCreate(void **out, unsigned flags) {
 }
 
 int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
-  (void)flags, (void)priority;
+  (void)flags;
   if (!devsanCurrent)
     return kInvalidContext;
   struct Stream *stream = calloc(1, sizeof *stream);
   stream->context = devsanCurrent;
+  stream->priority = priority;
   pthread_mutex_lock(&devsanDriverLock);
   const int has_room = devsanCurrent->stream_count < 256;
   if (has_room)
@@ -133,6 +138,15 @@ int cuStreamDestroy_v2(void *handle) {
       context->streams[i] = context->streams[--context->stream_count];
   pthread_mutex_unlock(&devsanDriverLock);
   free(stream);
+  return kSuccess;
+}
+
+int cuStreamGetPriority(void *handle, int *priority);
+int cuStreamGetPriority(void *handle, int *priority) {
+  const struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  *priority = stream->priority;
   return kSuccess;
 }
 
@@ -207,7 +221,7 @@ int cuEventQuery(void *handle) {
 
 int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
   const struct Event *from = first, *to = second;
-  if (!from || !to || !from->is_recorded || !to->is_recorded)
+  if (!from || !to || !from->is_recorded || !to->is_recorded || from->context != to->context)
     return kInvalidHandle;
   *milliseconds = (float)((double)to->done - (double)from->done) / 1e6f;
   return kSuccess;

@@ -70,9 +70,9 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         if _is_cuda_build(list(path)[0] if name == "torch._C" else os.path.dirname(sys.modules["torch._C"].__file__)):
             if name == "torch.cuda":
-                from . import graphs
+                from . import torch_c
 
-                graphs.provide_to_cuda_build(sys.modules["torch._C"], ctypes.CDLL(None))
+                torch_c.provide_to_cuda_build(sys.modules["torch._C"], ctypes.CDLL(None))
             return None
         if name == "torch._C":
             self.load(list(path)[0])

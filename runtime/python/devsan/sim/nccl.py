@@ -17,7 +17,13 @@ _DEFAULT_TIMEOUT = datetime.timedelta(minutes=10)
 def functions(c, library):
     library.devsan_sim_make_nccl_backend.argtypes = [ctypes.c_char_p, ctypes.c_longlong, ctypes.c_int]
     library.devsan_sim_make_nccl_backend.restype = ctypes.c_char_p
-    added = _single_process_collectives()
+    added = {
+        "_nccl_version": lambda: _VERSION[0] << 32 | _VERSION[1] << 16 | _VERSION[2],
+        "_nccl_version_suffix": lambda: b"",
+        "_nccl_unique_id": _refused("_nccl_unique_id"),
+        "_nccl_init_rank": _refused("_nccl_init_rank"),
+        **single_process_collectives(),
+    }
     c10d_init = getattr(c, "_c10d_init", None)  # a build without torch.distributed has none
     if c10d_init is not None:
 
@@ -181,7 +187,14 @@ def _torch():
     return sys.modules["torch"]
 
 
-def _single_process_collectives():
+def _refused(name):
+    def refused(*args, **kwargs):
+        raise NotImplementedError(f"not simulated: torch._C.{name}; use torch.distributed with the nccl back end")
+
+    return refused
+
+
+def single_process_collectives():
     """torch._C._nccl_*: collectives over tensors on several devices of this process."""
 
     def reduced(inputs, op):
@@ -259,20 +272,10 @@ def _single_process_collectives():
         for part, output in zip(reduced(inputs, op).view(-1).chunk(len(inputs)), outputs):
             output.view(-1).copy_(part)
 
-    def refuse(name):
-        def refused(*args, **kwargs):
-            raise NotImplementedError(f"not simulated: torch._C.{name}; use torch.distributed with the nccl back end")
-
-        return refused
-
     return {
-        "_nccl_version": lambda: _VERSION[0] << 32 | _VERSION[1] << 16 | _VERSION[2],
-        "_nccl_version_suffix": lambda: b"",
         "_nccl_all_reduce": all_reduce,
         "_nccl_reduce": reduce,
         "_nccl_broadcast": broadcast,
         "_nccl_all_gather": all_gather,
         "_nccl_reduce_scatter": reduce_scatter,
-        "_nccl_unique_id": refuse("_nccl_unique_id"),
-        "_nccl_init_rank": refuse("_nccl_init_rank"),
     }

@@ -45,6 +45,13 @@ def provide(c, library):
     legacy_types.unlock_when_bound(c)
 
 
+def provide_to_cuda_build(c, library):
+    """Replaces what a CUDA build's `torch._C` would do by kernels outside of operators, or by NCCL within the process."""
+    graphs.provide_to_cuda_build(c, library)
+    for name, value in {**comm.functions(c, library), **nccl.single_process_collectives()}.items():
+        setattr(c, name, value)
+
+
 def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
     devices.set_versions(sys.modules["torch"])

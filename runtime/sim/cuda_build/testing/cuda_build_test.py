@@ -110,14 +110,14 @@ class Errors(Program):
                 except Exception as error:
                     print(str(error).splitlines()[0])
             x = torch.ones(4, device="cuda:1")
-            tell(lambda: torch.cuda._sleep(1))
+            tell(lambda: torch.ops.quantization._FloatToBfloat16Quantized(x.view(2, 2)))
             tell(torch.cuda.current_blas_handle)
             tell(lambda: torch.ones(2, device="cuda:7"))
             tell(lambda: torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")(x))
             assert (x * 2).sum().item() == 8
             """)
         lines = self.output.splitlines()
-        self.assertRegex(lines[0], "not simulated: the GPU kernel .*spin_kernel")
+        self.assertRegex(lines[0], "not simulated: the GPU kernel .*float_to_bfloat16")
         self.assertIn("CUBLAS_STATUS_NOT_SUPPORTED", lines[1])
         self.assertIn("devsan: not simulated: cuBLAS (cublasCreate_v2)", self.errors)
         self.assertIn("invalid device ordinal", lines[2])
@@ -276,9 +276,17 @@ class Devices(Program):
             end.synchronize()
             assert end.query() and stream.query() and start.elapsed_time(end) >= 0
             assert y.sum().item() == 8
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(200_000_000)
+            assert not stream.query() and torch.cuda.current_stream(1).query()
+            stream.synchronize()
+            assert stream.query()
             with torch.cuda.device(1):
                 assert torch.empty(1, device="cuda").device == torch.device("cuda:1")
             """)
+
+    def test_of_one_process_work_together(self):
+        self.run_file(HERE.parents[1] / "distributed" / "one_process_test.py")
 
     def test_generators_keep_their_states(self):
         self.run_text("""
