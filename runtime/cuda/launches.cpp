@@ -11,6 +11,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <cstdio>
 #include <dlfcn.h>
+#include <optional>
 #include <string_view>
 
 namespace devsan::runtime::cuda {
@@ -27,11 +28,28 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
+bool isOnLegacyStream(const DevSanCudaCall &call) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(call.stream);
+  return handle == kLegacyStream || (handle == 0 && !call.is_per_thread);
+}
+
+// LibTorch's current one; nothing where the program has no CUDA device of LibTorch's.
+std::optional<long long> currentStream(int device) {
+  if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
+    return std::nullopt;
+  return c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)
+      ->getStream({c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)})
+      .id();
+}
+
+// On the legacy stream a launch is right or wrong by LibTorch's current stream.
 // The lowest bit is kept for what is known of the launch.
 std::uint64_t identity(const DevSanCudaCall &call, int device, int other_device) {
   std::uint64_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(call.kernel));
   hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.caller));
   hash = mixed(hash, reinterpret_cast<std::uintptr_t>(call.stream));
+  if (isOnLegacyStream(call))
+    hash = mixed(hash, currentStream(device).value_or(0) != 0);
   hash = mixed(hash, std::uint64_t(std::uint8_t(device)) << 8 | std::uint8_t(other_device));
   return hash < kReads ? 2 * kReads : hash & ~kReads;
 }
@@ -72,11 +90,6 @@ private:
 
 constinit SeenLaunches seen;
 
-bool isOnLegacyStream(const DevSanCudaCall &call) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(call.stream);
-  return handle == kLegacyStream || (handle == 0 && !call.is_per_thread);
-}
-
 // "0 35": the stream of the launch, and LibTorch's current one.
 std::array<char, 64> streamsText(const DevSanCudaCall &call, int device) {
   std::array<char, 64> text{};
@@ -85,12 +98,8 @@ std::array<char, 64> streamsText(const DevSanCudaCall &call, int device) {
       std::snprintf(text.data(), text.size(), "%llx ", static_cast<unsigned long long>(handle));
   char *rest = text.data() + length;
   const std::size_t room = text.size() - std::size_t(length);
-  if (c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
-    std::snprintf(rest, room, "%lld",
-                  static_cast<long long>(c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)
-                                             ->getStream({c10::DeviceType::CUDA,
-                                                          static_cast<c10::DeviceIndex>(device)})
-                                             .id()));
+  if (const std::optional<long long> current = currentStream(device))
+    std::snprintf(rest, room, "%lld", *current);
   else
     std::snprintf(rest, room, "?");
   return text;
