@@ -134,9 +134,9 @@ Centred centred(const T *first, const T *second, int64_t n, const X &x, const Ho
         const auto dx = x(pred, y) - centre_x, dy = y - centre_y;
         to[0] += dx;
         to[1] += dy;
-        to[2] += dx * dx;
-        to[3] += dy * dy;
-        to[4] += dx * dy;
+        to[2] = multiply_add(dx, dx, to[2]); // additions alone would be most of the time
+        to[3] = multiply_add(dy, dy, to[3]);
+        to[4] = multiply_add(dx, dy, to[4]);
       })};
 }
 
