@@ -383,12 +383,13 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
   if (!receiver || !call->getDirectCallee() || !isTorchDecl(call->getDirectCallee()))
     return;
   llvm::StringRef name = nameOf(call->getDirectCallee());
+  const bool accelerator =
+      name == "is_cuda" || name == "is_mps" || name == "is_xpu" || name == "is_hip";
   // Not on the accelerator that the function is about: what is left is the host.
-  bool on_host =
-      (name == "is_cpu" && truth) ||
-      (!truth && (name == "is_cuda" || name == "is_mps" || name == "is_xpu" || name == "is_hip"));
-  if (on_host)
+  if ((name == "is_cpu" && truth) || (accelerator && !truth))
     refineToHost(state, receiver);
+  else if (name == "is_cpu" || accelerator)
+    refineOffHost(state, receiver);
 }
 
 void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
@@ -425,6 +426,8 @@ void Flow::refineEquality(State &state, const Expr *left, const Expr *right, boo
   } else if (b.place.is(Place::Kind::kHost) ? equal
                                             : b.place.is(Place::Kind::kIndexless) && !equal) {
     refineToHost(state, left);
+  } else if (b.place.is(Place::Kind::kHost) || (b.place.is(Place::Kind::kIndexless) && equal)) {
+    refineOffHost(state, left);
   }
 }
 
@@ -520,6 +523,19 @@ void Flow::refineToHost(State &state, const Path &named, const Place &known) con
   for (auto &[where, value] : state.values)
     if (value.place.is(Place::Kind::kOf) && places.count(value.place.of))
       value.place = Place::host();
+}
+
+// The tensor that is asked, or whose device is.
+void Flow::refineOffHost(State &state, const Expr *expr) const {
+  const Value known = facts_.value(expr);
+  std::optional<Path> tensor = path(expr);
+  if (!tensor && known.place.is(Place::Kind::kOf))
+    tensor = known.place.of;
+  if (!tensor || load(*tensor).place != known.place)
+    return;
+  Value checked = load(*tensor);
+  checked.off_host = true;
+  state.values.insert_or_assign(*tensor, checked);
 }
 
 // Only host memory can be read through an accessor, so the program relies on the tensor being

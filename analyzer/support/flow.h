@@ -33,7 +33,8 @@ struct Operation {
     kGather,   // a collective filling operands[0] from operands[1]
     kCall,     // a function of the program, or one that is not declared, called with tensors
     kAssign,   // a variable or member set; operands[0] is the new value
-    kLaunch,   // of a kernel: operands are the arguments that lie somewhere, as pointers do
+    kLaunch,   // of a kernel, or of a function with a stream that does: operands are the arguments
+               // that lie somewhere, as pointers do
     kWait,     // cudaDeviceSynchronize() and kin: the host waits, whatever the data
   };
   Kind kind;

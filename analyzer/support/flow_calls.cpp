@@ -1,5 +1,6 @@
 #include "analyzer/support/flow_transfer.h"
 
+#include "analyzer/support/cuda_api.h"
 #include "analyzer/support/device_kinds.h"
 #include "analyzer/support/torch_api.h"
 
@@ -19,6 +20,12 @@ bool namesHost(const Expr *expr) {
     return namesHost(variable->getInit());
   const auto *constant = reference ? dyn_cast<EnumConstantDecl>(reference->getDecl()) : nullptr;
   return constant && constant->getName() == "CPU" && isTorchDecl(constant);
+}
+
+// A function of the program's own that puts work on the stream it is given.
+bool isLauncher(const FunctionDecl *callee) {
+  const std::optional<unsigned> stream = callee ? declaredStreamParameter(callee) : std::nullopt;
+  return stream && !streamParameter(nameOf(callee)) && putsWorkOnStream(callee, *stream);
 }
 
 } // namespace
@@ -94,8 +101,9 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
   if (isTensorOptions(receiver->getType()) && isTensorOptions(call->getType())) {
     for (const Expr *argument : arguments) {
       Value given = facts_.value(argument);
-      if (name == "device" || name == "device_opt" || name == "device_index" ||
-          name == "merge_in") {
+      // The index of device(type, index) says nothing by itself.
+      if ((name == "device" && argument == arguments.front()) || name == "device_opt" ||
+          name == "device_index" || name == "merge_in") {
         if (!given.place.is(Place::Kind::kNone))
           self.place = given.place;
         self.drop(Origin::Kind::kDeviceName);
@@ -255,6 +263,8 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
       }
     }
   record({Kind::kCall, call, name, nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
+  if (isLauncher(callee))
+    record({Kind::kLaunch, call, name, nullptr, {}, argumentsWithPlace(call), {}, {}});
   Value result;
   if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType())) {
     if (std::optional<Value> returned = returnedBy(call, receiver))

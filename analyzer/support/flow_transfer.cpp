@@ -131,7 +131,7 @@ void Flow::record(Operation operation) {
 }
 
 // What a kernel is given of the memory of tensors; a number that was read there is none of it.
-std::vector<Operand> Flow::argumentsWithPlace(const CUDAKernelCallExpr *launch) const {
+std::vector<Operand> Flow::argumentsWithPlace(const CallExpr *launch) const {
   std::vector<Operand> operands;
   for (const Expr *argument : launch->arguments()) {
     const Value value = facts_.value(argument);
@@ -303,6 +303,7 @@ Value Flow::evaluate(const Expr *expr) {
 
 // Device(kCUDA, index): a literal index is fixed, any other is somebody's choice.
 Place Flow::withIndex(const Place &place, const Expr *index) const {
+  index = strip(index); // device(kCUDA, 1) forwards a reference to its index
   if (!place.is(Place::Kind::kIndexless) || !index->getType()->isIntegerType())
     return place;
   Expr::EvalResult result;
@@ -468,6 +469,7 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
   Value target;
   Value result = self;
+  result.off_host = false;
   if (name == "cpu") {
     target.place = Place::host();
   } else if (name == "to" || name == "_to_copy" || name == "type_as") {

@@ -30,6 +30,7 @@ private:
   void refineSwitch(State &state, const clang::SwitchStmt *branch, const clang::Stmt *label) const;
   void refineIndex(State &state, const clang::BinaryOperator *comparison, bool truth) const;
   void refineToHost(State &state, const clang::Expr *expr) const;
+  void refineOffHost(State &state, const clang::Expr *expr) const;
   void refineToHost(State &state, const Path &named, const Place &known) const;
   const clang::Expr *throughVariable(const clang::Expr *expr) const;
   void relyOnHost(const clang::Expr *tensor);
@@ -67,7 +68,7 @@ private:
   void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordReturn(const clang::Expr *result);
   void record(Operation operation);
-  std::vector<Operand> argumentsWithPlace(const clang::CUDAKernelCallExpr *launch) const;
+  std::vector<Operand> argumentsWithPlace(const clang::CallExpr *launch) const;
   std::vector<Operand> tensorOperands(const clang::Expr *receiver,
                                       llvm::ArrayRef<const clang::Expr *> arguments) const;
 

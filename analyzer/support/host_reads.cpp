@@ -12,8 +12,20 @@ using namespace clang;
 
 namespace {
 
+// The pointer that `p + n` and `p - n` count from.
+const Expr *baseOf(const Expr *pointer) {
+  pointer = strip(pointer);
+  while (const auto *offset = dyn_cast<BinaryOperator>(pointer)) {
+    if (!offset->isAdditiveOp() || !offset->getType()->isPointerType())
+      break;
+    pointer =
+        strip(offset->getLHS()->getType()->isPointerType() ? offset->getLHS() : offset->getRHS());
+  }
+  return pointer;
+}
+
 const CXXMemberCallExpr *pointerOf(const Expr *expr) {
-  const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
+  const auto *call = dyn_cast<CXXMemberCallExpr>(baseOf(expr));
   if (!call || !call->getMethodDecl() || !isTensor(call->getObjectType()))
     return nullptr;
   const llvm::StringRef name = nameOf(call->getMethodDecl());
@@ -31,6 +43,18 @@ bool readsOnHost(const FunctionDecl *callee) {
           {"accumulate", "reduce", "inner_product", "sort", "max_element", "min_element", "assign"},
           true)
       .Default(false);
+}
+
+// std::vector<float>(p, p + n), std::string(p, n): a container of the library's that copies what is
+// there.
+bool copiesOnHost(const CXXConstructExpr *construct) {
+  const CXXRecordDecl *record = construct->getConstructor()->getParent();
+  return record->isInStdNamespace() && construct->getNumArgs() > 1 &&
+         construct->getArg(0)->getType()->isPointerType() &&
+         llvm::StringSwitch<bool>(record->getName())
+             .Cases({"vector", "deque", "list", "forward_list", "basic_string", "valarray"}, true)
+             .Cases({"set", "multiset", "unordered_set", "unordered_multiset"}, true)
+             .Default(false);
 }
 
 class Collector : public RecursiveASTVisitor<Collector> {
@@ -95,6 +119,12 @@ public:
     return true;
   }
 
+  bool VisitCXXConstructExpr(CXXConstructExpr *construct) {
+    if (copiesOnHost(construct))
+      follow(construct->getArg(0), construct);
+    return true;
+  }
+
 private:
   // A variable that is set twice, to different tensors' memory, is not followed.
   void set(const VarDecl *variable, const Expr *value) {
@@ -106,7 +136,7 @@ private:
 
   void follow(const Expr *base, const Expr *access) {
     const CXXMemberCallExpr *pointer = pointerOf(base);
-    if (const auto *reference = dyn_cast<DeclRefExpr>(strip(base)))
+    if (const auto *reference = dyn_cast<DeclRefExpr>(baseOf(base)))
       if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl()))
         pointer = pointers_.lookup(variable);
     if (pointer &&

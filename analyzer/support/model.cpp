@@ -1,5 +1,6 @@
 #include "analyzer/support/model.h"
 
+#include "analyzer/support/occasional.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ParentMapContext.h>
@@ -66,13 +67,6 @@ bool repeats(const Stmt *loop, const Stmt *child) {
     return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() &&
            child != ranged->getEndStmt() && child != ranged->getInit();
   return true;
-}
-
-bool hasRemainder(const Expr *condition) {
-  return contains(condition, [](const Stmt *part) {
-    const auto *binary = dyn_cast<BinaryOperator>(part);
-    return binary && binary->getOpcode() == BO_Rem;
-  });
 }
 
 const Stmt *lastOf(const Stmt *statement) {
@@ -296,29 +290,37 @@ bool DeviceModel::isStep(const FunctionDecl *function) {
   return step_method || (isStepName(name) && !function->isMain());
 }
 
-std::string DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+DeviceModel::Step DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+  const std::string in = "in '" + function->getNameAsString() + "'";
   if (isStep(function))
-    return "in '" + function->getNameAsString() + "'";
+    return {in, false};
   if (isOperator(function))
-    return "in the operator '" + function->getNameAsString() + "'";
+    return {"in the operator '" + function->getNameAsString() + "'", false};
+  Step found;
   if (depth == 0)
-    return {};
+    return found;
   for (const FileScan::Caller &caller : scan().callers.lookup(function->getCanonicalDecl())) {
     if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() ||
         isTest(caller.function))
       continue;
+    const std::string name = "'" + caller.function->getNameAsString() + "'";
+    Step step = functionStep(caller.function, depth - 1);
     if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
-      return "in '" + function->getNameAsString() + "', which a loop in '" +
-             caller.function->getNameAsString() + "' calls";
-    if (!functionStep(caller.function, depth - 1).empty())
-      return "in '" + function->getNameAsString() + "', which '" +
-             caller.function->getNameAsString() + "' calls";
+      step = {in + ", which a loop in " + name + " calls", step.why.empty() || step.by_loop};
+    else if (!step.why.empty())
+      step.why = in + ", which " + name + " calls";
+    if (found.why.empty() || (found.by_loop && !step.why.empty() && !step.by_loop))
+      found = step;
   }
-  return {};
+  return found;
 }
 
 std::string DeviceModel::stepOf(const FunctionDecl *function) {
-  return isTest(function) ? std::string() : functionStep(function, kMaxCallDepth);
+  return isTest(function) ? std::string() : functionStep(function, kMaxCallDepth).why;
+}
+
+bool DeviceModel::isLoopBody(const FunctionDecl *function) {
+  return functionStep(function, kMaxCallDepth).by_loop;
 }
 
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
@@ -338,11 +340,11 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
        child = parent) {
     if (const auto *condition = dyn_cast<IfStmt>(parent);
         condition && child != condition->getCond()) {
-      if (hasRemainder(condition->getCond()))
+      if (isOccasional(context_, condition->getCond(), child, statement))
         return {};
       left |= leaves(child);
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
-      if (child != choice->getCond() && hasRemainder(choice->getCond()))
+      if (child != choice->getCond() && isOccasional(context_, choice->getCond(), child, statement))
         return {};
     } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
       if (skippedBefore(block, child))

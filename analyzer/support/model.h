@@ -29,6 +29,9 @@ public:
   std::string everyStep(const clang::Stmt *statement, const clang::FunctionDecl *function);
   // The same for a function as a whole: "in 'forward'".
   std::string stepOf(const clang::FunctionDecl *function);
+  // It runs again only because a caller in this file calls it in a loop, as main() calls what does
+  // an epoch.
+  bool isLoopBody(const clang::FunctionDecl *function);
   // The innermost loop around `statement` in its function.
   const clang::Stmt *loopAround(const clang::Stmt *statement);
 
@@ -64,7 +67,12 @@ public:
 
 private:
   enum class SetUp { kDeviceGuard, kGradOff, kSyncAllowed };
-  std::string functionStep(const clang::FunctionDecl *function, int depth);
+  // Why a function runs on every step, and whether only a loop of a caller says so.
+  struct Step {
+    std::string why;
+    bool by_loop = false;
+  };
+  Step functionStep(const clang::FunctionDecl *function, int depth);
   const FileScan &scan();
   const Value *returnedByCallee(const clang::FunctionDecl *callee);
   bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);

@@ -147,6 +147,7 @@ Value join(const Value &a, const Value &b) {
   joined.own_slice = a.own_slice || b.own_slice;
   joined.zero_dim = a.zero_dim && b.zero_dim;
   joined.no_grad = a.no_grad && b.no_grad;
+  joined.off_host = a.off_host && b.off_host;
   return joined;
 }
 

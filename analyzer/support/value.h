@@ -26,13 +26,16 @@ struct Path {
 };
 
 // Where a tensor or module lives, or which device a device or options value names.
-//   kNone         nothing known to be there: options without a device, an empty container, no
-//   tensor at all kDefaultHost  made without naming a device: on the host kHost         put on the
-//   host explicitly, or checked to be there kOf           the device of that variable, whatever it
-//   is kFixed        "cuda:0": type and index are written down
-//   kIndexless    "cuda", kMPS: the current device of that type
 struct Place {
-  enum class Kind { kNone, kDefaultHost, kHost, kOf, kFixed, kIndexless, kUnknown };
+  enum class Kind {
+    kNone, // nothing known to be there: options without a device, an empty container, no tensor
+    kDefaultHost, // made without naming a device: on the host
+    kHost,        // put on the host explicitly, or checked to be there
+    kOf,          // the device of that variable, whatever it is
+    kFixed,       // "cuda:0": type and index are written down
+    kIndexless,   // "cuda", kMPS: the current device of that type
+    kUnknown,
+  };
   Kind kind = Kind::kNone;
   llvm::StringRef type; // as c10::DeviceType's enumerator spells it: "CUDA"
   int index = -1;
@@ -90,6 +93,7 @@ struct Value {
   bool zero_dim = false;  // ATen lets a 0-dim host tensor meet tensors of any device
   bool own_slice = false; // among gathered tensors, one that was not gathered
   bool no_grad = false;   // known to carry no autograd graph
+  bool off_host = false;  // checked not to be on the host
 
   bool operator==(const Value &) const = default;
   const clang::Expr *origin(Origin::Kind kind) const;

@@ -124,3 +124,13 @@ torch::Tensor chosenLater(torch::Tensor x, torch::Tensor weight) {
   // CHECK: warning: 'x' goes to the current cuda device, whichever device 'weight' is on{{.*}} [device-bare-cuda]
   return x.to(type) * weight;
 }
+
+// The index beside the type.
+torch::Tensor typeAndIndex(const torch::Tensor &x) {
+  constexpr int kIndex = 1;
+  // CHECK: warning: 'torch::ones({2}, torch::{{.*}}' is made on the fixed device cuda:0, whichever device 'x' is on{{.*}} [device-bare-cuda]
+  auto a = torch::ones({2}, torch::TensorOptions().device(torch::kCUDA, 0));
+  // CHECK: warning: 'torch::ones({2}, torch::{{.*}}' is made on the fixed device cuda:1, whichever device 'x' is on{{.*}} [device-bare-cuda]
+  auto b = torch::ones({2}, torch::TensorOptions().device(torch::kCUDA, kIndex));
+  return x + a + b;
+}

@@ -61,11 +61,14 @@ protected:
   void examine(const FunctionFacts &facts) override {
     for (const HostRead &read : hostReads(facts.function)) {
       const Expr *tensor = read.pointer->getImplicitObjectArgument();
-      const Place place = facts.value(tensor).place;
+      const Value value = facts.value(tensor);
+      const Place &place = value.place;
       if (isOnDevice(place))
-        report(read, tensor, place.text());
+        report(read, tensor, "is on " + place.text());
+      else if (value.off_host && !place.onHost())
+        report(read, tensor, "was checked to be on a device");
       else if (isUncheckedParameter(facts, tensor, place) && codeForDevices())
-        report(read, tensor, "");
+        report(read, tensor, "may be on a device");
     }
   }
 
@@ -110,12 +113,11 @@ private:
     return habits_->follows_devices && !habits_->knows_host;
   }
 
-  void report(const HostRead &read, const Expr *tensor, const std::string &place) {
+  void report(const HostRead &read, const Expr *tensor, const std::string &where) {
     if (!firstAt(read.pointer))
       return;
-    diag(locationOf(read.pointer),
-         "the host follows a pointer into '%0', which %select{is on %2|may be on a device}1")
-        << spelling(tensor) << place.empty() << place;
+    diag(locationOf(read.pointer), "the host follows a pointer into '%0', which %1")
+        << spelling(tensor) << where;
     if (lineOf(read.access) != lineOf(read.pointer))
       diag(locationOf(read.access), "followed here", DiagnosticIDs::Note);
   }

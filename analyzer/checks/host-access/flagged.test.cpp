@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <cstring>
+#include <vector>
 
 // Made on a device a few lines before.
 float first() {
@@ -30,4 +31,34 @@ float accessed() {
   // CHECK: :[[@LINE-1]]:14: error: the host follows{{.*}}[device-host-access]
   // CHECK: note: followed here
   return a[0];
+}
+
+// The library copies what is there.
+std::vector<float> listed() {
+  auto x = torch::zeros({4}, torch::kCUDA);
+  return std::vector<float>(x.data_ptr<float>(), x.data_ptr<float>() + x.numel());
+  // CHECK: :[[@LINE-1]]:31: error: the host follows{{.*}}[device-host-access]
+}
+
+float offset() {
+  auto x = torch::zeros({4}, torch::kCUDA);
+  const float *data = x.data_ptr<float>() + 2;
+  // CHECK: :[[@LINE-1]]:25: error: the host follows{{.*}}[device-host-access]
+  // CHECK: note: followed here
+  return *(data + 1);
+}
+
+// The function checks that it is on a device.
+long longest(const at::Tensor &lengths) {
+  TORCH_CHECK(lengths.is_cuda());
+  // CHECK: :[[@LINE+1]]:29: error: the host follows a pointer into 'lengths', which was checked to be on a device [device-host-access]
+  const long *all = lengths.data_ptr<long>();
+  return all[0];
+  // CHECK: note: followed here
+}
+float accessedAfterCheck(const at::Tensor &x) {
+  if (x.device().type() == torch::kCPU)
+    return 0;
+  // CHECK: error: the host follows a pointer into 'x', which was checked to be on a device [device-host-access]
+  return x.accessor<float, 1>()[0];
 }

@@ -55,6 +55,7 @@ private:
                                           "unique_dim_consecutive",
                                           "bincount",
                                           "tolist",
+                                          "clip_grad_norm_",
                                           "local_scalar_dense",
                                           "_local_scalar_dense",
                                           "operator<<"};
@@ -132,8 +133,10 @@ private:
             : "'%0' gives the host a result of the device, so the host waits",
         mask                          ? "keep the shape: `torch::where` or `masked_fill`"
         : operation.name == "one_hot" ? "pass `num_classes`"
-        : size                        ? "pass `output_size`"
-                                      : "");
+        : operation.name == "clip_grad_norm_"
+            ? "scale the gradients on the device, by `torch::clamp_max(max_norm / norm, 1)`"
+        : size ? "pass `output_size`"
+               : "");
   }
 
   static llvm::StringRef waitRemedy(llvm::StringRef name) {
@@ -229,11 +232,11 @@ private:
   }
 
   // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;
-  // print(loss.item()); }` reads once for all batches.
+  // print(loss.item()); }` reads once for all batches. The outer one may be in a caller.
   bool readOncePerLoop(const FunctionFacts &facts, const Expr *call, const Expr *read) {
     const Stmt *loop = model().loopAround(call);
     std::optional<Path> variable = facts.path(rootOf(facts, read));
-    if (!loop || !variable)
+    if (!variable || (!loop && !model().isLoopBody(facts.function)))
       return false;
     const SourceManager &sources = model().context().getSourceManager();
     return llvm::any_of(facts.operations, [&](const Operation &operation) {
@@ -244,7 +247,8 @@ private:
       const Stmt *inner = model().loopAround(operation.expr);
       return inner && inner != loop &&
              sources.isBeforeInTranslationUnit(inner->getEndLoc(), call->getEndLoc()) &&
-             sources.isBeforeInTranslationUnit(loop->getBeginLoc(), inner->getBeginLoc());
+             (!loop ||
+              sources.isBeforeInTranslationUnit(loop->getBeginLoc(), inner->getBeginLoc()));
     });
   }
 

@@ -129,3 +129,47 @@ struct Sizes : torch::nn::Module {
     return rows * classes;
   }
 };
+
+// Conditions that hold on most turns.
+void mostTurns(const std::vector<torch::Tensor> &batches, int flags, bool verbose) {
+  int seen = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if ((flags & 1) == 0)
+      // CHECK: warning: 'batches[i].sum().item<double>()' makes the host wait {{.*}} [device-host-sync]
+      batches[i].sum().item<double>();
+    if (seen < 1000) {
+      seen = seen + 1;
+      // CHECK: warning: 'batches[i].max().item<double>()' makes the host wait {{.*}} [device-host-sync]
+      batches[i].max().item<double>();
+    }
+    if (verbose && i != 0)
+      // CHECK: warning: 'batches[i].min().item<double>()' makes the host wait {{.*}} [device-host-sync]
+      batches[i].min().item<double>();
+  }
+}
+
+// What forward() calls is a step, whether it has a loop of its own or not.
+struct StackedImpl : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) {
+    for (int i = 0; i < 3; ++i)
+      x = x * penalty(x);
+    return x;
+  }
+  double penalty(const torch::Tensor &x) {
+    auto total = torch::zeros({}, x.options());
+    for (int i = 0; i < 3; ++i)
+      total += x[i];
+    // CHECK: warning: 'total.item<double>()' makes the host wait for the device on every step (in 'penalty', which a loop in 'forward' calls) [device-host-sync]
+    return total.item<double>();
+  }
+};
+
+// LibTorch's clipping returns the norm as a number.
+void clipped(torch::nn::Linear net, const std::vector<torch::Tensor> &batches) {
+  net->to(torch::kCUDA);
+  for (const auto &batch : batches) {
+    net->forward(batch).sum().backward();
+    // CHECK: warning: 'torch::nn::utils::clip_grad_norm_(net->parameters(), 1.0)' gives the host a result of the device, so the host waits on every step (in a loop) [device-host-sync]
+    torch::nn::utils::clip_grad_norm_(net->parameters(), 1.0);
+  }
+}

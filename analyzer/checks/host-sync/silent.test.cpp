@@ -43,6 +43,43 @@ void logged(const std::vector<torch::Tensor> &batches) {
   }
 }
 
+bool isDue(int step) { return step % 50 == 0; }
+void loggedNowAndThen(const std::vector<torch::Tensor> &batches, double seconds) {
+  int step = 0, since = 0;
+  double last = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const bool shown = step++ % 10 == 0;
+    if (shown)
+      batches[i].sum().item<double>();
+    if ((i & 63) == 0)
+      batches[i].sum().item<double>();
+    if (++since >= 100) {
+      since = 0;
+      batches[i].sum().item<double>();
+    }
+    if (isDue(i))
+      batches[i].sum().item<double>();
+    if (i + 1 == batches.size())
+      batches[i].sum().item<double>();
+    if (seconds - last > 5) {
+      last = seconds;
+      batches[i].sum().item<double>();
+    }
+  }
+}
+
+// Once per epoch, where the loop over the epochs is the caller's.
+double validate(const std::vector<torch::Tensor> &batches) {
+  auto total = torch::zeros({}, batches[0].options());
+  for (const auto &batch : batches)
+    total += batch.sum();
+  return total.item<double>();
+}
+void epochs(const std::vector<torch::Tensor> &batches) {
+  for (int epoch = 0; epoch < 10; ++epoch)
+    validate(batches);
+}
+
 // The loop ends there.
 int search(const std::vector<torch::Tensor> &batches, int wanted) {
   for (int i = 0; i < 10; ++i)

@@ -2,6 +2,7 @@
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/fix_scope.h"
 #include "analyzer/support/host_reads.h"
+#include "analyzer/support/unresolved_code.h"
 
 #include <clang/AST/ParentMapContext.h>
 #include <llvm/ADT/StringSet.h>
@@ -151,13 +152,20 @@ private:
     }
   }
 
-  // The kernel would follow a pointer into the host's memory; ATen has no say there.
+  // The kernel would follow a pointer into the host's memory; ATen has no say there. A function
+  // that launches may want some on the host: sizes, offsets, what was made of host data.
   void examineLaunch(const FunctionFacts &facts, const Operation &launch) {
     const Operand *device = deviceOperand(facts, launch.operands);
-    for (const Operand &operand : launch.operands)
-      if (const Expr *factory = factoryOf(operand.value);
-          device && factory && !makesNothing(factory))
+    const bool direct = isa<CUDAKernelCallExpr>(launch.expr);
+    for (const Operand &operand : launch.operands) {
+      const Expr *factory = factoryOf(operand.value);
+      if (!device || !factory || makesNothing(factory))
+        continue;
+      const bool data = operand.expr->getType()->isPointerType() &&
+                        !operand.value.has(Origin::Kind::kHostScalar) && anyDtype(facts, factory);
+      if (direct || data)
         report(facts, factory, *device, launch.expr, "goes to a kernel beside");
+    }
   }
 
   // empty({0}), for a kernel's argument that is not there; its pointer is null.
@@ -166,16 +174,20 @@ private:
     static const llvm::StringSet<> kSizesFirst{"empty", "zeros", "ones", "full", "rand", "randn"};
     if (!call || call->getNumArgs() == 0 || !kSizesFirst.contains(nameOf(calleeOf(call))))
       return false;
-    bool nothing = false;
-    const auto look = [&](auto &&self, const Stmt *part) -> void {
-      if (const auto *literal = dyn_cast<IntegerLiteral>(part))
-        nothing |= literal->getValue() == 0;
-      for (const Stmt *child : part->children())
-        if (child)
-          self(self, child);
-    };
-    look(look, call->getArg(0));
-    return nothing;
+    return hasZero(call->getArg(0));
+  }
+
+  // A literal 0 among the sizes themselves, not in what computes one of them: x.size(0).
+  static bool hasZero(const Expr *sizes) {
+    const Expr *inner = strip(sizes);
+    if (const auto *literal = dyn_cast<IntegerLiteral>(inner))
+      return literal->getValue() == 0;
+    if (!isa<InitListExpr, CXXConstructExpr, CXXStdInitializerListExpr>(inner))
+      return false;
+    return llvm::any_of(inner->children(), [](const Stmt *part) {
+      const auto *element = dyn_cast_or_null<Expr>(part);
+      return element && hasZero(element);
+    });
   }
 
   // Made with the default dtype, or with that of another tensor; not the integers of metadata.
@@ -252,18 +264,22 @@ private:
     // `p->a` is on the device of 'p.a', which says nothing new.
     const bool is_itself = place.is(Place::Kind::kOf) && facts.path(other.expr) == place.of &&
                            isa<DeclRefExpr, MemberExpr>(strip(other.expr));
+    const bool wraps = nameOf(calleeOf(strip(factory))) == "from_blob";
     {
       auto finding = diag(locationOf(factory),
-                          "'%0' makes a tensor on the CPU that %1 '%2'%3: pass the device%4")
+                          "'%0' makes a tensor on the CPU that %1 '%2'%3: %select{pass the "
+                          "device|move it to the device}5%4")
                      << spelling(factory) << how << other_name
                      << (is_itself ? "" : ", which is on " + place.text())
-                     << (device.empty() ? std::string() : " (" + device + ")")
+                     << (device.empty() ? std::string() : " (" + device + ")") << wraps
                      << factory->getSourceRange();
       if (!device.empty())
-        fix(finding, factory, device);
+        fix(finding, factory, device, wraps);
     }
     if (!device.empty())
-      advise(locationOf(factory), "pass the device: `.device(" + device + ")` on the options");
+      advise(locationOf(factory),
+             wraps ? "copy it there: `.to(" + device + ")`"
+                   : "pass the device: `.device(" + device + ")` on the options");
     if (lineOf(where) != lineOf(factory))
       diag(locationOf(where), "here they come together", DiagnosticIDs::Note)
           << where->getSourceRange();
@@ -275,13 +291,18 @@ private:
   }
 
   // The dtype stays what it is: options that are there get `.device(…)`, a call without any gets
-  // options of its own.
-  void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device) {
+  // options of its own. Host memory that a tensor wraps is no device's: it is copied.
+  void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device, bool wraps) {
     const auto *call = dyn_cast<CallExpr>(strip(factory));
     // A function that makes the tensor elsewhere does not see the other one.
     if (!call || !isFactory(call->getDirectCallee()) || !editable(call) ||
         !call->getRParenLoc().isFileID())
       return;
+    if (wraps) {
+      finding << FixItHint::CreateInsertion(call->getRParenLoc().getLocWithOffset(1),
+                                            ".to(" + device + ")");
+      return;
+    }
     for (const Expr *argument : argumentsOf(call))
       if (isTensorOptions(argument->getType())) {
         const Expr *written = argument->IgnoreUnlessSpelledInSource();
@@ -290,7 +311,10 @@ private:
         const SourceManager &sources = model().context().getSourceManager();
         SourceLocation end =
             Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
-        if (isTensorOptions(written->getType())) {
+        if (textOf(model().context(), written->getSourceRange()).starts_with("{")) {
+          if (textOf(model().context(), written->getSourceRange()) == "{}")
+            finding << FixItHint::CreateReplacement(written->getSourceRange(), device);
+        } else if (isTensorOptions(written->getType())) {
           finding << FixItHint::CreateInsertion(end, ".device(" + device + ")");
         } else if (isScalarType(written->getType())) {
           finding << FixItHint::CreateInsertion(written->getBeginLoc(), "torch::dtype(")

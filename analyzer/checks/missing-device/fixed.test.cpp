@@ -13,5 +13,10 @@ torch::Tensor added(const torch::Tensor &x) {
   auto options = torch::TensorOptions().dtype(torch::kDouble);
   // CHECK: {{^  }}auto c = torch::ones({5}, options.device(x.device()));
   auto c = torch::ones({5}, options);
-  return x + a + (x + b) + (x + c);
+  float host[3] = {};
+  // CHECK: {{^  }}auto d = torch::from_blob(host, {3}).to(x.device());
+  auto d = torch::from_blob(host, {3});
+  // CHECK: {{^  }}auto e = torch::full({5}, 2.0, x.device());
+  auto e = torch::full({5}, 2.0, {});
+  return x + a + (x + b) + (x + c) + (x + d) + (x + e);
 }

@@ -1,4 +1,5 @@
 // RUN: not %check_mock | %file_check
+#include <c10/cuda/CUDAStream.h>
 #include <torch/extension.h>
 
 template <typename scalar_t> __global__ void scale(const scalar_t *x, scalar_t *out, int n) {}
@@ -39,6 +40,21 @@ void afterAStore(const at::Tensor &x, int n) {
   memory[0] = 3;
   *memory = 4;
   scale<float><<<1, 256>>>(x.data_ptr<float>(), memory, n);
+}
+
+// A size of another tensor's is no empty tensor.
+void sized(const at::Tensor &x) {
+  // CHECK: warning: 'torch::zeros({x.size(0), 3})' makes a tensor on the CPU that goes to a kernel {{.*}} [device-missing-device]
+  auto out = torch::zeros({x.size(0), 3});
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), 4);
+}
+
+// A function that launches in another file.
+void interpolate(int n, const float *points, const int *index, float *out, cudaStream_t stream);
+void handedOn(const at::Tensor &x, const at::Tensor &index, int n) {
+  // CHECK: warning: 'torch::zeros({n})' makes a tensor on the CPU that goes to a kernel {{.*}} [device-missing-device]
+  auto out = torch::zeros({n});
+  interpolate(n, x.data_ptr<float>(), index.data_ptr<int>(), out.data_ptr<float>(), c10::cuda::getCurrentCUDAStream());
 }
 
 // On the device, or meant to be on the host.
@@ -96,5 +112,16 @@ void stand_ins(const at::Tensor &x) {
   scale<float><<<1, 256>>>(x.data_ptr<float>(), none.data_ptr<float>(), 4);
   auto same = torch::from_blob(x.data_ptr<float>(), {4});
   scale<float><<<1, 256>>>(x.data_ptr<float>(), same.data_ptr<float>(), 4);
+}
+
+// Sizes that a function with a stream reads on the host, and its host twin.
+void interpolateOnHost(int n, const float *points, float *out);
+void described(const at::Tensor &x, int n) {
+  auto sizes = torch::tensor({1, 2});
+  interpolate(n, x.data_ptr<float>(), sizes.data_ptr<int>(), x.data_ptr<float>(), c10::cuda::getCurrentCUDAStream());
+  auto out = torch::zeros({n});
+  interpolateOnHost(n, x.data_ptr<float>(), out.data_ptr<float>());
+  auto host = torch::zeros({n});
+  cudaMemcpyAsync(host.data_ptr<float>(), x.data_ptr<float>(), 4 * n, cudaMemcpyDeviceToHost, c10::cuda::getCurrentCUDAStream());
 }
 // CHECK-NOT: :[[#]]:[[#]]: warning: {{.*}} [device-missing-device]

@@ -213,6 +213,11 @@ public:
 };
 TORCH_MODULE(ModuleDict);
 
+namespace utils {
+double clip_grad_norm_(const std::vector<Tensor> &parameters, double max_norm,
+                       double norm_type = 2.0, bool error_if_nonfinite = false);
+} // namespace utils
+
 namespace functional {
 Tensor relu(Tensor input);
 Tensor log_softmax(const Tensor &input, int64_t dim);
