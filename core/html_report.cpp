@@ -327,7 +327,27 @@ private:
     return json;
   }
 
+  static Json data(const StepTimes &times) {
+    Json json = {{"rank", times.rank.value_or(-1)},
+                 {"worker", times.worker},
+                 {"begun", times.begun_us},
+                 {"steps", times.steps},
+                 {"end", times.end_ns}};
+    for (const char *key : {"step", "begin", "length", "longest"})
+      json[key] = Json::array();
+    for (const StepColumn &column : times.columns) {
+      json["step"].push_back(column.step);
+      json["begin"].push_back(column.begin_ns);
+      json["length"].push_back(column.longest_ns);
+      json["longest"].push_back(column.longest);
+    }
+    return json;
+  }
+
   static Json data(const Summary &summary) {
+    Json times = Json::array();
+    for (const StepTimes &one : summary.step_times)
+      times.push_back(data(one));
     return {{"tool", cut(summary.tool, kMaxText, " …")},
             {"version", DEVSAN_VERSION},
             {"subject", cut(summary.subject, kMaxText, " …")},
@@ -340,6 +360,7 @@ private:
             {"simulated", summary.basis.simulated},
             {"wall", summary.basis.wall_ns},
             {"steps", summary.basis.steps},
+            {"times", std::move(times)},
             {"assumedWait", kAssumedWaitNs},
             {"assumedRate", kAssumedBytesPerSecond}};
   }

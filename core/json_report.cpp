@@ -124,6 +124,17 @@ Json toJson(const Summary &summary, std::size_t findings) {
           {"notes", summary.notes}};
 }
 
+Json toJson(const StepTimes &times) {
+  Json json = {{"rank", toJson(times.rank)}, {"worker", times.worker}, {"begun_us", times.begun_us},
+               {"steps", times.steps},       {"end_ns", times.end_ns}, {"columns", Json::array()}};
+  for (const StepColumn &column : times.columns)
+    json["columns"].push_back({{"step", column.step},
+                               {"begin_ns", column.begin_ns},
+                               {"longest_ns", column.longest_ns},
+                               {"longest", column.longest}});
+  return json;
+}
+
 // Text of the program under test need not be UTF-8.
 std::string dump(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
@@ -138,6 +149,21 @@ void write(std::ostream &out, const Json &json, std::string_view indent) {
     out << std::string_view(text).substr(begin, end - begin);
     begin = end;
   }
+}
+
+void writeSummary(std::ostream &out, const Summary &summary, std::size_t findings) {
+  const Json fields = toJson(summary, findings);
+  out << "{";
+  for (const auto &[key, value] : fields.items()) {
+    out << "\n    " << Json(key).dump() << ": ";
+    write(out, value, "    ");
+    out << ",";
+  }
+  out << "\n    \"step_times\": [";
+  // A line for each process.
+  for (std::size_t i = 0; i < summary.step_times.size(); ++i)
+    out << (i ? ",\n      " : "\n      ") << toJson(summary.step_times[i]).dump();
+  out << (summary.step_times.empty() ? "]\n  }" : "\n    ]\n  }");
 }
 
 void read(JsonFields &fields, Location &out) {
@@ -188,6 +214,15 @@ void read(JsonFields &fields, StepLoad &out) {
   fields.get("last", out.last);
   fields.get("most", out.most);
 }
+
+void read(JsonFields &fields, StepColumn &out) {
+  fields.get("step", out.step);
+  fields.get("begin_ns", out.begin_ns);
+  fields.get("longest_ns", out.longest_ns);
+  fields.get("longest", out.longest);
+}
+
+void read(JsonFields &fields, StepTimes &out);
 
 template <typename T> void readList(JsonFields &fields, const char *key, std::vector<T> &out) {
   fields.forEach(key, [&](JsonFields &element) { read(element, out.emplace_back()); });
@@ -240,6 +275,15 @@ void read(JsonFields &fields, CostBasis &out) {
   fields.get("steps", out.steps);
 }
 
+void read(JsonFields &fields, StepTimes &out) {
+  fields.get("rank", out.rank);
+  fields.get("worker", out.worker);
+  fields.get("begun_us", out.begun_us);
+  fields.get("steps", out.steps);
+  fields.get("end_ns", out.end_ns);
+  readList(fields, "columns", out.columns);
+}
+
 void read(JsonFields &fields, Summary &out) {
   fields.get("tool", out.tool);
   fields.get("subject", out.subject);
@@ -250,6 +294,7 @@ void read(JsonFields &fields, Summary &out) {
   fields.get("partial", out.partial);
   fields.object("cost", [&](JsonFields &cost) { read(cost, out.basis); });
   fields.get("notes", out.notes);
+  readList(fields, "step_times", out.step_times);
 }
 
 } // namespace
@@ -262,7 +307,7 @@ void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const
     write(out, toJson(findings[i], summary.basis), "    ");
   }
   out << (findings.empty() ? "],\n" : "\n  ],\n") << "  \"summary\": ";
-  write(out, toJson(summary, findings.size()), "  ");
+  writeSummary(out, summary, findings.size());
   out << "\n}\n";
 }
 

@@ -85,6 +85,9 @@ TEST(JsonReport, ReadsItsSummaryBack) {
   summary.ranks = {0, 1};
   summary.basis = {true, 5, 7};
   summary.partial = true;
+  summary.step_times = {
+      {1, true, 1'764'000'000'000'000, 3, 900, {{0, 0, 500, 1}, {2, 800, 100, 2}}},
+      {std::nullopt, false, 7, 1, 5, {{0, 0, 5, 0}}}};
   const std::string text = jsonReport({}, summary);
   const auto read = readReport(text, "report.json");
   ASSERT_TRUE(read) << read.error().message;

@@ -5,6 +5,7 @@
 #include "core/cost.h"
 #include "core/finding.h"
 #include "core/result.h"
+#include "core/step_times.h"
 #include "core/terminal_text.h"
 
 #include <cstddef>
@@ -26,6 +27,7 @@ struct Summary {
   CostBasis basis = {};
   std::vector<std::string> stale_baseline = {}; // entries that no finding stands for
   bool partial = false; // not all was looked at: what was not found may still be there
+  std::vector<StepTimes> step_times = {}; // of the processes that have steps
 };
 
 struct TextStyle {

@@ -17,8 +17,9 @@
 //
 // Events are counted, so that a log is bounded however long a process runs. Equal events (see
 // event_identity.h) have one kTally record, whose numbers grow in place and count all of them; the
-// first ones are also written one by one as kSample records, after their tally, and where a trace
-// is wanted later ones as kTraced records, up to a bound. In which steps they came is kept as runs
+// first ones are also written one by one as kSample records, after their tally, ends of steps
+// always; where a trace is wanted later ones follow as kTraced records; all up to bounds. In which
+// steps they came is kept as runs
 // (step_run.h): the tally holds the last, kSteps records the earlier ones, up to a bound. Where
 // there are too many different events, later ones are counted in tallies without a thread (0), then
 // in ones without thread, stacks, operand and detail: sums stay exact. Where there are too many

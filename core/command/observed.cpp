@@ -30,6 +30,7 @@ void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFac
   std::ranges::move(analysis.unreadable, std::back_inserter(summary.notes));
   std::ranges::move(analysis.notes, std::back_inserter(summary.notes));
   summary.ranks = std::move(analysis.ranks);
+  summary.step_times = std::move(analysis.step_times);
   summary.basis = {analysis.simulated, facts.wall_ns, analysis.steps};
 }
 

@@ -160,6 +160,7 @@ public:
     all.basis.simulated |= one.basis.simulated;
     all.basis.wall_ns = std::max(all.basis.wall_ns, one.basis.wall_ns);
     all.basis.steps = std::max(all.basis.steps, one.basis.steps);
+    std::ranges::move(one.step_times, std::back_inserter(all.step_times));
     subjects_.insert(one.subject);
     ++count_;
   }
@@ -171,6 +172,7 @@ public:
     if (subjects_.size() == 1)
       all.subject += " of " + *subjects_.begin();
     all.ranks.assign(ranks_.begin(), ranks_.end());
+    core::limitColumns(all.step_times);
     report_.findings = merger_.take();
     return std::move(report_);
   }

@@ -91,6 +91,7 @@ class ReportSchema(unittest.TestCase):
         for field in ("stack", "ranks", "loads", "related", "locations"):
             self.assertTrue(any(finding[field] for finding in report["findings"]), field)
         self.assertTrue(any(finding["cost"] for finding in report["findings"]))
+        self.assertEqual([times["steps"] for times in report["summary"]["step_times"]], [3])
 
     def test_check(self):
         report = self.report("check.json")

@@ -4,6 +4,7 @@
 #include "runtime/hooks/tallies.h"
 #include "test/support/temporary_folder.h"
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <filesystem>
@@ -266,6 +267,53 @@ TEST_F(LogWriterTest, NothingButSamplesIsWrittenWithoutATrace) {
   for (std::uint64_t i = 0; i < 1000; ++i)
     tallies->count(numbered(1, i));
   EXPECT_TRUE(onlyLog().traced.empty());
+}
+
+TEST_F(LogWriterTest, WritesTheTimeOfEachStepsEnd) {
+  constexpr std::uint32_t kSteps = 1000;
+  for (const std::uint32_t traced : {0u, 10u}) {
+    auto log = openLog();
+    auto tallies = talliesIn(*log);
+    tallies->trace(traced);
+    for (std::uint32_t step = 0; step < kSteps; ++step) {
+      Event event = numbered(1, 0);
+      event.kind = EventKind::kStep;
+      event.step = step;
+      tallies->countStepEnd(event);
+      tallies->count(numbered(1, step));
+    }
+    Log read = onlyLog();
+    fs::remove(fs::directory_iterator(directory_)->path());
+    ASSERT_EQ(read.samples.size(), 2u);
+    for (const auto &[offset, samples] : read.samples) {
+      if (read.tallies.at(offset).first.kind != EventKind::kStep) {
+        EXPECT_EQ(samples.size(), Tallies::kSamples);
+        continue;
+      }
+      ASSERT_EQ(samples.size(), kSteps);
+      for (std::uint32_t step = 0; step < kSteps; ++step)
+        EXPECT_EQ(samples[step].step, step);
+      EXPECT_TRUE(std::ranges::is_sorted(samples, {}, &SampleRecord::time_ns));
+      EXPECT_FALSE(read.traced.contains(offset));
+    }
+    EXPECT_EQ(read.traced.empty(), traced == 0);
+  }
+}
+
+TEST_F(LogWriterTest, EndsOfStepsLeaveRoomForSamplesAndHaveABound) {
+  auto log = openLog();
+  auto tallies = talliesIn(*log);
+  Event end = numbered(1, 0);
+  end.kind = EventKind::kStep;
+  for (; end.step < Tallies::kMaxStepEnds + 100; ++end.step)
+    tallies->countStepEnd(end);
+  tallies->count(numbered(1, 7));
+  Log read = onlyLog();
+  for (const auto &[offset, samples] : read.samples)
+    EXPECT_EQ(samples.size(),
+              read.tallies.at(offset).first.kind == EventKind::kStep ? Tallies::kMaxStepEnds : 1u);
+  EXPECT_EQ(read.samples.size(), 2u);
+  EXPECT_EQ(read.count(), Tallies::kMaxStepEnds + 101u);
 }
 
 TEST_F(LogWriterTest, BothClocksAreReadAtTheSameMoment) {

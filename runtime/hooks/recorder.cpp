@@ -127,16 +127,14 @@ std::uint32_t Recorder::step() const {
 }
 
 void Recorder::countStep(std::uint32_t flags) {
-  Event event;
-  event.kind = EventKind::kStep;
-  event.flags = flags;
-  // That of an optimizer tells nothing, and would be taken in every step.
-  if (recording_ && (flags & kRecognizedStep)) {
+  if (recording_) {
+    // Without a stack, which would tell nothing.
+    Event event;
+    event.kind = EventKind::kStep;
+    event.flags = flags;
     event.thread = thisThread();
     event.step = step();
-    tallies_.count(event);
-  } else {
-    record(event);
+    tallies_.countStepEnd(event);
   }
   current_step.fetch_add(1, std::memory_order_relaxed);
 }

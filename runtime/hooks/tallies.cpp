@@ -107,9 +107,13 @@ private:
 
 Tallies::Tallies(LogWriter &log) : log_(log), slots_(tally_slots) {}
 
+bool Tallies::take(Count &count, std::uint32_t most) {
+  return count.load(std::memory_order_relaxed) < most &&
+         count.fetch_add(1, std::memory_order_relaxed) < most;
+}
+
 Tallies::Found Tallies::create(Event &event, Count &made, std::uint32_t most) {
-  if (made.load(std::memory_order_relaxed) >= most ||
-      made.fetch_add(1, std::memory_order_relaxed) >= most)
+  if (!take(made, most))
     return {};
   if (event.time_ns == 0)
     event.time_ns = now();
@@ -165,18 +169,6 @@ void Tallies::trace(std::uint32_t events) {
     one_by_one_.store(UINT64_MAX, std::memory_order_relaxed);
 }
 
-bool Tallies::hasRoom(RecordKind kind) {
-  const bool is_sample = kind == RecordKind::kSample;
-  Count &written = is_sample ? samples_ : traced_;
-  const std::uint32_t most = is_sample ? kMaxSamples : max_traced_;
-  if (written.load(std::memory_order_relaxed) < most &&
-      written.fetch_add(1, std::memory_order_relaxed) < most)
-    return true;
-  if (!is_sample)
-    one_by_one_.store(kSamples, std::memory_order_relaxed);
-  return false;
-}
-
 void Tallies::noteClocks(std::uint64_t now) {
   std::uint64_t last = clocks_noted_.load(std::memory_order_relaxed);
   if ((last && now < last + kSecond) ||
@@ -188,34 +180,39 @@ void Tallies::noteClocks(std::uint64_t now) {
 }
 
 void Tallies::write(std::uint64_t before, Found tally, Event &event) {
-  const RecordKind kind = before < kSamples ? RecordKind::kSample : RecordKind::kTraced;
-  if (!hasRoom(kind))
+  const bool ends_step = event.kind == EventKind::kStep;
+  const bool is_sample = ends_step || before < kSamples;
+  if (is_sample) {
+    if (ends_step ? !take(step_ends_, kMaxStepEnds) : !take(samples_, kMaxSamples))
+      return;
+  } else if (!take(traced_, max_traced_)) {
+    one_by_one_.store(kSamples, std::memory_order_relaxed);
     return;
+  }
   if (event.time_ns == 0)
     event.time_ns = now();
   noteClocks(event.time_ns);
   const SampleRecord sample{
       tally.offset, event.time_ns, event.blocked_ns, event.bytes, event.group, event.step, 0};
   const std::string_view parts[] = {{reinterpret_cast<const char *>(&sample), sizeof sample}};
-  log_.append(kind, parts);
+  log_.append(is_sample ? RecordKind::kSample : RecordKind::kTraced, parts);
 }
 
 void Tallies::write(const StepRun &run, Found tally) {
-  if (runs_.load(std::memory_order_relaxed) >= kMaxRuns ||
-      runs_.fetch_add(1, std::memory_order_relaxed) >= kMaxRuns)
+  if (!take(runs_, kMaxRuns))
     return;
   const StepsRecord steps{tally.offset, run};
   const std::string_view parts[] = {{reinterpret_cast<const char *>(&steps), sizeof steps}};
   log_.append(RecordKind::kSteps, parts);
 }
 
-bool Tallies::count(Event event) {
+[[gnu::always_inline]] inline Tallies::Counted Tallies::add(Event &event) {
   Found tally = find(event, of_threads_, kMaxOfThreads);
   if (!tally.record)
     tally = findShared(event);
   if (!tally.record) {
     log_.countDropped();
-    return false;
+    return {};
   }
   const Writer writer(event.thread != 0);
   TallyRecord &record = *tally.record;
@@ -232,8 +229,23 @@ bool Tallies::count(Event event) {
     write(record.run, tally);
     record.run = {in_step.last, 0, 1, in_step.in_last};
   }
-  if (before < one_by_one_.load(std::memory_order_relaxed)) [[unlikely]]
-    write(before, tally, event);
+  return {tally, before};
+}
+
+bool Tallies::count(Event event) {
+  const Counted counted = add(event);
+  if (!counted.tally.record)
+    return false;
+  if (counted.before < one_by_one_.load(std::memory_order_relaxed)) [[unlikely]]
+    write(counted.before, counted.tally, event);
+  return true;
+}
+
+bool Tallies::countStepEnd(Event event) {
+  const Counted counted = add(event);
+  if (!counted.tally.record)
+    return false;
+  write(counted.before, counted.tally, event);
   return true;
 }
 
@@ -241,7 +253,8 @@ void Tallies::resetInChild() {
   // Private anonymous pages read as zero after this; it costs nothing for pages never touched.
   if (madvise(slots_.data(), slots_.size_bytes(), MADV_DONTNEED) != 0)
     std::fill_n(reinterpret_cast<std::uint64_t *>(slots_.data()), slots_.size(), 0);
-  for (Count *count : {&of_threads_, &shared_, &without_place_, &samples_, &traced_, &runs_})
+  for (Count *count :
+       {&of_threads_, &shared_, &without_place_, &samples_, &step_ends_, &traced_, &runs_})
     count->store(0, std::memory_order_relaxed);
   clocks_noted_.store(0, std::memory_order_relaxed);
   trace(max_traced_);

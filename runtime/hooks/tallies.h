@@ -17,6 +17,7 @@ public:
   static constexpr std::uint64_t kSamples = 64;
   // Bounds of the log, for a process as a whole.
   static constexpr std::uint32_t kMaxSamples = 1 << 20;
+  static constexpr std::uint32_t kMaxStepEnds = 1 << 20;
   static constexpr std::uint32_t kMaxRuns = 1 << 18;
   static constexpr std::uint32_t kMaxOfThreads = 1 << 16;
   static constexpr std::uint32_t kMaxShared = 1 << 15;
@@ -32,6 +33,8 @@ public:
   // The time is filled in where it is needed. False, and counted in the log's kDropped record,
   // where the disk is full.
   bool count(Event event);
+  // The same for the end of a step, which is always written as a sample: for timelines.
+  bool countStepEnd(Event event);
 
   // For the child after fork, when no other thread exists.
   void resetInChild();
@@ -41,8 +44,14 @@ private:
     TallyRecord *record = nullptr;
     std::uint64_t offset = 0;
   };
+  struct Counted {
+    Found tally;
+    std::uint64_t before = 0; // equal events
+  };
   using Count = std::atomic<std::uint32_t>;
 
+  // In the event's tally, or nowhere.
+  Counted add(Event &event);
   // The tally of events that equal `event`; a new one as long as `made` is below `most`.
   Found find(Event &event, Count &made, std::uint32_t most);
   Found create(Event &event, Count &made, std::uint32_t most);
@@ -52,7 +61,7 @@ private:
   [[gnu::noinline]] void write(std::uint64_t before, Found tally, Event &event);
   // The run of steps that ended.
   [[gnu::noinline]] void write(const StepRun &run, Found tally);
-  bool hasRoom(RecordKind kind);
+  static bool take(Count &count, std::uint32_t most);
   void noteClocks(std::uint64_t now);
 
   LogWriter &log_;
@@ -61,6 +70,7 @@ private:
   Count shared_{0};
   Count without_place_{0};
   Count samples_{0};
+  Count step_ends_{0};
   Count traced_{0};
   Count runs_{0};
   std::uint32_t max_traced_ = 0;

@@ -4,6 +4,7 @@
 #include "runtime/offline/home_device.h"
 #include "runtime/offline/processes.h"
 #include "runtime/offline/resolve.h"
+#include "runtime/offline/step_times.h"
 
 #include <algorithm>
 #include <optional>
@@ -99,10 +100,17 @@ void assignRoles(std::vector<Process> &processes) {
 
 // The log itself goes away before anything is made of it: the largest are some 100 MB.
 Recording recordingOf(const Process &process, std::vector<DeviceId> homes_of_others,
-                      const SymbolTable &symbols, const AnalysisSettings &settings) {
+                      const SymbolTable &symbols, const AnalysisSettings &settings,
+                      std::vector<core::StepTimes> &step_times) {
   Recording recording{SourcePaths(settings.working_directory)};
-  if (core::Result<ProcessLog> log = readLog(process.log))
+  if (core::Result<ProcessLog> log = readLog(process.log)) {
     recording.add(*log, symbols);
+    core::StepTimes times = stepTimesOf(*log, recording.stepNumbers());
+    times.rank = process.role.rank;
+    times.worker = process.role.worker;
+    if (!times.columns.empty())
+      step_times.push_back(std::move(times));
+  }
   recording.setHomesOfOthers(std::move(homes_of_others));
   return recording;
 }
@@ -122,9 +130,10 @@ core::StepLoad loadOf(const core::Finding &finding, const FileHeader &header) {
 std::vector<core::Finding> findingsOf(const Process &process, std::uint32_t index,
                                       std::vector<DeviceId> homes_of_others,
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
-                                      std::uint64_t &steps) {
-  const Recording recording = recordingOf(process, std::move(homes_of_others), symbols, settings);
-  steps = std::max<std::uint64_t>(steps, recording.steps());
+                                      Analysis &analysis) {
+  const Recording recording =
+      recordingOf(process, std::move(homes_of_others), symbols, settings, analysis.step_times);
+  analysis.steps = std::max<std::uint64_t>(analysis.steps, recording.steps());
   std::vector<core::Finding> findings = detectAll(recording);
   for (core::Finding &finding : findings) {
     finding.rank = process.role.rank;
@@ -186,8 +195,8 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
   std::uint32_t index = settings.first_process;
   for (const Process &process : processes) {
     present.push_back({process.role.rank, process.role.worker});
-    merger.add(findingsOf(process, index++, homesOfOthers(processes, process), table, settings,
-                          analysis.steps));
+    merger.add(
+        findingsOf(process, index++, homesOfOthers(processes, process), table, settings, analysis));
     if (settings.for_trace)
       analysis.observed.processes.push_back(
           {process.log, process.role, process.header.start_time_ns});
@@ -199,6 +208,7 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
   analysis.processes = processes.size();
   analysis.ranks = core::ranksIn(present);
   analysis.findings = merger.take();
+  core::limitColumns(analysis.step_times);
   describeMissingLines(analysis);
   return analysis;
 }

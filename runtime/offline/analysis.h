@@ -4,6 +4,7 @@
 
 #include "core/finding.h"
 #include "core/result.h"
+#include "core/step_times.h"
 #include "runtime/offline/trace.h"
 
 #include <filesystem>
@@ -14,12 +15,13 @@
 namespace devsan::runtime {
 
 struct Analysis {
-  std::vector<core::Finding> findings; // of all processes, each with its ranks
-  std::vector<std::string> notes;      // what is not covered, one sentence each
-  std::vector<std::string> unreadable; // logs that are none, one sentence each
-  std::vector<int> ranks;              // that have a log, ascending
-  std::uint64_t processes = 0;         // that have a log
-  std::uint64_t steps = 0;             // of the process that made most
+  std::vector<core::Finding> findings;     // of all processes, each with its ranks
+  std::vector<std::string> notes;          // what is not covered, one sentence each
+  std::vector<std::string> unreadable;     // logs that are none, one sentence each
+  std::vector<int> ranks;                  // that have a log, ascending
+  std::uint64_t processes = 0;             // that have a log
+  std::uint64_t steps = 0;                 // of the process that made most
+  std::vector<core::StepTimes> step_times; // of the processes that have steps
   bool torch_was_loaded = false;
   bool simulated = false;     // the devices take the host's time: blocked times say nothing
   ObservedProcesses observed; // where the settings ask for it

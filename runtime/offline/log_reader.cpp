@@ -58,8 +58,8 @@ public:
   // Where the tallies are that it met since the last call, in the order of their indices.
   std::vector<std::size_t> takeNewOffsets() { return std::exchange(new_offsets_, {}); }
 
-  // Tallies that count nothing yet are kept, samples are not, and what is read again replaces what
-  // was read before.
+  // Tallies that count nothing yet are kept, samples and clocks are not, and what is read again
+  // replaces what was read before.
   void follow() { follows_ = true; }
 
 private:
@@ -255,6 +255,10 @@ private:
       return true;
     }
     Event event = log_.tallies[tally->second].first;
+    if (event.kind == EventKind::kStep) {
+      log_.step_ends.push_back({record.time_ns, tally->second, record.step});
+      return true;
+    }
     event.time_ns = record.time_ns;
     event.blocked_ns = record.blocked_ns;
     event.bytes = record.bytes;
@@ -289,7 +293,7 @@ private:
     ClockRecord record;
     if (!read(body, record))
       return false;
-    if (wanted_ == SingleEvents::kAllTimed)
+    if (!follows_)
       log_.clocks.push_back(record);
     return true;
   }

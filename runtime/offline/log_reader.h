@@ -41,6 +41,13 @@ struct TimedEvent {
   std::uint32_t step = 0;
 };
 
+// When a step ended, as kStep events tell it.
+struct StepEnd {
+  std::uint64_t time_ns = 0; // CLOCK_MONOTONIC
+  std::uint32_t tally = 0;   // index
+  std::uint32_t step = 0;
+};
+
 struct ProcessLog {
   std::string source; // the file, for messages
   FileHeader header;
@@ -49,10 +56,11 @@ struct ProcessLog {
   std::vector<Module>
       modules; // in the order of loading: a later one may lie where an earlier one was unloaded
   std::vector<Tally> tallies; // every event is counted in one
-  // The first events of each tally, one by one, all in the order of their writing; and of each its
-  // index in `tallies`.
+  // The first events of each tally but ends of steps, one by one, all in the order of their
+  // writing; and of each its index in `tallies`.
   std::vector<Event> events;
   std::vector<std::uint32_t> tally_of;
+  std::vector<StepEnd> step_ends;  // in the order of their writing
   std::vector<TimedEvent> timed;   // every event that was written one by one, if asked for
   std::vector<ClockRecord> clocks; // in the order of their writing
   std::uint64_t dropped = 0;       // events that found no room

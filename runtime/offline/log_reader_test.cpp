@@ -182,6 +182,23 @@ TEST(LogReader, NamesFileAndOffsetOfDamage) {
   EXPECT_EQ(result.damage[4], "a.devsanlog: 2 more damaged places");
 }
 
+TEST(LogReader, KeepsTheEndsOfAllSteps) {
+  LogBuilder log;
+  Event event;
+  event.kind = EventKind::kStep;
+  for (event.step = 0; event.step < 100; ++event.step) {
+    event.time_ns = 10 * event.step;
+    log.add(event);
+  }
+  log.add(Event());
+  const ProcessLog result = parsed(log.bytes());
+  ASSERT_EQ(result.step_ends.size(), 100u);
+  EXPECT_EQ(result.step_ends[99].step, 99u);
+  EXPECT_EQ(result.step_ends[99].time_ns, 990u);
+  EXPECT_EQ(result.tallies.at(result.step_ends[99].tally).first.kind, EventKind::kStep);
+  EXPECT_EQ(result.events.size(), 1u);
+}
+
 TEST(LogReader, RejectsHostileSizes) {
   for (std::uint32_t size : {1u, 4u, 12u, 0xfffffff8u, 0xffffffffu}) {
     LogBuilder log;

@@ -130,7 +130,7 @@ LogBuilder &LogBuilder::add(const Event &event, int times) {
     }
     tally.most_in_step = std::max<std::uint64_t>(tally.most_in_step,
                                                  static_cast<std::uint32_t>(++tally.in_last_step));
-    const bool is_sample = ++tally.count <= kSamples;
+    const bool is_sample = ++tally.count <= kSamples || event.kind == EventKind::kStep;
     if (ended) {
       std::vector<std::byte> body;
       append(body, StepsRecord{offset, *ended});
