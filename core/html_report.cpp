@@ -7,6 +7,7 @@
 #include "core/reports.h"
 #include "core/rule_table.h"
 #include "core/source_lines.h"
+#include "core/terminal_text.h"
 #include "html_page.inc"
 
 #include <algorithm>
@@ -41,15 +42,6 @@ std::string embedded(const Json &json) {
     else
       out += c;
   return out;
-}
-
-std::string cut(const std::string &text, std::size_t most, const std::string &mark) {
-  if (text.size() <= most)
-    return text;
-  std::size_t end = most;
-  while (end && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;
-  return text.substr(0, end) + mark;
 }
 
 class Strings {

@@ -95,6 +95,15 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string cut(const std::string &text, std::size_t most, const std::string &mark) {
+  if (text.size() <= most)
+    return text;
+  std::size_t end = most;
+  while (end && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return text.substr(0, end) + mark;
+}
+
 std::string printableLines(std::string_view text) {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -21,6 +21,9 @@ struct Cell {
 // terminal or turns the direction of writing stands as \x1b or \u202e.
 std::vector<Cell> cellsOf(std::string_view text);
 std::string printable(std::string_view text);
+
+// At most so many bytes of UTF-8, and then the mark, which says that there are more.
+std::string cut(const std::string &text, std::size_t most, const std::string &mark = " …");
 // The same of each line of a text.
 std::string printableLines(std::string_view text);
 // That it takes, shown so.

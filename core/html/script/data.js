@@ -18,6 +18,22 @@ export const placeAt = (index) => ({
 export const placeText = (place) => (place.file ? `${shownLine(place.file)}${place.line ? `:${place.line}` : ""}` : "");
 export const firstPlace = (finding) => (finding.places ? placeAt(finding.places[0]) : null);
 
+let sourceOf = null; // file -> line -> text
+export function sourceLines(file, from, to) {
+  if (!sourceOf) {
+    sourceOf = new Map();
+    for (const [name, first, lines] of report.source) {
+      const known = sourceOf.get(strings[name]) ?? new Map();
+      lines.forEach((line, k) => known.set(first + k, line));
+      sourceOf.set(strings[name], known);
+    }
+  }
+  const known = sourceOf.get(file);
+  const result = [];
+  for (let line = from; known && line <= to; ++line) if (known.has(line)) result.push([line, known.get(line)]);
+  return result;
+}
+
 export function read() {
   const element = byId("report");
   report = JSON.parse(element.textContent);

@@ -1,7 +1,7 @@
 // One finding, beside the list or as a sheet over it.
 import { NEAR, byId, fill, make } from "./dom.js";
 import { SEVERITIES, brief, bytesText, durationText, number, plural, shown, shownLine, timesText } from "./words.js";
-import { column, findings, firstPlace, paths, placeAt, placeText, report, strings, text } from "./data.js";
+import { column, findings, firstPlace, paths, placeAt, placeText, report, sourceLines, text } from "./data.js";
 import { markOf, severityMark, sinceTag } from "./finding.js";
 import { state } from "./state.js";
 import { clearFilters, filter } from "./filters.js";
@@ -53,22 +53,6 @@ const bytes = new TextEncoder();
 const characters = new TextDecoder();
 // Columns count bytes from 1.
 const characterOf = (line, col) => characters.decode(bytes.encode(line).subarray(0, col - 1)).length;
-
-let sourceOf = null; // file -> line -> text
-function sourceLines(file, from, to) {
-  if (!sourceOf) {
-    sourceOf = new Map();
-    for (const [name, first, lines] of report.source) {
-      const known = sourceOf.get(strings[name]) ?? new Map();
-      lines.forEach((line, k) => known.set(first + k, line));
-      sourceOf.set(strings[name], known);
-    }
-  }
-  const known = sourceOf.get(file);
-  const result = [];
-  for (let line = from; known && line <= to; ++line) if (known.has(line)) result.push([line, known.get(line)]);
-  return result;
-}
 
 function excerpt(place, around, label) {
   const lines = sourceLines(place.file, place.line - around, place.line + around);

@@ -1,7 +1,7 @@
 // The call stacks as a flame graph.
-import { byId, choice, make } from "./dom.js";
+import { byId, choice, fill, make } from "./dom.js";
 import { brief, bytesText, durationText, number, plural } from "./words.js";
-import { PLACE, column, paths, placeAt, placeText, places } from "./data.js";
+import { PLACE, column, paths, placeAt, placeText, places, sourceLines } from "./data.js";
 import { stale } from "./state.js";
 import { apply, drawn, filter } from "./filters.js";
 import { showView } from "./views.js";
@@ -174,9 +174,12 @@ export function drawStacks() {
     }
     let below = 0;
     for (const i of drawn()) if (tree.isUnder(column.path[i], node)) ++below;
-    panel.replaceChildren(make("strong", {}, brief(placeAt(place[node]).function, 300) || "?"), " ",
-      make("code", {}, placeText(placeAt(place[node]))), ` ${value(data.total[node])}, ${plural(below, "finding")} `,
-      make("button", { type: "button", onclick: () => { filter.path = node; showView("findings"); apply(); } }, "Show them"));
+    const at = placeAt(place[node]);
+    const [line] = sourceLines(at.file, at.line, at.line);
+    fill(panel, [make("strong", {}, brief(at.function, 300) || "?"), " ",
+      make("code", {}, placeText(at)), ` ${value(data.total[node])}, ${plural(below, "finding")} `,
+      make("button", { type: "button", onclick: () => { filter.path = node; showView("findings"); apply(); } }, "Show them"),
+      line && make("code", { class: "code" }, brief(line[1].trim(), 300))]);
   }
   function focusOn(node) {
     for (const { button } of nodes.values()) button.tabIndex = -1;

@@ -13,7 +13,8 @@ export const timeline = { by: "rank", along: "time", measure: "count" };
 const MEASURES = { count: ["how often", number], bytes: ["bytes", bytesText], blocked: ["time the host was blocked", durationText] };
 
 const isByTime = () => timeline.along === "time" && summary.times.length > 0;
-const laneName = (rank, worker) => (rank < 0 ? "no rank" : `rank ${rank}`) + (worker ? ", workers" : "");
+const laneName = (rank, worker) =>
+  (rank >= 0 ? `rank ${rank}` : summary.ranks.length ? "no rank" : "the program") + (worker ? ", workers" : "");
 
 // What lies in the bins of an axis: parts of steps at both ends, and how much in each step between.
 class Spread {
@@ -60,8 +61,6 @@ function lanesOf() {
     return known;
   };
   const laneOfRank = (rank, worker) => lane(laneName(rank, worker), { rank: rank < 0 ? "" : String(rank) }, timesOf(rank, worker));
-  if (timeline.by === "rank")
-    for (const { rank, worker } of summary.times) laneOfRank(rank, worker);
   let outside = 0;
   for (const i of drawn()) {
     const f = findings[i];
@@ -89,6 +88,8 @@ function lanesOf() {
       for (const device of devicesOf(f))
         add(lane(device, { device }, timesOf(f.rank ?? f.ranks?.[0]?.[0] ?? -1, false)), f.count ?? 0, f.bytes ?? 0, f.blocked ?? 0);
   }
+  if (timeline.by === "rank" || !lanes.size)
+    for (const { rank, worker } of summary.times) laneOfRank(rank, worker);
   let most = 0, longest = 0, first = 0;
   for (const one of lanes.values()) {
     for (const kind of ["copy", "wait"]) one[kind] = one[kind].map((spread) => spread.values(one.axis));
@@ -158,11 +159,12 @@ function paint(canvas, one, { bins, most }) {
 
 // The slowest steps of all processes, but their first ones, to choose.
 function slowSteps() {
-  const columns = summary.times.flatMap((times) => columnsOf(times).map((column) => ({ ...column, rank: times.rank })));
-  const slowest = columns.filter((column) => !column.isFirst).sort((a, b) => b.length - a.length).slice(0, SLOWEST);
+  const slow = summary.times.flatMap((times) => columnsOf(times)
+    .filter((column) => !column.isFirst && column.length > SLOW * meanOf(times)).map((column) => ({ ...column, rank: times.rank })));
+  const slowest = slow.sort((a, b) => b.length - a.length).slice(0, SLOWEST);
   if (!slowest.length) return null;
-  const several = new Set(columns.map((column) => column.rank)).size > 1;
-  return make("p", { class: "slow-steps" }, make("span", {}, "Longest"), slowest.map(({ longest, length, rank }) =>
+  const several = new Set(summary.times.map((times) => times.rank)).size > 1;
+  return make("p", { class: "slow-steps" }, make("span", {}, "Slow"), slowest.map(({ longest, length, rank }) =>
     make("button", { type: "button", onclick: () => {
       filter.steps = [longest, longest];
       if (rank >= 0 && several) filter.rank = byId("by-rank").value = String(rank);
@@ -171,6 +173,7 @@ function slowSteps() {
     } }, `step ${number(longest)}${several ? ` of ${laneName(rank, false)}` : ""}`, make("strong", {}, durationText(length)))));
 }
 
+const SLOW = 1.5; // of the mean
 const SLOWEST = 3;
 const LANES = 192;
 const POINT = "Point at a column for its steps; choose it for their findings.";
