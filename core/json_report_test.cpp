@@ -152,6 +152,9 @@ INSTANTIATE_TEST_SUITE_P(
             "r.json: 'suppressed' must be a number from 0"},
         Bad{"{\"schema\": \"devsan/1\", \"summary\": {\"cost\": {\"blocked_time\": \"?\"}}}",
             "'blocked_time' must be measured or simulated"},
+        Bad{"{\"schema\": \"devsan/1\", \"summary\": {\"step_times\": [{\"columns\": [{\"step\": "
+            "-1}]}]}}",
+            "'step' must be a number from 0"},
         badFinding("\"count\": -1", "r.json:3: 'count' must be a number from 0"),
         badFinding("\"count\": 1e3", "r.json:3: 'count' must be a number from 0"),
         badFinding("\"message\": 1", "r.json:3: 'message' must be a string"),

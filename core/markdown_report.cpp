@@ -11,6 +11,8 @@ namespace {
 
 // GitHub takes 1 MiB a step; the rest stands in the other reports.
 constexpr std::size_t kRows = 200;
+constexpr std::size_t kTable = 512 << 10; // bytes
+constexpr std::size_t kText = 1000;       // bytes of a message, before they are escaped
 
 bool isAlphanumeric(std::string_view text, std::size_t at) {
   return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
@@ -80,18 +82,18 @@ std::string row(const Finding &finding, const Since *since) {
   const std::string what = since && !since->change.empty()
                                ? fmt::format("{}: {}", since->change, finding.message)
                                : finding.message;
-  return fmt::format("| {}{} | {} | {} | {} | {} | {} |\n",
-                     since ? fmt::format("{}, ", name(since->kind)) : "", name(finding.severity),
-                     code(finding.rule), code(placeText(finding)), finding.count, inlined(what),
-                     inlined(remedyOf(finding)));
+  return fmt::format(
+      "| {}{} | {} | {} | {} | {} | {} |\n", since ? fmt::format("{}, ", name(since->kind)) : "",
+      name(finding.severity), code(cut(finding.rule, kText)), code(cut(placeText(finding), kText)),
+      finding.count, inlined(cut(what, kText)), inlined(cut(remedyOf(finding), kText)));
 }
 
 } // namespace
 
 std::string markdownReport(std::span<const Finding> findings, const Summary &summary,
                            std::span<const Since> since) {
-  std::string text = fmt::format("### {}: {}\n\n{}", inlined(summary.tool),
-                                 inlined(summary.subject), countsText(findings, since));
+  std::string text = fmt::format("### {}: {}\n\n{}", inlined(cut(summary.tool, kText)),
+                                 inlined(cut(summary.subject, kText)), countsText(findings, since));
   if (summary.suppressed)
     text += fmt::format(", {} suppressed", summary.suppressed);
   text += "\n\n";
@@ -100,7 +102,7 @@ std::string markdownReport(std::span<const Finding> findings, const Summary &sum
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (findings[i].known || (!since.empty() && since[i].kind == Since::Kind::kSame))
       continue;
-    if (shown == kRows) {
+    if (shown == kRows || rows.size() > kTable) {
       ++more;
       continue;
     }
@@ -120,7 +122,7 @@ std::string markdownReport(std::span<const Finding> findings, const Summary &sum
   if (!notes.empty())
     text += "\n";
   for (const std::string &note : notes)
-    text += "- " + inlined(note) + "\n";
+    text += "- " + inlined(cut(note, kText)) + "\n";
   return text + "\n";
 }
 

@@ -119,6 +119,16 @@ class Reports(unittest.TestCase):
         self.write("b.json", finding(file="a`|b.py"))
         self.assertIn("| a\\`&#124;b.py:3 |", self.report("--format=markdown", "b.json"))
 
+    def test_markdown_of_long_messages_is_what_github_takes(self):
+        self.write("a.json", *(finding(message="<ä>" * 250_000, line=line + 1) for line in range(10)),
+                   *(finding(message="<" * 5_000, file="<" * 5_000, line=line + 1) for line in range(300)))
+        text = self.report("--format=markdown", "a.json")
+        self.assertLess(len(text.encode()), 1 << 20)
+        shown = text.count("| warning |")
+        self.assertIn(f"{310 - shown} more are in the other reports", text)
+        self.assertGreater(shown, 10)
+        self.assertIn(" … | ", text)
+
     def test_the_job_summary_is_appended(self):
         self.write("a.json", finding())
         path = os.path.join(self.folder, "summary")
