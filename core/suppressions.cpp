@@ -1,5 +1,6 @@
 #include "core/suppressions.h"
 
+#include "core/file_glob.h"
 #include "core/project_file.h"
 #include "core/rule_table.h"
 
@@ -19,10 +20,6 @@ constexpr std::string_view kFunctionPrefix = "function:";
 
 std::string where(const std::string &source, const toml::source_region &region) {
   return fmt::format("{}:{}", source, region.begin.line);
-}
-
-bool matches(const std::string &pattern, const std::string &text) {
-  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
 } // namespace
@@ -87,7 +84,7 @@ bool Suppressions::covers(const Finding &finding) {
       continue;
     const auto matchesLocation = [&](const Location &location) {
       if (entry.on_function)
-        return matches(entry.pattern, location.function);
+        return fnmatch(entry.pattern.c_str(), location.function.c_str(), 0) == 0;
       return entry.matchesFile(location.file);
     };
     if (std::ranges::any_of(finding.locations, matchesLocation) ||
@@ -100,8 +97,8 @@ bool Suppressions::covers(const Finding &finding) {
 }
 
 bool Suppressions::Entry::matchesFile(const std::string &file) const {
-  return matches(pattern, file) ||
-         (file.starts_with(folder) && matches(pattern, file.substr(folder.size())));
+  return coversFile(pattern, file) ||
+         (file.starts_with(folder) && coversFile(pattern, file.substr(folder.size())));
 }
 
 bool Suppressions::Entry::isJudgedBy(const Seen &seen) const {

@@ -4,9 +4,9 @@
 //
 //   device-host-sync = ["src/logging.cpp", "function:*::printLoss"]
 //
-// A pattern is a glob on the file of the finding or of a frame of its stack, as reports show it or
-// relative to the folder of the file that holds the pattern; `function:` applies it to function
-// names.
+// A pattern is a glob (file_glob.h) on the file of the finding or of a frame of its stack, as
+// reports show it or relative to the folder of the file that holds the pattern; `function:` applies
+// it to function names.
 #pragma once
 
 #include "core/finding.h"

@@ -25,6 +25,15 @@ TEST(Suppressions, CoverByFileAndByFunction) {
   EXPECT_FALSE(suppressions.covers(findingAt("device-bare-cuda", "src/a.cpp", "f")));
 }
 
+TEST(Suppressions, CoverAFolder) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("device-host-sync = [\"vendor\", \"old/\"]", "/p/s.toml", ""));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "vendor/lib/a.cpp", "f")));
+  EXPECT_TRUE(suppressions.covers(findingAt("device-host-sync", "/p/old/a.cpp", "f")));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-host-sync", "vendored/a.cpp", "f")));
+  EXPECT_FALSE(suppressions.covers(findingAt("device-host-sync", "a.cpp", "vendor")));
+}
+
 TEST(Suppressions, CoverByACallerOnTheStack) {
   Suppressions suppressions;
   ASSERT_TRUE(suppressions.add("device-host-sync = \"function:evaluate\"", "s.toml", ""));

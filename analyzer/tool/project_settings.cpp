@@ -2,6 +2,7 @@
 
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/source_files.h"
+#include "core/file_glob.h"
 #include "core/rule_table.h"
 #include "core/whole_file.h"
 
@@ -11,7 +12,6 @@
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
-#include <fnmatch.h>
 #include <set>
 
 namespace devsan::analyzer {
@@ -140,9 +140,7 @@ bool ProjectSettings::excludes(const std::string &file) const {
   llvm::StringRef name = file;
   name.consume_front((llvm::sys::path::parent_path(path_) + "/").str());
   return std::ranges::any_of(file_.exclude, [&](const core::ProjectSetting &glob) {
-    const std::string pattern = llvm::StringRef(glob.text).rtrim('/').str();
-    const std::string &text = pattern.starts_with('/') ? file : name.str();
-    return fnmatch(pattern.c_str(), text.c_str(), FNM_LEADING_DIR) == 0;
+    return core::coversFile(glob.text, glob.text.starts_with('/') ? file : name.str());
   });
 }
 
