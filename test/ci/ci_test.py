@@ -266,6 +266,21 @@ class Scripts(Project):
         self.assertEqual(set(re.findall(r"\bDEVSAN_CI_[A-Z_]+", text)), set(re.findall(r"\bDEVSAN_CI_[A-Z_]+", code)))
         self.assertIn("unknown argument --bad", self.run_command(SOURCE / "script/ci", "--bad", status=2))
 
+    def test_wrong_options_are_refused_before_anything_is_done(self):
+        scripts = [path for path in sorted((SOURCE / "script").iterdir()) if path.is_file()]
+        self.assertGreaterEqual(len(scripts), 10)
+        for script, *arguments in [(script, "--no-such-option", "x") for script in scripts] + [
+            (SOURCE / "script/test-wheel", "--wheel", "/no/such.whl"),
+            (SOURCE / "script/test-wheel", "--from-build", "/no/such"),
+            (SOURCE / "script/test-cuda-build", "--build", "/no/such"),
+            (SOURCE / "script/test-cuda-build", "--pytorch", "/no/such"),
+        ]:
+            with self.subTest(script=script.name, arguments=arguments):
+                result = subprocess.run([script, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=60)
+                self.assertIn(result.returncode, (1, 2), result.stderr)
+                self.assertIn(arguments[0] if arguments[1] == "x" else arguments[1], result.stderr)
+                self.assertRegex(result.stderr, "remedy|usage")
+
 
 if __name__ == "__main__":
     unittest.main()
