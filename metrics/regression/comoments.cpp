@@ -19,12 +19,17 @@ using detail::Wide;
 // Numbers of a widened part on the CPU, see SampleSums.
 constexpr int64_t kCacheBlock = 8192;
 
-// The last two of metrics that take weights: how many samples came with one, and their sum.
-enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY, kWeighted, kWeight };
+// Behind the moments of each variable the joint one, or, of metrics of residuals, which need none
+// but take weights: how many samples came with one, and their sum.
+enum StateIndex { kCount, kMeanX, kMeanY, kM2X, kM2Y, kCXY, kWeighted = kCXY, kWeight };
+
+bool takes_weights(size_t number_of_states) {
+  return number_of_states > kWeight;
+}
 
 // Of all samples.
 Wide weight_of(const std::vector<at::Tensor> &states, Accumulation format) {
-  if (states.size() == kWeighted)
+  if (!takes_weights(states.size()))
     return Wide::from(states[kCount], format);
   return Wide::from(states[kCount] - states[kWeighted], format) + Wide::from_state(states[kWeight]);
 }
@@ -54,21 +59,21 @@ std::vector<at::Tensor> batch_states(const at::Tensor &first, const at::Tensor &
         .to_state();
   };
   const at::Tensor count = at::full({1}, first.size(0), first.options().dtype(at::kLong));
-  std::vector<at::Tensor> states{count,
-                                 Wide::from_sum(mean_x, residue_x, format).to_state(),
+  std::vector<at::Tensor> states{count, Wide::from_sum(mean_x, residue_x, format).to_state(),
                                  Wide::from_sum(mean_y, residue_y, format).to_state(),
                                  moment(dx.square(), residue_x.square()),
-                                 moment(dy.square(), residue_y.square()),
-                                 moment(dx * dy, residue_x * residue_y)};
-  if (number > kWeighted) {
+                                 moment(dy.square(), residue_y.square())};
+  if (takes_weights(number)) {
     states.push_back(weighted ? count : at::zeros_like(count));
     states.push_back(
         Wide::from(weighted ? total : at::zeros({1}, first.options()), format).to_state());
+  } else {
+    states.push_back(moment(dx * dy, residue_x * residue_y));
   }
   return states;
 }
 
-// The moments of one output in host arithmetic.
+// The moments of one output in host arithmetic; of residuals without the joint one.
 struct HostMoments {
   double n = 0, mean_x = 0, mean_y = 0, m2_x = 0, m2_y = 0, c_xy = 0;
 
@@ -86,11 +91,13 @@ struct HostMoments {
 
 // The first variable, as a function of preds and target.
 struct Preds {
+  static constexpr bool kJoint = true;
   template <typename L> [[gnu::always_inline]] L operator()(const L &pred, const L &) const {
     return pred;
   }
 };
 struct Residual {
+  static constexpr bool kJoint = false;
   template <typename L> [[gnu::always_inline]] L operator()(const L &pred, const L &target) const {
     return pred - target;
   }
@@ -99,7 +106,7 @@ struct Residual {
 // Sums over a block, of deviations from the mean of its first numbers.
 struct Centred {
   double centre_x, centre_y;
-  detail::Sums<5> sums; // of the deviations, their squares and their product
+  detail::Sums<5> sums; // of the deviations, their squares and, if kJoint, their product
 
   HostMoments moments(int64_t n) const {
     const auto number = static_cast<double>(n);
@@ -128,16 +135,24 @@ Centred centred(const T *first, const T *second, int64_t n, const X &x, const Ho
     return std::isfinite(sum) ? static_cast<T>(mean) : T{0};
   };
   const T centre_x = centre_of(sums[0]), centre_y = centre_of(sums[1]);
-  return {
-      centre_x, centre_y,
-      detail::sums_of<5>(first, second, n, how..., [=](const auto &pred, const auto &y, auto &to) {
-        const auto dx = x(pred, y) - centre_x, dy = y - centre_y;
-        to[0] += dx;
-        to[1] += dy;
-        to[2] = multiply_add(dx, dx, to[2]); // additions alone would be most of the time
-        to[3] = multiply_add(dy, dy, to[3]);
-        to[4] = multiply_add(dx, dy, to[4]);
-      })};
+  const auto sums_of = [&]<size_t K>(std::integral_constant<size_t, K>) {
+    return detail::sums_of<K>(
+        first, second, n, how..., [=](const auto &pred, const auto &y, auto &to) {
+          const auto dx = x(pred, y) - centre_x, dy = y - centre_y;
+          to[0] += dx;
+          to[1] += dy;
+          to[2] = multiply_add(dx, dx, to[2]); // additions alone would be most of the time
+          to[3] = multiply_add(dy, dy, to[3]);
+          if constexpr (K == 5)
+            to[4] = multiply_add(dx, dy, to[4]);
+        });
+  };
+  if constexpr (X::kJoint) {
+    return {centre_x, centre_y, sums_of(std::integral_constant<size_t, 5>())};
+  } else {
+    const detail::Sums<4> own = sums_of(std::integral_constant<size_t, 4>());
+    return {centre_x, centre_y, {own[0], own[1], own[2], own[3], 0}};
+  }
 }
 
 // In one pass.
@@ -186,11 +201,12 @@ CoMomentMetric::CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                                          {"mean_x", {num_outputs}, StateSpec::Kind::kMoment},
                                          {"mean_y", {num_outputs}, StateSpec::Kind::kMoment},
                                          {"m2_x", {num_outputs}, StateSpec::Kind::kMoment},
-                                         {"m2_y", {num_outputs}, StateSpec::Kind::kMoment},
-                                         {"c_xy", {num_outputs}, StateSpec::Kind::kMoment}};
+                                         {"m2_y", {num_outputs}, StateSpec::Kind::kMoment}};
             if (x == X::kResidual) {
               specs.push_back({"weighted", {1}, StateSpec::Kind::kCount});
               specs.push_back({"weight", {1}, StateSpec::Kind::kMoment});
+            } else {
+              specs.push_back({"c_xy", {num_outputs}, StateSpec::Kind::kMoment});
             }
             return specs;
           }(),
@@ -243,10 +259,12 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   std::vector<at::Tensor> states = states_on(preds.device());
   const auto old = [&](StateIndex index) { return *states[index].const_data_ptr<double>(); };
   const int64_t old_count = *states[kCount].const_data_ptr<int64_t>();
+  const bool weights = takes_weights(states.size());
   auto old_weight = static_cast<double>(old_count);
-  if (states.size() > kWeighted)
+  if (weights)
     old_weight += old(kWeight) - static_cast<double>(*states[kWeighted].const_data_ptr<int64_t>());
-  HostMoments all{old_weight, old(kMeanX), old(kMeanY), old(kM2X), old(kM2Y), old(kCXY)};
+  HostMoments all{old_weight, old(kMeanX), old(kMeanY),
+                  old(kM2X),  old(kM2Y),   weights ? 0 : old(kCXY)};
   all.merge(*batch);
   const auto replace = [&](StateIndex index, auto value) { set_number(states[index], value); };
   replace(kCount, old_count + preds.numel());
@@ -254,7 +272,8 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   replace(kMeanY, all.mean_y);
   replace(kM2X, all.m2_x);
   replace(kM2Y, all.m2_y);
-  replace(kCXY, all.c_xy);
+  if (!weights)
+    replace(kCXY, all.c_xy);
   set_states(std::move(states));
   return true;
 }
@@ -277,15 +296,14 @@ std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
   const auto combined = [&](StateIndex index, const Wide &between) {
     return (Wide::from_state(a[index]) + Wide::from_state(b[index]) + between * weight).to_state();
   };
-  std::vector<at::Tensor> states{count,
-                                 (mean_x + delta_x * share_b).to_state(),
-                                 (mean_y + delta_y * share_b).to_state(),
-                                 combined(kM2X, delta_x * delta_x),
-                                 combined(kM2Y, delta_y * delta_y),
-                                 combined(kCXY, delta_x * delta_y)};
-  if (a.size() > kWeighted) {
+  std::vector<at::Tensor> states{
+      count, (mean_x + delta_x * share_b).to_state(), (mean_y + delta_y * share_b).to_state(),
+      combined(kM2X, delta_x * delta_x), combined(kM2Y, delta_y * delta_y)};
+  if (takes_weights(a.size())) {
     states.push_back(a[kWeighted] + b[kWeighted]);
     states.push_back((Wide::from_state(a[kWeight]) + Wide::from_state(b[kWeight])).to_state());
+  } else {
+    states.push_back(combined(kCXY, delta_x * delta_y));
   }
   return states;
 }
@@ -305,7 +323,8 @@ CoMomentMetric::Moments CoMomentMetric::moments() const {
           .rounded();
   moments.m2_x = Wide::from_state(states[kM2X]).rounded();
   moments.m2_y = Wide::from_state(states[kM2Y]).rounded();
-  moments.c_xy = Wide::from_state(states[kCXY]).rounded();
+  if (!takes_weights(states.size()))
+    moments.c_xy = Wide::from_state(states[kCXY]).rounded();
 
   // A constant leaves a deviation of a few ulps of the mean in float64. In float32 the deviation
   // itself is exact and only its sum is rounded, which leaves far less; there one ulp is real

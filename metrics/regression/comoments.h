@@ -29,12 +29,12 @@ protected:
   CoMomentMetric(int64_t num_outputs, at::ScalarType dtype,
                  std::optional<Accumulation> accumulation, X x = X::kPreds);
 
-  // `weight` [N], or undefined: 1 each. Weighted samples need two states more, which metrics of
-  // the residual have.
+  // `weight` [N], or undefined: 1 each. Weighted samples need two states, which metrics of the
+  // residual have in place of the joint moment.
   void update_with(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &weight);
 
   // All [num_outputs], in the base dtype of the accumulation format; the number of samples and
-  // their weight are [1].
+  // their weight are [1]. c_xy of X::kPreds only.
   struct Moments {
     at::Tensor count, weight, mean_x, mean_y, mean_difference, m2_x, m2_y, c_xy;
     // Where a second moment is no larger than what rounding alone leaves of a constant.
