@@ -165,7 +165,7 @@ void CalibrationError::update_on_cpu(const at::Tensor &all, const at::Tensor &ta
         });
   } else {
     static_assert(detail::kSampleBlock <= detail::kArgmaxBlock);
-    int64_t best[detail::kSampleBlock];
+    int32_t best[detail::kSampleBlock];
     out_of_range = detail::each_sample<T>(
         rows, {0, 1},
         [&](int64_t i, int64_t label, const T *p) {

@@ -92,37 +92,28 @@ BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int6
                         const Predict &predict) {
   const int64_t *targets = target.const_data_ptr<int64_t>();
   const int64_t width = c10::multiply_integers(target.sizes().slice(1));
-  const auto classes = static_cast<uint64_t>(config.classes); // negative ones are above
-  const bool ignores = config.ignore_index.has_value();
-  const int64_t ignored = config.ignore_index.value_or(0);
   return in_parts(width ? target.size(0) : 0, numbers, {2},
                   [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
-                    int64_t room[kBlock], right = 0, included = 0;
-                    int64_t wrong = 0, invalid = 0, left = width; // of the current element
-                    bool counts = false;
+                    int32_t room[kBlock];
+                    uint8_t flags[kBlock];
+                    int64_t right = 0, included = 0;
+                    int64_t left = width; // of the current element
+                    unsigned said = 0;
                     for (int64_t first = begin * width; first < end * width; first += kBlock) {
                       const int64_t n = std::min(kBlock, end * width - first);
-                      const int64_t *labels = predict(first, n, room);
+                      detail::compare_labels(targets + first, predict(first, n, room), n,
+                                             config.classes, config.ignore_index, flags,
+                                             &out_of_range);
                       for (int64_t i = 0; i < n;) {
                         const int64_t stop = i + std::min(n - i, left);
                         left -= stop - i;
-                        for (; i < stop; ++i) {
-                          const int64_t wanted = targets[first + i], label = labels[i];
-                          const bool kept = !(ignores & (wanted == ignored));
-                          const bool valid = (static_cast<uint64_t>(wanted) < classes) &
-                                             (static_cast<uint64_t>(label) < classes);
-                          counts |= kept;
-                          invalid += kept & !valid;
-                          wrong |= kept ? wanted ^ label : 0;
-                        }
+                        for (; i < stop; ++i)
+                          said |= flags[i];
                         if (left > 0) // the rest is in the next block
                           continue;
-                        counts &= invalid == 0;
-                        included += counts;
-                        right += counts & (wrong == 0);
-                        out_of_range += invalid;
-                        wrong = invalid = 0;
-                        counts = false;
+                        right += said == detail::kKept;
+                        included += (said & (detail::kKept | detail::kInvalid)) == detail::kKept;
+                        said = 0;
                         left = width;
                       }
                     }
@@ -143,10 +134,10 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
 
   // Calls add(sample, target, label) for all samples from begin to end that count.
   const auto each = [&](int64_t begin, int64_t end, int64_t &out_of_range, const auto &add) {
-    int64_t room[kBlock];
+    int32_t room[kBlock];
     for (int64_t first = begin; first < end; first += kBlock) {
       const int64_t n = std::min(kBlock, end - first);
-      const int64_t *labels = predict(first, n, room);
+      const auto *labels = predict(first, n, room);
       for (int64_t i = 0; i < n; ++i) {
         const int64_t wanted = targets[first + i], label = labels[i];
         if (ignores && wanted == ignored)
@@ -221,7 +212,7 @@ BatchCounts count_scores(const TaskConfig &config, Tally tally, const at::Tensor
   const int64_t classes = config.classes;
   const int64_t inner = c10::multiply_integers(target.sizes().slice(1));
   return count_classes(config, tally, target, preds.numel(),
-                       [=](int64_t first, int64_t n, int64_t *labels) {
+                       [=](int64_t first, int64_t n, int32_t *labels) -> const int32_t * {
                          // What lies in one element of the first dimension, at a time; rows are all
                          // alike.
                          for (int64_t i = 0; i < n;) {
@@ -351,7 +342,7 @@ BatchCounts count_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor
                  : count_labels<int64_t>(config, tally, labels, targets, decision);
     const int64_t *data = labels.const_data_ptr<int64_t>();
     return count_classes(config, tally, targets, targets.numel(),
-                         [=](int64_t first, int64_t, int64_t *) { return data + first; });
+                         [=](int64_t first, int64_t, int32_t *) { return data + first; });
   }
   // The narrower dtypes are exact, and in the same order, in float32.
   const bool wide = preds.scalar_type() == at::kDouble;

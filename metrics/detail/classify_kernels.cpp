@@ -66,7 +66,7 @@ DEVSAN_BODY int64_t argmax_of(const T *scores, int64_t classes, int64_t stride) 
 // Samples that lie side by side, class by class.
 template <typename T>
 DEVSAN_BODY void argmax_columns(const T *scores, int64_t n, int64_t classes, int64_t class_stride,
-                                int64_t *labels) {
+                                int32_t *labels) {
   constexpr int64_t kSets = 4, kStep = kSets * kLanes; // hide the latency of a comparison
   int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
@@ -123,7 +123,7 @@ DEVSAN_BODY void transpose(const T *rows, int64_t stride, typename Best<T>::Numb
 
 // Samples of few classes that lie side by side.
 template <typename T>
-DEVSAN_BODY void argmax_rows(const T *scores, int64_t n, int64_t classes, int64_t *labels) {
+DEVSAN_BODY void argmax_rows(const T *scores, int64_t n, int64_t classes, int32_t *labels) {
   using Index = typename Best<T>::Index;
   int64_t i = 0;
   // Of fewer classes than are loaded at once, loads reach into the next samples.
@@ -210,7 +210,7 @@ template <typename T> DEVSAN_BODY int64_t argmax_row(const T *row, int64_t class
 
 template <typename T>
 DEVSAN_BODY void argmax_body(const T *scores, int64_t n, int64_t classes, int64_t sample_stride,
-                             int64_t class_stride, int64_t *labels) {
+                             int64_t class_stride, int32_t *labels) {
   if (sample_stride == 1)
     argmax_columns(scores, n, classes, class_stride, labels);
   else if (classes < 2 * kSets * kLanes)
@@ -218,6 +218,26 @@ DEVSAN_BODY void argmax_body(const T *scores, int64_t n, int64_t classes, int64_
   else
     for (int64_t i = 0; i < n; ++i)
       labels[i] = argmax_row(scores + i * sample_stride, classes);
+}
+
+template <typename Label>
+DEVSAN_BODY void compare_labels_body(const int64_t *target, const Label *labels, int64_t n,
+                                     int64_t classes, std::optional<int64_t> ignored,
+                                     uint8_t *flags, int64_t *invalid) {
+  const bool ignores = ignored.has_value();
+  const int64_t ignored_target = ignored.value_or(0);
+  const auto number = static_cast<uint64_t>(classes); // negative ones are above
+  int64_t sum_of_invalid = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t wanted = target[i], label = labels[i];
+    const bool kept = !(ignores & (wanted == ignored_target));
+    const bool valid =
+        (static_cast<uint64_t>(wanted) < number) & (static_cast<uint64_t>(label) < number);
+    const int said = kKept | (valid ? 0 : kInvalid) | (wanted == label ? 0 : kDiffers);
+    flags[i] = static_cast<uint8_t>(kept ? said : 0);
+    sum_of_invalid += kept & !valid;
+  }
+  *invalid += sum_of_invalid;
 }
 
 template <typename T>
@@ -266,15 +286,24 @@ DEVSAN_BODY void count_labels_body(const T *numbers, const int64_t *target, int6
 
 DEVSAN_FOR_EACH_CPU
 void argmax(const float *scores, int64_t n, int64_t classes, int64_t sample_stride,
-            int64_t class_stride, int64_t *labels) {
+            int64_t class_stride, int32_t *labels) {
   argmax_body(scores, n, classes, sample_stride, class_stride, labels);
 }
 
 DEVSAN_FOR_EACH_CPU
 void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_stride,
-            int64_t class_stride, int64_t *labels) {
+            int64_t class_stride, int32_t *labels) {
   argmax_body(scores, n, classes, sample_stride, class_stride, labels);
 }
+
+#define DEVSAN_COMPARE_LABELS(Label)                                                               \
+  DEVSAN_FOR_EACH_CPU                                                                              \
+  void compare_labels(const int64_t *target, const Label *labels, int64_t n, int64_t classes,      \
+                      std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid) {          \
+    compare_labels_body(target, labels, n, classes, ignored, flags, invalid);                      \
+  }
+DEVSAN_COMPARE_LABELS(int32_t)
+DEVSAN_COMPARE_LABELS(int64_t)
 
 #define DEVSAN_COUNT_LABELS(T)                                                                     \
   DEVSAN_FOR_EACH_CPU                                                                              \

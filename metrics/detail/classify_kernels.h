@@ -14,9 +14,17 @@ constexpr int64_t kArgmaxBlock = 256;
 // samples, at most kArgmaxBlock; sample i's score of class c is at scores[i * sample_stride + c *
 // class_stride].
 void argmax(const float *scores, int64_t n, int64_t classes, int64_t sample_stride,
-            int64_t class_stride, int64_t *labels);
+            int64_t class_stride, int32_t *labels);
 void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_stride,
-            int64_t class_stride, int64_t *labels);
+            int64_t class_stride, int32_t *labels);
+
+// What a pair of target and label says of the whole that it is a part of; nothing if the target is
+// ignored. *invalid grows by the number of the others of which target or label is no class.
+enum PairFlag : uint8_t { kKept = 1, kInvalid = 2, kDiffers = 4 };
+void compare_labels(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
+                    std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid);
+void compare_labels(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,
+                    std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid);
 
 // What a number says about label 1, and where it is valid; NaN is nowhere.
 template <typename T> struct Decision {

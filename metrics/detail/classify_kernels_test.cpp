@@ -3,7 +3,10 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
+#include <type_traits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -48,7 +51,7 @@ TYPED_TEST(Argmax, IsTheFirstOfTheLargestAndNaNIsLargest) {
     for (const int64_t n : {1, 3, 7, 8, 9, 17, 40, 67})
       for (const bool special : {false, true}) {
         const auto all = scores<TypeParam>(n * classes, special);
-        int64_t labels[kArgmaxBlock];
+        int32_t labels[kArgmaxBlock];
         const auto expect = [&](int64_t sample_stride, int64_t class_stride) {
           argmax(all.get(), n, classes, sample_stride, class_stride, labels);
           for (int64_t i = 0; i < n; ++i)
@@ -58,6 +61,38 @@ TYPED_TEST(Argmax, IsTheFirstOfTheLargestAndNaNIsLargest) {
         expect(classes, 1);
         expect(1, n);
       }
+}
+
+template <typename T> class CompareLabels : public testing::Test {};
+using Labels = testing::Types<int32_t, int64_t>;
+TYPED_TEST_SUITE(CompareLabels, Labels);
+
+TYPED_TEST(CompareLabels, LeavesOutIgnoredOnesAndCountsInvalidOnes) {
+  constexpr int64_t kClasses = 3;
+  std::mt19937 generator;
+  std::uniform_int_distribution<int> value(-2, 4);
+  for (const int64_t n : {1, 7, 8, 31, 100})
+    for (const std::optional<int64_t> ignored : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-2)}) {
+      std::vector<int64_t> target(n);
+      std::vector<TypeParam> labels(n);
+      for (int64_t i = 0; i < n; ++i) {
+        target[i] = value(generator);
+        labels[i] = value(generator);
+      }
+      if (std::is_same_v<TypeParam, int64_t>)
+        labels[0] = static_cast<TypeParam>(int64_t{1} << 32); // 0, to who looks at the half
+      target[n - 1] = int64_t{1} << 32;
+      std::vector<uint8_t> flags(n);
+      int64_t invalid = 5, expected = 5;
+      compare_labels(target.data(), labels.data(), n, kClasses, ignored, flags.data(), &invalid);
+      for (int64_t i = 0; i < n; ++i) {
+        const bool kept = target[i] != ignored;
+        const bool valid = target[i] >= 0 && target[i] < kClasses && labels[i] >= 0 && labels[i] < kClasses;
+        expected += kept && !valid;
+        EXPECT_EQ(flags[i], !kept ? 0 : kKept + (valid ? 0 : kInvalid) + (target[i] == labels[i] ? 0 : kDiffers));
+      }
+      EXPECT_EQ(invalid, expected);
+    }
 }
 
 } // namespace
