@@ -1,0 +1,124 @@
+"""Metrics of several tasks."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from devsan.metrics import _metrics
+from devsan.metrics._plot import axes_of
+from devsan.metrics.collections import MetricCollection
+from devsan.metrics.metric import Metric
+
+
+class MultitaskWrapper(torch.nn.Module):
+    """A metric, or a collection, for each of several tasks, whose inputs and values are dictionaries by task.
+
+        metrics = MultitaskWrapper({"depth": MeanSquaredError(), "class": MulticlassAccuracy(10)}, prefix="val_")
+        metrics.update({"depth": depth, "class": scores}, {"depth": true_depth, "class": labels})
+        metrics.compute()["val_depth"]
+
+    Where a task cannot take a batch, no task has seen it.
+
+    Args:
+        task_metrics: by the names of the tasks.
+        prefix: before each name in the results.
+        postfix: after each.
+    """
+
+    def __init__(
+        self, task_metrics: dict[str, Metric | MetricCollection], prefix: str | None = None, postfix: str | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(task_metrics, dict) or not task_metrics:
+            raise TypeError(f"MultitaskWrapper: task_metrics is {task_metrics!r}; pass a dictionary of metrics by task")
+        for task, metric in task_metrics.items():
+            if not isinstance(metric, (Metric, MetricCollection)):
+                raise TypeError(f"MultitaskWrapper: {task!r} is {metric!r}; pass a devsan.metrics.Metric or MetricCollection")
+        self._prefix, self._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+        self.task_metrics = torch.nn.ModuleDict(task_metrics)
+
+    @staticmethod
+    def _affix(name, given):
+        if given is not None and not isinstance(given, str):
+            raise ValueError(f"MultitaskWrapper: {name} is {given!r}; pass a string or None")
+        return given or ""
+
+    def _named(self, name):
+        return f"{self._prefix}{name}{self._postfix}"
+
+    def _together(self, call, task_preds, task_targets):
+        """The values of call(metric, preds, target) by task."""
+        tasks = self.task_metrics.keys()
+        for name, given in (("task_preds", task_preds), ("task_targets", task_targets)):
+            if not isinstance(given, dict) or given.keys() != set(tasks):
+                found = sorted(given) if isinstance(given, dict) else type(given).__name__
+                raise ValueError(f"MultitaskWrapper: {name} has {found}; pass a dictionary of the tasks {sorted(tasks)}")
+        values = {}
+
+        def each():
+            for task, metric in self.task_metrics.items():
+                values[task] = call(metric, task_preds[task], task_targets[task])
+
+        cores = [(task, metric._core) for task, metric in self.task_metrics.items()]
+        _metrics.Bundle("MultitaskWrapper", cores).all_or_nothing(each, len(cores) - 1)
+        return values
+
+    def update(self, task_preds: dict[str, Tensor], task_targets: dict[str, Tensor]) -> None:
+        """A batch of all tasks."""
+        self._together(lambda metric, preds, target: metric.update(preds, target), task_preds, task_targets)
+
+    def forward(self, task_preds: dict[str, Tensor], task_targets: dict[str, Tensor]) -> dict[str, Any]:
+        """Accumulates a batch of all tasks, and gives its values."""
+        values = self._together(lambda metric, preds, target: metric(preds, target), task_preds, task_targets)
+        return {self._named(task): value for task, value in values.items()}
+
+    def compute(self) -> dict[str, Any]:
+        """The value of each task; of a collection, its dictionary."""
+        return {self._named(task): metric.compute() for task, metric in self.task_metrics.items()}
+
+    def reset(self) -> None:
+        """Forgets everything seen."""
+        for metric in self.task_metrics.values():
+            metric.reset()
+
+    def items(self, flatten: bool = True) -> Iterator[tuple[str, Metric | MetricCollection]]:
+        """The names in the results with their metrics; with `flatten` those of collections each for itself."""
+        for task, metric in self.task_metrics.items():
+            if flatten and isinstance(metric, MetricCollection):
+                yield from ((self._named(f"{task}_{name}"), part) for name, part in metric.items())
+            else:
+                yield self._named(task), metric
+
+    def keys(self, flatten: bool = True) -> Iterator[str]:
+        return (name for name, _ in self.items(flatten))
+
+    def values(self, flatten: bool = True) -> Iterator[Metric | MetricCollection]:
+        return (metric for _, metric in self.items(flatten))
+
+    def plot(self, val: Any = None, axes: Any = None) -> list[Any]:
+        """Draws the value of each task on axes of its own; see `Metric.plot()` and `MetricCollection.plot()`."""
+        val = self.compute() if val is None else val
+        axes = [None] * len(self.task_metrics) if axes is None else axes_of(axes)
+        if len(axes) != len(self.task_metrics):
+            raise ValueError(f"MultitaskWrapper: axes has {len(axes)}; pass one for each of {', '.join(self.task_metrics)}")
+        drawn = []
+        for (task, metric), axis in zip(self.task_metrics.items(), axes):
+            name = self._named(task)
+            of_task = [step[name] for step in val] if isinstance(val, (list, tuple)) else val[name]
+            together = {"together": True} if isinstance(metric, MetricCollection) else {}
+            drawn.append(metric.plot(of_task, axis, **together))
+        return drawn
+
+    def persistent(self, mode: bool = True) -> None:
+        """Whether the states are part of `state_dict()`; at first they are not."""
+        for metric in self.task_metrics.values():
+            metric.persistent(mode)
+
+    def clone(self, prefix: str | None = None, postfix: str | None = None) -> Self:
+        """A copy with states of its own, and these names in the results."""
+        copied = copy.deepcopy(self)
+        copied._prefix, copied._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+        return copied
