@@ -20,7 +20,7 @@ def growth(cases, measured):
             for n, classes in points:
                 classes = classes if name.startswith("Multi") else None
                 figures = measured(kinds[name], cases.inputs(kinds[name], n, classes or 10), classes or 10)
-                for whose, way in (("ours", "cpp"), ("theirs", "off")):
+                for whose, way in (("ours", "cpp on"), ("theirs", "off")):
                     x = classes if points is by_class else n
                     found.setdefault(name, {}).setdefault(whose, []).append((x, figures[way]))
         return found
