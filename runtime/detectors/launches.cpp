@@ -1,10 +1,6 @@
 #include "runtime/detectors/launches.h"
 #include "runtime/offline/function_name.h"
 
-#include <cstdlib>
-#include <cxxabi.h>
-#include <memory>
-
 namespace devsan::runtime {
 
 bool isProgramsLaunch(const ResolvedEvent &event) {
@@ -17,12 +13,7 @@ bool reachesOtherDevice(const ResolvedEvent &event) {
 }
 
 std::string kernelText(const ResolvedEvent &event) {
-  if (event.operand.empty())
-    return "a kernel";
-  int status = -1;
-  const std::unique_ptr<char, void (*)(void *)> demangled(
-      abi::__cxa_demangle(event.operand.c_str(), nullptr, nullptr, &status), &std::free);
-  return "kernel " + (demangled ? qualifiedName(demangled.get()) : event.operand);
+  return event.operand.empty() ? "a kernel" : "kernel " + nameOfSymbol(event.operand);
 }
 
 std::string currentStreamOf(const ResolvedEvent &event) {

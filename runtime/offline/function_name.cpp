@@ -1,5 +1,9 @@
 #include "runtime/offline/function_name.h"
 
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+
 namespace devsan::runtime {
 namespace {
 
@@ -80,6 +84,13 @@ std::string qualifiedName(std::string_view text) {
     }
   }
   return name;
+}
+
+std::string nameOfSymbol(const std::string &symbol) {
+  int status = -1;
+  const std::unique_ptr<char, void (*)(void *)> demangled(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  return demangled ? qualifiedName(demangled.get()) : symbol;
 }
 
 std::string scopeOf(std::string_view qualified) {

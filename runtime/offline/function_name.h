@@ -11,6 +11,10 @@ namespace devsan::runtime {
 // back as they are.
 std::string qualifiedName(std::string_view demangled);
 
+// The qualified name of one of the linker's symbols; names that are not mangled come back as they
+// are.
+std::string nameOfSymbol(const std::string &symbol);
+
 // The scope of a qualified name, without its last component; empty for a free function. Works for
 // C++ ("ns::A" of "ns::A::f") and Python ("A" of "A.f").
 std::string scopeOf(std::string_view qualified);

@@ -106,30 +106,45 @@ std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
 
 namespace {
 
-// Of a function that nvcc makes for the launches of a kernel, or that CUDA's headers have for it.
+// What compilers make for the launches of a kernel: nvcc's holds the kernel's mangled name, clang's
+// the plain one, as nvcc's does of a kernel with C's name. CUDA's headers have another.
+constexpr std::string_view kStub = "__device_stub__";
+
 bool isLaunchStub(std::string_view function) {
-  constexpr std::string_view kStub = "__device_stub__Z"; // and the rest of a mangled name
-  return function.starts_with("__cudaLaunchKernel") ||
-         (function.starts_with(kStub) && function.size() > kStub.size() &&
-          (std::isdigit(static_cast<unsigned char>(function[kStub.size()])) ||
-           function[kStub.size()] == 'N'));
+  return function.starts_with("__cudaLaunchKernel") || function.find(kStub) != function.npos;
 }
 
-// What calls the stub has the kernel's name and place: the launch is in the next frame.
-void leaveOutLaunchStubs(std::vector<ResolvedFrame> &frames) {
+// nvcc's stub is called by a function that has the kernel's name and place, clang's by the launch.
+bool isKernelsFunction(std::string_view caller, std::string_view stub) {
+  const std::size_t place = stub.find(kStub);
+  if (isLaunchStub(caller) || place == stub.npos)
+    return !isLaunchStub(caller);
+  const std::string_view kernel = stub.substr(place + kStub.size());
+  const bool is_mangled = kernel.size() > 1 && kernel[0] == 'Z' &&
+                          (std::isdigit(static_cast<unsigned char>(kernel[1])) || kernel[1] == 'N');
+  return is_mangled || caller == kernel;
+}
+
+// In debug information a stub may have the kernel's name alone.
+void leaveOutLaunchStubs(std::vector<ResolvedFrame> &frames, const std::string &kernel) {
+  bool has_stub = false;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (!isLaunchStub(frames[i].function()))
       continue;
+    has_stub = true;
     frames[i].kind = FrameKind::kSystem;
-    if (i + 1 < frames.size() && !isLaunchStub(frames[i + 1].function()))
+    if (i + 1 < frames.size() && isKernelsFunction(frames[i + 1].function(), frames[i].function()))
       frames[i + 1].kind = FrameKind::kSystem;
   }
+  const auto innermost = std::ranges::find(frames, FrameKind::kUser, &ResolvedFrame::kind);
+  if (!has_stub && !kernel.empty() && innermost != frames.end() && innermost->function() == kernel)
+    innermost->kind = FrameKind::kSystem;
 }
 
 } // namespace
 
 const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
-                                        const SymbolTable &symbols) {
+                                        const SymbolTable &symbols, const std::string &kernel) {
   auto [entry, added] = stacks_of_process_.try_emplace(id, nullptr);
   if (!added)
     return entry->second;
@@ -145,7 +160,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     frame.kind = pythonFrameKind(frame.frame.location.file);
     stack.frames.push_back(std::move(frame));
   }
-  leaveOutLaunchStubs(stack.frames);
+  leaveOutLaunchStubs(stack.frames, kernel);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     ResolvedFrame &frame = stack.frames[i];
     frame.frame.user = frame.kind == FrameKind::kUser;
@@ -210,6 +225,10 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
     samples[log.tally_of[i]].push_back(
         {event.time_ns, has_time ? event.blocked_ns : 0, event.bytes, event.step});
   }
+  // First of all, because other events of the same call share its stack.
+  for (const auto &tally : log.tallies)
+    if (tally.first.kind == EventKind::kLaunch)
+      resolve(log, tally.first.stack, symbols, nameOfSymbol(log.string(tally.first.operand)));
   for (std::size_t i = 0; i < log.tallies.size(); ++i) {
     const Event &event = log.tallies[i].first;
     ResolvedEvent resolved;

@@ -136,7 +136,9 @@ private:
   void placeAccesses(std::size_t first_event);
   // Counts the steps of the process and numbers them as the program does.
   void countSteps(std::size_t first_event);
-  const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols);
+  // `kernel` is what was launched there.
+  const ResolvedStack *resolve(const ProcessLog &log, StackId id, const SymbolTable &symbols,
+                               const std::string &kernel = {});
 
   SourcePaths paths_;
   std::vector<DeviceId> homes_of_others_;

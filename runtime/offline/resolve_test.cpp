@@ -68,6 +68,36 @@ TEST(Location, IsTheOperatorWhereTheUserIsNotOnTheStack) {
   EXPECT_EQ(stackOf(recording).location().function, "aten::mul");
 }
 
+std::string functionOfLaunch(const char *kernel, std::initializer_list<TestFrame> frames) {
+  LogBuilder log;
+  Event context, launch;
+  context.kind = EventKind::kContext; // which the launch has made
+  launch.kind = EventKind::kLaunch;
+  context.stack = launch.stack = log.stack(frames);
+  launch.operand = log.string(kernel);
+  log.add(context);
+  return stackOf(replay(log.add(launch))).location().function;
+}
+
+TEST(Location, IsTheLaunchAndNotTheKernel) {
+  const TestFrame launch = user("launch(float*)", 7), main = user("main", 20);
+  constexpr const char *kScale = "_Z5scalePf"; // scale(float*)
+  // nvcc's, for a kernel of C++ and for one with C's name.
+  EXPECT_EQ(functionOfLaunch(kScale, {user("__device_stub__Z5scalePf(float*)", 3),
+                                      user("scale(float*)", 3), launch, main}),
+            "launch");
+  EXPECT_EQ(functionOfLaunch(
+                "scale", {user("__device_stub__scale(float*)", 3), user("scale", 3), launch, main}),
+            "launch");
+  // clang's, with symbols and with debug information.
+  EXPECT_EQ(functionOfLaunch(kScale, {user("__device_stub__scale(float*)", 3), launch, main}),
+            "launch");
+  EXPECT_EQ(functionOfLaunch(kScale, {user("scale", 3), launch, main}), "launch");
+  // Launched by a function of the kernel's name.
+  EXPECT_EQ(functionOfLaunch(kScale, {user("scale", 3), user("scale", 7), main}), "scale");
+  EXPECT_EQ(functionOfLaunch("", {user("scale", 3), main}), "scale");
+}
+
 TEST(Location, IsTheBinaryWithoutDebugInformation) {
   const Recording recording = recordingOf({op("item"), user("step()", 0, "")});
   EXPECT_EQ(stackOf(recording).location().file, "/src/train");
