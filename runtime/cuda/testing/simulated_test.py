@@ -352,6 +352,60 @@ class Simulated(unittest.TestCase):
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
             """)
 
+    def test_eight_processes_of_eight_devices_need_few_addresses_and_files(self):
+        """Each has eight ranks' segments on every device, in two threads, and maps its neighbour's."""
+        output = self.run_text("""
+            import multiprocessing, resource, threading
+            PROCESSES = DEVICES = 8
+            SEGMENTS = 8 * ([2 << 20] * 5 + [20 << 20] * 2 + [512 << 20])
+            class Handle(ctypes.Structure):
+                _fields_ = [("bytes", ctypes.c_ubyte * 64)]
+            def fill_device(device, taken):
+                assert cuda.cudaSetDevice(device) == 0
+                segments = [malloc(size) for size in SEGMENTS]
+                for segment in segments[::2]:
+                    assert cuda.cudaFree(c_void_p(segment)) == 0
+                segments[::2] = [malloc(size) for size in SEGMENTS[::2]]
+                assert cuda.cudaMemset(c_void_p(segments[0]), device + 1, c_size_t(2 << 20)) == 0
+                taken[device] = segments
+            def status(name):
+                return int(next(line for line in open("/proc/self/status") if line.startswith(name)).split()[1])
+            def work(rank, handles, everybody):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+                resource.setrlimit(resource.RLIMIT_AS, (2 << 40, 2 << 40))
+                files, taken = len(os.listdir("/proc/self/fd")), {}
+                threads = [threading.Thread(target=lambda half: [fill_device(d, taken) for d in range(half, DEVICES, 2)], args=(half,))
+                           for half in (0, 1)]
+                for thread in threads: thread.start()
+                for thread in threads: thread.join()
+                for device in range(DEVICES):
+                    handle = Handle()
+                    assert cuda.cudaIpcGetMemHandle(byref(handle), c_void_p(taken[device][0])) == 0
+                    handles[rank * DEVICES + device] = bytes(handle)
+                everybody.wait()
+                for device in range(DEVICES):
+                    assert cuda.cudaSetDevice(device) == 0
+                    mapped, back = c_void_p(), ctypes.create_string_buffer(2)
+                    handle = Handle.from_buffer_copy(handles[(rank + 1) % PROCESSES * DEVICES + device])
+                    assert cuda.cudaIpcOpenMemHandle(byref(mapped), handle, 1) == 0
+                    assert copy(ctypes.addressof(back), mapped.value, 2, DEVICE_TO_HOST) == 0
+                    assert back.raw == bytes([device + 1] * 2)
+                everybody.wait()
+                print(len(os.listdir("/proc/self/fd")) - files, status("VmSize") >> 20, flush=True)
+            context = multiprocessing.get_context("fork")
+            with context.Manager() as manager:
+                handles, everybody = manager.dict(), context.Barrier(PROCESSES)
+                processes = [context.Process(target=work, args=(rank, handles, everybody)) for rank in range(PROCESSES)]
+                for process in processes: process.start()
+                for process in processes: process.join()
+                assert [process.exitcode for process in processes] == [0] * PROCESSES
+            """, DEVSAN_SIM_DEVICES="8", DEVSAN_SIM_MEMORY=str(16 << 30))
+        for line in output.splitlines():
+            files, gibibytes = map(int, line.split())
+            self.assertLessEqual(files, 4, "the devices' memory, and the test's own connections")
+            self.assertLessEqual(gibibytes, 1026, "64 GiB for each device, at two addresses")
+        self.assertEqual(len(output.splitlines()), 8)
+
     def test_starts_at_once(self):
         self.run_text("""
             import time
