@@ -119,38 +119,74 @@ cudaError_t cudaProfilerStop(void);
 #ifdef __cplusplus
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags);
-template <typename T> cudaError_t cudaMalloc(T **devPtr, size_t size);
-template <typename T> cudaError_t cudaMallocHost(T **ptr, size_t size, unsigned int flags = 0);
-template <typename T> cudaError_t cudaMallocManaged(T **devPtr, size_t size, unsigned int flags = 1);
-template <typename T> cudaError_t cudaFuncSetAttribute(T *func, enum cudaFuncAttribute attr, int value);
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) { return cudaEventCreateWithFlags(event, flags); }
+template <typename T> cudaError_t cudaMalloc(T **devPtr, size_t size) { return cudaMalloc((void **)devPtr, size); }
+template <typename T> cudaError_t cudaMallocHost(T **ptr, size_t size, unsigned int flags = 0) {
+  return cudaHostAlloc((void **)ptr, size, flags);
+}
+template <typename T> cudaError_t cudaMallocManaged(T **devPtr, size_t size, unsigned int flags = 1) {
+  return cudaMallocManaged((void **)devPtr, size, flags);
+}
+template <typename T> cudaError_t cudaFuncSetAttribute(T *func, enum cudaFuncAttribute attr, int value) {
+  return cudaFuncSetAttribute((const void *)func, attr, value);
+}
 template <typename T>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, T func, int blockSize,
-                                                          size_t dynamicSMemSize);
+                                                          size_t dynamicSMemSize) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, (const void *)func, blockSize, dynamicSMemSize);
+}
+// Blocks of the largest size, and as many of them as the simulated device has room for.
 template <typename T>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, T func,
-                                               size_t dynamicSMemSize = 0, int blockSizeLimit = 0);
+                                               size_t dynamicSMemSize = 0, int blockSizeLimit = 0) {
+  int device, processors, blocks;
+  *blockSize = blockSizeLimit > 0 && blockSizeLimit < 1024 ? blockSizeLimit : 1024;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)func, *blockSize, dynamicSMemSize);
+  if (error == cudaSuccess)
+    *minGridSize = processors * blocks;
+  return error;
+}
 template <typename T>
 cudaError_t cudaLaunchKernel(T *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem = 0,
-                             cudaStream_t stream = 0);
+                             cudaStream_t stream = 0) {
+  return cudaLaunchKernel((const void *)func, gridDim, blockDim, args, sharedMem, stream);
+}
 template <typename T>
 cudaError_t cudaLaunchCooperativeKernel(T *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem = 0,
-                                        cudaStream_t stream = 0);
+                                        cudaStream_t stream = 0) {
+  return cudaLaunchCooperativeKernel((const void *)func, gridDim, blockDim, args, sharedMem, stream);
+}
 template <typename... Expected, typename... Actual>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Expected...), Actual &&...args);
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Expected...), Actual &&...args) {
+  return [&](Expected... values) {
+    void *addresses[] = {(void *)&values..., nullptr};
+    return cudaLaunchKernelExC(config, (const void *)kernel, addresses);
+  }(args...);
+}
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count, size_t offset = 0,
-                               enum cudaMemcpyKind kind = cudaMemcpyHostToDevice);
+                               enum cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return cudaMemcpyToSymbol((const void *)&symbol, src, count, offset, kind);
+}
 template <typename T>
 cudaError_t cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_t offset = 0,
-                                 enum cudaMemcpyKind kind = cudaMemcpyDeviceToHost);
+                                 enum cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return cudaMemcpyFromSymbol(dst, (const void *)&symbol, count, offset, kind);
+}
 template <typename T>
 cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t count, size_t offset,
-                                    enum cudaMemcpyKind kind, cudaStream_t stream = 0);
-template <typename T>
-cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count, size_t offset,
-                                      enum cudaMemcpyKind kind, cudaStream_t stream = 0);
-template <typename T> cudaError_t cudaGetSymbolAddress(void **devPtr, const T &symbol);
-template <typename T> cudaError_t cudaGetSymbolSize(size_t *size, const T &symbol);
+                                    enum cudaMemcpyKind kind, cudaStream_t stream = 0) {
+  return cudaMemcpyToSymbolAsync((const void *)&symbol, src, count, offset, kind, stream);
+}
+template <typename T> cudaError_t cudaGetSymbolAddress(void **devPtr, const T &symbol) {
+  return cudaGetSymbolAddress(devPtr, (const void *)&symbol);
+}
+template <typename T> cudaError_t cudaGetSymbolSize(size_t *size, const T &symbol) {
+  return cudaGetSymbolSize(size, (const void *)&symbol);
+}
 #endif
 #undef DEVSAN_DEFAULT

@@ -79,9 +79,7 @@ __attribute__((constructor)) void start() {
     observeWaits();
     observeRanks();
     observeHostAccesses();
-    // Simulated devices are no CUDA's, except with a CUDA build of LibTorch.
-    if (!recorder().simulated() || simulatesCudaBuild())
-      observeCuda();
+    observeCuda();
     observeDeviceUses();
   } catch (const std::exception &error) {
     std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());

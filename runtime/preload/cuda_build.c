@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,14 +88,78 @@ static void writePaths(const char *torch, char path[kLibraries][PATH_MAX]) {
   snprintf(path[2], PATH_MAX, "%s/libdevsan_cuda_libraries.so", folder());
 }
 
+/* Global: their definitions come before those of CUDA's libraries with the same names. */
+static void load(const char *path) {
+  if (!devsanRealDlopen(path, RTLD_NOW | RTLD_GLOBAL))
+    refuse("cannot load ", dlerror());
+}
+
 static void bring(const char *torch) {
   char path[kLibraries][PATH_MAX];
   checkDriver();
   writePaths(torch, path);
-  /* Global: their definitions come before those of CUDA's libraries with the same names. */
   for (int i = 0; i < kLibraries; ++i)
-    if (!devsanRealDlopen(path[i], RTLD_NOW | RTLD_GLOBAL))
-      refuse("cannot load ", dlerror());
+    load(path[i]);
+}
+
+/* Whether the library names `soname` among those that it needs. */
+static int needs(const char *file, const char *soname) {
+  const int descriptor = open(file, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (descriptor < 0)
+    return 0;
+  void *content = MAP_FAILED;
+  if (fstat(descriptor, &status) == 0 && status.st_size > (off_t)sizeof(ElfW(Ehdr)))
+    content = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  close(descriptor);
+  if (content == MAP_FAILED)
+    return 0;
+  const uint64_t size = (uint64_t)status.st_size;
+  const ElfW(Ehdr) *header = content;
+  const ElfW(Phdr) *segments = (const void *)((const char *)content + header->e_phoff);
+  const ElfW(Dyn) *dynamic = NULL;
+  uint64_t count = 0;
+  int does = 0;
+  if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_phoff < size &&
+      header->e_phnum * sizeof *segments <= size - header->e_phoff)
+    for (int i = 0; i < header->e_phnum; ++i)
+      if (segments[i].p_type == PT_DYNAMIC && segments[i].p_offset < size &&
+          segments[i].p_filesz <= size - segments[i].p_offset) {
+        dynamic = (const void *)((const char *)content + segments[i].p_offset);
+        count = segments[i].p_filesz / sizeof *dynamic;
+      }
+  uint64_t strings = 0; /* an address, which the loader's segments say the place of */
+  for (uint64_t k = 0; k < count; ++k)
+    if (dynamic[k].d_tag == DT_STRTAB)
+      strings = dynamic[k].d_un.d_ptr;
+  uint64_t place = size;
+  for (int i = 0; count && i < header->e_phnum; ++i)
+    if (segments[i].p_type == PT_LOAD && strings - segments[i].p_vaddr < segments[i].p_filesz)
+      place = strings - segments[i].p_vaddr + segments[i].p_offset;
+  const size_t length = strlen(soname) + 1;
+  for (uint64_t k = 0; k < count && !does; ++k)
+    does = dynamic[k].d_tag == DT_NEEDED && place < size && dynamic[k].d_un.d_val < size - place &&
+           length <= size - place - dynamic[k].d_un.d_val &&
+           memcmp((const char *)content + place + dynamic[k].d_un.d_val, soname, length) == 0;
+  munmap(content, (size_t)status.st_size);
+  return does;
+}
+
+void devsanBeforeOpeningExtension(const char *file) {
+  /* What the compiler in share/devsan/cuda links with. */
+  static const char kRuntime[] = "libcudart.so.12";
+  char path[PATH_MAX];
+  if (atomic_load_explicit(&is_done, memory_order_relaxed) || !folder() || !strchr(file, '/'))
+    return;
+  const int saved = errno;
+  if (needs(file, kRuntime) && !atomic_exchange(&is_done, 1)) {
+    checkDriver();
+    snprintf(path, sizeof path, "%s/libcuda.so.1", folder());
+    load(path);
+    snprintf(path, sizeof path, "%s/12/%s", folder(), kRuntime);
+    load(path);
+  }
+  errno = saved;
 }
 
 void devsanBeforeOpening(const char *file) {

@@ -8,6 +8,10 @@
    folder `lib` beside it. Ends the process where the devices cannot be simulated. */
 void devsanBeforeOpening(const char *file);
 
+/* The same once a CPU build is there: an extension that was compiled for its simulated devices is
+   known by the CUDA runtime that it needs. */
+void devsanBeforeOpeningExtension(const char *file);
+
 /* Before main: for a program that is linked with a CUDA build, which the loader has brought
    together with CUDA's own libraries, starts the program again with the stand-ins before them. */
 void devsanBeforeMain(char **argv);

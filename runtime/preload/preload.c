@@ -407,8 +407,11 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
   const void *caller = __builtin_return_address(0);
   DlopenFunction real = realDlopen();
   void *handle = NULL;
-  if (file && atomic_load_explicit(&state, memory_order_relaxed) == kNotLoaded)
+  const int before = atomic_load_explicit(&state, memory_order_relaxed);
+  if (file && before == kNotLoaded)
     devsanBeforeOpening(file);
+  else if (file && before == kLoaded)
+    devsanBeforeOpeningExtension(file);
   ++dlopen_depth;
   if (file && *file == '$')
     handle = openFromOrigin(file, mode, caller);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/standin/arena.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,6 +33,7 @@ static size_t memory_of_device;
 static int arena_file = -1; /* while it is protected */
 static int find(const void *address, const void **begin, size_t *size);
 static DevSanStandinMemory arena = {0, 0, 0, 0, find};
+static const DevSanSimulator *simulator; /* whose memory it is, where there is one */
 
 static void *reserve(uintptr_t bytes) {
   void *place =
@@ -92,7 +94,17 @@ static int makeOpen(uintptr_t bytes) {
   return 1;
 }
 
+const DevSanSimulator *devsanSimulator(void) {
+  return simulator;
+}
+
 void devsanMakeArena(int devices, size_t memory, int is_protected) {
+  const DevSanGetSimulator get = (DevSanGetSimulator)dlsym(RTLD_DEFAULT, DEVSAN_GET_SIMULATOR);
+  if (get) {
+    simulator = get();
+    arena = simulator->memory;
+    return;
+  }
   if (arena.size || devices < 1 || devices > kMaxDevices)
     return;
   memory_of_device = memory;
@@ -161,6 +173,8 @@ static struct Allocation *place(int device, size_t size, int is_mapped) {
 }
 
 void *devsanTakeDeviceMemory(int device, size_t size) {
+  if (simulator)
+    return simulator->allocate(size);
   const struct Allocation *made = place(device, size, 0);
   return made ? (void *)made->begin : NULL;
 }
@@ -177,7 +191,7 @@ static int mapFile(uintptr_t begin, uintptr_t length, int file, uint64_t offset)
 }
 
 /* Removes the allocation that begins there; 0 where there is none of that kind. */
-static size_t removeAt(const void *address, int is_mapped) {
+static int removeAt(const void *address, int is_mapped) {
   const int device = devsanDeviceOf(address);
   if (device < 0)
     return 0;
@@ -198,13 +212,12 @@ static size_t removeAt(const void *address, int is_mapped) {
     }
   }
   pthread_mutex_unlock(&lock);
-  const size_t size = one ? one->size : 0;
   free(one);
-  return size;
+  return one != NULL;
 }
 
-size_t devsanGiveDeviceMemoryBack(const void *address) {
-  return removeAt(address, 0);
+int devsanGiveDeviceMemoryBack(const void *address) {
+  return simulator ? simulator->release((void *)address) : removeAt(address, 0);
 }
 
 int devsanShareDeviceMemory(const void *address, DevSanSharedMemory *shared) {
@@ -231,12 +244,14 @@ void *devsanMapDeviceMemory(int device, const DevSanSharedMemory *shared) {
 }
 
 int devsanUnmapDeviceMemory(const void *address) {
-  return removeAt(address, 1) != 0;
+  return removeAt(address, 1);
 }
 
-size_t devsanUsedDeviceMemory(int device) {
+size_t devsanFreeDeviceMemory(int device) {
+  if (simulator)
+    return simulator->free_memory(device);
   pthread_mutex_lock(&lock);
-  const size_t bytes = used[device];
+  const size_t bytes = used[device] < memory_of_device ? memory_of_device - used[device] : 0;
   pthread_mutex_unlock(&lock);
   return bytes;
 }

@@ -3,18 +3,22 @@
 #define DEVSAN_RUNTIME_CUDA_STANDIN_ARENA_H
 
 #include "runtime/cuda/standin/memory.h"
+#include "runtime/cuda/standin/simulator.h"
 
 /* For `devices` devices of `memory` bytes each; once. `is_protected` as far as the machine lets
-   it. */
+   it. Where LibTorch is a CPU build, its simulated devices have their memory already. */
 void devsanMakeArena(int devices, size_t memory, int is_protected);
+
+/* Those devices; NULL elsewhere. */
+const DevSanSimulator *devsanSimulator(void);
 
 const DevSanStandinMemory *devsanArena(void);
 
-/* NULL where the device has no room left. */
+/* On the current device; NULL where it has no room left. */
 void *devsanTakeDeviceMemory(int device, size_t size);
-/* Its size; 0 where no allocation begins there. */
-size_t devsanGiveDeviceMemoryBack(const void *address);
-size_t devsanUsedDeviceMemory(int device);
+/* 0 where no allocation begins there. */
+int devsanGiveDeviceMemoryBack(const void *address);
+size_t devsanFreeDeviceMemory(int device);
 
 /* The device whose memory it is, allocated or not; -1 for other addresses. */
 int devsanDeviceOf(const void *address);

@@ -279,7 +279,6 @@ int cudaProfilerStop(void) {
 }
 
 #define DEVSAN_REFUSE(name, what)                                                                  \
-  int name(void);                                                                                  \
   int name(void) {                                                                                 \
     return devsan_standin_refuse(what " (" #name ")");                                             \
   }

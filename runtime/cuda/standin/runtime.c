@@ -6,6 +6,7 @@
 #include "declarations.h"
 #include "runtime/cuda/calls.h"
 #include "runtime/cuda/standin/kernels.h"
+#include "runtime/cuda/standin/simulator.h"
 #include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ enum {
 enum { kNoDevice = 100, kInvalidDevice = 101 };
 enum { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3 };
 
-static __thread int current_device;
+static __thread int own_device;
 static __thread int current_context = -1;
 static __thread int last_error;
 
@@ -85,6 +86,30 @@ static int deviceCount(void) {
   return initialize() == kSuccess && DRIVER(cuDeviceGetCount, &count) == kSuccess ? count : 0;
 }
 
+/* LibTorch's simulated devices, whose current one is CUDA's; NULL where LibTorch is a CUDA build.
+ */
+static const DevSanSimulator *simulator(void) {
+  static atomic_int is_known;
+  static const DevSanSimulator *_Atomic found;
+  if (!atomic_load(&is_known)) {
+    const DevSanGetSimulator get = (DevSanGetSimulator)dlsym(RTLD_DEFAULT, DEVSAN_GET_SIMULATOR);
+    atomic_store(&found, get ? get() : NULL);
+    atomic_store(&is_known, 1);
+  }
+  return atomic_load(&found);
+}
+
+static int currentDevice(void) {
+  return simulator() ? simulator()->current_device() : own_device;
+}
+
+static void setCurrentDevice(int device) {
+  if (simulator())
+    simulator()->set_current_device(device);
+  else
+    own_device = device;
+}
+
 int devsanIsSimulated(void) {
   static atomic_int known; /* 1: no, 2: yes */
   int value = atomic_load(&known);
@@ -102,19 +127,20 @@ static int enterContext(void) {
   const int error = initialize();
   if (error != kSuccess)
     return error;
-  if (current_context == current_device)
+  const int device = currentDevice();
+  if (current_context == device)
     return kSuccess;
   static _Atomic(void *) contexts[64];
-  void *context = atomic_load(&contexts[current_device & 63]);
+  void *context = atomic_load(&contexts[device & 63]);
   if (!context) {
-    const int result = DRIVER(cuDevicePrimaryCtxRetain, &context, current_device);
+    const int result = DRIVER(cuDevicePrimaryCtxRetain, &context, device);
     if (result != kSuccess)
       return result;
-    atomic_store(&contexts[current_device & 63], context);
+    atomic_store(&contexts[device & 63], context);
   }
   const int result = DRIVER(cuCtxSetCurrent, context);
   if (result == kSuccess)
-    current_context = current_device;
+    current_context = device;
   return result;
 }
 
@@ -148,7 +174,7 @@ int cudaGetDeviceCount(int *count) {
 }
 
 int cudaGetDevice(int *device) {
-  *device = current_device;
+  *device = currentDevice();
   return kSuccess;
 }
 
@@ -156,7 +182,7 @@ int cudaSetDevice(int device) {
   devsan_standin_count(__func__);
   if (device < 0 || device >= deviceCount())
     return done(kInvalidDevice);
-  current_device = device;
+  setCurrentDevice(device);
   return done(enterContext());
 }
 
@@ -165,10 +191,10 @@ int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   devsan_standin_count(__func__);
   if (device < 0 || device >= deviceCount())
     return done(kInvalidDevice);
-  const int before = current_device;
-  current_device = device;
+  const int before = currentDevice();
+  setCurrentDevice(device);
   const int result = enterContext();
-  current_device = before;
+  setCurrentDevice(before);
   return done(result == kSuccess ? enterContext() : result);
 }
 
@@ -623,7 +649,8 @@ static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, v
                             block.z, (unsigned)shared_memory, stream, arguments, NULL);
   if (result != kSuccess || !devsanIsSimulated())
     return result;
-  const DevSanKernelLaunch issued = {grid, block, shared_memory, stream, arguments, current_device};
+  const DevSanKernelLaunch issued = {grid,   block,     shared_memory,
+                                     stream, arguments, currentDevice()};
   return devsanLaunch(kernel, &issued);
 }
 

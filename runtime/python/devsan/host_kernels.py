@@ -111,6 +111,9 @@ def _registration():
     """None where nothing is simulated. The simulated devices come into the process with torch."""
     if os.environ.get("DEVSAN_LIBS") and "torch" not in sys.modules:
         import torch  # noqa: F401
+    # With a CPU build of torch CUDA's runtime comes with the first extension only.
+    if (standin := os.environ.get("DEVSAN_CUDA_STANDIN")) and not hasattr(ctypes.CDLL(None), "devsan_sim_add_host_kernel"):
+        ctypes.CDLL(os.path.join(standin, "12", "libcudart.so.12"), ctypes.RTLD_GLOBAL)
     return getattr(ctypes.CDLL(None), "devsan_sim_add_host_kernel", None)
 
 

@@ -92,6 +92,14 @@ void *streamHandle(c10::Stream stream) {
   return &StreamOrder().of(stream);
 }
 
+std::optional<c10::Stream> streamOfHandle(const void *handle) {
+  StreamOrder order;
+  for (const auto &known : streams().by_slot)
+    if (known.get() == handle)
+      return known->stream;
+  return std::nullopt;
+}
+
 void join(VectorClock &clock, const VectorClock &other) {
   if (clock.size() < other.size())
     clock.resize(other.size());
@@ -132,6 +140,14 @@ void StreamOrder::hostWaited(const VectorClock &clock) {
 
 VectorClock clockOf(c10::Stream stream) {
   return StreamOrder().of(stream).clock;
+}
+
+VectorClock clockOfAllStreams() {
+  StreamOrder order;
+  VectorClock clock;
+  for (const auto &state : streams().by_slot)
+    join(clock, state->clock);
+  return clock;
 }
 
 void orderAfter(c10::Stream later, c10::Stream earlier) {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <c10/core/Stream.h>
@@ -29,6 +30,8 @@ c10::Stream originalStream(c10::Stream stream);
 // As cudaStream_t: nullptr for the default stream. A stream made from such a handle (its id is the
 // handle, as in PyTorch) is ordered as the stream that it came from.
 void *streamHandle(c10::Stream stream);
+// The way back; nothing for a handle that is none of the simulator's.
+std::optional<c10::Stream> streamOfHandle(const void *handle);
 
 // By slot of the stream; a stream beyond the end is at 0.
 using VectorClock = std::vector<std::uint64_t>;
@@ -69,6 +72,8 @@ private:
 };
 
 VectorClock clockOf(c10::Stream stream);
+// All that has been issued.
+VectorClock clockOfAllStreams();
 // What is issued on `later` from now on comes after what has been issued on `earlier`.
 void orderAfter(c10::Stream later, c10::Stream earlier);
 

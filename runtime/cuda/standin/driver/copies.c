@@ -22,6 +22,7 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
     return kInvalidContext;
   if ((!to || !from) && width * rows)
     return kInvalidValue;
+  devsanFinishCopies();
   for (size_t i = 0; i < rows; ++i)
     memmove((char *)devsanReach(to) + i * to_pitch, (char *)devsanReach(from) + i * from_pitch,
             width);
@@ -124,6 +125,7 @@ static int set(DevSanCudaAddress to, const void *value, size_t size, size_t pitc
                size_t height, void *stream, int is_async) {
   if (!devsanCurrent)
     return kInvalidContext;
+  devsanFinishCopies();
   if (size == 1)
     for (size_t y = 0; y < height; ++y)
       memset((char *)devsanReach(devsanHost(to)) + y * pitch, *(const unsigned char *)value, width);

@@ -74,8 +74,11 @@ extern __thread struct Context *devsanCurrent;
 
 /* streams.c. Times are those of the monotonic clock, in nanoseconds. */
 void devsanWaitUntil(uint64_t done);
-/* A null stream and the handles 1 and 2 are the default streams. */
+/* A null stream and the handles 1 and 2 are the default streams; LibTorch's own may be the
+   simulator's. */
 struct Stream *devsanStreamOf(void *handle);
+/* What the simulator lets arrive late, before memory is used that it may go to or come from. */
+void devsanFinishCopies(void);
 void devsanIssue(struct Stream *stream, uint64_t duration);
 /* When all work of the context is over. */
 uint64_t devsanDoneOf(struct Context *context);

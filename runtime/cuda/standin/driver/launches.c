@@ -52,6 +52,7 @@ static int launch(const void *kernel, void *handle) {
   /* The runtime's stand-in runs those that it has described. */
   if (devsanDevices.is_simulated && !described(kernel))
     return devsan_standin_refuse("kernels of the driver's interface");
+  devsanFinishCopies();
   devsanIssue(stream, kernelTime());
   return kSuccess;
 }

@@ -22,9 +22,16 @@ static const struct Memory *find(const void *address) {
   return NULL;
 }
 
+static int isPinnedBySimulator(const void *address) {
+  const DevSanSimulator *simulator = devsanSimulator();
+  return simulator && simulator->is_pinned(address);
+}
+
 int devsanTypeOf(const void *address) {
   if (devsanDeviceOf(address) >= 0)
     return kOnDevice;
+  if (isPinnedBySimulator(address))
+    return kPinned;
   pthread_mutex_lock(&devsanDriverLock);
   const struct Memory *one = find(address);
   const int type = one ? one->type : kPageable;
@@ -94,6 +101,9 @@ int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
   if (device >= 0) {
     if (devsanArena()->find(devsanHost(address), &begin, &size))
       type = kOnDevice;
+  } else if (isPinnedBySimulator(devsanHost(address))) {
+    type = kPinned;
+    device = devsanCurrent ? devsanCurrent->device : 0;
   } else {
     pthread_mutex_lock(&devsanDriverLock);
     const struct Memory *one = find(devsanHost(address));
@@ -121,9 +131,8 @@ int cuPointerGetAttribute(void *out, int attribute, DevSanCudaAddress address) {
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   if (!devsanCurrent)
     return kInvalidContext;
-  const size_t used = devsanUsedDeviceMemory(devsanCurrent->device);
   *total = devsanDevices.memory;
-  *free_bytes = used < devsanDevices.memory ? devsanDevices.memory - used : 0;
+  *free_bytes = devsanFreeDeviceMemory(devsanCurrent->device);
   return kSuccess;
 }
 

@@ -2,7 +2,6 @@
 #include "runtime/cuda/standin/driver/driver.h"
 
 #define DEVSAN_REFUSE(name, what)                                                                  \
-  int name(void);                                                                                  \
   int name(void) {                                                                                 \
     return devsan_standin_refuse(what " (" #name ")");                                             \
   }
@@ -18,7 +17,6 @@ DEVSAN_LOOKED_UP(DEVSAN_REFUSE)
 /* In tests of the runtime, kernels that are loaded from code do nothing, as all others. */
 static char loaded;
 #define DEVSAN_FROM_CODE(name, type, value)                                                        \
-  int name(type *out);                                                                             \
   int name(type *out) {                                                                            \
     if (devsan_standin_is_simulated())                                                             \
       return devsan_standin_refuse("GPU kernels that are loaded from code (" #name ")");           \

@@ -2,6 +2,7 @@
 #include "runtime/cuda/standin/driver/driver.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -18,16 +19,55 @@ static uint64_t now(void) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+void devsanFinishCopies(void) {
+  const DevSanSimulator *simulator = devsanSimulator();
+  if (simulator)
+    simulator->finish_copies();
+}
+
 void devsanWaitUntil(uint64_t done) {
+  devsanFinishCopies();
   struct timespec time = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
   if (done > now())
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {
     }
 }
 
+/* Of the simulator's streams, by their handles. Some hundreds at most; none is ever taken away. */
+static struct Known {
+  const void *handle;
+  struct Stream *stream;
+  struct Known *next;
+} *_Atomic known;
+
+static struct Stream *ofSimulator(const void *handle) {
+  const DevSanSimulator *simulator = devsanSimulator();
+  if (!simulator)
+    return NULL;
+  for (const struct Known *one = known; one; one = one->next)
+    if (one->handle == handle)
+      return one->stream;
+  const int device = simulator->device_of_stream(handle);
+  void *context = NULL;
+  struct Known *made = device < 0 ? NULL : calloc(1, sizeof *made);
+  struct Stream *stream = made ? calloc(1, sizeof *stream) : NULL;
+  if (!stream || cuDevicePrimaryCtxRetain(&context, device) != kSuccess) {
+    free(made);
+    free(stream);
+    return NULL;
+  }
+  stream->context = context;
+  *made = (struct Known){handle, stream, known};
+  while (!atomic_compare_exchange_weak(&known, &made->next, made)) {
+  }
+  return stream;
+}
+
 struct Stream *devsanStreamOf(void *handle) {
-  if ((uintptr_t)handle > 2)
-    return handle;
+  if ((uintptr_t)handle > 2) {
+    struct Stream *stream = ofSimulator(handle);
+    return stream ? stream : handle;
+  }
   return devsanCurrent ? &devsanCurrent->legacy : NULL;
 }
 
@@ -141,7 +181,6 @@ int cuStreamDestroy_v2(void *handle) {
   return kSuccess;
 }
 
-int cuStreamGetPriority(void *handle, int *priority);
 int cuStreamGetPriority(void *handle, int *priority) {
   const struct Stream *stream = devsanStreamOf(handle);
   if (!stream)

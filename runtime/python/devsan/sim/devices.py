@@ -8,8 +8,9 @@ import types
 
 from . import graphs
 
-# What a program asks to know what was built, and for what: PyTorch's CUDA 13.0 wheel on an A100.
-_CUDA_VERSION = "13.0"
+# What a program asks to know what was built, and for what: PyTorch's CUDA 12.8 wheel on an A100. Extensions are built
+# for that CUDA (runtime/cuda/toolkit).
+_CUDA_VERSION = "12.8"
 _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 _CAPABILITY = (8, 0)
 _CUDA = 1  # c10::DeviceType::CUDA
@@ -111,6 +112,12 @@ def functions(c, library):
 def set_versions(torch):
     """Programs take `torch.version.cuda is None` for "there is no CUDA here", and torch's own tests parse it."""
     torch.version.cuda = _CUDA_VERSION
+
+
+def provide_toolkit():
+    """What torch.utils.cpp_extension compiles .cu files with: NVIDIA's own has nothing of LibTorch's to link with."""
+    if standin := os.environ.get("DEVSAN_CUDA_STANDIN"):
+        os.environ["CUDA_HOME"] = os.path.join(os.path.dirname(os.path.dirname(standin)), "share", "devsan", "cuda")
 
 
 def _compiled_version(version):

@@ -55,6 +55,7 @@ def provide_to_cuda_build(c, library):
 def after_torch_cuda(cuda, library):
     """What torch.cuda would otherwise ask a driver for."""
     devices.set_versions(sys.modules["torch"])
+    devices.provide_toolkit()
     # The count that torch.cuda gives before it is initialised, which follows the environment.
     # A Python function: torch._dynamo keeps a table of them.
     cuda._device_count_nvml = lambda: library.devsan_sim_peek_device_count()

@@ -1,0 +1,64 @@
+"""The compiler's stand-in, with nvcc's options as PyTorch and extensions give them.
+
+usage: nvcc_test.py NVCC [unittest's arguments]"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+NVCC = os.path.abspath(sys.argv[1])
+SOURCE = """
+__global__ void scale(float *values, float factor) { values[threadIdx.x] *= factor * FACTOR; }
+extern "C" int launch(float *values, cudaStream_t stream) {
+  int *own = nullptr;
+  cudaDeviceProp properties;
+  scale<<<1, 32, 0, stream>>>(values, 2);
+  return cudaMalloc(&own, 4) + cudaGetDeviceProperties(&properties, 0) + cudaGetLastError();
+}
+"""
+OPTIONS = """-gencode=arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -arch=sm_80 --expt-relaxed-constexpr
+    --expt-extended-lambda --use_fast_math -lineinfo --threads 2 -Xptxas -v --ptxas-options=-v -Xcudafe --diag_suppress=20012
+    -rdc=true -maxrregcount=64 --compiler-options -fPIC,-Wall --compiler-options '-g' -Xcompiler=-fno-strict-aliasing -O3 -std=c++17 -DFACTOR=1
+    --generate-dependencies-with-compile --dependency-output scale.d -ccbin g++""".split()
+
+
+class Nvcc(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.folder / "scale.cu").write_text(SOURCE)
+
+    def run_nvcc(self, *arguments, status=0, **environment):
+        result = subprocess.run([NVCC, *arguments], cwd=self.folder, capture_output=True, text=True, env=os.environ | environment)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result.stdout if status == 0 else result.stderr
+
+    def test_compiles_the_hosts_side_with_nvccs_options(self):
+        self.run_nvcc(*OPTIONS, "-c", "scale.cu", "-o", "scale.o")
+        symbols = subprocess.run(["nm", "scale.o"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        for symbol in ("T launch", "U cudaLaunchKernel", "U __cudaRegisterFunction", "U cudaMalloc"):
+            self.assertIn(symbol, symbols)
+        self.assertIn("scale.cu", (self.folder / "scale.d").read_text())
+
+    def test_links_no_device_code(self):
+        self.run_nvcc("-dlink", "scale.o", "-o", "dlink.o", "-gencode=arch=compute_80,code=sm_80", "-L/nowhere", "-lcudadevrt")
+        self.assertTrue((self.folder / "dlink.o").exists())
+
+    def test_says_its_version_as_pytorch_reads_it(self):
+        self.assertRegex(self.run_nvcc("--version"), r"release (\d+[.]\d+)")
+
+    def test_gives_clangs_errors_and_its_own(self):
+        self.assertIn("FACTOR", self.run_nvcc("-c", "scale.cu", status=1))
+        self.assertIn("no .cu file among the arguments", self.run_nvcc("-c", "scale.cpp", status=1))
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for name in ("bash", "cut", "dirname", "env", "mktemp", "rm"):
+            (programs / name).symlink_to(shutil.which(name))
+        self.assertIn("no clang 17 or later", self.run_nvcc("-c", "scale.cu", status=1, PATH=str(programs)))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
