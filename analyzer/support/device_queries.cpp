@@ -154,6 +154,13 @@ bool asksDevice(const CallExpr *call) {
   return callee && deviceArgument(callee) != kNone && nameOf(callee) != "cuDeviceGet";
 }
 
+const Expr *askedDevice(const CallExpr *call) {
+  const FunctionDecl *callee = calledFunction(call);
+  const int argument = callee ? deviceArgument(callee) : kNone;
+  return argument >= 0 && argument < static_cast<int>(call->getNumArgs()) ? call->getArg(argument)
+                                                                          : nullptr;
+}
+
 bool isZeroDevice(const Expr *device, const CudaWork &work) {
   device = strip(device);
   if (const auto *absent = dyn_cast<CXXDefaultArgExpr>(device))

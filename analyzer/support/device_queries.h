@@ -35,6 +35,8 @@ private:
 // A call that asks a device for what it is like, or for a stream, handle or memory of the current
 // one, and not for what all devices share, such as their number.
 bool asksDevice(const clang::CallExpr *call);
+// The argument that names the device; null where it is the current one.
+const clang::Expr *askedDevice(const clang::CallExpr *call);
 // 0, written out or kept in a variable that is never anything else.
 bool isZeroDevice(const clang::Expr *device, const CudaWork &work);
 // What names a device that one function asks for at run time: x.get_device(), current_device(), a

@@ -317,7 +317,7 @@ private:
 
   void note(const Target &target, const Expr *made, DeviceThing thing) {
     states_.insert({target.variable, {target.variable, thing, made}});
-    if (by_device_ || (target.index && !sharedElements(target.index)) ||
+    if (by_device_ || asksEach(made) || (target.index && !sharedElements(target.index)) ||
         isMap(target.variable->getType()) || countsDevices(made) ||
         llvm::any_of(loops_,
                      [](const Stmt *loop) { return countsDevices(loop) || setsDeviceIn(loop); }))
@@ -336,6 +336,13 @@ private:
                  counted && counted->getInit() ? dyn_cast<DeclStmt>(counted->getInit()) : nullptr;
              return init && init->isSingleDecl() && init->getSingleDecl() == variable;
            });
+  }
+
+  // `for (i …) cudaGetDeviceProperties(&all[i], i)` asks one device after the other.
+  bool asksEach(const Expr *made) const {
+    const auto *call = dyn_cast<CallExpr>(made);
+    const Expr *device = call ? askedDevice(call) : nullptr;
+    return device && !isa<IntegerLiteral>(strip(device)) && sharedElements(device);
   }
 
   void indexed(const Target &target) {

@@ -26,11 +26,13 @@ private:
   void report(ASTContext &context, const StaticState &state) {
     const SourceManager &sources = context.getSourceManager();
     const SourceLocation location = sources.getFileLoc(state.variable->getLocation());
-    diag(location, "%select{the tensor|the stream|the event|the handle|the device memory|what is "
-                   "known of the device}0 in '%1' is of the device that is current "
-                   "%select{at the first call|when the program is loaded}2, and serves all devices")
+    diag(location, "%select{the tensor in '%1' is|the stream in '%1' is|the event in '%1' is|the "
+                   "handle in '%1' is|the device memory in '%1' is|the properties in '%1' are}0 of "
+                   "the device that is current %select{at the first call|when the program is "
+                   "loaded}2, and %select{serves all devices|are used for all devices}3")
         << static_cast<int>(state.thing) << state.variable->getName()
-        << (!state.variable->isStaticLocal() && atLoad(state));
+        << (!state.variable->isStaticLocal() && atLoad(state))
+        << (state.thing == DeviceThing::kProperties);
     const SourceLocation made = place(context, state.made);
     if (sources.getExpansionLineNumber(made) != sources.getExpansionLineNumber(location))
       diag(made, "made here", DiagnosticIDs::Note);

@@ -4,6 +4,7 @@
 #include <torch/extension.h>
 
 #include <map>
+#include <mutex>
 #include <vector>
 
 cublasHandle_t perDevice(int device) {
@@ -32,6 +33,26 @@ void each(int devices) {
     cudaSetDevice(i);
     cudaStreamCreate(&streams[i]);
   }
+}
+
+// The properties of every device, filled once.
+std::once_flag filled;
+std::vector<cudaDeviceProp> table;
+const cudaDeviceProp &propertiesOf(int device) {
+  std::call_once(filled, [] {
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    table.resize(count);
+    for (int i = 0; i < count; ++i)
+      cudaGetDeviceProperties(&table[i], i);
+  });
+  return table[device];
+}
+int warpsOf(int device, int devices) {
+  static std::vector<int> warps(16);
+  for (int d = 0; d < devices; ++d)
+    cudaDeviceGetAttribute(&warps[d], cudaDevAttrWarpSize, d);
+  return warps[device];
 }
 
 at::Tensor renewed(const at::Tensor &x) {
