@@ -1,5 +1,6 @@
 #include "analyzer/support/cuda_work.h"
 
+#include "analyzer/support/contains.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/RecursiveASTVisitor.h>
@@ -51,6 +52,26 @@ bool onlySetsDevice(const FunctionDecl *function) {
   } visitor;
   visitor.TraverseStmt(function->getBody());
   return visitor.sets == 1 && !visitor.launches && !isa<CXXDestructorDecl>(function);
+}
+
+bool isNullStreamHelper(const FunctionDecl *function) {
+  const FunctionDecl *definition = nullptr;
+  if (!function || !function->hasBody(definition) || isLibraryDecl(function) ||
+      !isStreamHandle(function->getReturnType()))
+    return false;
+  bool returns_null = false;
+  const bool returns_other = contains(definition->getBody(), [&](const Stmt *part) {
+    const auto *statement = dyn_cast<ReturnStmt>(part);
+    if (!statement)
+      return false;
+    const Expr *value =
+        statement->getRetValue() ? strip(statement->getRetValue())->IgnoreParenCasts() : nullptr;
+    const bool is_null = isa_and_nonnull<CXXNullPtrLiteralExpr, GNUNullExpr, IntegerLiteral,
+                                         ImplicitValueInitExpr, CXXScalarValueInitExpr>(value);
+    returns_null |= is_null;
+    return !is_null;
+  });
+  return returns_null && !returns_other;
 }
 
 } // namespace
@@ -163,7 +184,7 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
           stream))
     return true;
   if (const auto *number = dyn_cast<IntegerLiteral>(stream))
-    return number->getValue().ule(1); // 1 is cudaStreamLegacy
+    return number->getValue().ule(2); // 1 is cudaStreamLegacy, 2 is cudaStreamPerThread
   if (const auto *list = dyn_cast<InitListExpr>(stream))
     return list->getNumInits() == 0 ||
            (list->getNumInits() == 1 && isDefaultStream(list->getInit(0), work));
@@ -175,11 +196,29 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
            initialiser->second->getBeginLoc() < reference->getBeginLoc() &&
            isDefaultStream(initialiser->second, work);
   }
+  if (const auto *choice = dyn_cast<ConditionalOperator>(stream)) {
+    // Where a device is asked for, the other branch is that of the host.
+    const bool asks = contains(choice->getCond(), [](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      const FunctionDecl *callee = call ? calledFunction(call) : nullptr;
+      return callee && isTorchDecl(callee);
+    });
+    const auto isCurrent = [](const Expr *branch) {
+      const auto *call = dyn_cast<CallExpr>(streamSource(branch));
+      return call && isCurrentStreamCall(calledFunction(call));
+    };
+    const Expr *yes = choice->getTrueExpr(), *no = choice->getFalseExpr();
+    const bool yes_is_default = isDefaultStream(yes, work),
+               no_is_default = isDefaultStream(no, work);
+    return (yes_is_default && no_is_default) ||
+           (!asks && ((yes_is_default && isCurrent(no)) || (no_is_default && isCurrent(yes))));
+  }
   if (const auto *member = dyn_cast<CXXMemberCallExpr>(stream))
     return isDefaultStream(member->getImplicitObjectArgument(), work);
   if (const auto *call = dyn_cast<CallExpr>(stream)) {
     const FunctionDecl *callee = calledFunction(call);
-    return callee && isTorchDecl(callee) && nameOf(callee) == "getDefaultCUDAStream";
+    return (callee && isTorchDecl(callee) && nameOf(callee) == "getDefaultCUDAStream") ||
+           isNullStreamHelper(callee);
   }
   return false;
 }
