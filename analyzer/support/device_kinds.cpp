@@ -108,9 +108,9 @@ public:
     return true;
   }
   bool VisitCXXConstructExpr(CXXConstructExpr *construct) {
-    // A device, or an optional one.
-    if (namesDevice(construct->getType()) && !isTensorOptions(construct->getType()) &&
-        construct->getNumArgs() > 0 && argumentsOf(construct).size() == 1)
+    // A device, an optional one, or options of nothing else.
+    if (namesDevice(construct->getType()) && construct->getNumArgs() > 0 &&
+        argumentsOf(construct).size() == 1)
       noteKind(construct->getArg(0));
     return true;
   }
