@@ -1,8 +1,10 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/contains.h"
 #include "analyzer/support/cuda_check.h"
 #include "analyzer/support/fix_scope.h"
 #include "analyzer/support/torch_api.h"
 
+#include <clang/AST/ParentMapContext.h>
 #include <clang/Analysis/CFG.h>
 
 namespace devsan::analyzer {
@@ -20,7 +22,7 @@ protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
       if (work.sets.empty() || choosesForTheProgram(work.function) ||
-          isGuardMember(work.function) || isWrapper(work))
+          isGuardMember(work.function) || isWrapper(work) || restoresAtScopeExit(work))
         continue;
       for (const SetDevice &set : work.sets)
         if (!set.in_new_thread && !isRestore(set, work) &&
@@ -91,15 +93,73 @@ private:
   }
 
   static bool containsSet(const Stmt *statement) {
-    struct Visitor : RecursiveASTVisitor<Visitor> {
-      bool VisitCallExpr(CallExpr *call) {
-        found |= setsDevice(call);
-        return !found;
-      }
-      bool found = false;
-    } visitor;
-    visitor.TraverseStmt(const_cast<Stmt *>(statement));
-    return visitor.found;
+    return contains(statement, [](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      return call && setsDevice(call);
+    });
+  }
+
+  // `ScopeExit restore([&] { cudaSetDevice(old); });`: an object whose destructor runs the lambda.
+  static bool restoresAtScopeExit(const CudaWork &work) {
+    return contains(work.function->getBody(), [&](const Stmt *part) {
+      const auto *declaration = dyn_cast<DeclStmt>(part);
+      return declaration && llvm::any_of(declaration->decls(), [&](const Decl *decl) {
+               const auto *variable = dyn_cast<VarDecl>(decl);
+               return variable && variable->getInit() && runsAtScopeExit(variable->getType()) &&
+                      contains(variable->getInit(), [&](const Stmt *inner) {
+                        const auto *lambda = dyn_cast<LambdaExpr>(inner);
+                        return lambda && llvm::any_of(work.sets, [&](const SetDevice &set) {
+                                 return set.body == lambda->getBody() && !set.in_new_thread &&
+                                        isRestore(set, work);
+                               });
+                      });
+             });
+    });
+  }
+
+  // Of the standard library's, smart pointers run a lambda in their destructor: their deleter.
+  static bool runsAtScopeExit(QualType type) {
+    const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+    if (!record || record->isLambda() || !record->hasDefinition())
+      return false;
+    return record->isInStdNamespace()
+               ? record->getName() == "unique_ptr" || record->getName() == "shared_ptr"
+               : !record->hasTrivialDestructor();
+  }
+
+  // The condition of the innermost `if` that runs the call.
+  static const Expr *conditionOf(ASTContext &context, const Expr *call) {
+    DynTypedNode node = DynTypedNode::create(*call);
+    for (;;) {
+      const DynTypedNodeList parents = context.getParents(node);
+      if (parents.empty() || !(parents[0].get<Stmt>() || parents[0].get<VarDecl>()) ||
+          parents[0].get<LambdaExpr>())
+        return nullptr;
+      if (const auto *branch = parents[0].get<IfStmt>())
+        return branch->getElse() || branch->getCond() == node.get<Expr>() ? nullptr
+                                                                          : branch->getCond();
+      node = parents[0];
+    }
+  }
+
+  // `if (device != old) cudaSetDevice(old);`: where it is not called, nothing is to be restored. So
+  // it is where the device was changed under the same condition.
+  static bool needsNoMore(ASTContext &context, const Expr *condition, const SetDevice &restore,
+                          const SetDevice &set) {
+    const auto *differ = dyn_cast<BinaryOperator>(condition->IgnoreParenImpCasts());
+    const auto *old = dyn_cast<DeclRefExpr>(restore.device->IgnoreParenCasts());
+    if (differ && differ->getOpcode() == BO_NE && old)
+      for (const Expr *side : {differ->getLHS(), differ->getRHS()})
+        if (const auto *named = dyn_cast<DeclRefExpr>(side->IgnoreParenImpCasts());
+            named && named->getDecl() == old->getDecl())
+          return true;
+    const Expr *before = conditionOf(context, set.expr);
+    if (!before)
+      return false;
+    llvm::FoldingSetNodeID one, other;
+    before->Profile(one, context, /*Canonical=*/true);
+    condition->Profile(other, context, /*Canonical=*/true);
+    return one == other;
   }
 
   // From the call to the end of its function without passing a restoring one. Ways that end in a
@@ -108,8 +168,14 @@ private:
                                      const CudaWork &work) {
     llvm::SmallPtrSet<const Stmt *, 4> restores;
     for (const SetDevice &other : work.sets)
-      if (isRestore(other, work))
+      if (isRestore(other, work)) {
         restores.insert(other.expr);
+        if (const Expr *condition = conditionOf(context, other.expr);
+            condition && needsNoMore(context, condition, other, set)) {
+          restores.insert(condition);
+          restores.insert(condition->IgnoreParenImpCasts());
+        }
+      }
     if (restores.empty())
       return true;
     const std::unique_ptr<CFG> graph =

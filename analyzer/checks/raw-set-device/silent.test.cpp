@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/torch.h>
 
+#include <memory>
 #include <thread>
 
 void restores(at::Tensor x) {
@@ -46,6 +47,46 @@ void setDevice(int device) { C10_CUDA_CHECK(cudaSetDevice(device)); }
 void worker(at::Tensor x) {
   std::thread thread([x] { cudaSetDevice(x.get_device()); });
   thread.join();
+}
+
+// Nothing to restore where nothing was changed.
+void onlyWhereNeeded(int device) {
+  int old = 0;
+  cudaGetDevice(&old);
+  if (device != old)
+    cudaSetDevice(device);
+  cudaDeviceSynchronize();
+  if (old != device)
+    C10_CUDA_CHECK(cudaSetDevice(old));
+}
+void underOneCondition(int device, bool change) {
+  const auto old = c10::cuda::current_device();
+  if (change)
+    c10::cuda::set_device(device);
+  cudaDeviceSynchronize();
+  if (change)
+    c10::cuda::set_device(old);
+}
+
+// An object that restores at the end of its scope.
+template <class Function> struct AtExit {
+  explicit AtExit(Function function) : function(function) {}
+  ~AtExit() { function(); }
+  Function function;
+};
+void atExit(int device) {
+  int old = 0;
+  cudaGetDevice(&old);
+  AtExit restore([&] { cudaSetDevice(old); });
+  cudaSetDevice(device);
+  cudaDeviceSynchronize();
+}
+void deleter(int device) {
+  int old = 0;
+  cudaGetDevice(&old);
+  std::shared_ptr<void> restore(nullptr, [old](void *) { cudaSetDevice(old); });
+  cudaSetDevice(device);
+  cudaDeviceSynchronize();
 }
 
 // A program may choose its device once.

@@ -1,0 +1,28 @@
+// What looks like a restored device and is not.
+// RUN: not %check_mock | %file_check
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/torch.h>
+
+#include <functional>
+
+// Restored under another condition than it was changed.
+void otherCondition(int device, bool change, bool restore) {
+  int old = 0;
+  cudaGetDevice(&old);
+  if (change)
+    // CHECK: :[[@LINE+1]]:5: warning: the caller's current device is changed {{.*}} [device-raw-set-device]
+    cudaSetDevice(device);
+  if (restore)
+    cudaSetDevice(old);
+}
+
+// A function object that may never be called.
+std::function<void()> later(int device) {
+  int old = 0;
+  cudaGetDevice(&old);
+  std::function<void()> restore([=] { cudaSetDevice(old); });
+  // CHECK: :[[@LINE+1]]:3: warning: the caller's current device is changed {{.*}} [device-raw-set-device]
+  cudaSetDevice(device);
+  return restore;
+}
