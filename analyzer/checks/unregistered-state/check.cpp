@@ -1,4 +1,5 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/contains.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/unresolved_code.h"
 
@@ -18,20 +19,32 @@ using namespace clang::ast_matchers;
 struct MemberUse {
   const FieldDecl *field = nullptr;
   bool submodule = false;            // a module; else a tensor or several
+  bool several = false;              // modules in a container
   const Expr *initialised = nullptr; // the factory that made it, or the value, in the constructor
   Place initial;                     // where it was then
   const Expr *combined = nullptr;    // where it first meets another tensor
   std::vector<const Expr *> sites;   // every value that the constructors gave it, as written
+  bool read_on_host = false;         // by an accessor, or an operator with host tensors
+  bool meets_others = false;         // that are not known to be on the host
   bool registered = false;
   bool rebound = false; // set to another tensor by a method
   bool follows = false; // moved, or made anew on the device of what comes in
 };
 
-// Whether `statement` has a part that passes `test`.
-bool contains(const Stmt *statement, llvm::function_ref<bool(const Stmt *)> test) {
-  return test(statement) || llvm::any_of(statement->children(), [&](const Stmt *child) {
-           return child && contains(child, test);
-         });
+// A container of the library's with modules as elements, which does not register them.
+bool holdsModules(QualType type) {
+  const auto *container =
+      dyn_cast_or_null<ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
+  // What refers to a module, or makes one, keeps none.
+  static const llvm::StringSet<> kKeepNothing{"weak_ptr", "reference_wrapper", "function"};
+  if (!container || isModule(type) || !isLibraryDecl(container) ||
+      kKeepNothing.contains(container->getName()))
+    return false;
+  return llvm::any_of(container->getTemplateArgs().asArray(), [](const TemplateArgument &argument) {
+    if (argument.getKind() != TemplateArgument::Type || argument.getAsType()->isPointerType())
+      return false;
+    return isModule(argument.getAsType()) || holdsModules(argument.getAsType());
+  });
 }
 
 bool names(const Stmt *statement, const ValueDecl *decl) {
@@ -98,10 +111,13 @@ private:
       QualType type = field->getType();
       // A module behind a raw pointer belongs to somebody else.
       bool submodule = derivesFromModule(record) && isModule(type) && !type->isPointerType();
-      if (!type->isReferenceType() && (submodule || (holdsTensor(type) && !isModule(type)))) {
+      bool several = derivesFromModule(record) && holdsModules(type);
+      if (!type->isReferenceType() &&
+          (submodule || several || (holdsTensor(type) && !isModule(type)))) {
         members.push_back({});
         members.back().field = field;
-        members.back().submodule = submodule;
+        members.back().submodule = submodule || several;
+        members.back().several = several;
       }
     }
     if (members.empty())
@@ -122,9 +138,12 @@ private:
       if (const FunctionFacts *facts =
               isa<CXXConstructorDecl>(method) ? nullptr : model().facts(method))
         for (MemberUse &member : members)
-          collectUse(*facts, method, member);
+          if (!member.several)
+            collectUse(*facts, method, member);
     for (MemberUse &member : members) {
-      if (member.submodule && member.initialised)
+      if (member.several)
+        collectModules(methods, member);
+      else if (member.submodule && member.initialised)
         collectHandedOn(methods, member);
       else if (member.initialised)
         collectUnresolved(methods, member);
@@ -156,6 +175,8 @@ private:
 
   void collectConstruction(const FunctionFacts &facts, std::vector<MemberUse> &members) {
     for (MemberUse &member : members) {
+      if (member.several)
+        continue;
       // Of several constructors the first one's place is reported.
       const bool by_earlier = member.initialised;
       Path path{nullptr, {member.field}};
@@ -239,6 +260,188 @@ private:
         for (const CXXCtorInitializer *initializer : constructor->inits())
           member.registered |= initializer->getInit() && contains(initializer->getInit(), handsOn);
     }
+  }
+
+  // Modules that a constructor makes and puts into a container of the standard library's. What it
+  // is handed has an owner, who may register it.
+  static void collectModules(const std::vector<const CXXMethodDecl *> &methods, MemberUse &member) {
+    const auto note = [&](const Expr *value, const Expr *site) {
+      if (makesModule(value) && !member.initialised)
+        member.initialised = site;
+      return false;
+    };
+    const auto collect = [&](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      const Expr *object = receiverOf(call);
+      if (!object || !putsInto(nameOf(calleeOf(call)), call, object, member.field))
+        return false;
+      const llvm::SmallVector<const Expr *, 4> values = argumentsOf(call);
+      for (const Expr *value : values)
+        note(value, call);
+      // `layers.emplace_back(3, 3)` makes what it puts there.
+      if (nameOf(calleeOf(call)) == "emplace_back" && !values.empty() && !member.initialised &&
+          llvm::none_of(values, [](const Expr *value) {
+            return isModule(value->getType()) || value->isTypeDependent() ||
+                   value->getType()->isNullPtrType();
+          }))
+        member.initialised = call;
+      return false;
+    };
+    if (const Expr *initializer =
+            member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr)
+      note(initializer, initializer);
+    for (const CXXMethodDecl *method : methods) {
+      const auto *constructor = dyn_cast<CXXConstructorDecl>(method);
+      if (constructor)
+        for (const CXXCtorInitializer *initializer : constructor->inits())
+          if (initializer->getMember() == member.field && initializer->isWritten())
+            note(initializer->getInit(), initializer->getInit());
+      if (constructor || isResetOfConstructor(method))
+        contains(method->getBody(), collect);
+    }
+    if (member.initialised)
+      for (const CXXMethodDecl *method : methods)
+        member.registered |= handsOnModules(method, member.field);
+  }
+
+  // `field.push_back(…)`, `field = …`, `field[i] = …`.
+  static bool putsInto(llvm::StringRef name, const CallExpr *call, const Expr *object,
+                       const FieldDecl *field) {
+    static const llvm::StringSet<> kPuts{"push_back", "emplace_back", "push_front",      "insert",
+                                         "emplace",   "try_emplace",  "insert_or_assign"};
+    object = strip(object);
+    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
+    if (op && op->getOperator() != OO_Equal)
+      return false;
+    if (!op && !kPuts.contains(name))
+      return false;
+    if (const auto *element = dyn_cast<CXXOperatorCallExpr>(object);
+        op && element && element->getOperator() == OO_Subscript)
+      object = strip(element->getArg(0));
+    const auto *target = dyn_cast<MemberExpr>(object);
+    return target && target->getMemberDecl() == field;
+  }
+
+  // The value is a module that is made here, or has one among its elements.
+  static bool makesModule(const Expr *value) {
+    value = strip(value);
+    const auto any = [](auto &&parts) {
+      return llvm::any_of(parts, [](const Expr *part) { return makesModule(part); });
+    };
+    if (const auto *reference = dyn_cast<DeclRefExpr>(value)) {
+      const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+      return variable && variable->isLocalVarDecl() && variable->getInit() &&
+             !variable->getType()->isReferenceType() && makesModule(variable->getInit());
+    }
+    if (const auto *list = dyn_cast<InitListExpr>(value))
+      return any(list->inits());
+    if (const auto *list = dyn_cast<CXXStdInitializerListExpr>(value))
+      return makesModule(list->getSubExpr());
+    if (const auto *made = dyn_cast<CXXNewExpr>(value))
+      return isModule(made->getAllocatedType());
+    if (const auto *construct = dyn_cast<CXXConstructExpr>(value)) {
+      const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(construct);
+      const bool wraps = arguments.size() == 1 && (isModule(arguments[0]->getType()) ||
+                                                   strip(arguments[0])->getType()->isNullPtrType());
+      if (construct->getConstructor()->getParent()->isInStdNamespace() || wraps)
+        return any(arguments);
+      return isModule(construct->getType());
+    }
+    const auto *call = dyn_cast<CallExpr>(value);
+    const FunctionDecl *callee = calleeOf(call);
+    if (!callee || !callee->isInStdNamespace())
+      return false;
+    if (nameOf(callee) == "make_shared" || nameOf(callee) == "make_unique")
+      return isModule(call->getType());
+    return nameOf(callee) == "make_pair" && any(call->arguments());
+  }
+
+  // The expression comes from the member: through variables, references and loops over it.
+  static bool comesFrom(const Stmt *expr, const ValueDecl *source, unsigned depth = 0) {
+    return contains(expr, [&](const Stmt *part) {
+      if (const auto *member = dyn_cast<MemberExpr>(part))
+        return member->getMemberDecl() == source;
+      const auto *reference = dyn_cast<DeclRefExpr>(part);
+      const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+      return variable &&
+             (variable == source || (variable->getInit() && depth < 6 &&
+                                     comesFrom(variable->getInit(), source, depth + 1)));
+    });
+  }
+
+  // The method registers or moves the elements, or gives them to code that may do so.
+  static bool handsOnModules(const CXXMethodDecl *method, const FieldDecl *field) {
+    llvm::SmallVector<const ValueDecl *, 4> kept{field}; // and the variables that were put there
+    bool registered = false;
+    const auto collect = [&](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      const Expr *object = receiverOf(call);
+      if (!object || !putsInto(nameOf(calleeOf(call)), call, object, field))
+        return false;
+      for (const Expr *value : argumentsOf(call)) {
+        contains(value, [&](const Stmt *inner) {
+          const auto *reference = dyn_cast<DeclRefExpr>(inner);
+          const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+          if (variable && (isModule(variable->getType()) || holdsModules(variable->getType())))
+            kept.push_back(variable);
+          return false;
+        });
+        registered |= registersModule(value);
+      }
+      return false;
+    };
+    contains(method->getBody(), collect);
+    const auto isKept = [&](const Stmt *expr) {
+      return llvm::any_of(kept, [&](const ValueDecl *decl) { return comesFrom(expr, decl); });
+    };
+    const auto handsOn = [&](const Stmt *part) {
+      // What did not parse may well register it.
+      if (isa<RecoveryExpr>(part))
+        return isKept(part);
+      const auto *call = dyn_cast<CallExpr>(part);
+      if (!call)
+        return false;
+      const FunctionDecl *callee = call->getDirectCallee();
+      const llvm::StringRef name = nameOf(callee);
+      const Expr *object = receiverOf(call);
+      if (name == "to" && object && isKept(object))
+        return true;
+      const bool is_container =
+          object && isModule(object->getType()) && isRegistration(name); // ModuleList and kin
+      const bool runs_lambda =
+          callee && callee->isInStdNamespace() && !object &&
+          contains(call, [](const Stmt *inner) { return isa<LambdaExpr>(inner); });
+      const bool unknown = !callee || !isLibraryDecl(callee);
+      if (!is_container && !runs_lambda && !unknown && !registersModule(call))
+        return false;
+      return llvm::any_of(argumentsOf(call), [&](const Expr *argument) {
+        return (isModule(argument->getType()) ||
+                holdsModules(argument->getType().getNonReferenceType()) || runs_lambda ||
+                argument->isTypeDependent()) &&
+               isKept(argument);
+      });
+    };
+    if (const auto *constructor = dyn_cast<CXXConstructorDecl>(method))
+      for (const CXXCtorInitializer *initializer : constructor->inits())
+        registered |=
+            initializer->getInit() &&
+            (contains(initializer->getInit(), handsOn) ||
+             (initializer->getMember() == field && registersModule(initializer->getInit())));
+    return registered || contains(method->getBody(), handsOn);
+  }
+
+  // Through variables: `auto layer = register_module(…); layers.push_back(layer);`
+  static bool registersModule(const Stmt *value, unsigned depth = 0) {
+    return contains(value, [&](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      const llvm::StringRef name = nameOf(calleeOf(call));
+      if (name == "register_module" || name == "replace_module")
+        return true;
+      const auto *reference = dyn_cast<DeclRefExpr>(part);
+      const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+      return variable && variable->getInit() && depth < 6 &&
+             registersModule(variable->getInit(), depth + 1);
+    });
   }
 
   // What could not be resolved may set the member to something that follows.
@@ -326,12 +529,20 @@ private:
         member.registered = true;
       if (operation.name == "set_data" && on_member)
         member.follows = true;
-      bool meets = operation.kind == Operation::Kind::kTensorOp && operation.operands.size() > 1 &&
-                   !member.combined;
-      if (meets)
-        for (const Operand &operand : operation.operands)
-          if (facts.path(operand.expr) == path)
-            member.combined = operation.expr;
+      if (operation.kind != Operation::Kind::kTensorOp)
+        continue;
+      const auto is_member = [&](const Operand &operand) {
+        return facts.path(operand.expr) == path;
+      };
+      if (llvm::none_of(operation.operands, is_member))
+        continue;
+      // A host pointer into it.
+      member.read_on_host |= operation.name == "accessor";
+      for (const Operand &operand : operation.operands)
+        if (!is_member(operand))
+          (operand.value.place.onHost() ? member.read_on_host : member.meets_others) = true;
+      if (operation.operands.size() > 1 && !member.combined)
+        member.combined = operation.expr;
     }
   }
 
@@ -385,7 +596,9 @@ private:
       return reportSubmodule(record, member);
     // A metric's state on the device that its constructor was given is where the user wants it.
     bool module = derivesFromModule(record);
-    if ((!module && !member.initial.onHost()) || !firstAt(member.initialised))
+    // Nor is one that only ever meets tensors of the host.
+    const bool belongs_there = member.read_on_host && !member.meets_others;
+    if ((!module && (!member.initial.onHost() || belongs_there)) || !firstAt(member.initialised))
       return;
     {
       auto finding =
@@ -411,13 +624,18 @@ private:
       return;
     {
       auto finding = diag(locationOf(member.initialised),
-                          "submodule '%0' of module '%1' is not registered, so it does not follow "
-                          ".to(), and its parameters are not among the module's")
-                     << member.field->getName() << record->getName()
+                          "%select{submodule '%0' of module '%1' is not registered, so it does "
+                          "not follow .to(), and its|the modules in '%0' of module '%1' are not "
+                          "registered, so they do not follow .to(), and their}2 parameters are "
+                          "not among the module's")
+                     << member.field->getName() << record->getName() << member.several
                      << member.initialised->getSourceRange();
-      registerAt(finding, record, member, "register_module");
+      if (!member.several)
+        registerAt(finding, record, member, "register_module");
     }
-    advise(locationOf(member.initialised), "make it with `register_module`");
+    advise(locationOf(member.initialised),
+           member.several ? "give each to `register_module`, or keep them in a `ModuleList`"
+                          : "make it with `register_module`");
     diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
   }
 

@@ -1,0 +1,29 @@
+// A metric's state that only meets tensors of the host belongs there.
+// RUN: not %check_mock | %file_check
+#include <torch/torch.h>
+
+class WeightedMean {
+public:
+  WeightedMean() : sum_(torch::zeros({1})), weight_(torch::zeros({1})) {}
+  void update(const torch::Tensor &x, const torch::Tensor &weight) {
+    sum_ += (x * weight).sum().to(torch::kCPU);
+    const auto host = weight.sum().cpu();
+    weight_ = weight_ + host;
+  }
+
+private:
+  torch::Tensor sum_, weight_;
+};
+
+class Mixed {
+public:
+  // CHECK: :[[@LINE+1]]:18: error: tensor member 'sum_' of metric 'Mixed' {{.*}} [device-unregistered-state]
+  Mixed() : sum_(torch::zeros({1})) {}
+  void update(const torch::Tensor &x, const torch::Tensor &y) {
+    sum_ += x.sum().to(torch::kCPU);
+    sum_ += y.sum();
+  }
+
+private:
+  torch::Tensor sum_;
+};
