@@ -1,5 +1,6 @@
 #include "analyzer/support/model.h"
 
+#include "analyzer/support/contains.h"
 #include "analyzer/support/occasional.h"
 #include "analyzer/support/torch_api.h"
 
@@ -35,17 +36,6 @@ const Stmt *parentOf(ASTContext &context, const DynTypedNode &node, int depth = 
 
 const Stmt *parentOf(ASTContext &context, const Stmt *statement) {
   return parentOf(context, DynTypedNode::create(*statement));
-}
-
-bool contains(const Stmt *tree, llvm::function_ref<bool(const Stmt *)> test) {
-  if (!tree)
-    return false;
-  if (test(tree))
-    return true;
-  for (const Stmt *child : tree->children())
-    if (contains(child, test))
-      return true;
-  return false;
 }
 
 // `do { … } while (false)` is how macros make a statement, not a loop.

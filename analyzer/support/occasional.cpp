@@ -1,5 +1,6 @@
 #include "analyzer/support/occasional.h"
 
+#include "analyzer/support/contains.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ParentMapContext.h>
@@ -13,13 +14,6 @@ namespace {
 
 constexpr int kMaxDepth = 2; // of variables and functions that conditions are kept in
 
-bool any(const Stmt *tree, llvm::function_ref<bool(const Stmt *)> test) {
-  if (!tree)
-    return false;
-  return test(tree) ||
-         llvm::any_of(tree->children(), [&](const Stmt *child) { return any(child, test); });
-}
-
 // The variable or member that an expression is; null for any other expression.
 const ValueDecl *namedBy(const Expr *expr) {
   if (const auto *reference = dyn_cast<DeclRefExpr>(expr))
@@ -30,7 +24,7 @@ const ValueDecl *namedBy(const Expr *expr) {
 }
 
 bool mentions(const Stmt *tree, const ValueDecl *decl) {
-  return any(tree, [&](const Stmt *part) {
+  return contains(tree, [&](const Stmt *part) {
     const auto *expr = dyn_cast<Expr>(part);
     return expr && namedBy(expr) == decl;
   });
@@ -46,7 +40,7 @@ bool isMasked(const BinaryOperator *comparison) {
 }
 
 bool hasRemainder(const Stmt *condition, int depth) {
-  return any(condition, [&](const Stmt *part) {
+  return contains(condition, [&](const Stmt *part) {
     if (const auto *binary = dyn_cast<BinaryOperator>(part))
       return binary->getOpcode() == BO_Rem || isMasked(binary);
     if (depth == 0)
@@ -59,7 +53,7 @@ bool hasRemainder(const Stmt *condition, int depth) {
     const auto *call = dyn_cast<CallExpr>(part);
     const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
     return callee && callee->getReturnType()->isBooleanType() && !isLibraryDecl(callee) &&
-           callee->hasBody(callee) && any(callee->getBody(), [&](const Stmt *inner) {
+           callee->hasBody(callee) && contains(callee->getBody(), [&](const Stmt *inner) {
              const auto *result = dyn_cast<ReturnStmt>(inner);
              return result && hasRemainder(result->getRetValue(), depth - 1);
            });
@@ -84,11 +78,11 @@ const ValueDecl *setBy(const Stmt *part, const Expr *&value) {
 
 // if (++since >= 100) { since = 0; … }, if (now - last > limit) { last = now; … }
 bool setsBack(const Expr *condition, const Stmt *branch, const Stmt *statement) {
-  return any(branch, [&](const Stmt *part) {
+  return contains(branch, [&](const Stmt *part) {
     const Expr *value = nullptr;
     const ValueDecl *set = setBy(part, value);
     return set && mentions(condition, set) &&
-           !any(value, [&](const Stmt *inner) { return inner == statement; });
+           !contains(value, [&](const Stmt *inner) { return inner == statement; });
   });
 }
 
