@@ -62,7 +62,7 @@ print(losses, seen)
 
 # Of time, and of the numbers that tell threads and processes apart, in all runs on all machines. What a finding of several
 # threads was first seen on is chance.
-_TIMES = ("blocked_ns", "process", "thread", "time_ns", "wall_ns")
+_TIMES = ("begin_ns", "begun_us", "blocked_ns", "end_ns", "longest_ns", "process", "thread", "time_ns", "wall_ns")
 
 
 def normalised(value):
