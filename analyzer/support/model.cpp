@@ -330,11 +330,14 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
        child = parent) {
     if (const auto *condition = dyn_cast<IfStmt>(parent);
         condition && child != condition->getCond()) {
-      if (isOccasional(context_, condition->getCond(), child, statement))
+      if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
+                       statement))
         return {};
       left |= leaves(child);
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
-      if (child != choice->getCond() && isOccasional(context_, choice->getCond(), child, statement))
+      if (child != choice->getCond() &&
+          isOccasional(context_, choice->getCond(), child == choice->getTrueExpr(), child,
+                       statement))
         return {};
     } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
       if (skippedBefore(block, child))

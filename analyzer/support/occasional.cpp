@@ -122,10 +122,10 @@ bool hasRemainder(const Expr *condition) {
   return hasRemainder(condition, kMaxDepth);
 }
 
-bool isOccasional(ASTContext &context, const Expr *condition, const Stmt *branch,
+bool isOccasional(ASTContext &context, const Expr *condition, bool when_true, const Stmt *branch,
                   const Stmt *statement) {
   return hasRemainder(condition) || setsBack(condition, branch, statement) ||
-         isOneTurn(context, condition);
+         (when_true && isOneTurn(context, condition));
 }
 
 } // namespace devsan::analyzer
