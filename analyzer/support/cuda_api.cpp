@@ -1,5 +1,6 @@
 #include "analyzer/support/cuda_api.h"
 
+#include "analyzer/support/contains.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/DeclTemplate.h>
@@ -292,38 +293,75 @@ bool setsDevice(const CallExpr *call) {
           name == "ExchangeDevice" || name == "MaybeExchangeDevice");
 }
 
-bool isGuard(QualType type) {
-  if (isDeviceGuard(type))
-    return true;
-  const auto *record = type->getAsCXXRecordDecl();
-  const auto *specialization = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record);
-  return specialization && specialization->getTemplateArgs().size() &&
-         specialization->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
-         isDeviceGuard(specialization->getTemplateArgs()[0].getAsType());
+namespace {
+
+// Guards in guards; it also ends recursion.
+constexpr unsigned kMaxGuardDepth = 3;
+
+bool isGuard(QualType type, unsigned depth);
+
+bool holdsGuard(const CXXRecordDecl *record, unsigned depth) {
+  if (!record || !record->hasDefinition() || isLibraryDecl(record) || depth > kMaxGuardDepth)
+    return false;
+  record = record->getDefinition();
+  return llvm::any_of(record->fields(),
+                      [&](const FieldDecl *field) {
+                        return !field->getType()->isReferenceType() &&
+                               !field->getType()->isPointerType() &&
+                               isGuard(field->getType(), depth + 1);
+                      }) ||
+         llvm::any_of(record->bases(), [&](const CXXBaseSpecifier &base) {
+           return isGuard(base.getType(), depth + 1);
+         });
 }
 
-bool isEmptyGuard(const VarDecl *variable) {
-  const auto *construct = dyn_cast_or_null<CXXConstructExpr>(
-      variable->getInit() ? variable->getInit()->IgnoreImplicit() : nullptr);
-  return construct &&
-         (construct->getNumArgs() == 0 || isa<CXXDefaultArgExpr>(construct->getArg(0)));
-}
-
-bool isOwnGuard(const CXXRecordDecl *record) {
+// Restores in its destructor what it sets in its constructor.
+bool restoresDevice(const CXXRecordDecl *record) {
   const CXXDestructorDecl *destructor =
       record && record->hasDefinition() ? record->getDestructor() : nullptr;
   const FunctionDecl *definition = nullptr;
-  if (!destructor || !destructor->hasBody(definition))
+  return destructor && destructor->hasBody(definition) &&
+         contains(definition->getBody(), [](const Stmt *part) {
+           const auto *call = dyn_cast<CallExpr>(part);
+           return call && setsDevice(call);
+         });
+}
+
+bool isGuard(QualType type, unsigned depth) {
+  if (isDeviceGuard(type))
+    return true;
+  const auto *record = type->getAsCXXRecordDecl();
+  if (!record || depth > kMaxGuardDepth)
     return false;
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool found = false;
-    bool VisitCallExpr(CallExpr *call) {
-      found |= setsDevice(call);
-      return !found;
-    }
-  } visitor;
-  visitor.TraverseStmt(definition->getBody());
-  return visitor.found;
+  if (!isLibraryDecl(record))
+    return restoresDevice(record) || holdsGuard(record, depth);
+  const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  return specialization && specialization->getTemplateArgs().size() &&
+         specialization->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
+         isGuard(specialization->getTemplateArgs()[0].getAsType(), depth + 1);
+}
+
+} // namespace
+
+bool isGuard(QualType type) {
+  return isGuard(type, 0);
+}
+
+bool holdsGuard(const CXXRecordDecl *record) {
+  return holdsGuard(record, 0);
+}
+
+bool startsGuard(const VarDecl *variable) {
+  const QualType type = variable->getType();
+  if (!isGuard(type))
+    return false;
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  const auto *construct = dyn_cast_or_null<CXXConstructExpr>(
+      variable->getInit() ? variable->getInit()->IgnoreImplicit() : nullptr);
+  const bool is_empty =
+      construct && (construct->getNumArgs() == 0 || isa<CXXDefaultArgExpr>(construct->getArg(0)) ||
+                    construct->getArg(0)->getType()->isNullPtrType());
+  return !is_empty || (record && !isLibraryDecl(record));
 }
 
 bool isGuardSetter(const CallExpr *call) {

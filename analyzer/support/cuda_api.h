@@ -53,12 +53,14 @@ bool tellDevice(llvm::ArrayRef<const clang::Expr *> arguments);
 // Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
 bool setsDevice(const clang::CallExpr *call);
 
-// A device guard of LibTorch's, or an optional or pointer to one that is set later.
+// What may set the current device for as long as it lives: a device guard of LibTorch's, a class of
+// the project that has one as member or base, or that sets the device in its destructor, and an
+// optional or smart pointer to any of these.
 bool isGuard(clang::QualType type);
-// An optional guard that was given no device does not guard yet.
-bool isEmptyGuard(const clang::VarDecl *variable);
-// A class that restores in its destructor what it sets in its constructor: a project's own guard.
-bool isOwnGuard(const clang::CXXRecordDecl *record);
+// A class of the project with a guard among its members or bases: its methods run under it.
+bool holdsGuard(const clang::CXXRecordDecl *record);
+// A guard that is live from its declaration on; an empty optional one is set later.
+bool startsGuard(const clang::VarDecl *variable);
 // `guard.set_index(i)`, `guard.reset_device(d)`, `guard.emplace(d)`: from here on it guards.
 bool isGuardSetter(const clang::CallExpr *call);
 

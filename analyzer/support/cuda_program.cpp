@@ -54,6 +54,26 @@ bool onlySetsDevice(const FunctionDecl *function) {
   return visitor.sets == 1 && !visitor.launches && !isa<CXXDestructorDecl>(function);
 }
 
+// Given by a caller, to be called.
+bool mayBeCalled(const ParmVarDecl *parameter) {
+  const QualType type = parameter->getType().getNonReferenceType();
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  return type->isDependentType() || type->isFunctionPointerType() || type->isFunctionType() ||
+         (record && record->isInStdNamespace() && record->getName() == "function");
+}
+
+// The parameters that a function calls, and only while a guard is live.
+void collectGuardedCallbacks(const FunctionDecl *function, DeviceHelpers &helpers) {
+  if (llvm::none_of(function->parameters(), mayBeCalled))
+    return;
+  llvm::SmallPtrSet<const ParmVarDecl *, 4> bare;
+  const CudaWork work = collectWork(function, helpers);
+  for (const auto &[parameter, guarded] : work.called_parameters)
+    (guarded ? helpers.guarded_callbacks : bare).insert(parameter);
+  for (const ParmVarDecl *parameter : bare)
+    helpers.guarded_callbacks.erase(parameter);
+}
+
 bool isNullStreamHelper(const FunctionDecl *function) {
   const FunctionDecl *definition = nullptr;
   if (!function || !function->hasBody(definition) || isLibraryDecl(function) ||
@@ -95,14 +115,20 @@ CudaProgram::CudaProgram(ASTContext &context) : sees_torch_(declaresTensor(conte
     } else {
       functions.TraverseDecl(decl);
     }
-  llvm::SmallPtrSet<const FunctionDecl *, 8> setters;
+  DeviceHelpers helpers;
   for (const FunctionDecl *function : functions.found)
     if (onlySetsDevice(function))
-      setters.insert(function->getCanonicalDecl());
+      helpers.setters.insert(function->getCanonicalDecl());
+  for (const FunctionDecl *function : functions.found)
+    collectGuardedCallbacks(function, helpers);
   for (const FunctionDecl *function : functions.found) {
     index_[function->getCanonicalDecl()] = functions_.size();
-    functions_.push_back(collectWork(function, setters));
+    functions_.push_back(collectWork(function, helpers));
   }
+  for (const CudaWork &work : functions_)
+    for (const auto &[function, in_new_thread] : work.named_functions)
+      if (function != writtenFunction(work.function))
+        namings_[function].push_back({&work, in_new_thread});
   for (const CudaWork &work : functions_)
     for (const WorkCall &call : work.calls)
       if (call.callee != writtenFunction(work.function))
@@ -157,6 +183,20 @@ bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
              });
 }
 
+bool CudaProgram::isThreadEntry(const CudaWork &work) const {
+  return isThreadEntry(work, 0);
+}
+
+bool CudaProgram::isThreadEntry(const CudaWork &work, unsigned depth) const {
+  const auto namings = namings_.find(writtenFunction(work.function));
+  return depth < kMaxCalls && namings != namings_.end() &&
+         llvm::all_of(
+             namings->second,
+             [&](const Naming &naming) {
+               return naming.in_new_thread || isThreadEntry(*naming.work, depth + 1);
+             });
+}
+
 const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const {
   return bareLaunch(function, 0);
 }
@@ -190,6 +230,18 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
            (list->getNumInits() == 1 && isDefaultStream(list->getInit(0), work));
   if (const auto *reference = dyn_cast<DeclRefExpr>(stream)) {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    // Written more than once, with nothing else than the default stream. Of a value that is such a
+    // variable nothing is said: the chain ends.
+    const auto isRewritten = [&](const Stmt *part) {
+      const auto *named = dyn_cast<DeclRefExpr>(part);
+      const auto *other = named ? dyn_cast<VarDecl>(named->getDecl()) : nullptr;
+      return other && work.stream_values.contains(other) && !work.initialisers.contains(other);
+    };
+    if (const auto values = work.stream_values.find(variable);
+        isRewritten(reference) && !values->second.empty())
+      return llvm::all_of(values->second, [&](const Expr *value) {
+        return !contains(value, isRewritten) && isDefaultStream(value, work);
+      });
     // A variable declared before this one: the chain ends.
     const auto initialiser = variable ? work.initialisers.find(variable) : work.initialisers.end();
     return initialiser != work.initialisers.end() &&

@@ -26,13 +26,23 @@ class Collector : public RecursiveASTVisitor<Collector> {
   using Base = RecursiveASTVisitor<Collector>;
 
 public:
-  Collector(CudaWork &work, const DeviceSetters &setters) : work_(work), setters_(setters) {
+  Collector(CudaWork &work, const DeviceHelpers &helpers) : work_(work), helpers_(helpers) {
     for (const ParmVarDecl *parameter : work.function->parameters())
       noteTensor(parameter);
     bodies_.push_back({work.function->getBody()});
+    if (const auto *method = dyn_cast<CXXMethodDecl>(work.function);
+        method && !method->isStatic() && holdsGuard(method->getParent()))
+      work.in_guard = guard_live_ = guard_seen_ = true;
+    if (const auto *constructor = dyn_cast<CXXConstructorDecl>(work.function))
+      for (const CXXCtorInitializer *initializer : constructor->inits())
+        if (const FieldDecl *member = initializer->getAnyMember();
+            member && initializer->isWritten() && isThread(member->getType()))
+          withThreads(true, [&] { TraverseStmt(initializer->getInit()); });
     TraverseStmt(work.function->getBody());
     for (const VarDecl *variable : written_)
       work.initialisers.erase(variable);
+    for (const VarDecl *variable : filled_)
+      work.stream_values.erase(variable);
     for (const auto &[index, config] : configurations_)
       resolveConfiguration(work.launches[index], config);
     // A guard whose class was not found leaves nothing behind in a file with errors: its name in
@@ -77,14 +87,17 @@ public:
     // A thread starts with a current device of its own.
     if (in_new_thread)
       guard_live_ = device_set_ = false;
+    const bool is_guarded = guarded_lambdas_.contains(lambda);
+    guard_live_ |= is_guarded;
+    guard_seen_ |= is_guarded;
     bodies_.push_back({lambda->getBody(), in_new_thread || bodies_.back().in_new_thread});
     TraverseStmt(lambda->getBody());
     bodies_.pop_back();
     thread_argument_ = in_new_thread;
-    if (in_new_thread) {
-      guard_live_ = guard_live;
+    if (in_new_thread)
       device_set_ = device_set;
-    }
+    if (in_new_thread || is_guarded)
+      guard_live_ = guard_live;
     return true;
   }
 
@@ -92,14 +105,22 @@ public:
     return withThreads(isThread(construct->getType()),
                        [&] { Base::TraverseCXXConstructExpr(construct); });
   }
+  // `std::thread(&Worker::run, this)`.
+  bool TraverseCXXTemporaryObjectExpr(CXXTemporaryObjectExpr *construct,
+                                      DataRecursionQueue * = nullptr) {
+    return withThreads(isThread(construct->getType()),
+                       [&] { Base::TraverseCXXTemporaryObjectExpr(construct); });
+  }
   // `std::async(…)`, `threads.emplace_back(…)`.
   bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) {
     const FunctionDecl *callee = call->getDirectCallee();
+    noteGuardedLambdas(call);
     return withThreads(nameOf(callee) == "async" && isLibraryDecl(callee),
                        [&] { Base::TraverseCallExpr(call); });
   }
   bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) {
     const CXXMethodDecl *method = call->getMethodDecl();
+    noteGuardedLambdas(call);
     const auto *container =
         method ? dyn_cast<ClassTemplateSpecializationDecl>(method->getParent()) : nullptr;
     return withThreads(container && isLibraryDecl(container) &&
@@ -112,16 +133,25 @@ public:
   // Functions of a class inside the function are functions of their own.
   bool TraverseCXXRecordDecl(CXXRecordDecl *) { return true; }
 
+  bool VisitExpr(Expr *expr) {
+    if (guard_live_)
+      work_.under_guard.insert(expr);
+    return true;
+  }
+
   bool VisitVarDecl(VarDecl *variable) {
     noteTensor(variable);
     const Expr *init = variable->getInit();
+    if (variable->isLocalVarDecl() && isStreamHandle(variable->getType()) && !init)
+      work_.stream_values[variable];
     if (variable->isLocalVarDecl() && init) {
       work_.initialisers[variable] = init;
+      if (isStreamHandle(variable->getType()))
+        work_.stream_values[variable].push_back(init);
       if (isa<CXXNullPtrLiteralExpr, GNUNullExpr, IntegerLiteral>(strip(init)->IgnoreParenCasts()))
         null_pointers_.insert(variable);
     }
-    if ((isGuard(variable->getType()) && !isEmptyGuard(variable)) ||
-        isOwnGuard(variable->getType()->getAsCXXRecordDecl()))
+    if (startsGuard(variable))
       beginGuard(init);
     if (init)
       if (const auto *call = dyn_cast<CallExpr>(streamSource(init));
@@ -137,6 +167,8 @@ public:
         lambdas_.erase(lambda);
         TraverseLambdaExpr(expr);
       }
+    if (const auto *function = dyn_cast<FunctionDecl>(reference->getDecl()))
+      noteFunction(function);
     if (reference->getType()->isUndeducedType())
       return true;
     work_.touches_tensors |= holdsTensor(reference->getType());
@@ -144,6 +176,8 @@ public:
   }
 
   bool VisitMemberExpr(MemberExpr *member) {
+    if (const auto *function = dyn_cast<CXXMethodDecl>(member->getMemberDecl()))
+      noteFunction(function);
     if (!isa<CXXMethodDecl>(member->getMemberDecl()) && holdsTensor(member->getType()))
       noteTensor(member->getMemberDecl());
     return true;
@@ -156,7 +190,7 @@ public:
       device_set_ = guard_seen_ = true;
     if (!op->isAssignmentOp())
       return true;
-    noteWrite(op->getLHS());
+    noteWrite(op->getLHS(), op->getRHS());
     // `config.stream = s;`
     if (const auto *member = dyn_cast<MemberExpr>(op->getLHS()->IgnoreParenImpCasts()))
       if (const auto *config = dyn_cast<DeclRefExpr>(member->getBase()->IgnoreParenImpCasts());
@@ -203,16 +237,18 @@ public:
   bool VisitCallExpr(CallExpr *call) {
     if (isa<CUDAKernelCallExpr>(call))
       return true;
-    const FunctionDecl *callee = calledFunction(call);
-    if (!callee) {
-      if (isGuardSetter(call))
-        beginGuard(call);
-      return true;
-    }
-    const llvm::StringRef name = nameOf(callee);
+    noteCalledParameter(call);
     if (isGuardSetter(call)) {
       beginGuard(call);
-    } else if (setsDevice(call)) {
+      // To the end of the guard's scope, which is not that of an `if` around the call.
+      device_set_ = true;
+      return true;
+    }
+    const FunctionDecl *callee = calledFunction(call);
+    if (!callee)
+      return true;
+    const llvm::StringRef name = nameOf(callee);
+    if (setsDevice(call)) {
       // A device that was set stays so for the rest of the function, also where an `if` set it: it
       // then was the right one.
       device_set_ = guard_seen_ = true;
@@ -229,7 +265,7 @@ public:
     } else if (!isLibraryDecl(callee) && !isCudaApi(callee)) {
       noteStreamArgument(call, callee);
       work_.calls.push_back({call, writtenFunction(callee), guarded(), path_});
-      if (setters_.contains(writtenFunction(callee)))
+      if (helpers_.setters.contains(writtenFunction(callee)))
         device_set_ = guard_seen_ = true;
     }
     return true;
@@ -254,6 +290,50 @@ private:
 
   const ASTContext &context() const { return work_.function->getASTContext(); }
   bool guarded() const { return guard_live_ || device_set_; }
+
+  void noteFunction(const FunctionDecl *function) {
+    if (!isLibraryDecl(function) && !isCudaApi(function))
+      work_.named_functions.push_back(
+          {writtenFunction(function), thread_argument_ || bodies_.back().in_new_thread});
+  }
+
+  // `f()`, `std::forward<F>(f)()`.
+  void noteCalledParameter(const CallExpr *call) {
+    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
+    if (op && op->getOperator() != OO_Call)
+      return;
+    const Expr *called = strip(op ? op->getArg(0) : call->getCallee());
+    if (const auto *forwarded = dyn_cast<CallExpr>(called);
+        forwarded && forwarded->getNumArgs() == 1)
+      called = strip(forwarded->getArg(0));
+    const auto *reference = dyn_cast<DeclRefExpr>(called);
+    if (const auto *parameter = reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr)
+      work_.called_parameters.push_back({parameter, guard_live_});
+  }
+
+  void noteGuardedLambdas(const CallExpr *call) {
+    const FunctionDecl *callee =
+        helpers_.guarded_callbacks.empty() ? nullptr : calledFunction(call);
+    if (callee && callee->getTemplateInstantiationPattern(/*ForDefinition=*/false))
+      callee = callee->getTemplateInstantiationPattern(/*ForDefinition=*/false);
+    const FunctionDecl *definition = nullptr;
+    if (!callee || !callee->isDefined(definition))
+      return;
+    for (unsigned i = 0; i < call->getNumArgs() && i < definition->getNumParams(); ++i)
+      if (helpers_.guarded_callbacks.contains(definition->getParamDecl(i)))
+        if (const LambdaExpr *lambda = lambdaIn(call->getArg(i)))
+          guarded_lambdas_.insert(lambda);
+  }
+
+  const LambdaExpr *lambdaIn(const Expr *expr) const {
+    expr = strip(expr);
+    // As a std::function.
+    if (const auto *wrapped = dyn_cast<CXXConstructExpr>(expr); wrapped && wrapped->getNumArgs())
+      return lambdaIn(wrapped->getArg(0));
+    if (const auto *reference = dyn_cast<DeclRefExpr>(expr))
+      return lambdas_.lookup(dyn_cast<VarDecl>(reference->getDecl()));
+    return dyn_cast<LambdaExpr>(expr);
+  }
 
   void beginGuard(const Expr *device) {
     guard_live_ = guard_seen_ = true;
@@ -356,9 +436,14 @@ private:
       work_.tensors.push_back(decl);
   }
 
-  void noteWrite(const Expr *target) {
+  void noteWrite(const Expr *target, const Expr *value = nullptr) {
     if (const auto *reference = dyn_cast<DeclRefExpr>(target->IgnoreParenImpCasts()))
       if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl())) {
+        if (const auto stream = work_.stream_values.find(variable);
+            value && stream != work_.stream_values.end())
+          stream->second.push_back(value);
+        else
+          filled_.insert(variable);
         written_.insert(variable);
         null_pointers_.erase(variable);
       }
@@ -407,7 +492,7 @@ private:
   }
 
   CudaWork &work_;
-  const DeviceSetters &setters_;
+  const DeviceHelpers &helpers_;
   std::vector<Body> bodies_;
   BlockPath path_;
   const Stmt *statement_ = nullptr;
@@ -416,6 +501,8 @@ private:
   std::vector<std::pair<std::size_t, const ValueDecl *>> configurations_;
   llvm::DenseMap<const ValueDecl *, const Expr *> configured_streams_;
   llvm::SmallPtrSet<const VarDecl *, 8> written_;
+  llvm::SmallPtrSet<const VarDecl *, 4> filled_; // through their address
+  llvm::SmallPtrSet<const LambdaExpr *, 2> guarded_lambdas_;
   llvm::SmallPtrSet<const VarDecl *, 8> null_pointers_;
   bool guard_live_ = false;
   bool device_set_ = false;
@@ -425,10 +512,10 @@ private:
 
 } // namespace
 
-CudaWork collectWork(const FunctionDecl *function, const DeviceSetters &setters) {
+CudaWork collectWork(const FunctionDecl *function, const DeviceHelpers &helpers) {
   CudaWork work;
   work.function = function;
-  Collector collector(work, setters);
+  Collector collector(work, helpers);
   return work;
 }
 

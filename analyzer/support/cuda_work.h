@@ -14,6 +14,7 @@
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/Stmt.h>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 
@@ -93,16 +94,28 @@ struct CudaWork {
   std::vector<SetDevice> sets;
   std::vector<CurrentStream> current_streams;
   llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>
-      initialisers;                              // of variables never written again
+      initialisers; // of variables never written again
+  llvm::DenseMap<const clang::VarDecl *, llvm::SmallVector<const clang::Expr *, 2>>
+      stream_values;     // all that a local stream variable is ever set to
+  bool in_guard = false; // a method of a class that holds a guard
+  llvm::DenseSet<const clang::Stmt *> under_guard; // expressions
+  llvm::SmallVector<std::pair<const clang::ParmVarDecl *, bool>, 2>
+      called_parameters; // and whether a guard is live there
+  llvm::SmallVector<std::pair<const clang::FunctionDecl *, bool>, 4>
+      named_functions;                           // and whether a new thread runs them
   std::vector<const clang::ValueDecl *> tensors; // parameters first
 };
 
-// What a call of each of these sets: the current device, and it stays so.
-using DeviceSetters = llvm::SmallPtrSetImpl<const clang::FunctionDecl *>;
+// What calls of the program's functions do to the current device.
+struct DeviceHelpers {
+  llvm::SmallPtrSet<const clang::FunctionDecl *, 8> setters; // they set it, and it stays so
+  // They call these parameters under a guard only: `template <class F> void onDeviceOf(x, F f)`.
+  llvm::SmallPtrSet<const clang::ParmVarDecl *, 4> guarded_callbacks;
+};
 
 // The function as it is written, of which it may be an instantiation.
 const clang::FunctionDecl *writtenFunction(const clang::FunctionDecl *function);
-CudaWork collectWork(const clang::FunctionDecl *function, const DeviceSetters &setters);
+CudaWork collectWork(const clang::FunctionDecl *function, const DeviceHelpers &helpers);
 
 // The work of all functions of a translation unit.
 class CudaProgram {
@@ -120,6 +133,8 @@ public:
   bool servesTensors(const CudaWork &work) const;
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
+  // Nothing but new threads runs the function, as far as this file shows.
+  bool isThreadEntry(const CudaWork &work) const;
   // The launch that a call to this function without tensors comes to, with no guard on the way;
   // else null.
   const Launch *bareLaunch(const clang::FunctionDecl *function) const;
@@ -138,12 +153,18 @@ private:
   bool servesTensors(const CudaWork &work, unsigned depth) const;
   bool callersGuard(const CudaWork &work, unsigned depth) const;
   const Launch *bareLaunch(const clang::FunctionDecl *function, unsigned depth) const;
+  bool isThreadEntry(const CudaWork &work, unsigned depth) const;
 
   struct Caller {
     const CudaWork *work;
     const WorkCall *call;
   };
+  struct Naming {
+    const CudaWork *work;
+    bool in_new_thread;
+  };
   std::vector<CudaWork> functions_;
+  llvm::DenseMap<const clang::FunctionDecl *, std::vector<Naming>> namings_;
   llvm::DenseMap<const clang::FunctionDecl *, unsigned> index_;
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
   bool sees_torch_ = false;

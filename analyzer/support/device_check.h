@@ -39,6 +39,8 @@ protected:
   // that the line is the one a reader looks for. Inside a macro, where the user wrote it.
   clang::SourceLocation locationOf(const clang::Expr *expr);
   unsigned lineOf(const clang::Expr *expr);
+  // The value of `expr` goes nowhere: `x.cuda();`
+  bool isDiscarded(const clang::Expr *expr);
   // Whether text can be edited there: not inside a macro.
   bool editable(const clang::Expr *expr);
 

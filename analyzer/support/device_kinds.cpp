@@ -69,20 +69,13 @@ public:
 
   explicit Collector(const CudaWork &work) : work_(work) { TraverseStmt(work.function->getBody()); }
 
-  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) {
-    const bool outer = guarded_;
-    for (Stmt *statement : block->body())
-      TraverseStmt(statement);
-    guarded_ = outer;
-    return true;
-  }
   // A comparison asks for the kind and keeps nothing.
   bool TraverseCXXOperatorCallExpr(CXXOperatorCallExpr *op, DataRecursionQueue * = nullptr) {
     return op->isComparisonOp() || Base::TraverseCXXOperatorCallExpr(op);
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
-    guarded_ |= isDeviceGuard(variable->getType());
+  bool VisitExpr(Expr *expr) {
+    guarded_ = work_.under_guard.contains(expr);
     return true;
   }
   bool VisitCallExpr(CallExpr *call) {

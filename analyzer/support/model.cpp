@@ -355,19 +355,23 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
 
 namespace {
 
-bool declares(const Stmt *statement, llvm::function_ref<bool(QualType)> test) {
+bool declares(const Stmt *statement, llvm::function_ref<bool(const VarDecl *)> test) {
   const auto *declaration = dyn_cast<DeclStmt>(statement);
   return declaration && llvm::any_of(declaration->decls(), [&](const Decl *decl) {
            const auto *variable = dyn_cast<VarDecl>(decl);
-           return variable && test(variable->getType());
+           return variable && test(variable);
          });
 }
 
-bool setsDeviceIn(const Stmt *statement) {
+bool setsDeviceWithin(const Stmt *statement) {
   return contains(statement, [](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
-    return call && setsDevice(call);
+    return call && (setsDevice(call) || isGuardSetter(call));
   });
+}
+
+auto ofType(bool (*test)(QualType)) {
+  return [test](const VarDecl *variable) { return test(variable->getType()); };
 }
 
 } // namespace
@@ -381,13 +385,13 @@ const Stmt *DeviceModel::firstSetUp(const CompoundStmt *block, SetUp what) {
     bool found = false;
     switch (what) {
     case SetUp::kDeviceGuard:
-      found = declares(statement, isDeviceGuard) || setsDeviceIn(statement);
+      found = declares(statement, startsGuard) || setsDeviceWithin(statement);
       break;
     case SetUp::kGradOff:
-      found = declares(statement, isNoGradGuard);
+      found = declares(statement, ofType(isNoGradGuard));
       break;
     case SetUp::kSyncAllowed:
-      found = declares(statement, isAllowSync);
+      found = declares(statement, ofType(isAllowSync));
       break;
     }
     if (found)
@@ -417,7 +421,8 @@ bool DeviceModel::guarded(const Stmt *statement, const FunctionDecl *function) {
   if (!cuda_)
     cuda_ = CudaProgram::of(context_);
   const CudaWork *work = function ? cuda_->work(function) : nullptr;
-  return work && cuda_->callersGuard(*work);
+  return work &&
+         (work->in_guard || work->under_guard.contains(statement) || cuda_->callersGuard(*work));
 }
 
 bool DeviceModel::gradOff(const Stmt *statement) {

@@ -1,5 +1,6 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/support/device_kinds.h"
 #include "analyzer/support/fix_scope.h"
 
 #include <clang/Lex/Lexer.h>
@@ -47,7 +48,7 @@ private:
                                    model().guarded(spelled, facts.function))))
       return;
     std::optional<Source> source = sourceFor(facts, request);
-    if (!source || !firstAt(spelled))
+    if (!source || saidElsewhere(facts, request, spelled) || !firstAt(spelled))
       return;
     bool moves = request.kind == Operation::Kind::kMove;
     {
@@ -68,6 +69,22 @@ private:
     if (lineOf(spelled) != lineOf(request.expr))
       diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
           << request.expr->getSourceRange();
+  }
+
+  // A move for nothing is device-discarded-move's; `x.is_cuda() ? kCUDA : kCPU` is
+  // device-index-lost's.
+  bool saidElsewhere(const FunctionFacts &facts, const Operation &request, const Expr *spelled) {
+    if (request.kind == Operation::Kind::kMove && request.receiver &&
+        strip(request.receiver)->isLValue() && isDiscarded(request.expr))
+      return true;
+    ASTContext &context = model().context();
+    const auto program = CudaProgram::of(context);
+    const CudaWork *work = program->work(facts.function);
+    return work && llvm::any_of(deviceKinds(*work), [&](const DeviceKind &kind) {
+             return kind.from == DeviceKind::From::kIsCuda &&
+                    context.getSourceManager().isPointWithin(
+                        spelled->getBeginLoc(), kind.expr->getBeginLoc(), kind.expr->getEndLoc());
+           });
   }
 
   // A device with a number, kept in a variable or given to a module of the class: whoever calls

@@ -2,9 +2,6 @@
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/unresolved_code.h"
 
-#include <clang/AST/ParentMapContext.h>
-#include <clang/AST/StmtCXX.h>
-
 namespace devsan::analyzer {
 
 namespace {
@@ -34,41 +31,6 @@ private:
   static bool isNamed(const Expr *receiver) {
     const Expr *tensor = strip(receiver);
     return tensor->isLValue() || tensor->getType()->isPointerType();
-  }
-
-  bool isDiscarded(const Expr *expr) {
-    ASTContext &context = model().context();
-    const Stmt *child = expr;
-    for (;;) {
-      const DynTypedNodeList parents = context.getParents(*child);
-      const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
-      // EXPECT_THROW(x.to(device), …) and whatever else a macro makes a statement of.
-      if (!parent || context.getSourceManager().isMacroBodyExpansion(parent->getBeginLoc()))
-        return false;
-      const auto *comma = dyn_cast<BinaryOperator>(parent);
-      const bool passed_on = comma && comma->getOpcode() == BO_Comma && child == comma->getRHS();
-      if (passed_on || isa<FullExpr, CXXBindTemporaryExpr, ParenExpr>(parent))
-        child = parent;
-      else
-        return isStatementOf(child, parent) && !isAsked(parent);
-    }
-  }
-
-  static bool isStatementOf(const Stmt *child, const Stmt *parent) {
-    if (const auto *branch = dyn_cast<IfStmt>(parent))
-      return child != branch->getCond();
-    if (const auto *loop = dyn_cast<ForStmt>(parent))
-      return child != loop->getCond();
-    if (const auto *comma = dyn_cast<BinaryOperator>(parent))
-      return comma->getOpcode() == BO_Comma && child == comma->getLHS();
-    return isa<CompoundStmt, CXXForRangeStmt, WhileStmt, DoStmt, SwitchCase>(parent);
-  }
-
-  // try { x.to(device); } asks whether that is possible, ({ x.to(device); }) has the result as its
-  // value.
-  bool isAsked(const Stmt *block) {
-    const DynTypedNodeList parents = model().context().getParents(*block);
-    return !parents.empty() && (parents[0].get<CXXTryStmt>() || parents[0].get<StmtExpr>());
   }
 
   // A tensor that is made here for nothing but such moves: the first use of a device, or a

@@ -22,7 +22,8 @@ protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
       if (work.sets.empty() || choosesForTheProgram(work.function) ||
-          isGuardMember(work.function) || isWrapper(work) || restoresAtScopeExit(work))
+          isGuardMember(work.function) || isWrapper(work) || program.isThreadEntry(work) ||
+          restoresAtScopeExit(work))
         continue;
       for (const SetDevice &set : work.sets)
         if (!set.in_new_thread && !isRestore(set, work) &&
@@ -51,7 +52,17 @@ private:
         !work.sets[0].device)
       return false;
     const auto *device = dyn_cast<DeclRefExpr>(work.sets[0].device->IgnoreParenCasts());
-    return device && isa<ParmVarDecl>(device->getDecl()) && work.calls.empty();
+    return device && isa<ParmVarDecl>(device->getDecl()) && work.calls.empty() &&
+           !contains(work.function->getBody(), [](const Stmt *part) {
+             const auto *call = dyn_cast<CallExpr>(part);
+             return call && !setsDevice(call) && doesCudaWork(nameOf(calledFunction(call)));
+           });
+  }
+
+  // A call of CUDA's runtime that is no question and no report of an error.
+  static bool doesCudaWork(llvm::StringRef name) {
+    return (name.consume_front("cuda") || name.consume_front("hip")) && !name.starts_with("Get") &&
+           !name.starts_with("Peek");
   }
 
   // Sets the device back to one that was asked for before: a variable filled by cudaGetDevice or

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 void restores(at::Tensor x) {
   int previous = 0;
@@ -47,6 +48,27 @@ void setDevice(int device) { C10_CUDA_CHECK(cudaSetDevice(device)); }
 void worker(at::Tensor x) {
   std::thread thread([x] { cudaSetDevice(x.get_device()); });
   thread.join();
+}
+
+// So do functions that nothing but threads runs.
+void serve(int device) { cudaSetDevice(device); cudaDeviceSynchronize(); }
+void pull(int device) { cudaSetDevice(device); cudaDeviceSynchronize(); }
+class Worker {
+public:
+  Worker(int device) : device_(device), inner_(&Worker::loop, this) {}
+  void start() { outer_ = std::thread([this] { run(); }); }
+
+private:
+  void loop() { cudaSetDevice(device_); cudaDeviceSynchronize(); }
+  void run() { cudaSetDevice(device_); cudaDeviceSynchronize(); }
+  int device_;
+  std::thread inner_, outer_;
+};
+void pool(int devices) {
+  std::thread first(serve, 0);
+  std::vector<std::thread> threads;
+  for (int device = 0; device < devices; ++device)
+    threads.emplace_back(pull, device);
 }
 
 // Nothing to restore where nothing was changed.

@@ -5,6 +5,13 @@
 
 __global__ void scale(float *x, int n) {}
 
+void assigned(at::Tensor x) {
+  cudaStream_t stream;
+  stream = 0;
+  // CHECK: :[[@LINE+1]]:3: {{.*}}: the kernel is launched on the default stream, while the work of 'x' is on the current one [device-wrong-stream]
+  scale<<<1, 256, 0, stream>>>(x.data_ptr<float>(), x.numel());
+}
+
 void chosen(at::Tensor x, bool own) {
   cudaStream_t stream = own ? at::cuda::getCurrentCUDAStream().stream() : nullptr;
   // CHECK: :[[@LINE+1]]:3: {{.*}}: the kernel is launched on the default stream{{.*}} [device-wrong-stream]
