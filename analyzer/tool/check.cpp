@@ -266,6 +266,10 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       all.complete = false;
       all.notes.push_back(name + ": " + lacks);
     }
+    if (outcomes[i].result && outcomes[i].signal_behind_headers)
+      all.notes.push_back(name + ": parsed twice, clang was ended by signal " +
+                          std::to_string(outcomes[i].signal_behind_headers) +
+                          " behind LibTorch's headers as other files have them; please report it");
     all.not_analysed += !isAnalysed(outcomes[i], options);
     if (!outcomes[i].result)
       continue;

@@ -116,6 +116,8 @@ private:
       llvm::consumeError(file.takeError());
       _exit(1);
     }
+    // Where the file includes a neighbour, clang asks for what it knows of the file itself.
+    preprocessor.markIncluded(*file);
     preprocessor.EnterSourceFile(sources.createFileID(*file, {}, clang::SrcMgr::C_User), nullptr,
                                  {});
     std::string forced;

@@ -253,6 +253,8 @@ private:
         removeStored(served.served.header);
       if (!ended.result && before.result)
         ended = std::move(before);
+      else
+        ended.signal_behind_headers = before.signal;
     }
     done_(file, std::move(ended));
   }

@@ -28,7 +28,8 @@ struct FileOutcome {
   std::optional<FileResult> result;
   int signal = 0;
   bool timed_out = false;
-  std::string encoding; // of a file that is not in UTF-8 and was not looked at
+  int signal_behind_headers = 0; // ended the first attempt, behind shared headers
+  std::string encoding;          // of a file that is not in UTF-8 and was not looked at
 };
 
 // Analyses each of `commands` and hands its index and outcome over, in the order in which they end.
