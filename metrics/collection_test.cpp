@@ -399,30 +399,73 @@ public:
   int count = 0;
 };
 
-TEST_P(CollectionTest, SyncsInOneExchange) {
+// Runs `rank` on two threads, each with a back end that counts.
+template <typename Rank> void on_two_ranks(Rank rank) {
   constexpr int kRanks = 2;
   const auto store = c10::make_intrusive<c10d::HashStore>();
-  const auto run = [&](int rank) {
+  const auto run = [&](int number) {
     const test::HostAccessScope host_access;
-    const auto backend = c10::make_intrusive<CountingBackend>(store, rank, kRanks);
-    const auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, kRanks);
+    const auto backend = c10::make_intrusive<CountingBackend>(store, number, kRanks);
+    const auto group = c10::make_intrusive<c10d::ProcessGroup>(store, number, kRanks);
     for (const auto type : {at::kCPU, at::kCUDA})
       group->setBackend(type, c10d::ProcessGroup::CUSTOM,
                         c10::intrusive_ptr<c10d::Backend>(backend));
     group->setDefaultBackend(c10d::ProcessGroup::CUSTOM);
-    MetricCollection collection(regression());
-    const at::Tensor numbers = at::arange(5 + rank, at::TensorOptions().device(device())) * 1.f;
-    collection.update(numbers, numbers + 1);
-    collection.sync(group);
-    EXPECT_EQ(backend->count, 2); // the header and the states
-    EXPECT_EQ(values<int64_t>(collection["pearson"].states()[0])[0], 11);
-    EXPECT_EQ(collection["spearman"].states()[0].size(0), 11);
-    collection.unsync();
-    EXPECT_EQ(collection["spearman"].states()[0].size(0), 5 + rank);
+    rank(number, group, backend->count);
   };
   std::thread other(run, 1);
   run(0);
   other.join();
+}
+
+TEST_P(CollectionTest, SyncsInOneExchange) {
+  on_two_ranks([this](int rank, const c10::intrusive_ptr<c10d::ProcessGroup> &group,
+                      const int &collectives) {
+    MetricCollection collection(regression());
+    const at::Tensor numbers = at::arange(5 + rank, at::TensorOptions().device(device())) * 1.f;
+    collection.update(numbers, numbers + 1);
+    collection.sync(group);
+    EXPECT_EQ(collectives, 2); // the header and the states
+    EXPECT_EQ(values<int64_t>(collection["pearson"].states()[0])[0], 11);
+    EXPECT_EQ(collection["spearman"].states()[0].size(0), 11);
+    collection.unsync();
+    EXPECT_EQ(collection["spearman"].states()[0].size(0), 5 + rank);
+  });
+}
+
+TEST_P(CollectionTest, SendsSmallStatesOfTheHostWithTheHeader) {
+  on_two_ranks([this](int rank, const c10::intrusive_ptr<c10d::ProcessGroup> &group,
+                      const int &collectives) {
+    const auto options = at::TensorOptions().device(device());
+    const at::Tensor numbers = at::arange(5 + rank, options) * 1.f;
+    PearsonCorrCoef metric;
+    metric.update(numbers, numbers * 2 + 1);
+    metric.sync(group);
+    EXPECT_EQ(collectives, device().is_cpu() ? 1 : 2);
+    EXPECT_EQ(values<int64_t>(metric.states()[0])[0], 11);
+    EXPECT_NEAR(values(metric.compute())[0], 1, 1e-6);
+
+    // A rank that has seen nothing takes the others' device for the host's.
+    PearsonCorrCoef idle;
+    if (rank == 0)
+      idle.update(numbers, numbers * 2 + 1);
+    idle.sync(group);
+    EXPECT_EQ(collectives, device().is_cpu() ? 2 : 4);
+    EXPECT_EQ(values<int64_t>(idle.states()[0])[0], 5);
+    EXPECT_EQ(idle.states()[0].device().type(), device().type());
+
+    // Of 15 x 15 numbers and a count: within 2 KiB; of 16 x 16 and a count: more.
+    const int before = collectives;
+    for (const int64_t classes : {15, 16}) {
+      MulticlassConfusionMatrix matrix{MulticlassConfusionMatrixOptions(classes)};
+      matrix.update(at::full({3}, classes - 1, options.dtype(at::kLong)),
+                    at::full({3}, rank, options.dtype(at::kLong)));
+      matrix.sync(group);
+      EXPECT_EQ(values<int64_t>(matrix.compute())[classes - 1], 3);
+      EXPECT_EQ(values<int64_t>(matrix.compute())[2 * classes - 1], 3);
+    }
+    EXPECT_EQ(collectives - before, device().is_cpu() ? 3 : 4);
+  });
 }
 
 TEST_P(CollectionTest, SyncsUnevenAndEmptyRanks) {

@@ -1,9 +1,11 @@
 #include "metrics/stateful.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -16,13 +18,29 @@ namespace devsan::metrics {
 namespace {
 
 // The header of sync(), of one length whatever is synchronised, because ranks that differ must
-// still be able to tell each other. The shapes of the lists follow, of the first few.
-enum HeaderField : size_t { kDescription, kTakesPart, kDeviceType, kLists };
+// still be able to tell each other. The shapes of the lists follow, of the first few, and the
+// states themselves where there are no lists, they lie on the host and are small: most metrics'
+// are, and need no second collective.
 constexpr size_t kListsInHeader = 4;
+enum HeaderField : size_t {
+  kDescription,
+  kTakesPart,
+  kDeviceType,
+  kLists,
+  kStates = kLists + kListsInHeader * PackedShape::kNumbers
+};
+constexpr int64_t kStateBytesInHeader = 2048;
+constexpr size_t kHeaderNumbers = kStates + kStateBytesInHeader / sizeof(int64_t);
 constexpr int64_t kNoDevice = -1;
 
 int64_t hash_of(const std::string &text) {
   return static_cast<int64_t>(std::hash<std::string>()(text));
+}
+
+int64_t packed_bytes(const std::vector<PackedShape> &shapes) {
+  return std::accumulate(
+      shapes.begin(), shapes.end(), int64_t{0},
+      [](int64_t sum, const PackedShape &shape) { return sum + shape.packed_bytes(); });
 }
 
 // NaN, which equals nothing, is the same as itself.
@@ -173,12 +191,17 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   TORCH_CHECK(group, name(), ": sync() needs a process group");
   const Metric::StateScope scope;
   const Holders all = distinct_holders();
+  const auto states_on = [](at::Device device, const Metric &metric) {
+    return metric.states().empty() ? metric.fresh_states(device)
+                                   : Metric::on(device, metric.states());
+  };
 
   // Everything that can fail on this rank alone is done before the header and told in it, so that
   // no other rank waits for what will not come.
-  std::vector<int64_t> header(kLists + kListsInHeader * PackedShape::kNumbers);
+  std::vector<int64_t> header(kHeaderNumbers);
   std::vector<int64_t> list_shapes;
   std::optional<at::Device> own_device;
+  bool states_in_header = false;
   std::exception_ptr failure;
   // Which states are shared, too: they travel once.
   std::string described = description();
@@ -203,6 +226,19 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
             PackedShape::of(states[i]).write(list_shapes.data() + list_shapes.size() -
                                              PackedShape::kNumbers);
         }
+    }
+    if (list_shapes.empty() && own_device.value_or(at::kCPU).is_cpu()) {
+      std::vector<at::Tensor> small;
+      std::vector<PackedShape> shapes;
+      for (const Holder &holder : all)
+        for (at::Tensor &state : states_on(at::kCPU, *holder.metric)) {
+          shapes.push_back(PackedShape::of(state));
+          small.push_back(std::move(state));
+        }
+      states_in_header = !small.empty() && packed_bytes(shapes) <= kStateBytesInHeader;
+      if (states_in_header)
+        std::memcpy(&header[kStates], pack(small, kStateBytesInHeader).const_data_ptr(),
+                    kStateBytesInHeader);
     }
   } catch (...) {
     failure = std::current_exception();
@@ -240,7 +276,9 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
     shapes_of_lists = exchange_headers(list_shapes, own_device, group);
   else
     for (const std::vector<int64_t> &of_rank : headers)
-      shapes_of_lists.emplace_back(of_rank.begin() + kLists, of_rank.end());
+      shapes_of_lists.emplace_back(of_rank.begin() + kLists, of_rank.begin() + kStates);
+  // A rank that has seen nothing does not know before that the others' states are not on the host.
+  states_in_header &= device_type == static_cast<int64_t>(at::kCPU);
 
   // All states of this rank, and their shapes on each.
   const at::Device device =
@@ -249,9 +287,7 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
   std::vector<std::vector<PackedShape>> shapes(headers.size());
   size_t next = 0;
   for (const auto &[prefix, metric] : all) {
-    const std::vector<at::Tensor> states = metric->states().empty()
-                                               ? metric->fresh_states(device)
-                                               : Metric::on(device, metric->states());
+    const std::vector<at::Tensor> states = states_on(device, *metric);
     for (size_t i = 0; i < states.size(); ++i) {
       own.push_back(states[i]);
       std::vector<PackedShape> of_ranks;
@@ -270,14 +306,17 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
         shapes[rank].push_back(std::move(of_ranks[rank]));
     }
   }
-  int64_t longest = 0;
-  for (const std::vector<PackedShape> &of_rank : shapes) {
-    int64_t length = 0;
-    for (const PackedShape &shape : of_rank)
-      length += shape.packed_bytes();
-    longest = std::max(longest, length);
+  at::Tensor gathered;
+  if (states_in_header) {
+    gathered = at::empty({group->getSize(), kStateBytesInHeader}, at::kByte);
+    for (size_t rank = 0; rank < headers.size(); ++rank)
+      std::memcpy(gathered[rank].mutable_data_ptr(), &headers[rank][kStates], kStateBytesInHeader);
+  } else {
+    int64_t longest = 0;
+    for (const std::vector<PackedShape> &of_rank : shapes)
+      longest = std::max(longest, packed_bytes(of_rank));
+    gathered = all_gather_bytes(pack(own, longest), group);
   }
-  const at::Tensor gathered = all_gather_bytes(pack(own, longest), group);
   std::vector<std::vector<at::Tensor>> of_ranks;
   for (int64_t rank = 0; rank < gathered.size(0); ++rank)
     of_ranks.push_back(unpack(gathered[rank], shapes[rank]));

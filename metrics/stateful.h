@@ -75,7 +75,8 @@ public:
   // in two collectives, however many metrics there are: a header that turns ranks with other
   // metrics, options or devices, and those that cannot take part, into an error on every rank; then
   // all states in one buffer (memory: that of all ranks, each as long as that of the rank that has
-  // most, and all lists once more, in one piece). More than four lists need a third, for their
+  // most, and all lists once more, in one piece). Up to 2 KiB of states on the host, none of them
+  // lists, travel in the header: one collective. More than four lists need a third, for their
   // shapes. Reads the header on the host; it travels over the group's CPU back end where there is
   // one, otherwise this waits for the device once. Until unsync(), update(), merge() and sync() are
   // errors.
