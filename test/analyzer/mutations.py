@@ -30,7 +30,7 @@ FLAGS = {
 }
 BATCH = 16
 LONGEST = 20  # seconds for one mutant
-UNANALYSED = re.compile(r"not analysed, (?!no function in it could be parsed; \d+ errors?,)(.*)")
+UNANALYSED = re.compile(r"not analysed, (?!no function in it could be parsed(?:, not found: [^;]+)?; \d+ errors?,)(.*)")
 
 
 class Mutator:
