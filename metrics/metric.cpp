@@ -358,7 +358,7 @@ Metric::loaded(const std::string &prefix,
               "; move them to ", *held, " first");
   const std::vector<at::Tensor> expected = fresh_states(source);
   const auto fits = [&](const at::Tensor &state, size_t i) {
-    return state.device() == source &&
+    return state.device() == source && state.layout() == at::kStrided &&
            (is_list(i)
                 ? state.dim() >= 1 && state.dim() <= static_cast<int64_t>(PackedShape::kMaxDims)
                 : state.sizes() == expected[i].sizes() &&
@@ -375,7 +375,21 @@ Metric::loaded(const std::string &prefix,
                 source, "; pass the state_dict() of a metric with the same options");
     copies.push_back(state->detach().clone());
   }
+  try {
+    check_loaded(copies);
+  } catch (c10::Error &error) {
+    error.add_context("in load_state_dict(); pass the state_dict() of a metric with the same "
+                      "options");
+    throw;
+  }
   return copies;
+}
+
+void Metric::check_loaded(const std::vector<at::Tensor> &) const {}
+
+bool Metric::all_empty(const std::vector<at::Tensor> &lists) {
+  return std::all_of(lists.begin(), lists.end(),
+                     [](const at::Tensor &list) { return list.size(0) == 0; });
 }
 
 void Metric::keep_extremes(const std::vector<at::Tensor> &extremes) const {

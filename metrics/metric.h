@@ -157,6 +157,12 @@ protected:
   virtual std::vector<at::Tensor> merged(const std::vector<at::Tensor> &a,
                                          const std::vector<at::Tensor> &b) const;
 
+  // Throws for states of the right kinds and sizes that cannot be this metric's all the same: of
+  // lists, what update() would not take.
+  virtual void check_loaded(const std::vector<at::Tensor> &states) const;
+  // Whether lists, which do not know the sizes of their rows then, have none.
+  static bool all_empty(const std::vector<at::Tensor> &lists);
+
   void collect(const std::string &prefix, Holders &holders) const override;
 
 private:

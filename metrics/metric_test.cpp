@@ -1,5 +1,6 @@
 #include "metrics/metric.h"
 
+#include <functional>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -8,9 +9,13 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "metrics/classification/accuracy.h"
+#include "metrics/classification/auroc.h"
+#include "metrics/classification/f_beta.h"
 #include "metrics/regression/concordance_corr_coef.h"
 #include "metrics/regression/correlation_reference.h"
 #include "metrics/regression/pearson_corr_coef.h"
+#include "metrics/regression/spearman_corr_coef.h"
+#include "metrics/retrieval/reciprocal_rank.h"
 #include "test/support/devices.h"
 #include "test/support/expect_error.h"
 #include "test/support/store_backend.h"
@@ -132,6 +137,58 @@ TEST_P(AnyMetric, SavesAndLoadsItsStates) {
     EXPECT_ERROR(restored.load_state_dict(metric.state_dict()), "cpu", device().str(), "move them");
   restored.load_state_dict(PearsonCorrCoef().state_dict());
   EXPECT_ERROR(restored.compute(), "before the first update");
+}
+
+TEST_P(AnyMetric, LoadsListsThatItCouldHaveSeen) {
+  const at::TensorOptions labels = at::TensorOptions().device(device()).dtype(at::kLong);
+  const auto with = [](torch::OrderedDict<std::string, at::Tensor> states, const char *name,
+                       const std::function<at::Tensor(const at::Tensor &)> &change) {
+    states[name] = change(states[name]);
+    return states;
+  };
+  const auto first_two = [](const at::Tensor &x) { return x.narrow(0, 0, 2); };
+  const auto restored = [](const Metric &metric, const auto &states) {
+    const std::unique_ptr<Metric> other = metric.clone();
+    other->reset();
+    other->load_state_dict(states);
+    return values(other->compute());
+  };
+
+  MulticlassAUROC auroc(5), seven(7);
+  auroc.update(at::rand({6, 5}, device()), at::randint(5, {6}, labels));
+  EXPECT_EQ(restored(auroc, auroc.state_dict()), values(auroc.compute()));
+  EXPECT_ERROR(seven.load_state_dict(auroc.state_dict()), "MulticlassAUROC", "`preds`", "[6, 5]",
+               "[6, 7]", "load_state_dict()", "same options");
+  EXPECT_TRUE(seven.states().empty());
+  EXPECT_ERROR(seven.load_state_dict(with(auroc.state_dict(), "target", first_two)), "`target`",
+               "[2]");
+  MulticlassF1Score each(
+      MulticlassF1ScoreOptions(5).multidim_average(MultidimAverage::kSamplewise));
+  MulticlassF1Score of_three(
+      MulticlassF1ScoreOptions(3).multidim_average(MultidimAverage::kSamplewise));
+  each.update(at::randint(5, {6, 2}, labels), at::randint(5, {6, 2}, labels));
+  EXPECT_EQ(restored(each, each.state_dict()), values(each.compute()));
+  EXPECT_ERROR(of_three.load_state_dict(each.state_dict()), "MulticlassF1Score", "`counts`",
+               "[6, 3, 5]", "[3, 3]");
+
+  SpearmanCorrCoef spearman, two_outputs(SpearmanCorrCoefOptions(2));
+  const Pairs batch = pairs(6);
+  spearman.update(batch.preds, batch.target);
+  EXPECT_EQ(restored(spearman, spearman.state_dict()), values(spearman.compute()));
+  EXPECT_ERROR(two_outputs.load_state_dict(spearman.state_dict()), "SpearmanCorrCoef", "[6]",
+               "[N, 2]");
+  EXPECT_ERROR(spearman.load_state_dict(with(spearman.state_dict(), "target", first_two)),
+               "SpearmanCorrCoef", "`target` [2]");
+  EXPECT_EQ(spearman.states()[0].size(0), 6);
+
+  RetrievalMRR mrr;
+  mrr.update(at::rand({6}, device()), at::randint(2, {6}, labels), at::randint(2, {6}, labels));
+  EXPECT_EQ(restored(mrr, mrr.state_dict()), values(mrr.compute()));
+  EXPECT_ERROR(mrr.load_state_dict(with(mrr.state_dict(), "indexes", first_two)), "RetrievalMRR",
+               "`indexes` [2]");
+  EXPECT_ERROR(mrr.load_state_dict(with(mrr.state_dict(), "indexes",
+                                        [](const at::Tensor &x) { return x.to(at::kFloat); })),
+               "`indexes` has dtype Float");
 }
 
 TEST_P(AnyMetric, NamesItsStateForExpectSameDevice) {

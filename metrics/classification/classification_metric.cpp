@@ -108,6 +108,16 @@ void ClassificationMetric::update_each(const at::Tensor &preds, const at::Tensor
   set_states(std::move(states));
 }
 
+void ClassificationMetric::check_loaded(const std::vector<at::Tensor> &states) const {
+  const at::Tensor &counts = states[kCounts];
+  TORCH_CHECK(!config_.samplewise || counts.size(0) == 0 ||
+                  (counts.scalar_type() == at::kLong &&
+                   counts.sizes().slice(1) == at::IntArrayRef(tally_sizes(config_, *tally_))),
+              name_, ": `counts` is ", counts.scalar_type(), " of shape ", counts.sizes(),
+              ", but each sample has Long counts of shape ",
+              at::IntArrayRef(tally_sizes(config_, *tally_)));
+}
+
 at::Tensor ClassificationMetric::summed(const at::Tensor &state) const {
   if (config_.samplewise && state.size(0) == 0) { // of nothing the list does not know the shape
     std::vector<int64_t> sizes = tally_sizes(config_, *tally_);

@@ -45,6 +45,8 @@ protected:
   // A family with counts of its own says itself whether they can be shared.
   std::string state_signature() const override;
 
+  void check_loaded(const std::vector<at::Tensor> &states) const override;
+
   // The counts of a batch that has passed check_shapes().
   virtual BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const;
   // The same with the samples' weights, see sample_weights().

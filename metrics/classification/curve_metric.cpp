@@ -160,6 +160,13 @@ void CurveMetric::update(const at::Tensor &preds, const at::Tensor &target,
   }
 }
 
+void CurveMetric::check_loaded(const std::vector<at::Tensor> &states) const {
+  if (config().thresholds || all_empty(states))
+    return;
+  check_batch(states[0], states[1], config().weighted ? states[2] : at::Tensor());
+  check_scores(states[0]);
+}
+
 const at::Tensor &CurveMetric::thresholds_on(at::Device device) const {
   if (!thresholds_.defined() || thresholds_.device() != device)
     thresholds_ = config().thresholds->on(device);

@@ -79,6 +79,7 @@ protected:
   CurveMetric(const char *formula, const TaskConfig &config);
 
   std::string state_signature() const final { return "curve, " + config().state_signature(); }
+  void check_loaded(const std::vector<at::Tensor> &states) const final;
   BatchCounts count(const at::Tensor &preds, const at::Tensor &target) const final;
   BatchCounts weigh(const at::Tensor &preds, const at::Tensor &target,
                     const at::Tensor &weights) const final;

@@ -23,6 +23,11 @@ void RankCorrelation::update(const at::Tensor &preds, const at::Tensor &target) 
   append({rows(preds), rows(target)});
 }
 
+void RankCorrelation::check_loaded(const std::vector<at::Tensor> &states) const {
+  if (!all_empty(states))
+    check_columns(states[0], states[1]);
+}
+
 RankCorrelation::All RankCorrelation::all() const {
   const std::vector<at::Tensor> &states = computable_states();
   const auto columns = [&](const at::Tensor &list) {

@@ -21,6 +21,8 @@ protected:
     return "preds and target, " + RegressionMetric::signature();
   }
 
+  void check_loaded(const std::vector<at::Tensor> &states) const final;
+
   // For compute(): all samples, [num_outputs, N].
   struct All {
     at::Tensor preds, target;

@@ -85,8 +85,8 @@ RetrievalMetric::RetrievalMetric(const char *name, const RetrievalConfig &config
               "; pass at least 1, or none for all documents");
 }
 
-void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
-                             const at::Tensor &indexes) {
+void RetrievalMetric::check_documents(const at::Tensor &preds, const at::Tensor &target,
+                                      const at::Tensor &indexes) const {
   check_inputs({{"preds", preds}, {"target", target}, {"indexes", indexes}});
   TORCH_CHECK(preds.is_floating_point(), name_, ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores");
@@ -97,6 +97,19 @@ void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
   TORCH_CHECK(preds.sizes() == target.sizes() && preds.sizes() == indexes.sizes(), name_,
               ": `preds` has shape ", preds.sizes(), ", `target` ", target.sizes(),
               " and `indexes` ", indexes.sizes(), "; pass the same shape");
+}
+
+void RetrievalMetric::check_loaded(const std::vector<at::Tensor> &states) const {
+  if (all_empty(states))
+    return;
+  check_documents(states[kPreds], states[kTarget], states[kIndexes]);
+  TORCH_CHECK(states[kPreds].dim() == 1, name_, ": `preds` has shape ", states[kPreds].sizes(),
+              ", not [N]");
+}
+
+void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
+                             const at::Tensor &indexes) {
+  check_documents(preds, target, indexes);
   const StateScope scope;
   if (validates_eagerly(config_.validate, preds)) {
     int64_t number = 0;

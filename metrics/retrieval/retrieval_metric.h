@@ -125,11 +125,14 @@ protected:
 
   std::string signature() const final;
   std::string state_signature() const final;
+  void check_loaded(const std::vector<at::Tensor> &states) const final;
 
 private:
   struct Documents {
     at::Tensor preds, target, indexes, counted, out_of_range; // [N]
   };
+  void check_documents(const at::Tensor &preds, const at::Tensor &target,
+                       const at::Tensor &indexes) const;
   Documents documents(const at::Tensor &preds, const at::Tensor &target,
                       const at::Tensor &indexes) const;
   int64_t out_of_range_on_cpu(const at::Tensor &preds, const at::Tensor &target) const;

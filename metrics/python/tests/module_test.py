@@ -11,7 +11,7 @@ import torch
 import torchmetrics.classification
 
 import devsan.metrics
-from common import CLASSES, NAMES, assert_same, batch, joined, make
+from common import CLASSES, NAMES, assert_same, batch, joined, kind_of, make
 from devsan.metrics import MulticlassAccuracy
 
 
@@ -143,6 +143,20 @@ def test_damaged_checkpoints():
         with pytest.raises(RuntimeError, match=text):
             metric.load_state_dict(states)
         assert metric.compute() == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_lists(name):
+    metric = seen(name, torch.Generator())
+    lists = [state for state, tensor in metric.metric_state.items() if tensor.dim() and tensor.size(0) > 3]
+    before = metric.compute()
+    metric.persistent(True)
+    good = metric.state_dict()
+    for state in lists:
+        for damaged in (good[state].to_sparse(), good[state][:2] if len(lists) > 1 else good[state].to("meta")):
+            with pytest.raises(RuntimeError, match=kind_of(name).name + ": "):
+                metric.load_state_dict(good | {state: damaged})
+            assert_same(metric.compute(), before, 0, 0)
 
 
 class Model(torch.nn.Module):
