@@ -99,8 +99,17 @@ TEST(CountsOnCpu, TakeAnyLayoutAndOtherLabelDtypes) {
   expect_equal(config, at::randn({6, 40}).t(), target.to(at::kByte), "transposed");
   expect_equal(config, at::randn({80, 6}).slice(0, 0, 80, 2), target, "every second");
   expect_equal(config, at::randn({1, 6}).expand({40, 6}), target, "expanded");
-  const TaskConfig binary = config_of(Task::kBinary, 1);
+  TaskConfig binary = config_of(Task::kBinary, 1);
   expect_equal(binary, at::rand({40}).gt(0.5), target.gt(2), "bool");
+  // A byte of 255 is not -1, nor one of 1 257.
+  const at::Tensor bytes = target.gt(2).to(at::kByte).masked_fill(target.eq(5), 255);
+  for (const int64_t ignore_index : {-1, 257}) {
+    binary.ignore_index = ignore_index;
+    expect_equal(binary, at::rand({40}), bytes, "bytes");
+    EXPECT_EQ(values<int64_t>(count_on_device(binary, Tally::kMargins, at::rand({40}), bytes)
+                                  .out_of_range.reshape(1)),
+              values<int64_t>(target.eq(5).sum().reshape(1)));
+  }
   expect_equal(config, at::empty({0, 6}), target.narrow(0, 0, 0), "nothing");
 }
 

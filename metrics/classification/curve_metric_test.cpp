@@ -444,6 +444,11 @@ TEST_P(CurveMetrics, OfAllScoresTakeManyClasses) {
     macro += scores[c] / kClasses;
     weighted += scores[c] * values(positive.sum())[0] / kSamples;
   }
+  // More classes than a byte has numbers.
+  EXPECT_EQ(values(multiclass_auroc(preds, target.remainder(200).to(at::kByte),
+                                    MulticlassAUROCOptions(kClasses).average(Average::kNone))),
+            values(multiclass_auroc(preds, target.remainder(200),
+                                    MulticlassAUROCOptions(kClasses).average(Average::kNone))));
   EXPECT_NEAR(by_class(Average::kMacro)[0], macro, 1e-6);
   EXPECT_NEAR(by_class(Average::kWeighted)[0], weighted, 1e-6);
   const auto points = multiclass_recall_at_fixed_precision(

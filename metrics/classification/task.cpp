@@ -67,6 +67,12 @@ Samples with_validity(const at::Tensor &predicted, const at::Tensor &target,
           (ignored.defined() ? valid.bitwise_or(ignored) : valid).bitwise_not()};
 }
 
+// Integers as int64: a comparison rounds the number of classes, or an ignore_index, to the range of
+// narrower ones.
+at::Tensor comparable(const at::Tensor &x) {
+  return is_integer(x) ? x.to(at::kLong) : x;
+}
+
 at::Tensor ignored_in(const TaskConfig &config, const at::Tensor &target) {
   return config.ignore_index ? target.eq(*config.ignore_index) : at::Tensor();
 }
@@ -107,10 +113,10 @@ Samples label_samples(const TaskConfig &config, const at::Tensor &preds, const a
     const at::Tensor one = x.eq(1);
     return {one, one.bitwise_or(x.eq(0))};
   };
-  const at::Tensor all_targets = rows(target);
+  const at::Tensor all_targets = rows(comparable(target));
   auto [wanted, valid] = labels(all_targets);
   at::Tensor predicted, valid_preds;
-  const at::Tensor all_preds = rows(preds);
+  const at::Tensor all_preds = rows(comparable(preds));
   if (!preds.is_floating_point()) {
     std::tie(predicted, valid_preds) = labels(all_preds);
   } else {
@@ -327,14 +333,15 @@ ScoredSamples scored_samples(const TaskConfig &config, const at::Tensor &preds,
       unrounded && config.from_logits ? scores.eq(scores) : scores.ge(0).bitwise_and(scores.le(1));
   at::Tensor wanted, targets;
   if (config.task == Task::kMulticlass) {
-    targets = target.reshape({-1, 1});
+    targets = comparable(target).reshape({-1, 1});
     wanted = targets.eq(at::arange(config.classes, targets.options()));
     valid = valid.all(1, /*keepdim=*/true)
                 .bitwise_and(targets.ge(0))
                 .bitwise_and(targets.lt(config.classes));
   } else {
-    targets = config.task == Task::kBinary ? target.reshape({-1, 1})
-                                           : target.movedim(1, -1).reshape({-1, config.classes});
+    targets = comparable(target);
+    targets = config.task == Task::kBinary ? targets.reshape({-1, 1})
+                                           : targets.movedim(1, -1).reshape({-1, config.classes});
     wanted = targets.eq(1);
     valid = valid.bitwise_and(wanted.bitwise_or(targets.eq(0)));
   }

@@ -161,12 +161,16 @@ int64_t RetrievalMetric::out_of_range_on_cpu(const at::Tensor &preds,
 RetrievalMetric::Documents RetrievalMetric::documents(const at::Tensor &preds,
                                                       const at::Tensor &target,
                                                       const at::Tensor &indexes) const {
-  const at::Tensor in_range = config_.graded ? target.ge(0) : target.eq(0).bitwise_or(target.eq(1));
+  // Not in the range of narrower integers, to which a comparison would round an ignore_index.
+  const at::Tensor y = at::isIntegralType(target.scalar_type(), /*includeBool=*/false)
+                           ? target.to(at::kLong)
+                           : target;
+  const at::Tensor in_range = config_.graded ? y.ge(0) : y.eq(0).bitwise_or(y.eq(1));
   const at::Tensor valid = in_range.bitwise_and(preds.eq(preds));
   if (!config_.ignore_index)
-    return {preds, target, indexes, valid, valid.bitwise_not()};
-  const at::Tensor kept = target.ne(*config_.ignore_index);
-  return {preds, target, indexes, valid.bitwise_and(kept), valid.bitwise_not().bitwise_and(kept)};
+    return {preds, y, indexes, valid, valid.bitwise_not()};
+  const at::Tensor kept = y.ne(*config_.ignore_index);
+  return {preds, y, indexes, valid.bitwise_and(kept), valid.bitwise_not().bitwise_and(kept)};
 }
 
 RetrievalMetric::Documents RetrievalMetric::all_documents() const {
