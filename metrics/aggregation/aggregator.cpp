@@ -276,9 +276,8 @@ void Aggregator::report(int64_t nans) const {
 }
 
 std::string Aggregator::signature() const {
-  const NanStrategy &strategy = options_.nan_strategy();
-  return c10::str("nan_strategy=", static_cast<int>(strategy.action()), "(", strategy.replacement(),
-                  "), window=", window_ ? std::to_string(*window_) : "none",
+  return c10::str("nan_strategy=", options_.nan_strategy().text(),
+                  ", window=", window_ ? std::to_string(*window_) : "none",
                   ", accumulation=", accumulation_name());
 }
 

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <torch/arg.h>
 
+#include "metrics/detail/text.h"
 #include "metrics/metric.h"
 #include "metrics/validate.h"
 
@@ -34,6 +36,9 @@ public:
 
   Action action() const { return action_; }
   double replacement() const { return replacement_; }
+  std::string text() const {
+    return std::to_string(action_) + " " + detail::exact_text(replacement_);
+  }
 
 private:
   Action action_;

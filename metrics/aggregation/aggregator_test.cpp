@@ -375,6 +375,10 @@ TEST_P(Aggregation, RefusesWrongInputsAndKeepsItsStates) {
     EXPECT_EQ(value(*subject.metric), 4);
     EXPECT_ERROR(subject.metric->merge(*family.make(AggregatorOptions(NanStrategy::kError)).metric),
                  name, "nan_strategy=0");
+    // Numbers that only look alike.
+    EXPECT_ERROR(family.make(AggregatorOptions(0.5))
+                     .metric->merge(*family.make(AggregatorOptions(0.5 + 1e-9)).metric),
+                 name, "nan_strategy=4 0.5,", "0.500000001");
   }
 }
 

@@ -72,9 +72,7 @@ at::Tensor CatMetric::compute() const {
 }
 
 std::string CatMetric::signature() const {
-  const NanStrategy &strategy = options_.nan_strategy();
-  return c10::str("nan_strategy=", static_cast<int>(strategy.action()), "(", strategy.replacement(),
-                  ")");
+  return "nan_strategy=" + options_.nan_strategy().text();
 }
 
 } // namespace devsan::metrics

@@ -422,6 +422,8 @@ TEST_P(SumMetrics, AreDefinedAtTheEdges) {
   const at::Tensor none = at::empty({0}, on());
   EXPECT_TRUE(std::isnan(values(mean_squared_error(none, none))[0]));
   EXPECT_ERROR(TweedieDevianceScore(0.5), "TweedieDevianceScore", "power is 0.5");
+  EXPECT_ERROR(TweedieDevianceScore(1.5).merge(TweedieDevianceScore(1.5 + 1e-9)), "power=1.5)",
+               "power=1.500000001)"); // numbers that only look alike
 
   EXPECT_TRUE(std::isnan(values(metrics::cosine_similarity(row({0, 0}), row({1, 2})))[0]));
   EXPECT_NEAR(values(metrics::cosine_similarity(row({3e100, 4e100}), row({6e-100, 8e-100})))[0], 1,

@@ -6,6 +6,7 @@
 
 #include "metrics/detail/evaluate.h"
 #include "metrics/detail/lane_math.h"
+#include "metrics/detail/text.h"
 
 namespace devsan::metrics {
 namespace {
@@ -81,7 +82,7 @@ at::Tensor TweedieDevianceScore::outside_domain(const at::Tensor &preds,
 }
 
 std::string TweedieDevianceScore::signature() const {
-  return SampleSums::signature() + c10::str(", power=", power_);
+  return SampleSums::signature() + ", power=" + detail::exact_text(power_);
 }
 
 at::Tensor tweedie_deviance_score(const at::Tensor &preds, const at::Tensor &target,
