@@ -306,6 +306,7 @@ TEST_P(StatScores, RefusesWrongInputsAndOptions) {
                "1.5");
   EXPECT_ERROR(BinaryRecall(BinaryRecallOptions().zero_division(-1)), "zero_division", "-1");
   EXPECT_ERROR(BinaryFBetaScore(BinaryFBetaScoreOptions(0)), "BinaryFBetaScore", "beta", "0");
+  EXPECT_ERROR(BinaryFBetaScore(BinaryFBetaScoreOptions(1e200)), "beta is 1e+200", "finite");
   EXPECT_ERROR(MultilabelRecall(1), "MultilabelRecall", "num_labels", "1");
   EXPECT_ERROR(MulticlassRecall(MulticlassRecallOptions(3).top_k(4)), "top_k", "4", "3");
 }

@@ -159,7 +159,8 @@ void TaskConfig::check(const std::string &name) const {
               min_specificity, "; pass a score in [0, 1]");
   TORCH_CHECK(!samplewise || !weighted, name,
               ": samples with a score each have no weights; leave weighted at false");
-  TORCH_CHECK(beta > 0, name, ": beta is ", beta, "; pass a number above 0");
+  TORCH_CHECK(beta > 0 && std::isfinite(beta * beta), name, ": beta is ", beta,
+              "; pass a number above 0 whose square is finite");
 }
 
 std::string TaskConfig::signature() const {

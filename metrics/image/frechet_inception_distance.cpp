@@ -1,5 +1,7 @@
 #include "metrics/image/frechet_inception_distance.h"
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 namespace devsan::metrics {
@@ -94,6 +96,10 @@ at::Tensor FrechetInceptionDistance::compute() const {
     const auto count = states[set + kCount].item<int64_t>();
     TORCH_CHECK(count >= 2, name(), ": ", count, " ", title,
                 " images were seen; compute() needs at least two of each set");
+    // NOLINTNEXTLINE(device-host-sync): as above
+    TORCH_CHECK(std::isfinite(states[set + kM2].squeeze(0).trace().item<double>()), name(),
+                ": features of the ", title,
+                " images are NaN or infinite, or too large for their squares; correct them");
     return states[set + kM2].squeeze(0) / static_cast<double>(count - 1);
   };
   const at::Tensor real = covariance(0, "real"), fake = covariance(kStates, "fake");

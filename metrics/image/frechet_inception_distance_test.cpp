@@ -166,6 +166,8 @@ TEST_P(FrechetDistance, RefusesWrongInputs) {
   EXPECT_ERROR(metric.update(good.to(at::kLong), true), "Long", "floating");
   EXPECT_ERROR(metric.update(good.to(at::kMeta), true), "features", "meta");
   EXPECT_EQ(values(metric.compute()), before);
+  metric.update(good * NAN, false);
+  EXPECT_ERROR(metric.compute(), "FrechetInceptionDistance", "fake images are NaN or infinite");
   FID four(FIDOptions(4));
   EXPECT_ERROR(metric.merge(four), "num_features=3", "num_features=4");
 }

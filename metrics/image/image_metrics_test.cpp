@@ -220,8 +220,16 @@ TEST_P(ImageMetrics, PsnrTakesOtherDtypesAndEdges) {
               expected, 1e-4);
   EXPECT_EQ(values(peak_signal_noise_ratio(moved(bytes), moved(bytes), 255))[0],
             std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(values(peak_signal_noise_ratio(moved(bytes.narrow(0, 0, 0)),
-                                                        moved(bytes.narrow(0, 0, 0)), 255))[0]));
+  const at::Tensor none = moved(bytes.narrow(0, 0, 0));
+  EXPECT_TRUE(std::isnan(values(peak_signal_noise_ratio(none, none, 255))[0]));
+  for (const ImageReduction reduction : {ImageReduction::kElementwiseMean, ImageReduction::kNone}) {
+    PeakSignalNoiseRatio by_pixel(
+        PeakSignalNoiseRatioOptions(255).dim(std::vector<int64_t>{0}).reduction(reduction));
+    by_pixel.update(moved(bytes), moved(others));
+    const std::vector<double> before = values(by_pixel.compute());
+    by_pixel.update(none, none);
+    EXPECT_EQ(values(by_pixel.compute()), before);
+  }
 }
 
 TEST_P(ImageMetrics, SimilarityEqualsItsDefinition) {
@@ -394,6 +402,21 @@ TEST_P(ImageMetrics, RefuseWrongInputsAndOptions) {
   EXPECT_ERROR(PeakSignalNoiseRatio(PeakSignalNoiseRatioOptions(1).dim(std::vector<int64_t>{4}))
                    .update(good.preds, good.target),
                "dim holds 4", "[2, 1, 16, 16]");
+  EXPECT_ERROR(PeakSignalNoiseRatio(PeakSignalNoiseRatioOptions(1).dim(std::vector<int64_t>{1, -3}))
+                   .update(good.preds, good.target),
+               "PeakSignalNoiseRatio", "dim holds -3, dimension 1", "[2, 1, 16, 16]", "twice");
+  EXPECT_ERROR(PeakSignalNoiseRatio{INFINITY}, "data_range is inf");
+  EXPECT_ERROR(PeakSignalNoiseRatio(PeakSignalNoiseRatioOptions(1).base(INFINITY)), "base is inf");
+  EXPECT_ERROR(Structural(StructuralOptions().k1(NAN)), "k1 is nan");
+  EXPECT_ERROR(Structural(StructuralOptions().k2(INFINITY)), "k2 is inf");
+  EXPECT_ERROR(Multiscale(MultiscaleOptions().betas({1, NAN})), "betas holds nan");
+  // Windows that no memory holds.
+  EXPECT_ERROR(Structural(StructuralOptions().sigma({1e300})).update(good.preds, good.target),
+               "[16, 16]", "smaller sigma");
+  EXPECT_ERROR(
+      Structural(StructuralOptions().gaussian_kernel(false).kernel_size({(int64_t{1} << 40) + 1}))
+          .update(good.preds, good.target),
+      "the window of 1099511627777", "smaller kernel_size");
   EXPECT_ERROR(Structural(StructuralOptions().sigma({0})), "StructuralSimilarityIndexMeasure",
                "sigma holds 0");
   EXPECT_ERROR(Structural(StructuralOptions().kernel_size({4})), "kernel_size holds 4", "odd");

@@ -1,6 +1,7 @@
 // Arguments that the image metrics have in common.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -31,9 +32,8 @@ public:
 
   // Throws, in the name of metric `name`, unless the range is above 0.
   void check(const std::string &name) const {
-    TORCH_CHECK(width() > 0, name, ": data_range is ", text(),
-                "; pass a number above 0, or two in "
-                "ascending order");
+    TORCH_CHECK(width() > 0 && std::isfinite(width()), name, ": data_range is ", text(),
+                "; pass a finite number above 0, or two in ascending order");
   }
   std::string text() const {
     return clamps_ ? detail::exact_text(low_) + " to " + detail::exact_text(high_)

@@ -103,6 +103,9 @@ void SimilarityConfig::check(const std::string &name) const {
                 "; pass odd numbers above 0");
   if (data_range)
     data_range->check(name);
+  for (const auto &[argument, value] : {std::pair("k1", k1), std::pair("k2", k2)})
+    TORCH_CHECK(std::isfinite(value), name, ": ", argument, " is ", value,
+                "; pass a finite number");
 }
 
 std::string SimilarityConfig::signature() const {
@@ -115,6 +118,13 @@ std::string SimilarityConfig::signature() const {
                          ", k1=", detail::exact_text(k1), ", k2=", detail::exact_text(k2));
 }
 
+int64_t SimilarityConfig::reach(int64_t dim) const {
+  if (!gaussian_kernel)
+    return of_dim(kernel_size, dim) / 2;
+  // Larger than any image, and still a number of pixels.
+  return static_cast<int64_t>(std::min(3.5 * of_dim(sigma, dim) + 0.5, 1e15));
+}
+
 std::vector<std::vector<double>> SimilarityConfig::window(int64_t dims) const {
   std::vector<std::vector<double>> window;
   for (int64_t dim = 0; dim < dims; ++dim) {
@@ -124,10 +134,9 @@ std::vector<std::vector<double>> SimilarityConfig::window(int64_t dims) const {
       continue;
     }
     const double width = of_dim(sigma, dim);
-    const auto reach = static_cast<int64_t>(3.5 * width + 0.5);
     std::vector<double> weights;
     double sum = 0;
-    for (int64_t k = -reach; k <= reach; ++k) {
+    for (int64_t k = -reach(dim); k <= reach(dim); ++k) {
       const double distance = static_cast<double>(k) / width;
       weights.push_back(std::exp(-distance * distance / 2));
       sum += weights.back();
@@ -209,12 +218,13 @@ ImageSimilarity::ImageSimilarity(const char *name, const SimilarityConfig &confi
 }
 
 void ImageSimilarity::check_sizes(at::IntArrayRef image) const {
-  const auto window = config_.window(static_cast<int64_t>(image.size()));
-  for (size_t i = 0; i < image.size(); ++i)
-    TORCH_CHECK(image[i] > reach(window[i]), name(), ": `preds` holds images of sizes ", image,
-                ", but the window of ", window[i].size(), " needs at least ", reach(window[i]) + 1,
+  for (size_t i = 0; i < image.size(); ++i) {
+    const int64_t reach = config_.reach(static_cast<int64_t>(i));
+    TORCH_CHECK(image[i] > reach, name(), ": `preds` holds images of sizes ", image,
+                ", but the window of ", 2 * reach + 1, " needs at least ", reach + 1,
                 "; pass larger images, or a smaller ",
                 config_.gaussian_kernel ? "sigma" : "kernel_size");
+  }
 }
 
 void ImageSimilarity::update(const at::Tensor &preds, const at::Tensor &target) {

@@ -43,6 +43,8 @@ struct SimilarityConfig {
   void check(const std::string &name) const;
   std::string signature() const;
 
+  // How many pixels of dimension `dim` the window has on each side of its centre.
+  int64_t reach(int64_t dim) const;
   // The weights of the window along each of `dims` dimensions, of sum 1.
   std::vector<std::vector<double>> window(int64_t dims) const;
 

@@ -1,6 +1,7 @@
 #include "metrics/image/multiscale_structural_similarity.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/ATen.h>
 
@@ -14,6 +15,8 @@ MultiScaleStructuralSimilarityIndexMeasure::MultiScaleStructuralSimilarityIndexM
       betas_(options.betas()), normalize_(options.normalize()) {
   TORCH_CHECK(!betas_.empty() && betas_.size() < 32, name(), ": betas holds ", betas_.size(),
               " exponents; pass one for each scale");
+  for (const double beta : betas_)
+    TORCH_CHECK(std::isfinite(beta), name(), ": betas holds ", beta, "; pass finite numbers");
 }
 
 void MultiScaleStructuralSimilarityIndexMeasure::check_sizes(at::IntArrayRef image) const {

@@ -39,8 +39,9 @@ PeakSignalNoiseRatio::PeakSignalNoiseRatio(const PeakSignalNoiseRatioOptions &op
           options.accumulation()),
       options_(options) {
   options_.data_range().check("PeakSignalNoiseRatio");
-  TORCH_CHECK(options_.base() > 0 && options_.base() != 1, "PeakSignalNoiseRatio: base is ",
-              options_.base(), "; pass a number above 0 that is not 1");
+  TORCH_CHECK(options_.base() > 0 && options_.base() != 1 && std::isfinite(options_.base()),
+              "PeakSignalNoiseRatio: base is ", options_.base(),
+              "; pass a finite number above 0 that is not 1");
 }
 
 at::Tensor PeakSignalNoiseRatio::squared_errors(const at::Tensor &preds,
@@ -66,11 +67,22 @@ void PeakSignalNoiseRatio::update(const at::Tensor &preds, const at::Tensor &tar
                 "` has dtype ", input.scalar_type(), "; pass real numbers");
   TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
               " but `target` ", target.sizes(), "; pass the same shape");
-  if (options_.dim())
-    for (const int64_t dim : *options_.dim())
+  if (options_.dim()) {
+    std::vector<bool> taken(preds.dim());
+    for (const int64_t dim : *options_.dim()) {
       TORCH_CHECK(dim >= -preds.dim() && dim < preds.dim(), name(), ": dim holds ", dim,
                   ", but `preds` has shape ", preds.sizes());
+      const int64_t from_first = dim < 0 ? dim + preds.dim() : dim;
+      TORCH_CHECK(!taken[from_first], name(), ": dim holds ", dim, ", dimension ", from_first,
+                  " of `preds` of shape ", preds.sizes(), ", twice; pass each once");
+      taken[from_first] = true;
+    }
+  }
   const StateScope scope;
+  if (preds.numel() == 0) { // nothing has no ratio, nor an error
+    set_states(states_on(preds.device()));
+    return;
+  }
 
   if (options_.dim()) {
     const at::Tensor ratios =
