@@ -87,6 +87,10 @@ void Metric::check_inputs(NamedInputs inputs) const {
                 "` is an undefined tensor; pass a tensor");
     TORCH_CHECK(input.layout() == at::kStrided, name(), ": `", input_name, "` has layout ",
                 input.layout(), "; pass a dense tensor (", input_name, ".to_dense())");
+    TORCH_CHECK(!input.is_nested(), name(), ": `", input_name,
+                "` is a nested tensor; pass one for each of its parts");
+    TORCH_CHECK(!input.is_quantized(), name(), ": `", input_name, "` has dtype ",
+                input.scalar_type(), "; pass real numbers (", input_name, ".dequantize())");
     if (!expected) {
       expected = input.device();
       holder = input_name;
@@ -194,6 +198,10 @@ void Metric::append(const std::vector<at::Tensor> &pieces) {
                 name(), ": `", specs_[i].name, "` has shape ", piece.sizes(),
                 "; pass [N, ...] of at most ", static_cast<int64_t>(PackedShape::kMaxDims),
                 " dimensions");
+    TORCH_CHECK(!detail::is_storage_only(piece.scalar_type()), name(), ": `", specs_[i].name,
+                "` has dtype ", piece.scalar_type(),
+                ", which LibTorch neither compares nor concatenates with others; pass ",
+                piece.is_floating_point() ? "float32" : "int64");
     for (const DeviceStates &part : store_->by_device) {
       const at::Tensor &like = part.pieces[i].empty() ? part.states[i] : part.pieces[i].back().rows;
       TORCH_CHECK(piece.size(0) == 0 || like.size(0) == 0 ||

@@ -71,6 +71,15 @@ TEST_P(AnyMetric, NamesBothDevicesAndTheRemedy) {
   EXPECT_EQ(values(used.compute()), before);
 }
 
+TEST_P(AnyMetric, TakesNoQuantizedAndNoNestedTensors) {
+  PearsonCorrCoef metric;
+  const at::Tensor x = at::rand({8});
+  EXPECT_ERROR(metric.update(at::quantize_per_tensor(x, 0.1, 0, at::kQInt8), x), "PearsonCorrCoef",
+               "`preds` has dtype QInt8", "preds.dequantize()");
+  EXPECT_ERROR(metric.update(x, at::_nested_tensor_from_tensor_list({x, x})), "PearsonCorrCoef",
+               "`target` is a nested tensor");
+}
+
 TEST_P(AnyMetric, StaysWhereItWasMoved) {
   PearsonCorrCoef metric;
   metric.to(device());

@@ -137,7 +137,10 @@ Aggregator::Batch Aggregator::batch(const at::Tensor &value, const at::Tensor &w
 }
 
 Aggregator::Batch Aggregator::batch_as_it_is(const at::Tensor &value) const {
-  return masked({value.reshape(-1), {}, {}});
+  const at::Tensor numbers = detail::is_storage_only(value.scalar_type())
+                                 ? value.to(detail::base_dtype(accumulation_on(value.device())))
+                                 : value;
+  return masked({numbers.reshape(-1), {}, {}});
 }
 
 bool Aggregator::fold_fused(const at::Tensor &value, bool counted) {

@@ -382,6 +382,15 @@ TEST_P(Aggregation, RefusesWrongInputsAndKeepsItsStates) {
   }
 }
 
+TEST_P(Aggregation, TakesDtypesThatAreOnlyStored) {
+  for (const Family &family : families())
+    for (const at::ScalarType dtype : {at::kUInt16, at::kUInt64, at::kFloat8_e5m2}) {
+      const Subject subject = family.make(kDoubleResult);
+      subject.update(numbers({1, 4, 2}).to(dtype));
+      EXPECT_NEAR(value(*subject.metric), family.reference({{1, 4, 2}}), 1e-12) << dtype;
+    }
+}
+
 TEST_P(Aggregation, UpdateRunsOnMetaTensors) {
   for (const Family &family : families())
     for (const NanStrategy strategy : {NanStrategy(NanStrategy::kWarn), NanStrategy(1.)}) {

@@ -177,6 +177,15 @@ TEST_P(Cat, TreatsNanAsTheStrategySays) {
   EXPECT_EQ(values(rows.compute()), (Vector{1, 2, 5, 6}));
 }
 
+TEST_P(Cat, RefusesDtypesThatCannotBeConcatenated) {
+  CatMetric metric;
+  const at::Tensor x = at::ones({2}, device());
+  metric.update(x);
+  EXPECT_ERROR(metric.update(x.to(at::kUInt16)), "CatMetric", "`value` has dtype UInt16", "int64");
+  EXPECT_ERROR(metric.update(x.to(at::kFloat8_e5m2)), "`value` has dtype Float8_e5m2", "float32");
+  EXPECT_EQ(metric.compute().size(0), 2);
+}
+
 TEST_P(Cat, RefusesRowsOfAnotherSize) {
   CatMetric metric, other;
   metric.update(at::ones({2, 3}, on()));

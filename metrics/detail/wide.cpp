@@ -4,6 +4,10 @@
 
 namespace devsan::metrics::detail {
 
+bool is_storage_only(at::ScalarType dtype) {
+  return at::isFloat8Type(dtype) || at::isBarebonesUnsignedType(dtype);
+}
+
 at::ScalarType base_dtype(Accumulation format) {
   return format == Accumulation::kFloatPair ? at::kFloat : at::kDouble;
 }

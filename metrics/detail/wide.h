@@ -42,6 +42,9 @@ private:
   at::Tensor low_; // undefined for float64
 };
 
+// Whether LibTorch can store and convert numbers of this dtype, but hardly compute with them.
+bool is_storage_only(at::ScalarType dtype);
+
 // The dtype that a batch is read in: float64, or the float32 that pairs are made of.
 at::ScalarType base_dtype(Accumulation format);
 

@@ -20,18 +20,25 @@ struct Value {
   at::Tensor tensor;
   double number = 0;
 
-  explicit Value(PyObject *given) {
+  Value(Handle &handle, const char *input, PyObject *given) {
     if (THPVariable_Check(given))
       tensor = THPVariable_Unpack(given);
     else if (PyFloat_Check(given) || PyLong_Check(given))
       number = py::handle(given).cast<double>();
     else
-      tensor = py::module_::import("torch").attr("as_tensor")(py::handle(given)).cast<at::Tensor>();
+      try {
+        tensor =
+            py::module_::import("torch").attr("as_tensor")(py::handle(given)).cast<at::Tensor>();
+      } catch (const py::error_already_set &) {
+        TORCH_CHECK_TYPE(false, handle.stateful().name(), ": `", input, "` is of type ",
+                         Py_TYPE(given)->tp_name,
+                         "; pass a tensor, a number, or a list of numbers");
+      }
   }
 };
 
 template <class M> void update_of_values(Handle &handle, PyObject *const *inputs) {
-  const Value value(inputs[0]);
+  const Value value(handle, "value", inputs[0]);
   handle.update<M>([&](M &metric) {
     if (value.tensor.defined())
       metric.update(value.tensor);
@@ -45,7 +52,7 @@ template <class M> void update_of_weighted_values(Handle &handle, PyObject *cons
     update_of_values<M>(handle, inputs);
     return;
   }
-  const Value value(inputs[0]), weight(inputs[1]);
+  const Value value(handle, "value", inputs[0]), weight(handle, "weight", inputs[1]);
   handle.update<M>([&](M &metric) {
     if (!weight.tensor.defined() && !value.tensor.defined())
       metric.update(value.number, weight.number);

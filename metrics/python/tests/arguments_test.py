@@ -198,6 +198,19 @@ def test_wrong_inputs_change_nothing(error, text, call):
     assert metric.update_count == 1 and metric.compute() == 1
 
 
+@pytest.mark.parametrize(
+    "text, call",
+    [
+        ("CatMetric: `value` is of type NoneType; pass a tensor, a number", lambda m: m.CatMetric().update(None)),
+        ("MeanMetric: `value` is of type str", lambda m: m.MeanMetric().update("1")),
+        ("RunningMean: `weight` is of type dict", lambda m: m.RunningMean().update(1.0, {})),
+    ],
+)
+def test_values_are_numbers(text, call):
+    with pytest.raises(TypeError, match=text):
+        call(devsan.metrics)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_may_be_named(name):
     inputs = batch(name, 8, torch.Generator().manual_seed(0))
