@@ -1,5 +1,7 @@
 #include "metrics/classification/counts.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 namespace devsan::metrics {
@@ -126,7 +128,8 @@ BatchCounts count_each(const TaskConfig &config, Tally tally, const at::Tensor &
   at::Tensor counts;
   if (tally == Tally::kSamples) {
     const auto [right, included] = whole_samples(batch);
-    const int64_t parts = config.task == Task::kMultilabel ? inner : 1;
+    // Of a sample without parts nothing is counted.
+    const int64_t parts = config.task == Task::kMultilabel ? inner : std::min<int64_t>(inner, 1);
     counts = at::stack({right, included}, -1).view({n, parts, 2}).sum(1);
   } else if (config.task != Task::kMulticlass) {
     const at::Tensor wanted = batch.target.bitwise_and(batch.counted);
