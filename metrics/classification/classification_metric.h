@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "metrics/classification/counts.h"
+#include "metrics/detail/evaluate.h"
 #include "metrics/metric.h"
 #include "metrics/weighted_metric.h"
 
@@ -144,15 +145,6 @@ struct ZeroDivisionFormula {
 // Counts as real numbers, in the widest format that their device has.
 at::Tensor wide(const at::Tensor &counts);
 
-// The functional form of a metric.
-template <class AMetric>
-at::Tensor evaluate(const at::Tensor &preds, const at::Tensor &target,
-                    const typename AMetric::Options &options) {
-  AMetric metric(options);
-  metric.update(preds, target);
-  return metric.compute();
-}
-
 } // namespace devsan::metrics
 
 // Gives a metric its public names: the class, its options and its functional form.
@@ -160,6 +152,6 @@ at::Tensor evaluate(const at::Tensor &preds, const at::Tensor &target,
   using Class = __VA_ARGS__;                                                                       \
   using Class##Options = Class::Options;                                                           \
   inline at::Tensor function(const at::Tensor &preds, const at::Tensor &target,                    \
-                             const Class##Options &options) {                                      \
-    return evaluate<Class>(preds, target, options);                                                \
+                             const Class##Options &options, const at::Tensor &weight = {}) {       \
+    return detail::evaluate<Class>(options, preds, target, weight);                                \
   }

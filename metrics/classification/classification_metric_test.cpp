@@ -15,6 +15,7 @@
 #include "metrics/classification/matthews_corr_coef.h"
 #include "metrics/classification/precision_recall_curve.h"
 #include "metrics/classification/recall_fixed_precision.h"
+#include "metrics/classification/roc.h"
 #include "metrics/classification/stat_scores.h"
 #include "test/support/expect_error.h"
 #include "test/support/values.h"
@@ -122,6 +123,20 @@ TEST(WeightedCountsTest, DimensionsAfterTheClassHaveWeightsOfTheirOwn) {
   whole.update(labels, at::stack({labels[0], (labels[1] + 1).remainder(kClasses)}),
                at::tensor({3.0, 1.0}));
   EXPECT_FLOAT_EQ(whole.compute().item<float>(), 0.75);
+}
+
+TEST(WeightedCountsTest, AreTakenByFunctionalForms) {
+  at::manual_seed(6);
+  const Batch given = batch(Task::kBinary, 50);
+  const at::Tensor target = given.target.clamp_min(0);
+  const auto repeated = [&](const at::Tensor &x) { return x.repeat_interleave(given.weight, 0); };
+  EXPECT_EQ(values<float>(binary_accuracy(given.preds, target,
+                                          BinaryAccuracyOptions().weighted(true), given.weight)),
+            values<float>(binary_accuracy(repeated(given.preds), repeated(target), {})));
+  EXPECT_EQ(
+      values<float>(
+          binary_roc(given.preds, target, BinaryROCOptions(5).weighted(true), given.weight).tpr),
+      values<float>(binary_roc(repeated(given.preds), repeated(target), {5}).tpr));
 }
 
 TEST(WeightedCountsTest, AreSaidBeforehand) {

@@ -138,9 +138,9 @@ using CurveScore = FormulaMetric<CurveMetric, Formula, TaskT>;
 // The functional form of a metric of several results.
 template <class AMetric>
 auto evaluate_result(const at::Tensor &preds, const at::Tensor &target,
-                     const typename AMetric::Options &options) {
+                     const typename AMetric::Options &options, const at::Tensor &weight) {
   AMetric metric(options);
-  metric.update(preds, target);
+  metric.update(preds, target, weight);
   return metric.result();
 }
 
@@ -152,6 +152,6 @@ auto evaluate_result(const at::Tensor &preds, const at::Tensor &target,
   using Class = __VA_ARGS__;                                                                       \
   using Class##Options = Class::Options;                                                           \
   inline auto function(const at::Tensor &preds, const at::Tensor &target,                          \
-                       const Class##Options &options) {                                            \
-    return evaluate_result<Class>(preds, target, options);                                         \
+                       const Class##Options &options, const at::Tensor &weight = {}) {             \
+    return evaluate_result<Class>(preds, target, options, weight);                                 \
   }

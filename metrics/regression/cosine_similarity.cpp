@@ -85,8 +85,8 @@ std::string CosineSimilarity::signature() const {
 }
 
 at::Tensor cosine_similarity(const at::Tensor &preds, const at::Tensor &target,
-                             const CosineSimilarityOptions &options) {
-  return detail::evaluate<CosineSimilarity>(options, preds, target);
+                             const CosineSimilarityOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<CosineSimilarity>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -42,6 +42,7 @@ private:
 // The functional form. Without options it is called by its qualified name, as ATen has a
 // cosine_similarity() of two tensors, too, which has a value for each row.
 at::Tensor cosine_similarity(const at::Tensor &preds, const at::Tensor &target,
-                             const CosineSimilarityOptions &options = {});
+                             const CosineSimilarityOptions &options = {},
+                             const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

@@ -19,8 +19,8 @@ at::Tensor ExplainedVariance::compute() const {
 }
 
 at::Tensor explained_variance(const at::Tensor &preds, const at::Tensor &target,
-                              const ExplainedVarianceOptions &options) {
-  return detail::evaluate<ExplainedVariance>(options, preds, target);
+                              const ExplainedVarianceOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<ExplainedVariance>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

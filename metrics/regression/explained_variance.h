@@ -35,6 +35,7 @@ public:
 
 // The functional form.
 at::Tensor explained_variance(const at::Tensor &preds, const at::Tensor &target,
-                              const ExplainedVarianceOptions &options = {});
+                              const ExplainedVarianceOptions &options = {},
+                              const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

@@ -42,8 +42,9 @@ std::optional<std::vector<double>> JensenShannonDivergence::fused(const at::Tens
 }
 
 at::Tensor jensen_shannon_divergence(const at::Tensor &preds, const at::Tensor &target,
-                                     const JensenShannonDivergenceOptions &options) {
-  return detail::evaluate<JensenShannonDivergence>(options, preds, target);
+                                     const JensenShannonDivergenceOptions &options,
+                                     const at::Tensor &weight) {
+  return detail::evaluate<JensenShannonDivergence>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

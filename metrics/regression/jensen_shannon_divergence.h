@@ -25,6 +25,7 @@ protected:
 
 // The functional form.
 at::Tensor jensen_shannon_divergence(const at::Tensor &preds, const at::Tensor &target,
-                                     const JensenShannonDivergenceOptions &options = {});
+                                     const JensenShannonDivergenceOptions &options = {},
+                                     const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

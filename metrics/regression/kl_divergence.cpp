@@ -32,8 +32,8 @@ std::optional<std::vector<double>> KLDivergence::fused(const at::Tensor &preds,
 }
 
 at::Tensor kl_divergence(const at::Tensor &preds, const at::Tensor &target,
-                         const KLDivergenceOptions &options) {
-  return detail::evaluate<KLDivergence>(options, preds, target);
+                         const KLDivergenceOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<KLDivergence>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -25,6 +25,6 @@ protected:
 
 // The functional form.
 at::Tensor kl_divergence(const at::Tensor &preds, const at::Tensor &target,
-                         const KLDivergenceOptions &options = {});
+                         const KLDivergenceOptions &options = {}, const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

@@ -34,8 +34,8 @@ std::optional<std::vector<double>> LogCoshError::fused(const at::Tensor &preds,
 }
 
 at::Tensor log_cosh_error(const at::Tensor &preds, const at::Tensor &target,
-                          const LogCoshErrorOptions &options) {
-  return detail::evaluate<LogCoshError>(options, preds, target);
+                          const LogCoshErrorOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<LogCoshError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

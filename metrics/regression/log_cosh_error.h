@@ -36,6 +36,6 @@ protected:
 
 // The functional form.
 at::Tensor log_cosh_error(const at::Tensor &preds, const at::Tensor &target,
-                          const LogCoshErrorOptions &options = {});
+                          const LogCoshErrorOptions &options = {}, const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

@@ -27,8 +27,8 @@ std::optional<std::vector<double>> MeanAbsoluteError::fused(const at::Tensor &pr
 }
 
 at::Tensor mean_absolute_error(const at::Tensor &preds, const at::Tensor &target,
-                               const MeanAbsoluteErrorOptions &options) {
-  return detail::evaluate<MeanAbsoluteError>(options, preds, target);
+                               const MeanAbsoluteErrorOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<MeanAbsoluteError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -35,6 +35,7 @@ protected:
 
 // The functional form.
 at::Tensor mean_absolute_error(const at::Tensor &preds, const at::Tensor &target,
-                               const MeanAbsoluteErrorOptions &options = {});
+                               const MeanAbsoluteErrorOptions &options = {},
+                               const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

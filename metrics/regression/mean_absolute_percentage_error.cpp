@@ -30,8 +30,9 @@ MeanAbsolutePercentageError::fused(const at::Tensor &preds, const at::Tensor &ta
 }
 
 at::Tensor mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,
-                                          const MeanAbsolutePercentageErrorOptions &options) {
-  return detail::evaluate<MeanAbsolutePercentageError>(options, preds, target);
+                                          const MeanAbsolutePercentageErrorOptions &options,
+                                          const at::Tensor &weight) {
+  return detail::evaluate<MeanAbsolutePercentageError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

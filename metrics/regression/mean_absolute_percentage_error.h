@@ -33,6 +33,7 @@ protected:
 
 // The functional form.
 at::Tensor mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,
-                                          const MeanAbsolutePercentageErrorOptions &options = {});
+                                          const MeanAbsolutePercentageErrorOptions &options = {},
+                                          const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

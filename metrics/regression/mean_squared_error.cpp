@@ -37,8 +37,8 @@ std::string MeanSquaredError::signature() const {
 }
 
 at::Tensor mean_squared_error(const at::Tensor &preds, const at::Tensor &target,
-                              const MeanSquaredErrorOptions &options) {
-  return detail::evaluate<MeanSquaredError>(options, preds, target);
+                              const MeanSquaredErrorOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<MeanSquaredError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

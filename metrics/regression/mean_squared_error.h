@@ -46,6 +46,7 @@ private:
 
 // The functional form.
 at::Tensor mean_squared_error(const at::Tensor &preds, const at::Tensor &target,
-                              const MeanSquaredErrorOptions &options = {});
+                              const MeanSquaredErrorOptions &options = {},
+                              const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

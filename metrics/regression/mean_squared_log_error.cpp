@@ -34,8 +34,9 @@ at::Tensor MeanSquaredLogError::outside_domain(const at::Tensor &preds,
 }
 
 at::Tensor mean_squared_log_error(const at::Tensor &preds, const at::Tensor &target,
-                                  const MeanSquaredLogErrorOptions &options) {
-  return detail::evaluate<MeanSquaredLogError>(options, preds, target);
+                                  const MeanSquaredLogErrorOptions &options,
+                                  const at::Tensor &weight) {
+  return detail::evaluate<MeanSquaredLogError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

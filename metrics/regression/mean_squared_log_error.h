@@ -35,6 +35,7 @@ protected:
 
 // The functional form.
 at::Tensor mean_squared_log_error(const at::Tensor &preds, const at::Tensor &target,
-                                  const MeanSquaredLogErrorOptions &options = {});
+                                  const MeanSquaredLogErrorOptions &options = {},
+                                  const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

@@ -35,8 +35,8 @@ std::string R2Score::signature() const {
 }
 
 at::Tensor r2_score(const at::Tensor &preds, const at::Tensor &target,
-                    const R2ScoreOptions &options) {
-  return detail::evaluate<R2Score>(options, preds, target);
+                    const R2ScoreOptions &options, const at::Tensor &weight) {
+  return detail::evaluate<R2Score>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -47,6 +47,6 @@ private:
 
 // The functional form.
 at::Tensor r2_score(const at::Tensor &preds, const at::Tensor &target,
-                    const R2ScoreOptions &options = {});
+                    const R2ScoreOptions &options = {}, const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

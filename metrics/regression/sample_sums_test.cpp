@@ -33,7 +33,8 @@ struct Family {
   std::string title;
   Inputs inputs;
   std::function<std::unique_ptr<SampleSums>(at::ScalarType, std::optional<Accumulation>)> make;
-  std::function<at::Tensor(const at::Tensor &, const at::Tensor &)> functional;
+  std::function<at::Tensor(const at::Tensor &, const at::Tensor &, const at::Tensor &weight)>
+      functional;
   // Rows of `d` numbers; a row is a sample, or every number is one.
   std::function<double(const std::vector<double> &x, const std::vector<double> &y, size_t d)>
       reference;
@@ -41,14 +42,16 @@ struct Family {
 
 template <typename M, typename Options>
 Family family(std::string title, Inputs inputs, Options options,
-              at::Tensor (*functional)(const at::Tensor &, const at::Tensor &, const Options &),
+              at::Tensor (*functional)(const at::Tensor &, const at::Tensor &, const Options &,
+                                       const at::Tensor &),
               decltype(Family::reference) reference) {
   return {std::move(title), inputs,
           [options](at::ScalarType dtype, std::optional<Accumulation> accumulation) {
             return std::make_unique<M>(Options(options).dtype(dtype).accumulation(accumulation));
           },
-          [options, functional](const at::Tensor &preds, const at::Tensor &target) {
-            return functional(preds, target, options);
+          [options, functional](const at::Tensor &preds, const at::Tensor &target,
+                                const at::Tensor &weight) {
+            return functional(preds, target, options, weight);
           },
           std::move(reference)};
 }
@@ -248,7 +251,7 @@ TEST_P(SumMetrics, EqualTheirDefinitionsOverSeveralUpdates) {
     EXPECT_NEAR(values(result)[0], value, 1e-12 * std::max(1., std::abs(value)));
 
     const Batch moved = all.part(0, 60, device());
-    const at::Tensor at_once = family.functional(moved.preds, moved.target);
+    const at::Tensor at_once = family.functional(moved.preds, moved.target, {});
     EXPECT_EQ(at_once.scalar_type(), at::kFloat);
     EXPECT_NEAR(values(at_once)[0], value, 1e-6 * std::max(1., std::abs(value)));
   }
@@ -282,6 +285,8 @@ TEST_P(SumMetrics, TakeWeights) {
                   (format == Accumulation::kDouble ? 1e-12 : 1e-5) * std::max(1., std::abs(value)));
 
       const Batch moved = all.part(0, 30, device());
+      EXPECT_NEAR(values(family.functional(moved.preds, moved.target, weight.to(device())))[0],
+                  value, 1e-6 * std::max(1., std::abs(value)));
       const auto before = values(metric->compute());
       EXPECT_ERROR(metric->update(moved.preds, moved.target, at::ones({7}, on())), metric->name(),
                    "weight", "[7]", "one weight");
@@ -375,16 +380,17 @@ TEST_P(SumMetrics, JudgeEachOutputOnItsOwn) {
   const Batch all = random_batch(families()[0], 30);
   const Batch moved = all.part(0, 30, device());
   const auto expect_columns = [&](auto function, auto options) {
-    const at::Tensor result = function(moved.preds, moved.target, options.dtype(at::kDouble));
+    const at::Tensor result = function(moved.preds, moved.target, options.dtype(at::kDouble), {});
     ASSERT_EQ(result.sizes(), at::IntArrayRef({kColumns}));
     for (int64_t column = 0; column < kColumns; ++column)
       EXPECT_NEAR(values(result)[column],
                   values(function(moved.preds.select(1, column), moved.target.select(1, column),
-                                  options.num_outputs(1)))[0],
+                                  options.num_outputs(1), {}))[0],
                   1e-13);
-    EXPECT_ERROR(function(moved.preds, moved.target, options.num_outputs(2)), "[30, 5]",
+    EXPECT_ERROR(function(moved.preds, moved.target, options.num_outputs(2), {}), "[30, 5]",
                  "num_outputs is 2", "[N, 2]");
-    EXPECT_ERROR(function(moved.preds, moved.target, options.num_outputs(0)), "num_outputs is 0");
+    EXPECT_ERROR(function(moved.preds, moved.target, options.num_outputs(0), {}),
+                 "num_outputs is 0");
   };
   expect_columns(mean_squared_error, MeanSquaredErrorOptions(kColumns));
   expect_columns(mean_absolute_error, MeanAbsoluteErrorOptions(kColumns));

@@ -32,10 +32,11 @@ SymmetricMeanAbsolutePercentageError::fused(const at::Tensor &preds,
       });
 }
 
-at::Tensor symmetric_mean_absolute_percentage_error(
-    const at::Tensor &preds, const at::Tensor &target,
-    const SymmetricMeanAbsolutePercentageErrorOptions &options) {
-  return detail::evaluate<SymmetricMeanAbsolutePercentageError>(options, preds, target);
+at::Tensor
+symmetric_mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,
+                                         const SymmetricMeanAbsolutePercentageErrorOptions &options,
+                                         const at::Tensor &weight) {
+  return detail::evaluate<SymmetricMeanAbsolutePercentageError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -34,6 +34,6 @@ protected:
 // The functional form.
 at::Tensor symmetric_mean_absolute_percentage_error(
     const at::Tensor &preds, const at::Tensor &target,
-    const SymmetricMeanAbsolutePercentageErrorOptions &options = {});
+    const SymmetricMeanAbsolutePercentageErrorOptions &options = {}, const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

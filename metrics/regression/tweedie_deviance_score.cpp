@@ -86,8 +86,9 @@ std::string TweedieDevianceScore::signature() const {
 }
 
 at::Tensor tweedie_deviance_score(const at::Tensor &preds, const at::Tensor &target,
-                                  const TweedieDevianceScoreOptions &options) {
-  return detail::evaluate<TweedieDevianceScore>(options, preds, target);
+                                  const TweedieDevianceScoreOptions &options,
+                                  const at::Tensor &weight) {
+  return detail::evaluate<TweedieDevianceScore>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

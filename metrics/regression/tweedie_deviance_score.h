@@ -49,6 +49,7 @@ private:
 
 // The functional form.
 at::Tensor tweedie_deviance_score(const at::Tensor &preds, const at::Tensor &target,
-                                  const TweedieDevianceScoreOptions &options = {});
+                                  const TweedieDevianceScoreOptions &options = {},
+                                  const at::Tensor &weight = {});
 
 } // namespace devsan::metrics

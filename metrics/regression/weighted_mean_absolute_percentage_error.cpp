@@ -36,8 +36,9 @@ at::Tensor WeightedMeanAbsolutePercentageError::value() const {
 
 at::Tensor
 weighted_mean_absolute_percentage_error(const at::Tensor &preds, const at::Tensor &target,
-                                        const WeightedMeanAbsolutePercentageErrorOptions &options) {
-  return detail::evaluate<WeightedMeanAbsolutePercentageError>(options, preds, target);
+                                        const WeightedMeanAbsolutePercentageErrorOptions &options,
+                                        const at::Tensor &weight) {
+  return detail::evaluate<WeightedMeanAbsolutePercentageError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -35,6 +35,6 @@ protected:
 // The functional form.
 at::Tensor weighted_mean_absolute_percentage_error(
     const at::Tensor &preds, const at::Tensor &target,
-    const WeightedMeanAbsolutePercentageErrorOptions &options = {});
+    const WeightedMeanAbsolutePercentageErrorOptions &options = {}, const at::Tensor &weight = {});
 
 } // namespace devsan::metrics
