@@ -30,14 +30,12 @@ template <typename Score>
 [[gnu::always_inline]] inline bool in_range(const Score *scores, const int64_t *targets, int64_t n,
                                             bool graded) {
   int64_t bits = 0;
-  for (int64_t i = 0; i < n; ++i)
-    bits |= targets[i];
-  if (graded ? bits < 0 : (bits & ~int64_t{1}) != 0)
-    return false;
   int nan = 0;
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < n; ++i) {
+    bits |= targets[i];
     nan |= scores[i] != scores[i];
-  return nan == 0;
+  }
+  return nan == 0 && (graded ? bits >= 0 : (bits & ~int64_t{1}) == 0);
 }
 
 #if defined(__x86_64__)
