@@ -31,9 +31,26 @@ typedef __half2 half2;
 typedef __half nv_half;
 typedef __half2 nv_half2;
 
-__host__ __device__ __half __float2half(float value);
-__host__ __device__ __half __float2half_rn(float value);
-__host__ __device__ float __half2float(__half value);
+// LibTorch's numbers convert by these on the host, too.
+inline __host__ __device__ __half __float2half_rn(float value) {
+  return __half_raw{__builtin_bit_cast(unsigned short, static_cast<_Float16>(value))};
+}
+inline __host__ __device__ __half __float2half(float value) { return __float2half_rn(value); }
+inline __host__ __device__ float __half2float(__half value) {
+  return static_cast<float>(__builtin_bit_cast(_Float16, value.__x));
+}
+inline __host__ __device__ __half::__half(const __half_raw &raw) : __x(raw.x) {}
+inline __host__ __device__ __half::__half(float value) : __half(__float2half_rn(value)) {}
+inline __host__ __device__ __half::__half(double value)
+    : __x(__builtin_bit_cast(unsigned short, static_cast<_Float16>(value))) {}
+inline __host__ __device__ __half::__half(int value) : __half(static_cast<float>(value)) {}
+inline __host__ __device__ __half::operator float() const { return __half2float(*this); }
+inline __host__ __device__ __half::operator __half_raw() const { return {__x}; }
+inline __host__ __device__ __half &__half::operator=(const __half_raw &raw) {
+  __x = raw.x;
+  return *this;
+}
+inline __host__ __device__ __half &__half::operator=(float value) { return *this = __half(value); }
 __host__ __device__ __half2 __floats2half2_rn(float a, float b);
 __host__ __device__ __half2 __float2half2_rn(float value);
 __host__ __device__ float2 __half22float2(__half2 value);
@@ -42,3 +59,5 @@ __host__ __device__ __half __low2half(__half2 value);
 __host__ __device__ __half __high2half(__half2 value);
 __host__ __device__ __half __ushort_as_half(unsigned short bits);
 __host__ __device__ unsigned short __half_as_ushort(__half value);
+__device__ __half atomicAdd(__half *address, __half value);
+__device__ __half2 atomicAdd(__half2 *address, __half2 value);

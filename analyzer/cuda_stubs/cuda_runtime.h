@@ -80,22 +80,8 @@ DEVSAN_MIXED(float, double, double)
 #undef DEVSAN_MIXED
 #endif
 
-// The functions of the device that `__host__ __device__` code calls too.
-template <typename T> __device__ T atomicAdd(T *address, T value);
-template <typename T> __device__ T atomicMax(T *address, T value);
-template <typename T> __device__ T atomicMin(T *address, T value);
-template <typename T> __device__ T atomicExch(T *address, T value);
-template <typename T> __device__ T atomicCAS(T *address, T compare, T value);
-template <typename T> __device__ T __ldg(const T *address);
-template <typename T> __device__ T __shfl_sync(unsigned mask, T value, int lane, int width = 32);
-template <typename T> __device__ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32);
-template <typename T> __device__ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32);
-template <typename T> __device__ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32);
-__device__ void __syncthreads();
-__device__ void __syncwarp(unsigned mask = 0xffffffff);
-__device__ void __threadfence();
-__device__ unsigned __ballot_sync(unsigned mask, int predicate);
-__device__ unsigned __activemask();
 __host__ __device__ float rsqrtf(float x);
 __host__ __device__ double rsqrt(double x);
+
+#include "device_functions.h"
 #endif

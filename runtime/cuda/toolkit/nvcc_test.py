@@ -20,6 +20,34 @@ extern "C" int launch(float *values, cudaStream_t stream) {
   return cudaMalloc(&own, 4) + cudaGetDeviceProperties(&properties, 0) + cudaGetLastError();
 }
 """
+KERNELS = """
+#include <assert.h>
+#include <cmath>
+#include <cstdio>
+#include <cuda_fp16.h>
+#include <curand_kernel.h>
+
+template <typename T> __global__ void draw(T *values, int *bits, __half *halves, unsigned long long *counts, int n) {
+  extern __shared__ float shared[];
+  assert(n > 0);
+  if (threadIdx.x == 0)
+    printf("%d", n);
+  curandState state;
+  curand_init(n, threadIdx.x, 0, &state);
+  shared[threadIdx.x] = powf(curand_uniform(&state), 2) + __expf(__int_as_float(bits[0]));
+  values[0] = std::max(values[0], static_cast<T>(floor(values[1]) + std::pow(values[2], n) + fminf(shared[0], 1)));
+  memset(bits, 0, n);
+  atomicCAS(bits, __float_as_int(shared[0]), __popc(__ballot_sync(0xffffffff, n)));
+  atomicAdd(halves, 1.0f);
+  atomicAdd(counts, 1);
+  atomicMax(bits, __shfl_down_sync(0xffffffff, n, 1));
+  __syncthreads();
+}
+void launch(float *x, double *y, int *bits, __half *halves, unsigned long long *counts) {
+  draw<<<1, 32, 128>>>(x, bits, halves, counts, 1);
+  draw<<<1, 32, 128>>>(y, bits, halves, counts, 1);
+}
+"""
 OPTIONS = """-gencode=arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -arch=sm_80 --expt-relaxed-constexpr
     --expt-extended-lambda --use_fast_math -lineinfo --threads 2 -Xptxas -v --ptxas-options=-v -Xcudafe --diag_suppress=20012
     -rdc=true -maxrregcount=64 --compiler-options -fPIC,-Wall --compiler-options '-g' -Xcompiler=-fno-strict-aliasing -O3 -std=c++17 -DFACTOR=1
@@ -42,6 +70,26 @@ class Nvcc(unittest.TestCase):
         for symbol in ("T launch", "U cudaLaunchKernel", "U __cudaRegisterFunction", "U cudaMalloc"):
             self.assertIn(symbol, symbols)
         self.assertIn("scale.cu", (self.folder / "scale.d").read_text())
+
+    def test_knows_the_functions_of_the_device(self):
+        (self.folder / "draw.cu").write_text(KERNELS)
+        for standard in ("c++17", "c++20"):
+            self.run_nvcc("-c", "draw.cu", "-o", "draw.o", f"-std={standard}", "-Werror")
+
+    def test_converts_halves_on_the_host(self):
+        (self.folder / "halves.cu").write_text("""
+#include <cmath>
+#include <cuda_bf16.h>
+static bool is(float x, float expected) { return x == expected; }
+int main() {
+  return is(__half(0.1f), 0.0999755859375f) && is(__half(1e6f), INFINITY) && is(__half2float(__float2half(6e-8f)), 5.9604645e-8f) &&
+         is(__nv_bfloat16(0.1f), 0.10009765625f) && is(__nv_bfloat16(1.00390625f), 1) && is(__nv_bfloat16(1.01171875f), 1.015625f) &&
+         std::isnan(float(__nv_bfloat16(NAN))) && is(__bfloat162float(__nv_bfloat16(3.4e38f)), INFINITY) ? 0 : 1;
+}
+""")
+        cudart = (Path(NVCC).parents[1] / "lib64/libcudart.so").resolve()
+        self.run_nvcc("halves.cu", "-o", "halves", "-std=c++17", str(cudart), f"-Wl,-rpath,{cudart.parent}")
+        subprocess.run([self.folder / "halves"], check=True)
 
     def test_links_no_device_code(self):
         self.run_nvcc("-dlink", "scale.o", "-o", "dlink.o", "-gencode=arch=compute_80,code=sm_80", "-L/nowhere", "-lcudadevrt")
