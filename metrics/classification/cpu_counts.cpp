@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kBlock = detail::kArgmaxBlock;
 constexpr int64_t kChunk = 1 << 16;   // numbers read that are worth a thread
 constexpr int64_t kFewBins = 1 << 12; // adding them costs less than looking for the right ones
+constexpr uint64_t kBytes = 0x0101010101010101;
 
 // The inputs in the form that the loops take.
 at::Tensor dense(const at::Tensor &x, at::ScalarType dtype) {
@@ -94,25 +95,33 @@ BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int6
   const int64_t width = c10::multiply_integers(target.sizes().slice(1));
   return in_parts(width ? target.size(0) : 0, numbers, {2},
                   [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+                    constexpr int64_t kWord = sizeof(uint64_t);
                     int32_t room[kBlock];
-                    uint8_t flags[kBlock];
+                    uint8_t flags[kBlock + kWord] = {}; // read by words
                     int64_t right = 0, included = 0;
                     int64_t left = width; // of the current element
-                    unsigned said = 0;
+                    uint64_t said = 0;    // in any byte
                     for (int64_t first = begin * width; first < end * width; first += kBlock) {
                       const int64_t n = std::min(kBlock, end * width - first);
                       detail::compare_labels(targets + first, predict(first, n, room), n,
                                              config.classes, config.ignore_index, flags,
                                              &out_of_range);
                       for (int64_t i = 0; i < n;) {
-                        const int64_t stop = i + std::min(n - i, left);
-                        left -= stop - i;
-                        for (; i < stop; ++i)
-                          said |= flags[i];
+                        const int64_t here = std::min(n - i, left);
+                        for (int64_t k = 0; k < here; k += kWord) {
+                          uint64_t word;
+                          std::memcpy(&word, flags + i + k, kWord);
+                          const int64_t others = std::max<int64_t>(0, kWord - (here - k));
+                          said |= word << (8 * others) >> (8 * others);
+                        }
+                        i += here;
+                        left -= here;
                         if (left > 0) // the rest is in the next block
                           continue;
-                        right += said == detail::kKept;
-                        included += (said & (detail::kKept | detail::kInvalid)) == detail::kKept;
+                        const auto any = [&](uint64_t flag) { return (said & kBytes * flag) != 0; };
+                        const bool valid = any(detail::kKept) && !any(detail::kInvalid);
+                        right += valid && !any(detail::kDiffers);
+                        included += valid;
                         said = 0;
                         left = width;
                       }
@@ -149,43 +158,52 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
       }
     }
   };
-  const auto count_with = [&](at::IntArrayRef sizes, const auto &add) {
+  // Calls count(targets, labels, n, bins, out_of_range) for blocks of samples.
+  const auto by_block = [&](at::IntArrayRef sizes, const auto &count) {
     return in_parts(samples, numbers, sizes,
                     [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
-                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
-                        add(bins, wanted, label);
-                      });
+                      int32_t room[kBlock];
+                      for (int64_t first = begin; first < end; first += kBlock) {
+                        const int64_t n = std::min(kBlock, end - first);
+                        count(targets + first, predict(first, n, room), n, bins, out_of_range);
+                      }
                     });
   };
+  const auto has_few_bins = [classes](int64_t most) {
+    return classes <= detail::kMostMatrixClasses && classes * classes <= most;
+  };
   const auto count_matrix = [&] {
-    return count_with({classes, classes}, [classes](int64_t *bins, int64_t wanted, int64_t label) {
-      bins[wanted * classes + label] += 1;
+    return by_block({classes, classes}, [&](const int64_t *wanted, const auto *labels, int64_t n,
+                                            int64_t *bins, int64_t &out_of_range) {
+      int32_t places[kBlock];
+      const int64_t counted = detail::matrix_places(wanted, labels, n, classes, config.ignore_index,
+                                                    places, &out_of_range);
+      for (int64_t i = 0; i < n; ++i)
+        if (counted == n || places[i] >= 0)
+          ++bins[places[i]];
     });
   };
   switch (tally) {
   case Tally::kTotals:
-    return in_parts(samples, numbers, tally_sizes(config, tally),
-                    [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
-                      // Not in memory, where each sample would wait for the one before.
-                      int64_t right = 0, all = 0;
-                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
-                        right += wanted == label;
-                        ++all;
-                      });
-                      bins[0] += right;
-                      bins[1] += all;
+    return by_block(tally_sizes(config, tally),
+                    [&](const int64_t *wanted, const auto *labels, int64_t n, int64_t *bins,
+                        int64_t &out_of_range) {
+                      detail::count_equal(wanted, labels, n, classes, config.ignore_index, &bins[0],
+                                          &bins[1], &out_of_range);
                     });
   case Tally::kMargins:
-    if (classes * classes <= std::min(kFewBins, samples)) // one count for each sample, not three
+    if (has_few_bins(std::min(kFewBins, samples))) // one count for each sample, not three
       return margins_of(count_matrix());
-    return count_with(tally_sizes(config, tally),
-                      [classes](int64_t *bins, int64_t wanted, int64_t label) {
+    return in_parts(samples, numbers, tally_sizes(config, tally),
+                    [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+                      each(begin, end, out_of_range, [&](int64_t, int64_t wanted, int64_t label) {
                         bins[wanted] += wanted == label;
                         bins[kTargets * classes + wanted] += 1;
                         bins[kPredictions * classes + label] += 1;
                       });
+                    });
   case Tally::kMatrix: {
-    if (classes * classes <= std::max(kFewBins, samples))
+    if (has_few_bins(std::max(kFewBins, samples)))
       return count_matrix();
     const at::Tensor places = at::full({samples}, -1, at::kLong);
     int64_t *place = places.mutable_data_ptr<int64_t>();

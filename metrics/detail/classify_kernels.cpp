@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 // Clang takes no templates here, therefore the plain functions around the bodies. GCC 12 does not
 // get over one vector type in functions for several processors, see detail/fused.h.
@@ -30,11 +32,14 @@ template <typename T> struct Best {
   Numbers number;
   Indices index;
 
+  DEVSAN_BODY void take(const Best &next) {
+    const Indices more = next.number > number;
+    number = more ? next.number : number;
+    index = more ? next.index : index;
+  }
   DEVSAN_BODY void take(const Numbers &next, const Indices &at, Indices &nan) {
-    const Indices more = next > number;
-    number = more ? next : number;
-    index = more ? at : index;
     nan |= next != next;
+    take({next, at});
   }
 };
 
@@ -121,33 +126,62 @@ DEVSAN_BODY void transpose(const T *rows, int64_t stride, typename Best<T>::Numb
   columns[3] = high_halves(even_high, odd_high);
 }
 
-// Samples of few classes that lie side by side.
+// Two classes.
+template <typename T>
+DEVSAN_BODY void transpose_two(const T *rows, int64_t stride, typename Best<T>::Numbers *columns) {
+  typedef T Two __attribute__((vector_size(2 * sizeof(T))));
+  Two row[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i)
+    std::memcpy(&row[i], rows + i * stride, sizeof(row[i]));
+  const auto four = [&](int64_t i) __attribute__((always_inline)) {
+    return __builtin_shufflevector(row[i], row[i + 1], 0, 1, 2, 3);
+  };
+  const auto even = __builtin_shufflevector(four(0), four(4), 0, 1, 2, 3, 4, 5, 6, 7);
+  const auto odd = __builtin_shufflevector(four(2), four(6), 0, 1, 2, 3, 4, 5, 6, 7);
+  columns[0] = __builtin_shufflevector(even, odd, 0, 2, 8, 10, 4, 6, 12, 14);
+  columns[1] = __builtin_shufflevector(even, odd, 1, 3, 9, 11, 5, 7, 13, 15);
+}
+
+// The better one of two neighbours, 0 or 1.
+template <typename T>
+DEVSAN_BODY Best<T> better(const typename Best<T>::Numbers *pair, typename Best<T>::Indices &nan) {
+  nan |= (pair[0] != pair[0]) | (pair[1] != pair[1]);
+  const typename Best<T>::Indices more = pair[1] > pair[0];
+  return {more ? pair[1] : pair[0], -more};
+}
+
+// Samples of few classes that lie side by side. A knockout: fewer steps wait for another than if
+// one class after the other were compared with the best so far.
 template <typename T>
 DEVSAN_BODY void argmax_rows(const T *scores, int64_t n, int64_t classes, int32_t *labels) {
-  using Index = typename Best<T>::Index;
   int64_t i = 0;
-  // Of fewer classes than are loaded at once, loads reach into the next samples.
-  const int64_t reach = std::max<int64_t>(0, kColumns - classes);
-  for (; (i + kLanes) * classes + reach <= n * classes; i += kLanes) {
+  for (; i + kLanes <= n; i += kLanes) {
     const T *const rows = scores + i * classes;
-    typename Best<T>::Numbers columns[kColumns];
     typename Best<T>::Indices nan{};
-    transpose(rows, classes, columns);
-    Best<T> best{columns[0], {}};
-    nan |= columns[0] != columns[0];
-    const auto take = [&](int64_t from, int64_t first, int64_t end) __attribute__((always_inline)) {
-      typename Best<T>::Indices at = typename Best<T>::Indices{} + static_cast<Index>(from);
-#pragma GCC unroll 4
-      for (int64_t c = 0; c < kColumns; ++c, at += 1)
-        if (from + c >= first && from + c < end)
-          best.take(columns[c], at, nan);
+    const auto best_of_two = [&](int64_t at) __attribute__((always_inline)) {
+      typename Best<T>::Numbers columns[2];
+      transpose_two(rows + at, classes, columns);
+      Best<T> best = better<T>(columns, nan);
+      best.index += static_cast<typename Best<T>::Index>(at);
+      return best;
     };
-    take(0, 1, classes);
-    for (int64_t first = kColumns; first < classes; first += kColumns) {
-      const int64_t from = std::min(first, classes - kColumns); // not behind the last class
-      transpose(rows + from, classes, columns);
-      take(from, first, classes);
-    }
+    const auto best_of_four = [&](int64_t at) __attribute__((always_inline)) {
+      typename Best<T>::Numbers columns[kColumns];
+      transpose(rows + at, classes, columns);
+      Best<T> best = better<T>(columns, nan), last = better<T>(columns + 2, nan);
+      last.index += 2;
+      best.take(last);
+      best.index += static_cast<typename Best<T>::Index>(at);
+      return best;
+    };
+    Best<T> best = classes < kColumns ? best_of_two(0) : best_of_four(0);
+    for (int64_t at = kColumns; at + kColumns <= classes; at += kColumns)
+      best.take(best_of_four(at));
+    // The rest, with some of those before, which change nothing.
+    if (classes > kColumns && classes % kColumns == 3)
+      best.take(best_of_four(classes - kColumns));
+    else if (classes > 2 && classes % kColumns != 0)
+      best.take(best_of_two(classes - 2));
     if (any(nan))
       for (int64_t lane = 0; lane < kLanes; ++lane)
         labels[i + lane] = argmax_of(rows + lane * classes, classes, 1);
@@ -157,6 +191,14 @@ DEVSAN_BODY void argmax_rows(const T *scores, int64_t n, int64_t classes, int32_
   }
   for (; i < n; ++i)
     labels[i] = argmax_of(scores + i * classes, classes, 1);
+}
+
+// A loop for each of the smallest numbers, without which a third of the time is loops and
+// addresses.
+template <typename T, int64_t... kClasses>
+DEVSAN_BODY bool argmax_rows_of_known(const T *scores, int64_t n, int64_t classes, int32_t *labels,
+                                      std::integer_sequence<int64_t, kClasses...>) {
+  return ((classes == kClasses && (argmax_rows(scores, n, kClasses, labels), true)) || ...);
 }
 
 // One sample of many classes that lie side by side: the best of every so many, then of those.
@@ -213,31 +255,133 @@ DEVSAN_BODY void argmax_body(const T *scores, int64_t n, int64_t classes, int64_
                              int64_t class_stride, int32_t *labels) {
   if (sample_stride == 1)
     argmax_columns(scores, n, classes, class_stride, labels);
-  else if (classes < 2 * kSets * kLanes)
-    argmax_rows(scores, n, classes, labels);
-  else
+  else if (classes < 2 * kSets * kLanes) {
+    using Known = std::integer_sequence<int64_t, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
+    if (!argmax_rows_of_known(scores, n, classes, labels, Known()))
+      argmax_rows(scores, n, classes, labels);
+  } else
     for (int64_t i = 0; i < n; ++i)
       labels[i] = argmax_row(scores + i * sample_stride, classes);
+}
+
+typedef int32_t Words __attribute__((vector_size(kLanes * sizeof(int32_t))));
+typedef uint32_t UnsignedWords __attribute__((vector_size(kLanes * sizeof(int32_t))));
+
+// Eight pairs of target and label. The labels are those of valid pairs; the masks are -1 or 0.
+struct Pairs {
+  Words target, label;
+  Words kept, valid;
+};
+
+DEVSAN_BODY Words all(int32_t number) {
+  return Words{} + number;
+}
+
+// The low and the high halves of eight numbers.
+DEVSAN_BODY void halves(const int64_t *numbers, Words &low, Words &high) {
+  Words first, second;
+  std::memcpy(&first, numbers, sizeof(first));
+  std::memcpy(&second, numbers + kLanes / 2, sizeof(second));
+  low = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14);
+  high = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+
+template <typename Label>
+DEVSAN_BODY Pairs pairs_of(const int64_t *target, const Label *labels, int32_t classes,
+                           std::optional<int64_t> ignored) {
+  Pairs pairs;
+  Words high, more{};
+  halves(target, pairs.target, high);
+  if constexpr (sizeof(Label) == sizeof(int64_t))
+    halves(labels, pairs.label, more);
+  else
+    std::memcpy(&pairs.label, labels, sizeof(pairs.label));
+  const auto number = (UnsignedWords)all(classes);
+  pairs.valid = ((high | more) == 0) & ((UnsignedWords)pairs.target < number) &
+                ((UnsignedWords)pairs.label < number);
+  pairs.kept = all(-1);
+  if (ignored)
+    pairs.kept = (pairs.target != static_cast<int32_t>(*ignored)) |
+                 (high != static_cast<int32_t>(*ignored >> 32));
+  return pairs;
+}
+
+// Calls each(first, number, pairs) for all of them, up to eight at a time, and adds to *invalid.
+template <typename Label, typename Each>
+DEVSAN_BODY void each_eight(const int64_t *target, const Label *labels, int64_t n, int64_t classes,
+                            std::optional<int64_t> ignored, int64_t *invalid, const Each &each) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const auto number = static_cast<int32_t>(std::min(classes, kMost));
+  Words sum_of_invalid{};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Pairs pairs = pairs_of(target + i, labels + i, number, ignored);
+    sum_of_invalid -= pairs.kept & ~pairs.valid;
+    each(i, kLanes, pairs);
+  }
+  if (i < n) {
+    int64_t rest_target[kLanes] = {};
+    Label rest_labels[kLanes] = {};
+    std::copy(target + i, target + n, rest_target);
+    std::copy(labels + i, labels + n, rest_labels);
+    Pairs pairs = pairs_of(rest_target, rest_labels, number, ignored);
+    const Words lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    pairs.kept &= lanes < static_cast<int32_t>(n - i);
+    sum_of_invalid -= pairs.kept & ~pairs.valid;
+    each(i, n - i, pairs);
+  }
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    *invalid += sum_of_invalid[lane];
 }
 
 template <typename Label>
 DEVSAN_BODY void compare_labels_body(const int64_t *target, const Label *labels, int64_t n,
                                      int64_t classes, std::optional<int64_t> ignored,
                                      uint8_t *flags, int64_t *invalid) {
-  const bool ignores = ignored.has_value();
-  const int64_t ignored_target = ignored.value_or(0);
-  const auto number = static_cast<uint64_t>(classes); // negative ones are above
-  int64_t sum_of_invalid = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t wanted = target[i], label = labels[i];
-    const bool kept = !(ignores & (wanted == ignored_target));
-    const bool valid =
-        (static_cast<uint64_t>(wanted) < number) & (static_cast<uint64_t>(label) < number);
-    const int said = kKept | (valid ? 0 : kInvalid) | (wanted == label ? 0 : kDiffers);
-    flags[i] = static_cast<uint8_t>(kept ? said : 0);
-    sum_of_invalid += kept & !valid;
+  typedef uint8_t Flags __attribute__((vector_size(kLanes)));
+  each_eight(target, labels, n, classes, ignored, invalid,
+             [&](int64_t first, int64_t number, const Pairs &pairs) __attribute__((always_inline)) {
+               const Words of_valid = pairs.target == pairs.label ? all(0) : all(kDiffers);
+               const Words said = all(kKept) | (pairs.valid ? of_valid : all(kInvalid));
+               const Flags eight = __builtin_convertvector(pairs.kept & said, Flags);
+               std::memcpy(flags + first, &eight, number);
+             });
+}
+
+template <typename Label>
+DEVSAN_BODY void count_equal_body(const int64_t *target, const Label *labels, int64_t n,
+                                  int64_t classes, std::optional<int64_t> ignored, int64_t *equal,
+                                  int64_t *counted, int64_t *invalid) {
+  Words sum_of_equal{}, sum_of_counted{};
+  each_eight(target, labels, n, classes, ignored, invalid,
+             [&](int64_t, int64_t, const Pairs &pairs) __attribute__((always_inline)) {
+               const Words valid = pairs.kept & pairs.valid;
+               sum_of_counted -= valid;
+               sum_of_equal -= valid & (pairs.target == pairs.label);
+             });
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    *equal += sum_of_equal[lane];
+    *counted += sum_of_counted[lane];
   }
-  *invalid += sum_of_invalid;
+}
+
+template <typename Label>
+DEVSAN_BODY int64_t matrix_places_body(const int64_t *target, const Label *labels, int64_t n,
+                                       int64_t classes, std::optional<int64_t> ignored,
+                                       int32_t *places, int64_t *invalid) {
+  const auto number = static_cast<int32_t>(classes);
+  Words sum_of_counted{};
+  each_eight(target, labels, n, classes, ignored, invalid,
+             [&](int64_t first, int64_t size, const Pairs &pairs) __attribute__((always_inline)) {
+               const Words counted = pairs.kept & pairs.valid;
+               const Words eight = counted ? pairs.target * number + pairs.label : all(-1);
+               std::memcpy(places + first, &eight, size * sizeof(*places));
+               sum_of_counted -= counted;
+             });
+  int64_t counted = 0;
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    counted += sum_of_counted[lane];
+  return counted;
 }
 
 template <typename T>
@@ -296,14 +440,25 @@ void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_str
   argmax_body(scores, n, classes, sample_stride, class_stride, labels);
 }
 
-#define DEVSAN_COMPARE_LABELS(Label)                                                               \
+#define DEVSAN_OF_LABELS(Label)                                                                    \
   DEVSAN_FOR_EACH_CPU                                                                              \
   void compare_labels(const int64_t *target, const Label *labels, int64_t n, int64_t classes,      \
                       std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid) {          \
     compare_labels_body(target, labels, n, classes, ignored, flags, invalid);                      \
+  }                                                                                                \
+  DEVSAN_FOR_EACH_CPU                                                                              \
+  void count_equal(const int64_t *target, const Label *labels, int64_t n, int64_t classes,         \
+                   std::optional<int64_t> ignored, int64_t *equal, int64_t *counted,               \
+                   int64_t *invalid) {                                                             \
+    count_equal_body(target, labels, n, classes, ignored, equal, counted, invalid);                \
+  }                                                                                                \
+  DEVSAN_FOR_EACH_CPU                                                                              \
+  int64_t matrix_places(const int64_t *target, const Label *labels, int64_t n, int64_t classes,    \
+                        std::optional<int64_t> ignored, int32_t *places, int64_t *invalid) {       \
+    return matrix_places_body(target, labels, n, classes, ignored, places, invalid);               \
   }
-DEVSAN_COMPARE_LABELS(int32_t)
-DEVSAN_COMPARE_LABELS(int64_t)
+DEVSAN_OF_LABELS(int32_t)
+DEVSAN_OF_LABELS(int64_t)
 
 #define DEVSAN_COUNT_LABELS(T)                                                                     \
   DEVSAN_FOR_EACH_CPU                                                                              \

@@ -19,12 +19,29 @@ void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_str
             int64_t class_stride, int32_t *labels);
 
 // What a pair of target and label says of the whole that it is a part of; nothing if the target is
-// ignored. *invalid grows by the number of the others of which target or label is no class.
-enum PairFlag : uint8_t { kKept = 1, kInvalid = 2, kDiffers = 4 };
+// ignored. *invalid grows by the number of the others of which target or label is no class; 2^31
+// and what is above never is one.
+enum PairFlag : uint8_t { kKept = 1, kInvalid = 2, kDiffers = 4 }; // of invalid ones not known
 void compare_labels(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
                     std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid);
 void compare_labels(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,
                     std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid);
+
+// Adds to *equal and *counted the numbers of pairs that are equal and of those that count.
+void count_equal(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
+                 std::optional<int64_t> ignored, int64_t *equal, int64_t *counted,
+                 int64_t *invalid);
+void count_equal(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,
+                 std::optional<int64_t> ignored, int64_t *equal, int64_t *counted,
+                 int64_t *invalid);
+
+// Where each pair is counted in a matrix [classes, classes], target by row, -1 for those that do
+// not count; returns the number of those that do. For up to kMostMatrixClasses classes.
+constexpr int64_t kMostMatrixClasses = 46340; // the square of which is an int32
+int64_t matrix_places(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
+                      std::optional<int64_t> ignored, int32_t *places, int64_t *invalid);
+int64_t matrix_places(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,
+                      std::optional<int64_t> ignored, int32_t *places, int64_t *invalid);
 
 // What a number says about label 1, and where it is valid; NaN is nowhere.
 template <typename T> struct Decision {

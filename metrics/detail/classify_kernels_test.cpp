@@ -63,36 +63,75 @@ TYPED_TEST(Argmax, IsTheFirstOfTheLargestAndNaNIsLargest) {
       }
 }
 
-template <typename T> class CompareLabels : public testing::Test {};
-using Labels = testing::Types<int32_t, int64_t>;
-TYPED_TEST_SUITE(CompareLabels, Labels);
+// Pairs of target and label, with some that are no classes.
+template <typename T> class OfPairs : public testing::Test {
+protected:
+  static constexpr int64_t kClasses = 3;
 
-TYPED_TEST(CompareLabels, LeavesOutIgnoredOnesAndCountsInvalidOnes) {
-  constexpr int64_t kClasses = 3;
-  std::mt19937 generator;
-  std::uniform_int_distribution<int> value(-2, 4);
-  for (const int64_t n : {1, 7, 8, 31, 100})
-    for (const std::optional<int64_t> ignored : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-2)}) {
-      std::vector<int64_t> target(n);
-      std::vector<TypeParam> labels(n);
-      for (int64_t i = 0; i < n; ++i) {
-        target[i] = value(generator);
-        labels[i] = value(generator);
+  // Calls look(target, labels, ignored) for batches of several sizes.
+  template <typename Look> void each_batch(const Look &look) {
+    std::mt19937 generator;
+    std::uniform_int_distribution<int> value(-2, 4);
+    for (const int64_t n : {1, 7, 8, 31, 100})
+      for (const std::optional<int64_t> ignored : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-2)}) {
+        std::vector<int64_t> target(n);
+        std::vector<T> labels(n);
+        for (int64_t i = 0; i < n; ++i) {
+          target[i] = value(generator);
+          labels[i] = value(generator);
+        }
+        if (std::is_same_v<T, int64_t>)
+          labels[0] = static_cast<T>(int64_t{1} << 32); // 0, to who looks at the half
+        target[n - 1] = int64_t{1} << 32;
+        if (n > 8)
+          target[n - 2] = -(int64_t{1} << 32) + 1; // 1, the same
+        look(target, labels, ignored);
       }
-      if (std::is_same_v<TypeParam, int64_t>)
-        labels[0] = static_cast<TypeParam>(int64_t{1} << 32); // 0, to who looks at the half
-      target[n - 1] = int64_t{1} << 32;
-      std::vector<uint8_t> flags(n);
-      int64_t invalid = 5, expected = 5;
-      compare_labels(target.data(), labels.data(), n, kClasses, ignored, flags.data(), &invalid);
-      for (int64_t i = 0; i < n; ++i) {
-        const bool kept = target[i] != ignored;
-        const bool valid = target[i] >= 0 && target[i] < kClasses && labels[i] >= 0 && labels[i] < kClasses;
-        expected += kept && !valid;
-        EXPECT_EQ(flags[i], !kept ? 0 : kKept + (valid ? 0 : kInvalid) + (target[i] == labels[i] ? 0 : kDiffers));
-      }
-      EXPECT_EQ(invalid, expected);
+  }
+  static bool valid(int64_t target, int64_t label) {
+    return target >= 0 && target < kClasses && label >= 0 && label < kClasses;
+  }
+};
+using Labels = testing::Types<int32_t, int64_t>;
+TYPED_TEST_SUITE(OfPairs, Labels);
+
+TYPED_TEST(OfPairs, FlagsLeaveOutIgnoredOnesAndCountInvalidOnes) {
+  this->each_batch([](const auto &target, const auto &labels, std::optional<int64_t> ignored) {
+    const auto n = static_cast<int64_t>(target.size());
+    std::vector<uint8_t> flags(n);
+    int64_t invalid = 5, expected = 5;
+    compare_labels(target.data(), labels.data(), n, OfPairs<TypeParam>::kClasses, ignored, flags.data(), &invalid);
+    for (int64_t i = 0; i < n; ++i) {
+      const bool kept = target[i] != ignored, valid = OfPairs<TypeParam>::valid(target[i], labels[i]);
+      expected += kept && !valid;
+      EXPECT_EQ(flags[i], !kept ? 0 : !valid ? kKept + kInvalid : target[i] == labels[i] ? kKept : kKept + kDiffers) << i;
     }
+    EXPECT_EQ(invalid, expected);
+  });
+}
+
+TYPED_TEST(OfPairs, AreCountedAndPlaced) {
+  this->each_batch([](const auto &target, const auto &labels, std::optional<int64_t> ignored) {
+    constexpr int64_t kClasses = OfPairs<TypeParam>::kClasses;
+    const auto n = static_cast<int64_t>(target.size());
+    int64_t equal = 1, counted = 2, invalid = 3, expected_equal = 1, expected_counted = 2, expected_invalid = 3;
+    count_equal(target.data(), labels.data(), n, kClasses, ignored, &equal, &counted, &invalid);
+    std::vector<int32_t> places(n);
+    int64_t also_invalid = 3;
+    const int64_t placed = matrix_places(target.data(), labels.data(), n, kClasses, ignored, places.data(), &also_invalid);
+    for (int64_t i = 0; i < n; ++i) {
+      const bool kept = target[i] != ignored, valid = OfPairs<TypeParam>::valid(target[i], labels[i]);
+      expected_invalid += kept && !valid;
+      expected_counted += kept && valid;
+      expected_equal += kept && valid && target[i] == labels[i];
+      EXPECT_EQ(places[i], kept && valid ? target[i] * kClasses + labels[i] : -1) << i;
+    }
+    EXPECT_EQ(equal, expected_equal);
+    EXPECT_EQ(counted, expected_counted);
+    EXPECT_EQ(invalid, expected_invalid);
+    EXPECT_EQ(placed, expected_counted - 2);
+    EXPECT_EQ(also_invalid, expected_invalid);
+  });
 }
 
 } // namespace

@@ -400,14 +400,20 @@ class MetricCollection(torch.nn.ModuleDict):
             metric = self._modules.get(name)
             state = metric and metric._state_of(rest)
             if state:
-                states[name][state] = metric._here(state_dict.pop(key))
+                states[name][state] = state_dict.pop(key)
         if any(states.values()):
             for names in self._groups:
                 found = next((states[name] for name in names if states[name]), None)
                 for name in names:
                     states[name] = states[name] or found or self._modules[name]._core.states()
             try:
-                self._core.load({f"{name}.{state}": value for name in states for state, value in states[name].items()})
+                self._core.load(
+                    {
+                        f"{name}.{state}": self._modules[name]._here(state, value)
+                        for name in states
+                        for state, value in states[name].items()
+                    }
+                )
             except (RuntimeError, TypeError) as error:
                 args[-1].append(str(error))
         super()._load_from_state_dict(state_dict, prefix, *args)

@@ -280,7 +280,7 @@ class Metric(torch.nn.Module):
         own = {self._own_state(name): state_dict.pop(prefix + name) for name in names if self._own_state(name)}
         if own:
             try:
-                self._core.load({name: self._here(state) for name, state in own.items()})
+                self._core.load({name: self._here(name, state) for name, state in own.items()})
             except (RuntimeError, TypeError) as error:
                 error_msgs.append(str(error))
         super()._load_from_state_dict(
@@ -296,10 +296,17 @@ class Metric(torch.nn.Module):
         """The same of states of metrics in this one, too, by their names in the core."""
         return self._own_state(name)
 
-    def _here(self, state):
+    def _here(self, name, state):
         """On the metric's device, to which nn.Module moves what it loads, too."""
         device = self._core.device
-        return state if device is None or not torch.is_tensor(state) else state.to(device)
+        if device is None or not torch.is_tensor(state):
+            return state
+        if state.is_meta and device.type != "meta":
+            raise RuntimeError(
+                f"{type(self).__name__}: state `{name}` is a meta tensor, which has no values to move to {device}"
+                "; load a checkpoint that was saved with values"
+            )
+        return state.to(device)
 
     def clone(self) -> Self:
         """A copy with states of its own."""
