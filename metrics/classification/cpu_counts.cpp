@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kBlock = detail::kArgmaxBlock;
 constexpr int64_t kChunk = 1 << 16;   // numbers read that are worth a thread
 constexpr int64_t kFewBins = 1 << 12; // adding them costs less than looking for the right ones
+constexpr int64_t kWord = sizeof(uint64_t);
 constexpr uint64_t kBytes = 0x0101010101010101;
 
 // The inputs in the form that the loops take.
@@ -86,6 +87,14 @@ BatchCounts margins_of(BatchCounts batch) {
   return batch;
 }
 
+// The first `size` bytes of a word, at most all of them.
+uint64_t word_of(const uint8_t *bytes, int64_t size) {
+  uint64_t word;
+  std::memcpy(&word, bytes, kWord);
+  const int64_t others = 8 * (kWord - size);
+  return word << others >> others;
+}
+
 // Elements of the first dimension that are right as a whole, and those of which something is
 // counted; predict() as below.
 template <typename Predict>
@@ -93,42 +102,43 @@ BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int6
                         const Predict &predict) {
   const int64_t *targets = target.const_data_ptr<int64_t>();
   const int64_t width = c10::multiply_integers(target.sizes().slice(1));
-  return in_parts(width ? target.size(0) : 0, numbers, {2},
-                  [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
-                    constexpr int64_t kWord = sizeof(uint64_t);
-                    int32_t room[kBlock];
-                    uint8_t flags[kBlock + kWord] = {}; // read by words
-                    int64_t right = 0, included = 0;
-                    int64_t left = width; // of the current element
-                    uint64_t said = 0;    // in any byte
-                    for (int64_t first = begin * width; first < end * width; first += kBlock) {
-                      const int64_t n = std::min(kBlock, end * width - first);
-                      detail::compare_labels(targets + first, predict(first, n, room), n,
-                                             config.classes, config.ignore_index, flags,
-                                             &out_of_range);
-                      for (int64_t i = 0; i < n;) {
-                        const int64_t here = std::min(n - i, left);
-                        for (int64_t k = 0; k < here; k += kWord) {
-                          uint64_t word;
-                          std::memcpy(&word, flags + i + k, kWord);
-                          const int64_t others = std::max<int64_t>(0, kWord - (here - k));
-                          said |= word << (8 * others) >> (8 * others);
-                        }
-                        i += here;
-                        left -= here;
-                        if (left > 0) // the rest is in the next block
-                          continue;
-                        const auto any = [&](uint64_t flag) { return (said & kBytes * flag) != 0; };
-                        const bool valid = any(detail::kKept) && !any(detail::kInvalid);
-                        right += valid && !any(detail::kDiffers);
-                        included += valid;
-                        said = 0;
-                        left = width;
-                      }
-                    }
-                    bins[0] += right;
-                    bins[1] += included;
-                  });
+  return in_parts(
+      width ? target.size(0) : 0, numbers, {2},
+      [&](int64_t begin, int64_t end, int64_t *bins, int64_t &out_of_range) {
+        int32_t room[kBlock];
+        uint8_t flags[kBlock + kWord] = {}; // read by words
+        int64_t right = 0, included = 0;
+        const auto count = [&](uint64_t said) { // in any byte
+          const auto any = [said](uint64_t flag) { return (said & kBytes * flag) != 0; };
+          const bool valid = any(detail::kKept) & !any(detail::kInvalid);
+          included += valid;
+          right += valid & !any(detail::kDiffers);
+        };
+        int64_t left = width; // of the current element
+        uint64_t said = 0;
+        for (int64_t first = begin * width; first < end * width; first += kBlock) {
+          const int64_t n = std::min(kBlock, end * width - first);
+          detail::compare_labels(targets + first, predict(first, n, room), n, config.classes,
+                                 config.ignore_index, flags, &out_of_range);
+          for (int64_t i = 0; i < n;) {
+            if (left == width && width <= kWord)
+              for (; i + width <= n; i += width)
+                count(word_of(flags + i, width));
+            const int64_t here = std::min(n - i, left);
+            for (int64_t k = 0; k < here; k += kWord)
+              said |= word_of(flags + i + k, std::min(kWord, here - k));
+            i += here;
+            left -= here;
+            if (left > 0) // the rest is in the next block
+              continue;
+            count(said);
+            said = 0;
+            left = width;
+          }
+        }
+        bins[0] += right;
+        bins[1] += included;
+      });
 }
 
 // Counts samples of several classes. predict(first, n, labels) tells the labels of up to kBlock

@@ -9,6 +9,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "metrics/detail/lane_math.h"
+
 namespace devsan::metrics::detail {
 namespace {
 
@@ -38,14 +40,16 @@ constexpr int64_t kChunk = int64_t{1} << 16; // numbers that are worth a thread
   return x < kLeast ? 0.f : x == x ? value : x;
 }
 
-// Rows as they are, less their highest number, and the exponentials of that.
+// Rows as they are.
 struct Rows {
   const float *x;
   int64_t n, width;
 };
 
-template <bool log>
-[[gnu::always_inline]] inline void softmax_rows(const Rows &rows, float *to, float *room) {
+// The numbers less the highest one of their row, the exponentials of that, which may be written
+// over it, and the sums of these by row.
+[[gnu::always_inline]] inline void exponentials_of_rows(const Rows &rows, float *to,
+                                                        float *exponentials, double *sums) {
   const int64_t width = rows.width;
   for (int64_t i = 0; i < rows.n; ++i) {
     const float *x = rows.x + i * width;
@@ -55,7 +59,6 @@ template <bool log>
     for (int64_t c = 0; c < width; ++c)
       to[i * width + c] = x[c] - highest;
   }
-  float *exponentials = log ? room : to;
   for (int64_t k = 0; k < rows.n * width; ++k)
     exponentials[k] = exp_of_negative(to[k]);
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -75,32 +78,35 @@ template <bool log>
       for (const float lane : lanes)
         sum += static_cast<double>(lane);
     }
-    float *own = to + i * width;
-    if constexpr (log) {
-      const auto logarithm = static_cast<float>(std::log(sum));
-      for (int64_t k = 0; k < width; ++k)
-        own[k] -= logarithm;
-    } else {
-      const auto factor = static_cast<float>(1 / sum);
-      for (int64_t k = 0; k < width; ++k)
-        own[k] *= factor;
-    }
+    sums[i] = sum;
   }
 }
 
 #if defined(__x86_64__)
-template <bool log>
-[[gnu::target("avx2")]] void softmax_rows_by_avx2(const Rows &rows, float *to, float *room) {
-  softmax_rows<log>(rows, to, room);
+[[gnu::target("avx2")]] void exponentials_by_avx2(const Rows &rows, float *to, float *exponentials,
+                                                  double *sums) {
+  exponentials_of_rows(rows, to, exponentials, sums);
 }
 #endif
 
-template <bool log> void best_softmax_rows(const Rows &rows, float *to, float *room) {
+void best_exponentials(const Rows &rows, float *to, float *exponentials, double *sums) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2"))
-    return softmax_rows_by_avx2<log>(rows, to, room);
+    return exponentials_by_avx2(rows, to, exponentials, sums);
 #endif
-  softmax_rows<log>(rows, to, room);
+  exponentials_of_rows(rows, to, exponentials, sums);
+}
+
+// The logarithms of n numbers from 1 on, or of NaN; n is a multiple of Lanes::kNumber.
+void take_logarithms(double *numbers, int64_t n) {
+  by_best([=]() __attribute__((always_inline)) {
+    for (int64_t i = 0; i < n; i += Lanes::kNumber) {
+      const Lanes x = Lanes::load(numbers + i);
+      const Lanes logarithms = log_of_ratio(x, 1, x - 1);
+      for (int64_t lane = 0; lane < Lanes::kNumber; ++lane)
+        numbers[i + lane] = logarithms[lane];
+    }
+  });
 }
 
 template <bool log> at::Tensor softmax_on_cpu(const at::Tensor &x) {
@@ -111,10 +117,23 @@ template <bool log> at::Tensor softmax_on_cpu(const at::Tensor &x) {
   float *to = result.mutable_data_ptr<float>();
   const int64_t block = std::max<int64_t>(kBlock / width, 1);
   at::parallel_for(0, n, std::max<int64_t>(kChunk / width, 1), [&](int64_t begin, int64_t end) {
-    std::vector<float> room(log ? std::min(block, end - begin) * width : 0);
-    for (int64_t i = begin; i < end; i += block)
-      best_softmax_rows<log>({data + i * width, std::min(block, end - i), width}, to + i * width,
-                             room.data());
+    const int64_t most = std::min(block, end - begin);
+    const int64_t whole = (most + Lanes::kNumber - 1) / Lanes::kNumber * Lanes::kNumber;
+    std::vector<float> room(log ? most * width : 0);
+    std::vector<double> sums(whole, 1);
+    for (int64_t first = begin; first < end; first += block) {
+      const int64_t rows = std::min(block, end - first);
+      float *own = to + first * width;
+      best_exponentials({data + first * width, rows, width}, own, log ? room.data() : own,
+                        sums.data());
+      if (log)
+        take_logarithms(sums.data(), whole);
+      for (int64_t i = 0; i < rows; ++i, own += width) {
+        const auto part = static_cast<float>(log ? sums[i] : 1 / sums[i]);
+        for (int64_t k = 0; k < width; ++k)
+          own[k] = log ? own[k] - part : own[k] * part;
+      }
+    }
   });
   return result;
 }

@@ -135,11 +135,13 @@ Centred centred(const T *first, const T *second, int64_t n, const X &x, const Ho
     return std::isfinite(sum) ? static_cast<T>(mean) : T{0};
   };
   const T centre_x = centre_of(sums[0]), centre_y = centre_of(sums[1]);
+  // Unknown to the compiler, for a sum by the multipliers where residuals keep the adders busy.
+  const T one = X::kJoint || head > 0 ? T{1} : T{0};
   const auto sums_of = [&]<size_t K>(std::integral_constant<size_t, K>) {
     return detail::sums_of<K>(
         first, second, n, how..., [=](const auto &pred, const auto &y, auto &to) {
           const auto dx = x(pred, y) - centre_x, dy = y - centre_y;
-          to[0] += dx;
+          to[0] = multiply_add(dx, one, to[0]);
           to[1] += dy;
           to[2] = multiply_add(dx, dx, to[2]); // additions alone would be most of the time
           to[3] = multiply_add(dy, dy, to[3]);
@@ -174,7 +176,7 @@ std::optional<HostMoments> batch_moments(const at::Tensor &preds, const at::Tens
       add_wide(0, n);
       return all;
     }
-    constexpr int64_t kBlock = 8192;
+    constexpr int64_t kBlock = 32768;
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t size = std::min(kBlock, n - begin);
       const Centred block = centred(first + begin, second + begin, size, X(), adding);

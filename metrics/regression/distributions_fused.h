@@ -54,6 +54,34 @@ fused_log_distributions(const at::Tensor &preds, const at::Tensor &target, const
   return finite(fused_sum_list<1>(preds, target, term));
 }
 
+// kRows rows of `width` numbers, divided by their sums; side by side, since each sum is added one
+// number after the other.
+template <int64_t kRows> [[gnu::always_inline]] inline void normalise(double *rows, int64_t width) {
+  double sums[kRows] = {}, factors[kRows];
+  for (int64_t i = 0; i < width; ++i)
+    for (int64_t r = 0; r < kRows; ++r)
+      sums[r] += rows[r * width + i];
+  // Negative numbers of a negative sum are not to become probabilities.
+  for (int64_t r = 0; r < kRows; ++r)
+    factors[r] = sums[r] > 0 ? 1 / sums[r] : std::numeric_limits<double>::quiet_NaN();
+  for (int64_t r = 0; r < kRows; ++r)
+    for (int64_t i = 0; i < width; ++i)
+      rows[r * width + i] *= factors[r];
+}
+
+template <typename T> void normalised_rows(const T *from, int64_t size, int64_t width, double *to) {
+  by_best([=]() __attribute__((always_inline)) {
+    constexpr int64_t kRows = 8;
+    for (int64_t i = 0; i < size; ++i)
+      to[i] = static_cast<double>(from[i]);
+    int64_t i = 0;
+    for (; i + kRows * width <= size; i += kRows * width)
+      normalise<kRows>(to + i, width);
+    for (; i < size; i += width)
+      normalise<1>(to + i, width);
+  });
+}
+
 // The rows are divided by their sums. None where fused_sums() can not, or for rows that are no
 // distributions and whatever else makes the sum infinite or NaN.
 template <typename Term>
@@ -65,22 +93,11 @@ std::optional<std::vector<double>> fused_distributions(const at::Tensor &preds,
     const int64_t block = std::max<int64_t>(kBlock / width, 1) * width;
     const auto room = static_cast<size_t>(std::min(block, n));
     std::vector<double> first(room), second(room);
-    const auto normalise = [&](const auto *from, int64_t size, double *to) {
-      for (int64_t row = 0; row < size; row += width) {
-        double total = 0;
-        for (int64_t i = row; i < row + width; ++i)
-          total += static_cast<double>(from[i]);
-        // Negative numbers of a negative sum are not to become probabilities.
-        const double factor = total > 0 ? 1 / total : std::numeric_limits<double>::quiet_NaN();
-        for (int64_t i = row; i < row + width; ++i)
-          to[i] = static_cast<double>(from[i]) * factor;
-      }
-    };
     double sum_of_blocks = 0;
     for (int64_t begin = 0; begin < n; begin += block) {
       const int64_t size = std::min(block, n - begin);
-      normalise(p + begin, size, first.data());
-      normalise(q + begin, size, second.data());
+      normalised_rows(p + begin, size, width, first.data());
+      normalised_rows(q + begin, size, width, second.data());
       sum_of_blocks += sums_of<1>(first.data(), second.data(), size, term)[0];
     }
     return sum_of_blocks;
