@@ -237,8 +237,7 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
         }
       states_in_header = !small.empty() && packed_bytes(shapes) <= kStateBytesInHeader;
       if (states_in_header)
-        std::memcpy(&header[kStates], pack(small, kStateBytesInHeader).const_data_ptr(),
-                    kStateBytesInHeader);
+        pack_on_host(small, &header[kStates]);
     }
   } catch (...) {
     failure = std::current_exception();
@@ -306,20 +305,18 @@ void Stateful::sync(const c10::intrusive_ptr<c10d::ProcessGroup> &group) {
         shapes[rank].push_back(std::move(of_ranks[rank]));
     }
   }
-  at::Tensor gathered;
+  std::vector<std::vector<at::Tensor>> of_ranks;
   if (states_in_header) {
-    gathered = at::empty({group->getSize(), kStateBytesInHeader}, at::kByte);
     for (size_t rank = 0; rank < headers.size(); ++rank)
-      std::memcpy(gathered[rank].mutable_data_ptr(), &headers[rank][kStates], kStateBytesInHeader);
+      of_ranks.push_back(unpack_on_host(&headers[rank][kStates], shapes[rank]));
   } else {
     int64_t longest = 0;
     for (const std::vector<PackedShape> &of_rank : shapes)
       longest = std::max(longest, packed_bytes(of_rank));
-    gathered = all_gather_bytes(pack(own, longest), group);
+    const at::Tensor gathered = all_gather_bytes(pack(own, longest), group);
+    for (int64_t rank = 0; rank < gathered.size(0); ++rank)
+      of_ranks.push_back(unpack(gathered[rank], shapes[rank]));
   }
-  std::vector<std::vector<at::Tensor>> of_ranks;
-  for (int64_t rank = 0; rank < gathered.size(0); ++rank)
-    of_ranks.push_back(unpack(gathered[rank], shapes[rank]));
 
   std::vector<std::vector<at::Tensor>> totals;
   size_t first = 0;

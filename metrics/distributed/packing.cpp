@@ -1,10 +1,13 @@
 #include "metrics/distributed/packing.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 
 namespace devsan::metrics {
 
@@ -76,6 +79,29 @@ std::vector<at::Tensor> unpack(const at::Tensor &bytes, const std::vector<Packed
             ? at::empty(shape.sizes, bytes.options().dtype(shape.dtype))
             : bytes.narrow(0, offset, shape.nbytes()).view(shape.dtype).view(shape.sizes));
     offset += shape.packed_bytes();
+  }
+  return tensors;
+}
+
+void pack_on_host(const std::vector<at::Tensor> &tensors, void *to) {
+  auto *next = static_cast<std::byte *>(to);
+  for (const at::Tensor &tensor : tensors) {
+    const at::Tensor dense = tensor.contiguous();
+    const PackedShape shape = PackedShape::of(dense);
+    if (shape.nbytes() != 0)
+      std::memcpy(next, dense.const_data_ptr(), shape.nbytes());
+    next += shape.packed_bytes();
+  }
+}
+
+std::vector<at::Tensor> unpack_on_host(const void *from, const std::vector<PackedShape> &shapes) {
+  const auto *next = static_cast<const std::byte *>(from);
+  std::vector<at::Tensor> tensors;
+  for (const PackedShape &shape : shapes) {
+    tensors.push_back(at::detail::empty_cpu(shape.sizes, shape.dtype));
+    if (shape.nbytes() != 0)
+      std::memcpy(tensors.back().mutable_data_ptr(), next, shape.nbytes());
+    next += shape.packed_bytes();
   }
   return tensors;
 }

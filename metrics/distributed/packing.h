@@ -41,4 +41,9 @@ at::Tensor pack(const std::vector<at::Tensor> &tensors, int64_t length);
 // The tensors in such a buffer, of which they are views.
 std::vector<at::Tensor> unpack(const at::Tensor &bytes, const std::vector<PackedShape> &shapes);
 
+// The same of tensors on the host, copied to and from any memory: for small ones, of which an
+// operator each would take longer than all else.
+void pack_on_host(const std::vector<at::Tensor> &tensors, void *to);
+std::vector<at::Tensor> unpack_on_host(const void *from, const std::vector<PackedShape> &shapes);
+
 } // namespace devsan::metrics

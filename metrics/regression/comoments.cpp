@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 
 #include "metrics/detail/fused.h"
 #include "metrics/detail/wide.h"
@@ -73,12 +74,40 @@ std::vector<at::Tensor> batch_states(const at::Tensor &first, const at::Tensor &
   return states;
 }
 
+template <typename T> T number(const at::Tensor &state) {
+  return *state.const_data_ptr<T>();
+}
+// A state of the shape of `like`.
+template <typename T> at::Tensor state_of(T value, const at::Tensor &like) {
+  at::Tensor state = at::detail::empty_cpu(like.sizes(), like.scalar_type());
+  *state.mutable_data_ptr<T>() = value;
+  return state;
+}
+
 // The moments of one output in host arithmetic; of residuals without the joint one.
 struct HostMoments {
   double n = 0, mean_x = 0, mean_y = 0, m2_x = 0, m2_y = 0, c_xy = 0;
 
+  static bool has(const std::vector<at::Tensor> &states) {
+    const at::Tensor &mean = states[kMeanX];
+    return mean.is_cpu() && mean.numel() == 1 && mean.scalar_type() == at::kDouble;
+  }
+  static HostMoments of(const std::vector<at::Tensor> &states) {
+    const auto of_state = [&](StateIndex index) { return number<double>(states[index]); };
+    const bool weights = takes_weights(states.size());
+    auto n = static_cast<double>(number<int64_t>(states[kCount]));
+    if (weights)
+      n += of_state(kWeight) - static_cast<double>(number<int64_t>(states[kWeighted]));
+    return {n,
+            of_state(kMeanX),
+            of_state(kMeanY),
+            of_state(kM2X),
+            of_state(kM2Y),
+            weights ? 0 : of_state(kCXY)};
+  }
+
   void merge(const HostMoments &b) {
-    const double share = b.n / (n + b.n), weight = n * share;
+    const double share = n + b.n == 0 ? 0 : b.n / (n + b.n), weight = n * share;
     const double delta_x = b.mean_x - mean_x, delta_y = b.mean_y - mean_y;
     n += b.n;
     mean_x += delta_x * share;
@@ -259,17 +288,11 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
   if (!batch)
     return false;
   std::vector<at::Tensor> states = states_on(preds.device());
-  const auto old = [&](StateIndex index) { return *states[index].const_data_ptr<double>(); };
-  const int64_t old_count = *states[kCount].const_data_ptr<int64_t>();
   const bool weights = takes_weights(states.size());
-  auto old_weight = static_cast<double>(old_count);
-  if (weights)
-    old_weight += old(kWeight) - static_cast<double>(*states[kWeighted].const_data_ptr<int64_t>());
-  HostMoments all{old_weight, old(kMeanX), old(kMeanY),
-                  old(kM2X),  old(kM2Y),   weights ? 0 : old(kCXY)};
+  HostMoments all = HostMoments::of(states);
   all.merge(*batch);
   const auto replace = [&](StateIndex index, auto value) { set_number(states[index], value); };
-  replace(kCount, old_count + preds.numel());
+  replace(kCount, number<int64_t>(states[kCount]) + preds.numel());
   replace(kMeanX, all.mean_x);
   replace(kMeanY, all.mean_y);
   replace(kM2X, all.m2_x);
@@ -282,6 +305,24 @@ bool CoMomentMetric::update_fused(const at::Tensor &preds, const at::Tensor &tar
 
 std::vector<at::Tensor> CoMomentMetric::merged(const std::vector<at::Tensor> &a,
                                                const std::vector<at::Tensor> &b) const {
+  if (HostMoments::has(a)) {
+    HostMoments all = HostMoments::of(a);
+    all.merge(HostMoments::of(b));
+    const auto state = [&](StateIndex index, auto value) { return state_of(value, a[index]); };
+    const auto sum = [&]<typename T>(StateIndex index, T) {
+      return state(index, number<T>(a[index]) + number<T>(b[index]));
+    };
+    std::vector<at::Tensor> states{sum(kCount, int64_t{}), state(kMeanX, all.mean_x),
+                                   state(kMeanY, all.mean_y), state(kM2X, all.m2_x),
+                                   state(kM2Y, all.m2_y)};
+    if (takes_weights(a.size())) {
+      states.push_back(sum(kWeighted, int64_t{}));
+      states.push_back(sum(kWeight, double{}));
+    } else {
+      states.push_back(state(kCXY, all.c_xy));
+    }
+    return states;
+  }
   const Accumulation format =
       a[kMeanX].scalar_type() == at::kDouble ? Accumulation::kDouble : Accumulation::kFloatPair;
   const at::Tensor count = a[kCount] + b[kCount];
