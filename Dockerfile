@@ -1,7 +1,9 @@
 # DevSan in an image, for CI: the commands devsan and devsan-ci, pytest's plugin, and the CPU build of PyTorch.
 #   docker build -t devsan .
 #   docker run --rm -v "$PWD:/project" devsan devsan check .
+# --build-arg PIP_EXTRA_INDEX_URL=URL names a package index with PyTorch's CPU builds, where pip's own has those for CUDA.
 FROM debian:12 AS build
+ARG PIP_EXTRA_INDEX_URL
 WORKDIR /devsan
 COPY . .
 # The versions are those of the release.
@@ -16,6 +18,7 @@ RUN apt-get update \
        -Ccmake.define.DEVSAN_FROM_BUILD=/devsan/build/release .
 
 FROM debian:12-slim
+ARG PIP_EXTRA_INDEX_URL
 # A compiler is for programs with another PyTorch, whose runtime is built on first use, git for `devsan check --diff`.
 # hadolint ignore=DL3008
 RUN apt-get update \
