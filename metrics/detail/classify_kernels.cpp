@@ -203,6 +203,7 @@ DEVSAN_BODY bool argmax_rows_of_known(const T *scores, int64_t n, int64_t classe
 
 // One sample of many classes that lie side by side: the best of every so many, then of those.
 constexpr int64_t kSets = 4;
+constexpr int64_t kManyClasses = 128; // with which that is the faster way
 
 template <typename T> DEVSAN_BODY int64_t argmax_row(const T *row, int64_t classes) {
   using Index = typename Best<T>::Index;
@@ -255,7 +256,7 @@ DEVSAN_BODY void argmax_body(const T *scores, int64_t n, int64_t classes, int64_
                              int64_t class_stride, int32_t *labels) {
   if (sample_stride == 1)
     argmax_columns(scores, n, classes, class_stride, labels);
-  else if (classes < 2 * kSets * kLanes) {
+  else if (classes < kManyClasses) {
     using Known = std::integer_sequence<int64_t, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
     if (!argmax_rows_of_known(scores, n, classes, labels, Known()))
       argmax_rows(scores, n, classes, labels);

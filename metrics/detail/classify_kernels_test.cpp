@@ -47,7 +47,7 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(Argmax, Types);
 
 TYPED_TEST(Argmax, IsTheFirstOfTheLargestAndNaNIsLargest) {
-  for (const int64_t classes : {2, 3, 4, 5, 7, 8, 9, 10, 12, 31, 63, 64, 65, 71, 100, 257})
+  for (const int64_t classes : {2, 3, 4, 5, 7, 8, 9, 10, 12, 31, 63, 64, 65, 71, 100, 127, 128, 131, 257})
     for (const int64_t n : {1, 3, 7, 8, 9, 17, 40, 67})
       for (const bool special : {false, true}) {
         const auto all = scores<TypeParam>(n * classes, special);
