@@ -25,12 +25,16 @@ public:
   }
 };
 
-// CLI11 lists unexpected arguments from the back, and does not say which option may be meant.
+// CLI11 lists unexpected arguments from the back, does not say which option may be meant, and
+// complains of what is missing before an option that is wrong.
 // `command`: the one whose options are asked for.
 inline std::string messageOf(const CLI::ParseError &error, const CLI::App &app,
                              const CLI::App &command) {
   const std::vector<std::string> extras = app.remaining(true);
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || extras.empty())
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  if ((!is(CLI::ExitCodes::ExtrasError) && !is(CLI::ExitCodes::RequiredError)) || extras.empty())
     return error.what();
   std::vector<std::string> options;
   for (const CLI::Option *option : command.get_options())

@@ -45,6 +45,8 @@ class Start(unittest.TestCase):
         self.assertIn("unknown command 'chekc' (did you mean 'check'?); valid: check, run, ", self.devsan("chekc", status=2))
         self.assertIn("--smi=2 (did you mean '--sim'?); see devsan run --help",
                       self.devsan("run", "--smi=2", "--", "true", status=2))
+        self.assertIn("--mrege (did you mean '--merge'?); see devsan report --help",
+                      self.devsan("report", "--mrege", status=2))
         self.assertIn("unknown rule 'host-sinc' (did you mean 'device-host-sync'?); valid: ",
                       self.devsan("explain", "host-sinc", status=2))
         self.assertIn("--sim=2 stands where a command should", self.devsan("--sim=2", "--", "true", status=2))
