@@ -1,6 +1,6 @@
 #include "analyzer/tool/options.h"
 
-#include "core/command_line.h"
+#include "core/check_options.h"
 
 #include <algorithm>
 #include <charconv>
@@ -24,77 +24,18 @@ core::Result<Shard> parseShard(const std::string &text) {
   return core::failure("--shard=" + text + ": must be I/N with I from 1 to N, as in --shard=2/8");
 }
 
+static_assert(kDefaultLimit.count() == core::kDefaultTimeout &&
+              kLongestLimit.count() == core::kLongestTimeout);
+
 core::Result<std::optional<Options>> parseOptions(int argc, const char *const *argv) {
-  Options options;
-  options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  std::string format = "text";
-  std::string shard;
-  std::string fail_on;
-  std::string color = "auto";
-  long timeout = kDefaultLimit.count();
+  core::CheckArguments given;
   CLI::App app("Finds device bugs in C++ and CUDA sources that use LibTorch.\n"
                "devsan check [OPTIONS] FILE|DIR... [-- FLAGS]",
                "devsan check");
   app.formatter(std::make_shared<core::HelpFormatter>());
-  app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
-  app.footer(
-      "FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace "
-      "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
-      "Exit status: 0 no findings that --fail-on names, 1 findings, 2 could not do its work.");
-  app.add_option("-p", options.build_dir, "Folder of compile_commands.json")
-      ->type_name("BUILD_DIR");
-  app.add_option("--checks", options.checks,
-                 "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
-      ->type_name("GLOBS");
-  app.add_flag("--fix", options.fix, "Apply the fixes that are safe");
-  app.add_option("--format", format,
-                 "text, json, sarif, github, html, junit or markdown (default text)")
-      ->type_name("FORMAT");
-  app.add_option("--color", color, "Colours in text for people; auto: on a terminal")
-      ->type_name("auto|always|never")
-      ->capture_default_str();
-  app.add_option("-o", options.output, "Write the report to a file")->type_name("FILE");
-  app.add_option("-j", options.jobs, "Files analysed at a time (default: one per core)")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1024u));
-  app.add_option("--suppressions", options.suppressions,
-                 "TOML file of `rule = \"glob\"` lines; may be given again")
-      ->allow_extra_args(false) // one value each: the next argument may be a source file
-      ->type_name("FILE");
-  app.add_option("--diff", options.diff,
-                 "Only what changed since a revision of git: its files and those that include "
-                 "them, and of the findings those in changed lines and functions")
-      ->type_name("REV");
-  app.add_option("--shard", shard, "The I-th of N parts of the files, for N machines")
-      ->type_name("I/N");
-  app.add_option("--baseline", options.baseline,
-                 "Count the findings in FILE as known: only new ones are shown and fail")
-      ->type_name("FILE");
-  app.add_flag("--update-baseline", options.update_baseline, "Write the findings to the baseline");
-  app.add_option("--fail-on", fail_on,
-                 "Rules, separated by commas, or the least severity that makes the exit status 1: "
-                 "note, warning, error, none (default note)")
-      ->type_name("RULES|SEVERITY|none");
-  app.add_flag_callback(
-      "--no-cache", [&options] { options.use_cache = false; }, "Neither use nor fill the cache");
-  app.add_option("--timeout", timeout, "Seconds that the analysis of a file may take, 0: any")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0L, kLongestLimit.count()))
-      ->capture_default_str();
-  app.add_flag_callback(
-      "--strict", [&options] { options.strict = true; },
-      "Exit with 2 also where a file could only be parsed in part");
-  app.add_flag_callback(
-      "--no-strict", [&options] { options.strict = false; },
-      "Exit with 2 for what does not parse in no case, though the project file says so");
-  app.add_flag("--print-commands", options.print_commands,
-               "Print how each file is read, as a compile_commands.json, and stop");
-  app.add_option("--torch", options.torch,
-                 "Folder of the torch package, or none (default: asked from the project's Python)")
-      ->type_name("DIR");
-  app.add_option("inputs", options.inputs, "Source files, or folders to walk")
-      ->type_name("FILE|DIR");
+  core::addCheckOptions(app, given);
 
+  Options options;
   const char *const *end = argv + argc;
   const char *const *dashes =
       std::find_if(argv, end, [](const char *arg) { return std::strcmp(arg, "--") == 0; });
@@ -116,17 +57,31 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   } catch (const CLI::ParseError &error) {
     return core::failure(core::messageOf(error, app, app) + "; see devsan check --help");
   }
+  options.build_dir = std::move(given.build_dir);
+  options.checks = std::move(given.checks);
+  options.output = std::move(given.output);
+  options.jobs = given.jobs ? given.jobs : std::max(1u, std::thread::hardware_concurrency());
+  options.suppressions = std::move(given.suppressions);
+  options.diff = std::move(given.diff);
+  options.baseline = std::move(given.baseline);
+  options.torch = std::move(given.torch);
+  options.inputs = std::move(given.inputs);
+  options.fix = given.fix;
+  options.update_baseline = given.update_baseline;
+  options.use_cache = given.use_cache;
+  options.strict = given.strict;
+  options.print_commands = given.print_commands;
+  if (given.timeout)
+    options.limit = Seconds(*given.timeout);
   if (options.inputs.empty() && app.count("--diff"))
     options.inputs.push_back(".");
   if (options.inputs.empty())
     return core::failure("no input: name source files or folders, as in devsan check src/");
-  if (app.count("--timeout"))
-    options.limit = Seconds(timeout);
-  core::Result<core::ReportFormat> known = core::parseReportFormat(format);
+  core::Result<core::ReportFormat> known = core::parseReportFormat(given.format);
   if (!known)
     return tl::unexpected(known.error());
   options.format = *known;
-  core::Result<core::ColorMode> color_mode = core::parseColorMode(color);
+  core::Result<core::ColorMode> color_mode = core::parseColorMode(given.color);
   if (!color_mode)
     return tl::unexpected(color_mode.error());
   options.color = *color_mode;
@@ -134,13 +89,13 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
     return core::failure("--diff=" + options.diff +
                          ": no revision; name a commit, branch or tag, as in --diff=main");
   if (app.count("--fail-on")) {
-    core::Result<core::FailOn> parsed = core::parseFailOn("--fail-on", fail_on);
+    core::Result<core::FailOn> parsed = core::parseFailOn("--fail-on", given.fail_on);
     if (!parsed)
       return tl::unexpected(parsed.error());
     options.fail_on = std::move(*parsed);
   }
   if (app.count("--shard")) {
-    core::Result<Shard> parsed = parseShard(shard);
+    core::Result<Shard> parsed = parseShard(given.shard);
     if (!parsed)
       return tl::unexpected(parsed.error());
     options.shard = *parsed;

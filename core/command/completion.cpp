@@ -123,16 +123,6 @@ _devsan() {
     }
   text += "  esac\n  case \"$command\" in\n";
   for (const CommandDescription &command : commands) {
-    if (command.name == "check") { // another program, which knows its options itself
-      text += "    check)\n"
-              "      if [[ $cur == -* ]]; then\n"
-              "        COMPREPLY=($(compgen -W \"$(devsan check --help 2>/dev/null | grep -oE -- "
-              "'--?[a-zA-Z][a-z-]*' | sort -u)\" -- \"$cur\"))\n"
-              "      else\n"
-              "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
-              "      fi ;;\n";
-      continue;
-    }
     const OptionDescription *argument = positional(command.options);
     const std::vector<std::string> words =
         command.name.empty() ? namesOf(commands)
@@ -188,11 +178,6 @@ std::string zsh(std::span<const CommandDescription> commands) {
           "  (( CURRENT -= 1 ))\n"
           "  case $command in\n";
   for (const CommandDescription &command : commands.subspan(1)) {
-    if (command.name == "check") {
-      text += "    check) if [[ $words[CURRENT] == -* ]]; then compadd -- $(devsan check --help "
-              "2>/dev/null | grep -oE -- '--?[a-zA-Z][a-z-]*' | sort -u); else _files; fi ;;\n";
-      continue;
-    }
     text += "    " + command.name + ") _arguments";
     for (const OptionDescription &option : command.options) {
       if (option.names.empty()) {
@@ -232,13 +217,6 @@ std::string fish(std::span<const CommandDescription> commands) {
             ? "__fish_use_subcommand"
             : fmt::format("'__fish_seen_subcommand_from {}; and __devsan_before_separator'",
                           command.name);
-    if (command.name == "check") {
-      text += fmt::format("complete -c devsan -n {} -F\n"
-                          "complete -c devsan -n {} -a \"(devsan check --help 2>/dev/null | string "
-                          "match -ar -- '--[a-z-]+' | sort -u)\"\n",
-                          condition, condition);
-      continue;
-    }
     for (const OptionDescription &option : command.options) {
       std::string line = "complete -c devsan -n " + condition;
       for (const std::string &name : option.names)

@@ -1,3 +1,4 @@
+#include "core/check_options.h"
 #include "core/command/command_description.h"
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
@@ -139,8 +140,12 @@ int dispatch(std::vector<std::string> arguments) {
   app.formatter(std::make_shared<core::HelpFormatter>());
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
   app.require_subcommand(1);
-  app.add_subcommand("check",
-                     "look for device bugs in C++ and CUDA sources (see devsan check --help)");
+  // Which devsan-check parses; here for who describes them.
+  core::CheckArguments check_arguments;
+  core::addCheckOptions(
+      *app.add_subcommand("check", "look for device bugs in C++ and CUDA sources: devsan check "
+                                   "[OPTIONS] FILE|DIR... [-- FLAGS]"),
+      check_arguments);
 
   CLI::App *run_app = app.add_subcommand(
       "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");

@@ -154,11 +154,13 @@ class Start(unittest.TestCase):
         self.assertEqual(self.bash("devsan", "run", "--sim-protect", "=", "o"), {"on", "off"})
         self.assertEqual(self.bash("devsan", "report", "--format", "j"), {"json", "junit"})
         self.assertEqual(self.bash("devsan", "explain", "device-host-s"), {"device-host-sync"})
+        self.assertEqual(self.bash("devsan", "check", "--format", "j"), {"json", "junit"})
+        self.assertEqual(self.bash("devsan", "check", "-"), self.options_of("check") | {"-h", "--help"})
         self.assertEqual(self.bash("devsan", "completion", "f"), {"fish"})
         self.make("train.py", "other.txt")
         self.assertEqual(self.bash("devsan", "run", "--", "tr"), {"train.py"})
         self.assertEqual(self.bash("devsan", "report", "tr"), {"train.py"})
-        for command in ("run", "report", "init"):
+        for command in ("run", "check", "report", "init"):
             missing = {name for name in self.options_of(command) if name.startswith("--")} - self.bash("devsan", command, "--")
             self.assertEqual(missing, set())
 
@@ -178,7 +180,7 @@ class Start(unittest.TestCase):
         page = self.devsan("man")
         result = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-cbou"], input=page, capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for command in ("run", "report", "init", "doctor"):
+        for command in ("run", "check", "report", "init", "doctor"):
             for option in self.options_of(command):
                 self.assertIn(option, result.stdout)
         self.assertIn("DEVSAN_OPTIONS=key=value", result.stdout)

@@ -1,0 +1,101 @@
+// The options of `devsan check`: devsan-check parses them, and `devsan` describes them in its
+// completions and its manual page.
+#pragma once
+
+#include "core/command_line.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devsan::core {
+
+inline constexpr long kDefaultTimeout = 300, kLongestTimeout = 86'400; // seconds
+
+// As they stand on the command line.
+struct CheckArguments {
+  std::string build_dir;
+  std::optional<std::string> checks; // globs
+  std::string format = "text";
+  std::string color = "auto";
+  std::string output;
+  unsigned jobs = 0; // 0: one per core
+  std::vector<std::string> suppressions;
+  std::string diff;
+  std::string shard;
+  std::string baseline;
+  std::string fail_on;
+  std::optional<long> timeout; // seconds
+  std::string torch;
+  std::vector<std::string> inputs;
+  bool fix = false;
+  bool update_baseline = false;
+  bool use_cache = true;
+  std::optional<bool> strict;
+  bool print_commands = false;
+};
+
+inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
+  app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
+  app.footer(
+      "FLAGS are compiler flags for every file, such as -Iinclude -DUSE_CUDA; they replace "
+      "compile_commands.json. Settings of a project stand in .devsan.toml, table [check].\n"
+      "Exit status: 0 no findings that --fail-on names, 1 findings, 2 could not do its work.");
+  app.add_option("-p", arguments.build_dir, "Folder of compile_commands.json")->type_name("DIR");
+  app.add_option("--checks", arguments.checks,
+                 "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
+      ->type_name("GLOBS");
+  app.add_flag("--fix", arguments.fix, "Apply the fixes that are safe");
+  app.add_option("--format", arguments.format, "The form of the report")
+      ->type_name("text|json|sarif|github|html|junit|markdown")
+      ->capture_default_str();
+  app.add_option("--color", arguments.color, "Colours in text for people; auto: on a terminal")
+      ->type_name("auto|always|never")
+      ->capture_default_str();
+  app.add_option("-o", arguments.output, "Write the report to a file")->type_name("FILE");
+  app.add_option("-j", arguments.jobs, "Files analysed at a time (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1024u).description(""));
+  app.add_option("--suppressions", arguments.suppressions,
+                 "TOML file of `rule = \"glob\"` lines; may be given again")
+      ->allow_extra_args(false) // one value each: the next argument may be a source file
+      ->type_name("FILE");
+  app.add_option("--diff", arguments.diff,
+                 "Only what changed since a revision of git: its files and those that include "
+                 "them, and of the findings those in changed lines and functions")
+      ->type_name("REV");
+  app.add_option("--shard", arguments.shard, "The I-th of N parts of the files, for N machines")
+      ->type_name("I/N");
+  app.add_option("--baseline", arguments.baseline,
+                 "Count the findings in FILE as known: only new ones are shown and fail")
+      ->type_name("FILE");
+  app.add_flag("--update-baseline", arguments.update_baseline,
+               "Write the findings to the baseline");
+  app.add_option("--fail-on", arguments.fail_on,
+                 "Rules, separated by commas, or the least severity that makes the exit status 1: "
+                 "note, warning, error, none (default note)")
+      ->type_name("RULES|SEVERITY|none");
+  app.add_flag_callback(
+      "--no-cache", [&arguments] { arguments.use_cache = false; },
+      "Neither use nor fill the cache");
+  app.add_option("--timeout", arguments.timeout,
+                 "Seconds that the analysis of a file may take, 0: any (default " +
+                     std::to_string(kDefaultTimeout) + ")")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0L, kLongestTimeout).description(""));
+  app.add_flag_callback(
+      "--strict", [&arguments] { arguments.strict = true; },
+      "Exit with 2 also where a file could only be parsed in part");
+  app.add_flag_callback(
+      "--no-strict", [&arguments] { arguments.strict = false; },
+      "Exit with 2 for what does not parse in no case, though the project file says so");
+  app.add_flag("--print-commands", arguments.print_commands,
+               "Print how each file is read, as a compile_commands.json, and stop");
+  app.add_option("--torch", arguments.torch,
+                 "Folder of the torch package, or none (default: asked from the project's Python)")
+      ->type_name("DIR");
+  app.add_option("inputs", arguments.inputs, "Source files, or folders to walk")
+      ->type_name("FILE|DIR");
+}
+
+} // namespace devsan::core
