@@ -12,7 +12,7 @@ def test_most_costly_first(visit, example_page):
     first = page.locator("#first li")
     assert first.count() == 4
     assert "aten::add refused" in first.nth(0).inner_text() and "a wrong result" in first.nth(0).inner_text()
-    assert "4.1 KB went" in first.nth(1).inner_text()
+    assert "4.1 GB went" in first.nth(1).inner_text()
     assert "8.0 ms blocked (0.1 % of the run)" in first.nth(2).inner_text()
     assert rows(page)[:3] == [first.nth(k).locator(".message").inner_text() for k in range(3)]
     assert count(page) == "7 findings"
@@ -38,7 +38,7 @@ def test_detail(visit, example_page):
     assert own.all_inner_texts() == ["step", "main"]
     detail.get_by_role("button", name="Show 1 frame of PyTorch").click()
     assert own.count() == 3
-    page.locator(".row").filter(has_text="4.1 KB went").click()
+    page.locator(".row").filter(has_text="4.1 GB went").click()
     assert "made on cpu here" in detail.inner_text()
 
 
@@ -71,7 +71,7 @@ def test_filters(visit, example_page):
     page.get_by_label("Order").select_option(label="how often")
     assert rows(page)[0].startswith("the host waited for cuda:0 in aten::item, 80 times")
     page.get_by_label("Order").select_option(label="place")
-    assert rows(page)[0].startswith("4.1 KB went")
+    assert rows(page)[0].startswith("4.1 GB went")
 
 
 def test_search(visit, example_page):
@@ -240,7 +240,7 @@ def test_no_findings(visit, project):
 
 def test_phone(visit, example_page):
     page = visit(example_page, "phone", has_touch=True)
-    page.locator(".row").filter(has_text="4.1 KB went").tap()
+    page.locator(".row").filter(has_text="4.1 GB went").tap()
     sheet = page.locator("#sheet")
     assert sheet.is_visible() and "data/loader.py:9" in sheet.inner_text()
     page.get_by_role("button", name="Next").tap()

@@ -46,7 +46,7 @@ def example():
         finding("device-mismatch", "error", "aten::add refused tensors on cuda:0 and cuda:1", "model.py", 12, op="aten::add"),
         finding(message="the host waited for cuda:0 in aten::item, 80 times; in every step", line=7, count=80,
                 blocked_ns=12_000_000, ranks=both),
-        finding("device-implicit-transfer", message="4.1 KB went from cpu to cuda:1 unasked", file="data/loader.py", line=9,
+        finding("device-implicit-transfer", message="4.1 GB went from cpu to cuda:1 unasked", file="data/loader.py", line=9,
                 bytes=4_100_000_000, count=20, op="aten::index", steps={"total": 100, "seen": 5, "first": 20, "last": 29, "most": 9},
                 ranks=[{"rank": 1, "count": 20, "bytes": 4_100_000_000}],
                 related=[{"file": "model.py", "line": 4, "function": "build", "message": "made on cpu here"}],

@@ -26,7 +26,7 @@ def test_timeline(visit, example_page):
         "device cuda:1",
         "Clear all",
     ]
-    assert rows(page) == ["4.1 KB went from cpu to cuda:1 unasked"]
+    assert rows(page) == ["4.1 GB went from cpu to cuda:1 unasked"]
     page.locator(".chip").first.click()
     page.get_by_role("button", name="Clear all").click()
     page.keyboard.press("2")
@@ -34,7 +34,7 @@ def test_timeline(visit, example_page):
     page.get_by_label("to", exact=True).fill("99")
     page.get_by_role("button", name="Show", exact=True).click()
     page.keyboard.press("1")
-    assert "4.1 KB went from cpu to cuda:1 unasked" not in rows(page) and rows(page)
+    assert "4.1 GB went from cpu to cuda:1 unasked" not in rows(page) and rows(page)
 
 
 TOP = "(c, x) => c.getContext('2d').getImageData(Math.floor(c.width * x), 1, 1, 1).data[3] > 0"
