@@ -6,8 +6,13 @@
 namespace devsan::runtime {
 namespace {
 
+// PyTorch's ids: odd ones are of its pools; any other is the handle of a stream made elsewhere, an
+// address that is another in each run.
 std::string streamName(std::string_view id, DeviceId device) {
-  return (id == "0" ? "the default stream" : "stream " + std::string(id)) + " of " +
+  if (id == "0")
+    return "the default stream of " + deviceName(device);
+  const bool is_handle = !id.empty() && (id.back() - '0') % 2 == 0;
+  return (is_handle ? "a stream that the program made on " : "stream " + std::string(id) + " of ") +
          deviceName(device);
 }
 

@@ -125,6 +125,11 @@ bool isKernelsFunction(std::string_view caller, std::string_view stub) {
   return is_mangled || caller == kernel;
 }
 
+// Their operators may be kernels, with all that a demangler says.
+bool usesStreams(EventKind kind) {
+  return kind == EventKind::kStreamRace || kind == EventKind::kStreamLifetime;
+}
+
 // In debug information a stub may have the kernel's name alone.
 void leaveOutLaunchStubs(std::vector<ResolvedFrame> &frames, const std::string &kernel) {
   bool has_stub = false;
@@ -226,9 +231,15 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
         {event.time_ns, has_time ? event.blocked_ns : 0, event.bytes, event.step});
   }
   // First of all, because other events of the same call share its stack.
-  for (const auto &tally : log.tallies)
-    if (tally.first.kind == EventKind::kLaunch)
-      resolve(log, tally.first.stack, symbols, nameOfSymbol(log.string(tally.first.operand)));
+  for (const auto &tally : log.tallies) {
+    const Event &event = tally.first;
+    if (event.kind == EventKind::kLaunch)
+      resolve(log, event.stack, symbols, nameOfSymbol(log.string(event.operand)));
+    if (usesStreams(event.kind))
+      resolve(log, event.stack, symbols, qualifiedName(log.string(event.op)));
+    if (event.kind == EventKind::kStreamRace)
+      resolve(log, event.related, symbols, qualifiedName(log.string(event.operand)));
+  }
   for (std::size_t i = 0; i < log.tallies.size(); ++i) {
     const Event &event = log.tallies[i].first;
     ResolvedEvent resolved;
@@ -239,6 +250,10 @@ void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {
     resolved.samples = std::move(samples[i]);
     resolved.op = log.string(event.op);
     resolved.operand = log.string(event.operand);
+    if (usesStreams(event.kind)) {
+      resolved.op = qualifiedName(resolved.op);
+      resolved.operand = qualifiedName(resolved.operand);
+    }
     resolved.detail = log.string(event.detail);
     resolved.stack = resolve(log, event.stack, symbols);
     if (resolved.stack->of_simulator)

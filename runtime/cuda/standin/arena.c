@@ -103,6 +103,7 @@ void devsanMakeArena(int devices, size_t memory, int is_protected) {
   if (get) {
     simulator = get();
     arena = simulator->memory;
+    devsan_standin_follow_streams(simulator->stream_order);
     return;
   }
   if (arena.size || devices < 1 || devices > kMaxDevices)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/standin/kernels.h"
 #include "runtime/cuda/standin/memory.h"
+#include "runtime/cuda/standin/stream_order.h"
 
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -35,6 +36,7 @@ struct HostKernel {
 struct Described {
   struct DevSanStandinKernel handle;
   char *readable;
+  int access[kDevSanStandinMaxParameters]; /* of parameters that are or begin with pointers */
   int is_pytorchs;
   int is_said;
 };
@@ -101,23 +103,43 @@ static char *demangled(const char *name) {
   return status == 0 && readable ? readable : strdup(name);
 }
 
+static int endsWith(const char *text, size_t length, const char *end) {
+  const size_t size = strlen(end);
+  return length > size && strncmp(text + length - size, end, size) == 0;
+}
+
+/* Up to the end of a view's first template argument, which begins at `begin`. */
+static size_t elementLength(const char *type, size_t begin) {
+  size_t at = begin;
+  for (int depth = 0; type[at]; ++at) {
+    if (depth == 0 && (type[at] == ',' || type[at] == '>'))
+      break;
+    depth += (strchr("(<[{", type[at]) != NULL) - (strchr(")>]}", type[at]) != NULL);
+  }
+  return at;
+}
+
 /* How much of a parameter is sure to be there, from its type's name: a pointer, or a view of a
-   tensor, which begins with one; of other types that they have a byte. */
-static size_t sureSize(const char *type, size_t length) {
+   tensor, which begins with one, with how that is used; of other types that they have a byte. */
+static size_t sureSize(const char *type, size_t length, int *access) {
   /* Accessors are in one or the other namespace, by the release of PyTorch. */
   static const char *const kViews[] = {"at::TensorAccessor<", "at::GenericPackedTensorAccessor<",
                                        "torch::headeronly::detail::TensorAccessor<",
                                        "torch::headeronly::detail::GenericPackedTensorAccessor<",
                                        "at::cuda::detail::TensorInfo<"};
   static const char kConst[] = " const";
-  while (length > strlen(kConst) &&
-         strncmp(type + length - strlen(kConst), kConst, strlen(kConst)) == 0)
+  while (endsWith(type, length, kConst))
     length -= strlen(kConst);
-  if (length && type[length - 1] == '*')
+  if (length && type[length - 1] == '*') {
+    *access = endsWith(type, length - 1, kConst) ? kDevSanReads : kDevSanMayWrite;
     return sizeof(void *);
+  }
   for (size_t i = 0; i < sizeof kViews / sizeof *kViews; ++i)
-    if (strncmp(type, kViews[i], strlen(kViews[i])) == 0)
+    if (strncmp(type, kViews[i], strlen(kViews[i])) == 0) {
+      *access = endsWith(type, elementLength(type, strlen(kViews[i])), kConst) ? kDevSanReads
+                                                                               : kDevSanMayWrite;
       return sizeof(void *);
+    }
   return 1;
 }
 
@@ -136,13 +158,15 @@ static const char *parametersOf(const char *readable) {
   return NULL;
 }
 
-static void readParameters(const char *readable, size_t *sizes) {
+static void readParameters(const char *readable, size_t *sizes, int *access) {
   const char *type = parametersOf(readable), *at = type;
   size_t count = 0;
   for (int depth = 0; at && *at && count < kDevSanStandinMaxParameters - 1; ++at) {
     if (depth == 0 && (*at == ',' || *at == ')')) {
-      if (at > type)
-        sizes[count++] = sureSize(type, (size_t)(at - type));
+      if (at > type) {
+        sizes[count] = sureSize(type, (size_t)(at - type), &access[count]);
+        ++count;
+      }
       if (*at == ')')
         return;
       type = at + 2;
@@ -159,8 +183,9 @@ static struct Described *describe(const struct Kernel *kernel) {
   made->handle.name = kernel->name;
   made->readable = demangled(kernel->name);
   made->is_pytorchs = isPyTorchs(kernel->function);
-  if (made->readable)
-    readParameters(made->readable, made->handle.sizes);
+  if (made->readable) {
+    readParameters(made->readable, made->handle.sizes, made->access);
+  }
   return made;
 }
 
@@ -260,6 +285,25 @@ static void keepBusy(void *stream, int64_t cycles) {
     keep(stream, (uint64_t)cycles);
 }
 
+/* Tells which memory of its parameters' the kernel uses; after it has run, since a host
+   implementation may issue work itself. */
+static void tellUses(const struct Described *kernel, const DevSanKernelLaunch *launch) {
+  static _Atomic(void *) function;
+  typedef void (*Use)(void *, const char *, const DevSanMemoryUse *, size_t);
+  void *use = function;
+  if (!use)
+    function = use = driverFunction("devsan_standin_use");
+  DevSanMemoryUse uses[kDevSanStandinMaxParameters];
+  size_t count = 0;
+  for (size_t i = 0; i < kDevSanStandinMaxParameters && kernel->handle.sizes[i]; ++i)
+    if (kernel->handle.sizes[i] == sizeof(void *)) {
+      uses[count].access = kernel->access[i];
+      memcpy(&uses[count++].address, launch->arguments[i], sizeof(void *));
+    }
+  if (use && count)
+    ((Use)use)(launch->stream, kernel->readable, uses, count);
+}
+
 int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch) {
   struct Described *kernel = (struct Described *)(uintptr_t)handle;
   if (!kernel || !kernel->readable)
@@ -276,6 +320,7 @@ int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLau
   const struct HostKernel *host = hostKernelFor(kernel);
   if (!host) {
     sayThatNothingRuns(kernel);
+    tellUses(kernel, launch);
     return kSuccess;
   }
   const struct Launch told = {.kernel = kernel->readable,
@@ -289,5 +334,6 @@ int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLau
   ++host_kernels_running;
   const int result = host->run(&told, host->data);
   --host_kernels_running;
+  tellUses(kernel, launch);
   return result;
 }

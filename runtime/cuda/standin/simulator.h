@@ -5,6 +5,7 @@
 #define DEVSAN_RUNTIME_CUDA_STANDIN_SIMULATOR_H
 
 #include "runtime/cuda/standin/memory.h"
+#include "runtime/cuda/standin/stream_order.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,7 @@ typedef struct {
   int (*device_of_stream)(const void *handle);
   /* Copies that have been issued and not arrived, arrive. */
   void (*finish_copies)(void);
+  const DevSanStreamOrder *stream_order;
 } DevSanSimulator;
 
 /* Exported by libdevsan_sim.so. */

@@ -38,6 +38,23 @@ TEST(StreamLifetime, NamesTheUseAndTheNextAllocation) {
   EXPECT_EQ(findings[0].related[0].location.line, 14u);
 }
 
+// The stub that launches it is no place of the program's.
+TEST(StreamLifetime, NamesTheKernelAndItsLaunch) {
+  LogBuilder log;
+  Event event = released(log);
+  event.op = log.string("void ns::scale<float, 4>(float*, float, int)");
+  event.detail = log.string("94644851065104 0");
+  event.stack = log.stack({user("ns::scale<float, 4>", 3), user("launch", 9)});
+  const auto findings = detectStreamLifetime(replay(log.add(event)));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].op, "ns::scale");
+  EXPECT_EQ(findings[0].locations[0].line, 9u);
+  EXPECT_NE(findings[0].message.find("the memory that ns::scale reads on a stream that the program "
+                                     "made on cuda:0 was released"),
+            std::string::npos)
+      << findings[0].message;
+}
+
 TEST(StreamLifetime, IsSilentOnOtherEvents) {
   LogBuilder log;
   Event event = released(log);

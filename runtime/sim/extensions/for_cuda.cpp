@@ -9,6 +9,7 @@
 #include "runtime/sim/memory/kernel_allocator.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/memory/place.h"
+#include "runtime/sim/streams/cuda_order.h"
 #include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/streams.h"
 
@@ -81,7 +82,8 @@ extern "C" __attribute__((visibility("default"))) const DevSanSimulator *devsan_
                            freeMemory,
                            isPinnedMemory,
                            deviceOfStream,
-                           finishAllCopies};
+                           finishAllCopies,
+                           &kOrderOfCudaStreams};
   }();
   return &simulator;
 }

@@ -115,8 +115,10 @@ void *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
   Block *block =
       deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
-  if (C10_UNLIKELY(areAccessesNoted()))
-    noteAllocation(block->data, block->size, index);
+  if (C10_UNLIKELY(areAccessesNoted())) {
+    noteAllocation(block->data, block->size, currentStream(index));
+    tellWhatWasGivenOut();
+  }
   return block->data;
 }
 

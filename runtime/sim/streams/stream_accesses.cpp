@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "capturing.h"
 #include "runtime/sim/devices/devices.h"
@@ -60,6 +61,9 @@ struct Conflict {
   std::size_t bytes;
 };
 
+// Found by the thread and not told yet.
+thread_local std::vector<Conflict> given_out;
+
 DevSanStreamAccess describe(const Access &access, c10::Stream stream) {
   return {access.op, stream.device_index(), stream.id(), access.writes, access.place};
 }
@@ -113,14 +117,23 @@ void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
                                       .unsafeGetStorageImpl()
                                       ->_mutable_data_ptr_no_checks()
                                       .get());
-  if (block == nullptr)
-    return;
+  if (block != nullptr)
+    addBlock(block, tensor.storage().nbytes(), writes ? AccessKind::kWrites : AccessKind::kReads);
+}
+
+void TouchedMemory::add(const void *address, AccessKind access) {
+  if (const void *block = blockAround(address))
+    addBlock(block, 0, access);
+}
+
+void TouchedMemory::addBlock(const void *block, std::size_t bytes, AccessKind access) {
   for (Part &part : parts_)
     if (part.block == block) {
-      part.writes |= writes;
+      if (access == AccessKind::kWrites || part.access == AccessKind::kReads)
+        part.access = access;
       return;
     }
-  parts_.push_back({block, tensor.storage().nbytes(), writes});
+  parts_.push_back({block, bytes, access});
 }
 
 void TouchedMemory::add(const c10::IValue &value, bool writes) {
@@ -155,6 +168,7 @@ bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {
 }
 
 void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stream) {
+  tellWhatWasGivenOut();
   if (touched.parts().empty() || !noted_on_this_thread || isCapturing(stream))
     return;
   c10::SmallVector<Conflict, 1> found;
@@ -165,8 +179,10 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
     Access access{order.issue(state), op, place, false};
     for (const TouchedMemory::Part &part : touched.parts()) {
       UsedBlock &block = memory().blocks[part.block];
-      block.bytes = part.bytes;
-      access.writes = part.writes;
+      if (part.bytes != 0)
+        block.bytes = part.bytes;
+      access.writes = part.access == AccessKind::kWrites ||
+                      (part.access == AccessKind::kMayWrite && block.allocated && !block.write);
       const Access *earlier = nullptr;
       if (block.write && conflicts(*block.write, access, state.clock))
         earlier = &*block.write;
@@ -175,8 +191,8 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
           if (conflicts(read, access, state.clock))
             earlier = &read;
       if (earlier != nullptr)
-        found.push_back({*earlier, access, order.at(earlier->stamp.slot).stream, stream, part.block,
-                         part.bytes});
+        found.push_back({*earlier, access, order.at(earlier->stamp.slot).stream, state.stream,
+                         part.block, block.bytes});
       remember(block, access);
     }
   }
@@ -197,33 +213,32 @@ void noteAccessesOfThread(bool noted) {
   noted_on_this_thread = noted;
 }
 
-void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index) {
-  c10::SmallVector<Conflict, 1> found;
-  const c10::Stream stream = currentStream(index);
-  {
-    StreamOrder order;
-    StreamState &state = order.of(stream);
-    UsedBlock &made = memory().blocks[block];
-    made = UsedBlock();
-    made.size = made.bytes = size;
-    if (order.isCapturing(state))
-      return;
-    made.allocated = Stamp{state.slot, 0};
-    auto &released = memory().released;
-    std::erase_if(released, [&](const ReleasedInUse &old) {
-      if (happenedBefore(old.access.stamp, order.at(old.slot).clock))
-        return true;
-      if (!overlap(old.block, old.size, block, size))
-        return false;
-      found.push_back({old.access, Access{{state.slot, 0}, "allocation", 0, true},
-                       order.at(old.access.stamp.slot).stream, stream, old.block, old.bytes});
+void noteAllocation(const void *block, std::size_t size, c10::Stream stream) {
+  StreamOrder order;
+  StreamState &state = order.of(stream);
+  UsedBlock &made = memory().blocks[block];
+  made = UsedBlock();
+  made.size = made.bytes = size;
+  if (order.isCapturing(state))
+    return;
+  made.allocated = Stamp{state.slot, 0};
+  std::erase_if(memory().released, [&](const ReleasedInUse &old) {
+    if (happenedBefore(old.access.stamp, order.at(old.slot).clock))
       return true;
-    });
-  }
-  if (found.empty())
+    if (!overlap(old.block, old.size, block, size))
+      return false;
+    given_out.push_back({old.access, Access{{state.slot, 0}, "allocation", 0, true},
+                         order.at(old.access.stamp.slot).stream, state.stream, old.block,
+                         old.bytes});
+    return true;
+  });
+}
+
+void tellWhatWasGivenOut() {
+  if (C10_LIKELY(given_out.empty()))
     return;
   const std::uint64_t place = currentPlace();
-  for (Conflict &conflict : found) {
+  for (Conflict &conflict : std::exchange(given_out, {})) {
     conflict.second.place = place;
     tell(lifetime_observer.load(std::memory_order_acquire), conflict);
   }

@@ -21,10 +21,16 @@
 
 namespace devsan::sim {
 
-// The memory that one operator uses.
+// A kernel's pointer to mutable memory: it counts as written where nothing else has written the
+// memory since it was given out, since nobody reads what was never written; else as read.
+enum class AccessKind : std::uint8_t { kReads, kWrites, kMayWrite };
+
+// The memory that one operator, or one kernel, uses.
 class TouchedMemory {
 public:
   void add(const at::Tensor &tensor, bool writes);
+  // The block around the address, if there is one.
+  void add(const void *address, AccessKind access);
   // Tensor arguments of the operator, or its results.
   void addArguments(const c10::OperatorHandle &op, const OperatorFacts &facts,
                     const c10::IValue *arguments);
@@ -32,13 +38,14 @@ public:
 
   struct Part {
     const void *block;
-    std::size_t bytes;
-    bool writes;
+    std::size_t bytes; // 0: all of the block
+    AccessKind access;
   };
   std::span<const Part> parts() const { return {parts_.data(), parts_.size()}; }
 
 private:
   void add(const c10::IValue &value, bool writes);
+  void addBlock(const void *block, std::size_t bytes, AccessKind access);
 
   c10::SmallVector<Part, 8> parts_;
 };
@@ -59,7 +66,11 @@ void noteRecordedStream(const void *block, c10::Stream stream);
 // Switches all of this off and on for the calling thread: for work that a GPU would not do.
 void noteAccessesOfThread(bool noted);
 
-void noteAllocation(const void *block, std::size_t size, c10::DeviceIndex index);
+// The block was given out to what the stream does next. What is found to be in use still is told by
+// tellWhatWasGivenOut() on the same thread, with the place where that is called: an allocator may
+// hold its lock.
+void noteAllocation(const void *block, std::size_t size, c10::Stream stream);
+void tellWhatWasGivenOut();
 void noteRelease(const void *block);
 
 } // namespace devsan::sim

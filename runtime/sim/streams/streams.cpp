@@ -18,15 +18,9 @@ namespace {
 // from a pool, the next four which pool (1 for priority 0), the rest which stream of it. Id 0 is
 // the default stream, any other even id is the handle of a stream made elsewhere.
 constexpr int kPoolBits = 4;
-constexpr c10::StreamId kStreamsPerPool = 32;
-constexpr int kPools = 1 - kGreatestPriority;
 
 constexpr bool isFromPool(c10::StreamId id) {
   return (id & 1) != 0;
-}
-
-c10::StreamId poolStreamId(int priority, c10::StreamId index) {
-  return index << (kPoolBits + 1) | (1 - priority) << 1 | 1;
 }
 
 struct Streams {
@@ -34,7 +28,6 @@ struct Streams {
   std::vector<std::unique_ptr<StreamState>> by_slot;
   std::map<std::pair<c10::DeviceIndex, c10::StreamId>, StreamState *> by_id;
   VectorClock host; // what the host has waited for, and every stream therefore starts after
-  std::atomic<std::uint32_t> handed_out[kMaxDevices][kPools] = {};
 };
 
 // Never destroyed: tensors of static storage duration outlive this library's.
@@ -54,31 +47,34 @@ StreamState &find(c10::Stream stream) {
   StreamState *&state = all.by_id[{stream.device_index(), stream.id()}];
   if (state != nullptr)
     return *state;
-  if (stream.id() != 0 && !isFromPool(stream.id()))
+  const void *handle = isFromPool(stream.id())
+                           ? handleInPool(stream)
+                           : reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
+  if (handle != nullptr)
     for (const auto &known : all.by_slot)
-      if (known.get() == reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id())))
+      if (known->handle == handle) {
+        if (isFromPool(stream.id()))
+          known->stream = stream;
         return *(state = known.get());
+      }
   all.by_slot.push_back(
-      std::make_unique<StreamState>(StreamState{stream, all.by_slot.size(), all.host}));
-  return *(state = all.by_slot.back().get());
+      std::make_unique<StreamState>(StreamState{stream, all.by_slot.size(), all.host, handle}));
+  state = all.by_slot.back().get();
+  if (isFromPool(stream.id()) && handle == nullptr)
+    state->handle = state;
+  return *state;
 }
 
 } // namespace
-
-c10::Stream streamFromPool(c10::DeviceIndex index, int priority) {
-  noteSideStream();
-  markContext(index, "cudaStreamCreateWithPriority");
-  priority = std::clamp(priority, kGreatestPriority, 0);
-  std::uint32_t count =
-      streams().handed_out[index][-priority].fetch_add(1, std::memory_order_relaxed);
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index),
-                     poolStreamId(priority, count % kStreamsPerPool));
-}
 
 c10::Stream originalStream(c10::Stream stream) {
   if (C10_LIKELY(stream.id() == 0 || isFromPool(stream.id())))
     return stream;
   return StreamOrder().of(stream).stream;
+}
+
+c10::StreamId poolStreamId(int priority, c10::StreamId index) {
+  return index << (kPoolBits + 1) | (1 - priority) << 1 | 1;
 }
 
 int streamPriority(c10::Stream stream) {
@@ -89,13 +85,15 @@ int streamPriority(c10::Stream stream) {
 void *streamHandle(c10::Stream stream) {
   if (!isFromPool(stream.id()))
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(stream.id()));
-  return &StreamOrder().of(stream);
+  return const_cast<void *>(StreamOrder().of(stream).handle);
 }
 
 std::optional<c10::Stream> streamOfHandle(const void *handle) {
+  if (handle == nullptr)
+    return std::nullopt;
   StreamOrder order;
   for (const auto &known : streams().by_slot)
-    if (known.get() == handle)
+    if (known->handle == handle)
       return known->stream;
   return std::nullopt;
 }

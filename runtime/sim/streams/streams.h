@@ -24,12 +24,15 @@ inline constexpr int kGreatestPriority = -3; // the least is 0; what PyTorch sup
 
 // A stream of the device's pool for `priority`: 32 for each, handed out in turn.
 c10::Stream streamFromPool(c10::DeviceIndex index, int priority);
+c10::StreamId poolStreamId(int priority, c10::StreamId index);
 int streamPriority(c10::Stream stream);
 // A stream made from the handle of one of the pools' is that one.
 c10::Stream originalStream(c10::Stream stream);
 // As cudaStream_t: nullptr for the default stream. A stream made from such a handle (its id is the
 // handle, as in PyTorch) is ordered as the stream that it came from.
 void *streamHandle(c10::Stream stream);
+// Of a stream of LibTorch's own pools; nullptr where the pools are the simulator's.
+const void *handleInPool(c10::Stream stream);
 // The way back; nothing for a handle that is none of the simulator's.
 std::optional<c10::Stream> streamOfHandle(const void *handle);
 
@@ -49,8 +52,9 @@ inline bool happenedBefore(const Stamp &stamp, const VectorClock &clock) {
 struct StreamState {
   c10::Stream stream;
   std::size_t slot;
-  VectorClock clock;         // what happened before the stream's next work
-  std::uint64_t capture = 0; // the last capture that it was part of (capturing.h)
+  VectorClock clock;            // what happened before the stream's next work
+  const void *handle = nullptr; // as CUDA has it; nullptr for a default stream
+  std::uint64_t capture = 0;    // the last capture that it was part of (capturing.h)
 };
 
 // Gives access to the states while it lives. Observers, deleters and copies run outside.

@@ -40,7 +40,7 @@ int cuDevicePrimaryCtxReset_v2(int device) {
   if (!devsanIsDevice(device))
     return kInvalidDevice;
   if (primary[device])
-    devsanWaitUntil(devsanDoneOf(primary[device]));
+    devsanWaitForContext(primary[device]);
   pthread_mutex_lock(&devsanDriverLock);
   primary_uses[device] = 0;
   pthread_mutex_unlock(&devsanDriverLock);
@@ -128,13 +128,13 @@ int cuCtxSynchronize(void) {
   devsan_standin_note("wait device");
   if (!devsanCurrent)
     return kInvalidContext;
-  devsanWaitUntil(devsanDoneOf(devsanCurrent));
+  devsanWaitForContext(devsanCurrent);
   return devsanRefuseWait(devsanIsContextCaptured(devsanCurrent));
 }
 
 int cuCtxSynchronize_v2(void *context) {
   devsan_standin_count("cuCtxSynchronize_v2");
   devsan_standin_note("wait device");
-  devsanWaitUntil(devsanDoneOf(context));
+  devsanWaitForContext(context);
   return kSuccess;
 }

@@ -33,9 +33,11 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
   devsan_standin_note("copy %s %s %zu%s", placeOf(from, from_type, from_text),
                       placeOf(to, to_type, to_text), width * rows, waits ? " wait" : "");
   devsanIssue(stream, copyTime(width * rows));
+  const DevSanMemoryUse uses[] = {{from, kDevSanReads}, {to, kDevSanWrites}};
+  devsanUse(stream, is_async ? "cudaMemcpyAsync" : "cudaMemcpy", uses, 2);
   if (!waits)
     return kSuccess;
-  devsanWaitUntil(stream->done);
+  devsanWaitForStream(stream);
   return devsanRefuseWait(devsanIsCaptured(stream->capture));
 }
 
@@ -132,9 +134,12 @@ static int set(DevSanCudaAddress to, const void *value, size_t size, size_t pitc
   for (size_t y = 0; size > 1 && y < height; ++y)
     for (size_t x = 0; x < width; ++x)
       memcpy((char *)devsanReach(devsanHost(to)) + y * pitch + x * size, value, size);
-  devsanIssue(devsanStreamOf(stream), copyTime(size * width * height));
+  struct Stream *used = devsanStreamOf(stream);
+  devsanIssue(used, copyTime(size * width * height));
+  const DevSanMemoryUse use = {devsanHost(to), kDevSanWrites};
+  devsanUse(used, is_async ? "cudaMemsetAsync" : "cudaMemset", &use, 1);
   if (!is_async && devsanTypeOf(devsanHost(to)) < kOnDevice)
-    devsanWaitUntil(devsanStreamOf(stream)->done);
+    devsanWaitForStream(used);
   return kSuccess;
 }
 

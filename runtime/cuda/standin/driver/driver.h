@@ -43,6 +43,8 @@ enum { kMaxDevices = 64 };
 
 struct Stream {
   struct Context *context;
+  void *handle;     /* what the program has; NULL for a default stream */
+  int is_blocking;  /* ordered with the default stream, as CUDA orders those made without flags */
   uint64_t done;    /* when what was issued so far is over */
   uint64_t capture; /* the last that it was part of */
   int priority;
@@ -73,15 +75,15 @@ int devsan_standin_is_simulated(void);
 extern __thread struct Context *devsanCurrent;
 
 /* streams.c. Times are those of the monotonic clock, in nanoseconds. */
-void devsanWaitUntil(uint64_t done);
 /* A null stream and the handles 1 and 2 are the default streams; LibTorch's own may be the
    simulator's. */
 struct Stream *devsanStreamOf(void *handle);
 /* What the simulator lets arrive late, before memory is used that it may go to or come from. */
 void devsanFinishCopies(void);
 void devsanIssue(struct Stream *stream, uint64_t duration);
-/* When all work of the context is over. */
-uint64_t devsanDoneOf(struct Context *context);
+void devsanUse(struct Stream *stream, const char *op, const DevSanMemoryUse *uses, size_t count);
+void devsanWaitForStream(struct Stream *stream);
+void devsanWaitForContext(struct Context *context);
 int devsanIsCaptured(uint64_t capture);
 int devsanIsContextCaptured(const struct Context *context);
 /* What waits for captured work ends the capture. */

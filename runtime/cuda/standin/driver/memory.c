@@ -89,7 +89,7 @@ static int release(const void *address) {
 
 static int releaseWhenIdle(const void *address) {
   if (address && devsanCurrent)
-    devsanWaitUntil(devsanDoneOf(devsanCurrent));
+    devsanWaitForContext(devsanCurrent);
   return release(address);
 }
 
@@ -165,7 +165,7 @@ int cuMemAllocManaged(DevSanCudaAddress *out, size_t size, unsigned flags) {
 int cuMemAllocHost_v2(void **out, size_t size) {
   devsan_standin_count("cuMemAllocHost_v2");
   if (devsanCurrent)
-    devsanWaitUntil(devsanDoneOf(devsanCurrent));
+    devsanWaitForContext(devsanCurrent);
   return allocate(out, size, kPinned);
 }
 
@@ -173,7 +173,7 @@ int cuMemHostAlloc(void **out, size_t size, unsigned flags) {
   (void)flags;
   devsan_standin_count("cuMemHostAlloc");
   if (devsanCurrent)
-    devsanWaitUntil(devsanDoneOf(devsanCurrent));
+    devsanWaitForContext(devsanCurrent);
   return allocate(out, size, kPinned);
 }
 
@@ -201,7 +201,11 @@ int cuMemFreeHost(void *address) {
   return releaseWhenIdle(address);
 }
 
-int cuMemFreeAsync(DevSanCudaAddress address, void *stream) {
-  (void)stream;
+/* It is not known for which stream the memory was taken: the host waits, so that whoever gets it
+   next comes after its uses. */
+int cuMemFreeAsync(DevSanCudaAddress address, void *handle) {
+  struct Stream *stream = devsanStreamOf(handle);
+  if (stream)
+    devsanWaitForStream(stream);
   return release(devsanHost(address));
 }

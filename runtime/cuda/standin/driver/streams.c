@@ -1,5 +1,6 @@
 /* When work is over: streams, events, and the capture of CUDA graphs. */
 #include "runtime/cuda/standin/driver/driver.h"
+#include "runtime/cuda/standin/stream_order.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,7 +12,22 @@ struct Event {
   uint64_t done;
   uint64_t capture;
   int is_recorded;
+  void *seen; /* of what follows the streams */
 };
+
+static const DevSanStreamOrder *_Atomic followed_by;
+
+void devsan_standin_follow_streams(const DevSanStreamOrder *order) {
+  followed_by = order;
+}
+
+/* Tells what follows the streams, if anything does. */
+#define TELL(function, ...)                                                                        \
+  do {                                                                                             \
+    const DevSanStreamOrder *order = followed_by;                                                  \
+    if (order)                                                                                     \
+      order->function(__VA_ARGS__);                                                                \
+  } while (0)
 
 static uint64_t now(void) {
   struct timespec time;
@@ -25,7 +41,7 @@ void devsanFinishCopies(void) {
     simulator->finish_copies();
 }
 
-void devsanWaitUntil(uint64_t done) {
+static void waitUntil(uint64_t done) {
   devsanFinishCopies();
   struct timespec time = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
   if (done > now())
@@ -57,6 +73,7 @@ static struct Stream *ofSimulator(const void *handle) {
     return NULL;
   }
   stream->context = context;
+  stream->handle = (void *)(uintptr_t)handle;
   *made = (struct Known){handle, stream, known};
   while (!atomic_compare_exchange_weak(&known, &made->next, made)) {
   }
@@ -80,6 +97,26 @@ void devsanIssue(struct Stream *stream, uint64_t duration) {
     begin = stream->done;
   stream->done = begin + duration;
   pthread_mutex_unlock(&devsanDriverLock);
+}
+
+void devsanUse(struct Stream *stream, const char *op, const DevSanMemoryUse *uses, size_t count) {
+  if (!stream || !count)
+    return;
+  const int device = stream->context->device;
+  if (stream->is_blocking)
+    TELL(order, device, stream->handle, NULL);
+  TELL(use, device, stream->handle, op, uses, count);
+  if (stream->is_blocking)
+    TELL(order, device, NULL, stream->handle);
+}
+
+void devsan_standin_use(void *handle, const char *op, const DevSanMemoryUse *uses, size_t count) {
+  devsanUse(devsanStreamOf(handle), op, uses, count);
+}
+
+void devsanWaitForStream(struct Stream *stream) {
+  waitUntil(stream->done);
+  TELL(finish_stream, stream->context->device, stream->handle);
 }
 
 void devsan_standin_keep_busy(void *handle, uint64_t nanoseconds) {
@@ -133,7 +170,7 @@ int devsanRefuseWait(int is_captured) {
   return is_captured ? kCaptureUnsupported : kSuccess;
 }
 
-uint64_t devsanDoneOf(struct Context *context) {
+static uint64_t doneOf(struct Context *context) {
   pthread_mutex_lock(&devsanDriverLock);
   uint64_t done = context->legacy.done;
   for (int i = 0; i < context->stream_count; ++i)
@@ -143,17 +180,24 @@ uint64_t devsanDoneOf(struct Context *context) {
   return done;
 }
 
+void devsanWaitForContext(struct Context *context) {
+  waitUntil(doneOf(context));
+  TELL(finish_device, context->device);
+}
+
 int cuStreamCreate(void **out, unsigned flags) {
   return cuStreamCreateWithPriority(out, flags, 0);
 }
 
 int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
-  (void)flags;
+  enum { kNonBlocking = 1 };
   if (!devsanCurrent)
     return kInvalidContext;
   struct Stream *stream = calloc(1, sizeof *stream);
   stream->context = devsanCurrent;
   stream->priority = priority;
+  stream->handle = stream;
+  stream->is_blocking = !(flags & kNonBlocking);
   pthread_mutex_lock(&devsanDriverLock);
   const int has_room = devsanCurrent->stream_count < 256;
   if (has_room)
@@ -164,6 +208,7 @@ int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
     return kOutOfMemory;
   }
   *out = stream;
+  TELL(add_stream);
   return kSuccess;
 }
 
@@ -195,7 +240,7 @@ int cuStreamSynchronize(void *handle) {
   struct Stream *stream = devsanStreamOf(handle);
   if (!stream)
     return kInvalidContext;
-  devsanWaitUntil(stream->done);
+  devsanWaitForStream(stream);
   return devsanRefuseWait(devsanIsCaptured(stream->capture));
 }
 
@@ -204,7 +249,10 @@ int cuStreamQuery(void *handle) {
   struct Stream *stream = devsanStreamOf(handle);
   if (!stream)
     return kInvalidContext;
-  return stream->done > now() ? kNotReady : kSuccess;
+  if (stream->done > now())
+    return kNotReady;
+  TELL(finish_stream, stream->context->device, stream->handle);
+  return kSuccess;
 }
 
 int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
@@ -218,6 +266,7 @@ int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
   if (devsanIsCaptured(((struct Event *)event)->capture))
     stream->capture = capture;
   pthread_mutex_unlock(&devsanDriverLock);
+  TELL(wait, stream->context->device, stream->handle, ((struct Event *)event)->seen);
   return kSuccess;
 }
 
@@ -239,23 +288,30 @@ int cuEventRecord(void *handle, void *stream_handle) {
   event->done = stream->done;
   event->capture = stream->capture;
   event->is_recorded = 1;
+  TELL(record, &event->seen, stream->context->device, stream->handle);
   return kSuccess;
 }
 
 int cuEventSynchronize(void *handle) {
   devsan_standin_count("cuEventSynchronize");
   devsan_standin_note("wait event");
-  if (!handle)
+  const struct Event *event = handle;
+  if (!event)
     return kInvalidHandle;
-  devsanWaitUntil(((struct Event *)handle)->done);
-  return devsanRefuseWait(devsanIsCaptured(((struct Event *)handle)->capture));
+  waitUntil(event->done);
+  TELL(finish, event->seen);
+  return devsanRefuseWait(devsanIsCaptured(event->capture));
 }
 
 int cuEventQuery(void *handle) {
   devsan_standin_count("cuEventQuery");
-  if (!handle)
+  const struct Event *event = handle;
+  if (!event)
     return kInvalidHandle;
-  return ((struct Event *)handle)->done > now() ? kNotReady : kSuccess;
+  if (event->done > now())
+    return kNotReady;
+  TELL(finish, event->seen);
+  return kSuccess;
 }
 
 int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
@@ -266,7 +322,12 @@ int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
   return kSuccess;
 }
 
-int cuEventDestroy_v2(void *event) {
+int cuEventDestroy_v2(void *handle) {
+  struct Event *event = handle;
+  if (!event)
+    return kInvalidHandle;
+  if (event->seen)
+    TELL(forget, event->seen);
   free(event);
-  return event ? kSuccess : kInvalidHandle;
+  return kSuccess;
 }

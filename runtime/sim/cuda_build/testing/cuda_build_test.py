@@ -451,6 +451,80 @@ class Extensions(Program):
         self.assertEqual(self.places_of("device-wrong-stream"), [("scale.cu", "launch", [])])
 
 
+    def test_launches_on_streams_that_nothing_orders_are_found(self):
+        self.run_extension("""
+            side = torch.cuda.Stream("cuda:1")
+            torch.cuda.set_device(1)
+            x = torch.ones(4, device="cuda:1")
+            with torch.cuda.stream(side):
+                y = extension.scaled(x, 2.0)
+            y.sum()
+            extension.scale_on_own_stream_(x, 2.0, False)
+            z = torch.zeros(4, device="cuda:1")
+            with torch.cuda.stream(side):
+                extension.copy_(z, x, False)
+            torch.cuda.synchronize()
+            """)
+        messages = [f["message"].partition(", and no event")[0] for f in self.findings if f["rule"] == "device-stream-race"]
+        self.assertEqual(sorted(messages), [
+            "aten::sum reads on the default stream of cuda:1 what scaleTo writes on stream 3 of cuda:1",
+            "cudaMemcpyAsync reads on stream 3 of cuda:1 what aten::ones writes on the default stream of cuda:1",
+            "scale reads on a stream that the program made on cuda:1 what aten::ones writes on the default stream of cuda:1",
+            "scaleTo reads on stream 3 of cuda:1 what aten::ones writes on the default stream of cuda:1"])
+        self.assertEqual({place[:2] for place in self.places_of("device-stream-race")},
+                         {("program.py", "<module>"), ("scale.cu", "launch"), ("scale.cu", "scaledCopy"), ("scale.cu", "copied")})
+
+    def test_launches_that_something_orders_are_not(self):
+        self.run_extension("""
+            side = torch.cuda.Stream("cuda:1")
+            torch.cuda.set_device(1)
+            x = torch.ones(4, device="cuda:1")
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                y = extension.scaled(x, 2.0)
+                done = side.record_event()
+            torch.cuda.current_stream().wait_event(done)
+            y += 1
+            extension.scale_on_own_stream_(y, 2.0, True)
+            y += 1
+            extension.scale_on_blocking_stream_(y, 2.0)
+            y += 1
+            torch.cuda.synchronize()
+            z = torch.zeros(4, device="cuda:1")
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                extension.copy_(z, y, True)
+            z += y
+            # Two kernels that have the same inputs, in parameters that are not const.
+            extension.scale_(x, 2.0)
+            side.wait_stream(torch.cuda.current_stream())
+            extension.scale_(x, 2.0)
+            with torch.cuda.stream(side):
+                extension.scale_(x, 2.0)
+            """)
+        self.assertEqual([(f["rule"], f["locations"][0]["line"]) for f in self.findings if "stream" in f["rule"]], [])
+
+    def test_memory_that_a_launch_may_still_use_is_found(self):
+        self.run_extension("""
+            side = torch.cuda.Stream()
+            def use(record):
+                x = torch.ones(4096, device="cuda:0")
+                side.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(side):
+                    extension.scale_(x, 2.0)
+                if record:
+                    x.record_stream(side)
+            use(True)
+            a = torch.zeros(4096, device="cuda:0")
+            del a
+            torch.cuda.synchronize()
+            use(False)
+            b = torch.zeros(4096, device="cuda:0")
+            """)
+        self.assertEqual(self.places_of("device-stream-lifetime"),
+                         [("scale.cu", "launch", ["given out again on the default stream of cuda:0 here"])])
+
+
 class Start(unittest.TestCase):
     def test_is_the_cuda_build(self):
         import torch

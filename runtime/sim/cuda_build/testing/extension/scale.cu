@@ -1,6 +1,7 @@
 // A small extension as users write them: its own kernels, its guards right and wrong.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/TensorAccessor.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
@@ -38,6 +39,60 @@ static void scaledOnDefaultStream(const at::Tensor &values, double factor) {
   launch(values, factor, nullptr);
 }
 
+__global__ void scaleTo(float *to, const float *values, float factor, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count)
+    to[i] = values[i] * factor;
+}
+
+static at::Tensor scaledCopy(const at::Tensor &values, double factor) {
+  const c10::cuda::CUDAGuard guard(values.device());
+  at::Tensor to = at::empty_like(values);
+  const int count = static_cast<int>(values.numel());
+  scaleTo<<<(count + 127) / 128, 128, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      to.mutable_data_ptr<float>(), values.const_data_ptr<float>(), static_cast<float>(factor), count);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return to;
+}
+
+// On a stream of its own, which events put between what the current stream has done and will do; without
+// `ordered`, nothing does.
+static void scaledOnOwnStream(const at::Tensor &values, double factor, bool ordered) {
+  const c10::cuda::CUDAGuard guard(values.device());
+  static cudaStream_t own = nullptr;
+  cudaEvent_t before, after;
+  if (own == nullptr)
+    C10_CUDA_CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+  C10_CUDA_CHECK(cudaEventCreateWithFlags(&before, cudaEventDisableTiming));
+  C10_CUDA_CHECK(cudaEventCreateWithFlags(&after, cudaEventDisableTiming));
+  C10_CUDA_CHECK(cudaEventRecord(before, c10::cuda::getCurrentCUDAStream()));
+  if (ordered)
+    C10_CUDA_CHECK(cudaStreamWaitEvent(own, before, 0));
+  launch(values, factor, own);
+  C10_CUDA_CHECK(cudaEventRecord(after, own));
+  if (ordered)
+    C10_CUDA_CHECK(cudaStreamWaitEvent(c10::cuda::getCurrentCUDAStream(), after, 0));
+  C10_CUDA_CHECK(cudaEventDestroy(before));
+  C10_CUDA_CHECK(cudaEventDestroy(after));
+}
+
+// A stream made without flags comes after the default stream's work and before what follows there.
+static void scaledOnBlockingStream(const at::Tensor &values, double factor) {
+  const c10::cuda::CUDAGuard guard(values.device());
+  cudaStream_t own;
+  C10_CUDA_CHECK(cudaStreamCreate(&own));
+  launch(values, factor, own);
+  C10_CUDA_CHECK(cudaStreamDestroy(own));
+}
+
+static void copied(const at::Tensor &to, const at::Tensor &from, bool wait) {
+  const c10::cuda::CUDAGuard guard(to.device());
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
+  C10_CUDA_CHECK(cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), from.nbytes(), cudaMemcpyDeviceToDevice, stream));
+  if (wait)
+    C10_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
 static void rowAdded(const at::Tensor &to, const at::Tensor &row) {
   const c10::cuda::CUDAGuard guard(to.device());
   addRows<float><<<to.size(0), to.size(1), 0, c10::cuda::getCurrentCUDAStream()>>>(
@@ -50,4 +105,8 @@ TORCH_LIBRARY(devsan_test, library) {
   library.def("scale_without_guard_", scaledWithoutGuard);
   library.def("scale_on_default_stream_", scaledOnDefaultStream);
   library.def("add_row_", rowAdded);
+  library.def("scaled", scaledCopy);
+  library.def("scale_on_own_stream_", scaledOnOwnStream);
+  library.def("scale_on_blocking_stream_", scaledOnBlockingStream);
+  library.def("copy_", copied);
 }
