@@ -227,7 +227,8 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
   flags.insert(flags.end(),
                {"-D_GLIBCXX_USE_CXX11_ABI=" + recipe.abi, "-I" + recipe.sources.root.string(),
                 "-I" + scratch.string(), "-isystem" + recipe.include.string(),
-                "-isystem" + (recipe.include / "torch/csrc/api/include").string()});
+                "-isystem" + (recipe.include / "torch/csrc/api/include").string(),
+                "-isystem" + recipe.sources.cuda_headers.string()});
   const fs::path common = scratch / "common.h";
   std::ofstream(common) << kCommonHeaders;
   Command precompile = flags;

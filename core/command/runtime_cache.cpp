@@ -268,6 +268,7 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
   sources.simulator = paths(sources.root / "runtime/sim", values["simulator"]);
   sources.simulator_cuda_build =
       paths(sources.root / "runtime/sim", values["simulator-cuda-build"]);
+  sources.cuda_headers = sources.root / values["cuda-headers"];
   for (const fs::path &file : paths(sources.root / "runtime", values["shared"])) {
     sources.hooks.push_back(file);
     sources.simulator.push_back(file);

@@ -29,6 +29,7 @@ struct RuntimeSources {
   std::vector<std::filesystem::path> hooks;
   std::vector<std::filesystem::path> simulator;
   std::vector<std::filesystem::path> simulator_cuda_build; // for LibTorchs that are built with CUDA
+  std::filesystem::path cuda_headers;                      // what these include of CUDA's
 };
 
 core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree);

@@ -107,8 +107,9 @@ std::set<CodeAddress> Recording::addresses(const ProcessLog &log) {
 namespace {
 
 // What compilers make for the launches of a kernel: nvcc's holds the kernel's mangled name, clang's
-// the plain one, as nvcc's does of a kernel with C's name. CUDA's headers have another.
-constexpr std::string_view kStub = "__device_stub__";
+// the plain one, as nvcc's does of a kernel with C's name. Between nvcc's stub and a template's
+// function is `__wrapper__device_stub_NAME`. CUDA's headers have another.
+constexpr std::string_view kStub = "__device_stub_";
 
 bool isLaunchStub(std::string_view function) {
   return function.starts_with("__cudaLaunchKernel") || function.find(kStub) != function.npos;
@@ -119,7 +120,9 @@ bool isKernelsFunction(std::string_view caller, std::string_view stub) {
   const std::size_t place = stub.find(kStub);
   if (isLaunchStub(caller) || place == stub.npos)
     return !isLaunchStub(caller);
-  const std::string_view kernel = stub.substr(place + kStub.size());
+  std::string_view kernel = stub.substr(place + kStub.size());
+  if (kernel.starts_with('_'))
+    kernel.remove_prefix(1);
   const bool is_mangled = kernel.size() > 1 && kernel[0] == 'Z' &&
                           (std::isdigit(static_cast<unsigned char>(kernel[1])) || kernel[1] == 'N');
   return is_mangled || caller == kernel;

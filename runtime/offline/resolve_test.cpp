@@ -89,6 +89,12 @@ TEST(Location, IsTheLaunchAndNotTheKernel) {
   EXPECT_EQ(functionOfLaunch(
                 "scale", {user("__device_stub__scale(float*)", 3), user("scale", 3), launch, main}),
             "launch");
+  // nvcc's, for a template.
+  EXPECT_EQ(
+      functionOfLaunch("_Z5scaleIfEvPT_", {user("__device_stub__Z5scaleIfEvPT_(float*&)", 3),
+                                           user("__wrapper__device_stub_scale<float>(float*&)", 3),
+                                           user("void scale<float>(float*)", 3), launch, main}),
+      "launch");
   // clang's, with symbols and with debug information.
   EXPECT_EQ(functionOfLaunch(kScale, {user("__device_stub__scale(float*)", 3), launch, main}),
             "launch");

@@ -1,16 +1,47 @@
-// Streams and copies of a CUDA build are its own: nothing here arrives late, and which stream uses
-// which memory is not followed (areAccessesNoted() never holds). What an operator's CUDA code waits
-// for, it waits for by c10_cuda, which tells torch.cuda.set_sync_debug_mode and the runtime.
+// Streams and copies of a CUDA build are its own, and nothing here arrives late. Which stream uses
+// which memory is followed as with a CPU build, in the order that the driver's stand-in tells. What
+// an operator's CUDA code waits for, it waits for by c10_cuda, which tells
+// torch.cuda.set_sync_debug_mode and the runtime.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <dlfcn.h>
+
+#include "blocks.h"
+#include "c10_cuda.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/memory/host_watch.h"
 #include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/cuda_order.h"
 #include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/streams/pending_copies.h"
-#include "runtime/sim/streams/stream_accesses.h"
+#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
+namespace {
+
+void addStream() {
+  kOrderOfCudaStreams.add_stream();
+  followBlocks();
+}
+
+const bool is_followed = [] {
+  static DevSanStreamOrder order = kOrderOfCudaStreams;
+  order.add_stream = addStream;
+  auto *follow = reinterpret_cast<decltype(&devsan_standin_follow_streams)>(
+      dlsym(RTLD_DEFAULT, "devsan_standin_follow_streams"));
+  if (follow != nullptr)
+    follow(&order);
+  return true;
+}();
+
+} // namespace
+
+// c10::cuda::CUDAStream is a c10::Stream and nothing more.
+const void *handleInPool(c10::Stream stream) {
+  static auto *handle =
+      inC10Cuda<const void *(const c10::Stream *)>("_ZNK3c104cuda10CUDAStream6streamEv");
+  return handle ? handle(&stream) : nullptr;
+}
 
 // c10_cuda tells of its wait itself.
 void announceWait(const runtime::Effect &) {}
@@ -18,12 +49,12 @@ void waitForCurrentStream(c10::DeviceIndex index) {
   c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeStream(currentStream(index));
 }
 
-void TouchedMemory::addArguments(const c10::OperatorHandle &, const OperatorFacts &,
-                                 const c10::IValue *) {}
-void TouchedMemory::addResults(std::span<const c10::IValue>) {}
-void noteAccesses(const char *, const TouchedMemory &, c10::Stream) {}
-bool startsWork(const c10::OperatorHandle &, const OperatorFacts &) {
-  return false;
+void finishCopies(const VectorClock &) {}
+bool haveCopiesArrived(const VectorClock &) {
+  return true;
+}
+bool askForCopies(const VectorClock &) {
+  return true;
 }
 
 namespace detail {

@@ -1,6 +1,7 @@
 #include "cuda_order.h"
 
 #include "events.h"
+#include "runtime/sim/devices/devices.h"
 #include "stream_accesses.h"
 #include "streams.h"
 
@@ -11,6 +12,12 @@ c10::Stream streamOf(int device, const void *handle) {
   return c10::Stream(c10::Stream::UNSAFE,
                      c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)),
                      static_cast<c10::StreamId>(reinterpret_cast<std::intptr_t>(handle)));
+}
+
+// Of LibTorch's pools, if it is the current one.
+c10::Stream namedStreamOf(int device, const void *handle) {
+  const c10::Stream current = currentStream(static_cast<c10::DeviceIndex>(device));
+  return streamHandle(current) == handle ? current : streamOf(device, handle);
 }
 
 AccessKind kindOf(int access) {
@@ -31,7 +38,7 @@ void use(int device, const void *stream, const char *op, const DevSanMemoryUse *
   TouchedMemory touched;
   for (std::size_t i = 0; i < count; ++i)
     touched.add(uses[i].address, kindOf(uses[i].access));
-  noteAccesses(op, touched, streamOf(device, stream));
+  noteAccesses(op, touched, namedStreamOf(device, stream));
 }
 
 void order(int device, const void *later, const void *earlier) {
@@ -68,7 +75,7 @@ void forget(void *seen) {
 
 } // namespace
 
-const DevSanStreamOrder kOrderOfCudaStreams = {
+constinit const DevSanStreamOrder kOrderOfCudaStreams = {
     noteSideStream, use, order, finishStream, finishDevice, record, wait, finish, forget};
 
 } // namespace devsan::sim

@@ -285,6 +285,49 @@ class Devices(Program):
                 assert torch.empty(1, device="cuda").device == torch.device("cuda:1")
             """)
 
+    def test_streams_that_nothing_orders_are_found(self):
+        self.run_text("""
+            import torch
+            side = torch.cuda.Stream()
+            x = torch.ones(1000, device="cuda")
+            with torch.cuda.stream(side):
+                y = x * 2
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                y = x * 2
+            y.sum()
+            torch.cuda.current_stream().wait_stream(side)
+            y.sum()
+            with torch.cuda.stream(side):
+                z = torch.ones(1000).pin_memory().to("cuda", non_blocking=True)
+            z.sum()
+            side.synchronize()
+            z.sum()
+            """)
+        self.assertEqual(self.lines_of("device-stream-race"), [5, 9, 14])
+
+    def test_memory_that_a_stream_may_still_use_is_found(self):
+        self.run_text("""
+            import torch
+            side = torch.cuda.Stream()
+            def use(wait=False, record=False):
+                x = torch.ones(4096, device="cuda")
+                side.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(side):
+                    x.sum()
+                if record:
+                    x.record_stream(side)
+                if wait:
+                    torch.cuda.current_stream().wait_stream(side)
+            for how in {"wait": True}, {"record": True}, {}:
+                use(**how)
+                y = torch.zeros(4096, device="cuda")
+                del y
+                torch.cuda.synchronize()
+            """)
+        self.assertEqual([(f["locations"][0]["line"], f["count"], [r["line"] for r in f["related"]])
+                          for f in self.findings if f["rule"] == "device-stream-lifetime"], [(7, 1, [14])])
+
     def test_of_one_process_work_together(self):
         self.run_file(HERE.parents[1] / "distributed" / "one_process_test.py")
 
