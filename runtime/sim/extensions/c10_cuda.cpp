@@ -3,7 +3,6 @@
 // declare, on the simulated devices. The headers themselves are not included: they need CUDA's, and
 // differ from release to release, while the functions' names are the interface. What is missing
 // here, the loader names when it opens the extension. Any thread.
-#include <array>
 #include <mutex>
 #include <optional>
 #include <ostream>
@@ -184,30 +183,6 @@ DEVSAN_EXPORT const char *get_cuda_check_suffix() noexcept {
   return "";
 }
 
-namespace CUDACachingAllocator {
-
-// The class is another in each release. Whichever of its virtual functions is called, says so.
-namespace {
-[[noreturn]] void refuse() {
-  TORCH_CHECK_NOT_IMPLEMENTED(false,
-                              "not simulated: c10::cuda::CUDACachingAllocator in an extension that "
-                              "was built for a CPU build of PyTorch; use tensors, "
-                              "Tensor::record_stream or at::cuda::getCUDADeviceAllocator()");
-}
-using Function = void (*)();
-constexpr std::array<Function, 128> kFunctions = [] {
-  std::array<Function, 128> all{};
-  all.fill(&refuse);
-  return all;
-}();
-const struct {
-  const Function *functions = kFunctions.data();
-} refused;
-} // namespace
-
-DEVSAN_EXPORT std::atomic<const void *> allocator{&refused};
-
-} // namespace CUDACachingAllocator
 } // namespace c10::cuda
 
 namespace at::cuda {

@@ -563,9 +563,16 @@ class Extensions(Program):
             torch.cuda.synchronize()
             use(False)
             b = torch.zeros(4096, device="cuda:0")
+            torch.cuda.synchronize()
+            extension.scale_in_scratch_(b, 2.0, True)
+            c = torch.zeros(4096, device="cuda:0")
+            torch.cuda.synchronize()
+            extension.scale_in_scratch_(b, 2.0, False)
+            d = torch.zeros(4096, device="cuda:0")
             """)
-        self.assertEqual(self.places_of("device-stream-lifetime"),
-                         [("scale.cu", "launch", ["given out again on the default stream of cuda:0 here"])])
+        self.assertEqual(sorted(self.places_of("device-stream-lifetime")),
+                         [("scale.cu", function, ["given out again on the default stream of cuda:0 here"])
+                          for function in ("launch", "scaledInScratch")])
 
 
 class Start(unittest.TestCase):

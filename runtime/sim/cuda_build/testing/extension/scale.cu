@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/TensorAccessor.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
@@ -93,6 +94,21 @@ static void copied(const at::Tensor &to, const at::Tensor &from, bool wait) {
     C10_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
+// Uses memory of its own on a stream of its own, which it tells the allocator or not.
+static void scaledInScratch(const at::Tensor &values, double factor, bool recorded) {
+  namespace caching = c10::cuda::CUDACachingAllocator;
+  const c10::cuda::CUDAGuard guard(values.device());
+  const c10::cuda::CUDAStream side = c10::cuda::getStreamFromPool(false, values.get_device());
+  const int count = static_cast<int>(values.numel());
+  const c10::DataPtr scratch = caching::get()->allocate(values.nbytes());
+  scaleTo<<<(count + 127) / 128, 128, 0, side>>>(static_cast<float *>(scratch.get()), values.const_data_ptr<float>(),
+                                                 static_cast<float>(factor), count);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  if (recorded)
+    caching::recordStream(scratch, side);
+  caching::raw_delete(caching::raw_alloc(values.nbytes()));
+}
+
 static void rowAdded(const at::Tensor &to, const at::Tensor &row) {
   const c10::cuda::CUDAGuard guard(to.device());
   addRows<float><<<to.size(0), to.size(1), 0, c10::cuda::getCurrentCUDAStream()>>>(
@@ -109,4 +125,5 @@ TORCH_LIBRARY(devsan_test, library) {
   library.def("scale_on_own_stream_", scaledOnOwnStream);
   library.def("scale_on_blocking_stream_", scaledOnBlockingStream);
   library.def("copy_", copied);
+  library.def("scale_in_scratch_", scaledInScratch);
 }

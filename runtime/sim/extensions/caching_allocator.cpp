@@ -1,0 +1,111 @@
+// c10::cuda::CUDACachingAllocator for compiled extensions. Its class is another in each release of
+// LibTorch, in functions and in their order, so no class of ours can be derived from it that
+// compiles with all. What is exported is an object with a table of functions of its own, in which
+// those that extensions call stand where that release's header has them; any other says that it is
+// missing.
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/kernel_allocator.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/streams/streams.h"
+
+namespace devsan::sim {
+namespace {
+
+using c10::cuda::CUDACachingAllocator::CUDAAllocator;
+using Function = void (*)();
+
+[[noreturn]] void refuse() {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false,
+      "not simulated: this function of c10::cuda::CUDACachingAllocator in an extension that "
+      "was built for a CPU build of PyTorch; those that allocate, release and record streams "
+      "are there");
+}
+
+// As virtual functions are called: the object comes first.
+c10::DataPtr allocate(void *, std::size_t bytes) {
+  return deviceAllocator()->allocate(bytes);
+}
+c10::DeleterFnPtr rawDeleter(const void *) {
+  return deviceAllocator()->raw_deleter();
+}
+void copyData(const void *, void *to, const void *from, std::size_t bytes) {
+  deviceAllocator()->copy_data(to, from, bytes);
+}
+bool isInitialized(void *) {
+  return true;
+}
+// A c10::cuda::CUDAStream is a c10::Stream and nothing more.
+void recordStream(void *, const c10::DataPtr &data, c10::Stream stream) {
+  deviceAllocator()->recordStream(data, stream);
+}
+void *rawAllocate(void *, std::size_t bytes) {
+  return bytes ? takeBlock(bytes, currentDevice()) : nullptr;
+}
+void *rawAllocateForStream(void *self, std::size_t bytes, cudaStream_t handle) {
+  const c10::Stream stream = streamOfHandle(handle).value_or(c10::Stream(
+      c10::Stream::UNSAFE, {c10::kCUDA, currentDevice()}, reinterpret_cast<std::intptr_t>(handle)));
+  const c10::StreamGuard guard(stream);
+  return rawAllocate(self, bytes);
+}
+void rawRelease(void *, void *address) {
+  releaseBlock(address);
+}
+
+constexpr std::size_t kMost = 128;
+
+// By the C++ ABI of this machine's compilers a pointer to a virtual member function holds its place
+// in the table, in bytes, and 1.
+template <typename Member> std::size_t placeOf(Member member) {
+  std::uintptr_t words[2];
+  static_assert(sizeof member == sizeof words);
+  std::memcpy(words, &member, sizeof words);
+  return (words[0] - 1) / sizeof(Function);
+}
+
+struct Table {
+  std::array<Function, kMost> functions;
+
+  Table() { functions.fill(&refuse); }
+  template <typename Member, typename Ours> void put(Member member, Ours *ours) {
+    functions.at(placeOf(member)) = reinterpret_cast<Function>(ours);
+  }
+};
+
+const Table table = [] {
+  Table made;
+  made.put(&CUDAAllocator::allocate, allocate);
+  made.put(&CUDAAllocator::raw_deleter, rawDeleter);
+  made.put(&CUDAAllocator::copy_data, copyData);
+  made.put(&CUDAAllocator::initialized, isInitialized);
+  made.put(static_cast<void (CUDAAllocator::*)(const c10::DataPtr &, c10::Stream)>(
+               &CUDAAllocator::recordStream),
+           recordStream);
+  made.put(static_cast<void (CUDAAllocator::*)(const c10::DataPtr &, c10::cuda::CUDAStream)>(
+               &CUDAAllocator::recordStream),
+           recordStream);
+  made.put(&CUDAAllocator::raw_alloc, rawAllocate);
+  made.put(&CUDAAllocator::raw_alloc_with_stream, rawAllocateForStream);
+  made.put(&CUDAAllocator::raw_delete, rawRelease);
+  return made;
+}();
+
+const struct {
+  const Function *functions = table.functions.data();
+} object;
+
+} // namespace
+} // namespace devsan::sim
+
+// Under the name of c10::cuda::CUDACachingAllocator::allocator, which the header keeps to itself.
+extern "C" __attribute__((visibility("default"))) std::atomic<const void *>
+    devsan_caching_allocator __asm__("_ZN3c104cuda20CUDACachingAllocator9allocatorE"){
+        &devsan::sim::object};
