@@ -2,9 +2,12 @@
 // which memory is followed as with a CPU build, in the order that the driver's stand-in tells. What
 // an operator's CUDA code waits for, it waits for by c10_cuda, which tells
 // torch.cuda.set_sync_debug_mode and the runtime.
-#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <utility>
 
 #include <dlfcn.h>
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "blocks.h"
 #include "c10_cuda.h"
@@ -18,6 +21,8 @@
 
 namespace devsan::sim {
 namespace {
+
+thread_local bool is_library_waiting = false;
 
 void addStream() {
   kOrderOfCudaStreams.add_stream();
@@ -43,10 +48,21 @@ const void *handleInPool(c10::Stream stream) {
   return handle ? handle(&stream) : nullptr;
 }
 
-// c10_cuda tells of its wait itself.
-void announceWait(const runtime::Effect &) {}
+// c10_cuda tells torch.cuda.set_sync_debug_mode of its waits, and knows nothing of those inside of
+// NVIDIA's libraries.
+void announceWait(const runtime::Effect &effect) {
+  is_library_waiting = effect.blocks && !effect.seen_by_sync_debug;
+}
 void waitForCurrentStream(c10::DeviceIndex index) {
-  c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeStream(currentStream(index));
+  static auto *wait =
+      reinterpret_cast<int (*)(const void *)>(dlsym(RTLD_DEFAULT, "cudaStreamSynchronize"));
+  const c10::Stream stream = currentStream(index);
+  if (std::exchange(is_library_waiting, false) && wait != nullptr) {
+    const c10::DeviceGuard guard(stream.device());
+    wait(stream.id() == 0 ? nullptr : handleInPool(stream));
+  } else {
+    c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeStream(stream);
+  }
 }
 
 void finishCopies(const VectorClock &) {}

@@ -174,6 +174,16 @@ class Waits(Program):
         self.assertNotIn(6, self.lines_of("device-host-sync"))
         self.assertEqual(self.lines_of("device-pageable-async-copy"), [13])
 
+    def test_inside_of_libraries_are_seen_by_us_alone(self):
+        self.run_text("""
+            import torch
+            x = torch.ones(3, 2, device="cuda:1")
+            torch.cuda.set_sync_debug_mode("error")
+            for _ in range(2):
+                torch.unique(x, dim=0)
+            """)
+        self.assertEqual(self.lines_of("device-host-sync"), [5])
+
     def test_are_seen_by_pytorchs_own_debug_mode(self):
         self.run_text("""
             import torch
