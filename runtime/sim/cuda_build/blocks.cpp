@@ -1,6 +1,6 @@
-// PyTorch's caching allocator is told apart from others by its interface alone, so the class is
-// that of the LibTorch for which this is compiled; its headers include CUDA's, for which those of
-// the toolkit suffice (runtime/cuda/toolkit).
+// PyTorch's caching allocator is called by its class, which is that of the LibTorch for which this
+// is compiled. Its headers include CUDA's, for which those of the toolkit suffice
+// (runtime/cuda/toolkit).
 #include "blocks.h"
 
 #include <atomic>
@@ -25,6 +25,7 @@ struct Blocks {
   std::mutex mutex;
   std::map<std::uintptr_t, std::size_t> sizes;
   std::atomic<bool> are_followed{false};
+  std::atomic<bool> are_unknown{false}; // another allocator is in its place
 };
 
 // Never destroyed, as the allocator.
@@ -64,21 +65,29 @@ void followBlocks() {
   CUDAAllocator *allocator = current ? current->load() : nullptr;
   if (allocator == nullptr || !allocator->initialized() || blocks().are_followed.exchange(true))
     return;
-  allocator->attachAllocatorTraceTracker(see);
-  for (const auto &segment : allocator->snapshot().segments) {
-    std::uintptr_t address = segment.address;
-    for (const auto &block : segment.blocks) {
-      std::lock_guard lock(blocks().mutex);
-      if (block.allocated)
-        blocks().sizes.try_emplace(address, block.size);
-      address += block.size;
+  // The caller may be C.
+  try {
+    allocator->attachAllocatorTraceTracker(see);
+    for (const auto &segment : allocator->snapshot().segments) {
+      std::uintptr_t address = segment.address;
+      for (const auto &block : segment.blocks) {
+        std::lock_guard lock(blocks().mutex);
+        if (block.allocated)
+          blocks().sizes.try_emplace(address, block.size);
+        address += block.size;
+      }
     }
+  } catch (const std::exception &) {
+    blocks().are_unknown.store(true);
   }
 }
 
-// A device address where no block is known is taken for its beginning.
+// A device address where no block is known is taken for its beginning. Of an allocator that does
+// not tell, nothing is known: its memory could be given out again unseen.
 const void *blockAround(const void *address) {
   followBlocks();
+  if (blocks().are_unknown.load(std::memory_order_relaxed))
+    return nullptr;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   std::lock_guard lock(blocks().mutex);
   auto next = blocks().sizes.upper_bound(at);
