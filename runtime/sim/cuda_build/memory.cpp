@@ -44,10 +44,6 @@ void relabelBlock(c10::DataPtr &data, c10::Device device) {
   data = c10::DataPtr(address, address, cudaAllocator()->raw_deleter(), device);
 }
 
-c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &) {
-  return nullptr;
-}
-
 // Blocks are known to PyTorch alone; the driver knows what they were cut from.
 std::optional<BlockPlace> placeOf(const void *address) {
   const void *begin = nullptr;

@@ -3,13 +3,22 @@
 #include <array>
 #include <typeinfo>
 
+#include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
+
+#include "runtime/sim/memory/memory.h"
 
 namespace devsan::sim {
 namespace {
 
+using c10::StorageImpl;
 using c10::TensorImpl;
 using TensorPointer = c10::intrusive_ptr<TensorImpl, c10::UndefinedTensorImpl>;
+
+// Of memory that somebody else owns.
+c10::DataPtr unowned(StorageImpl &device) {
+  return {kernelAddress(device._mutable_data_ptr_no_checks().get()), c10::Device(c10::kCPU)};
+}
 
 class Shell final : public TensorImpl {
 public:
@@ -17,15 +26,42 @@ public:
       : TensorImpl(c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(),
                    c10::Device(c10::kCPU)) {}
 
-  void become(const TensorImpl &tensor, c10::DispatchKeySet keys, c10::Storage &&storage) {
+  void become(const TensorImpl &tensor, c10::DispatchKeySet keys, StorageImpl *shared) {
     copy_generic_tensor_metadata(&tensor, this);
     key_set_ = keys;
     device_opt_ = c10::Device(c10::kCPU);
-    storage_ = std::move(storage);
+    StorageImpl &device = *tensor.unsafe_storage().unsafeGetStorageImpl();
+    if (C10_UNLIKELY(shared != nullptr))
+      storage_ = c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared));
+    else if (C10_UNLIKELY(!storage_))
+      storage_ = c10::Storage(makeCpuStorage(device));
+    else
+      moveStorageTo(device);
   }
   // Nothing is left on it that the next become() would not replace.
   bool reusable() const { return autograd_meta() == nullptr && extra_meta_ == nullptr; }
-  void letGoOfStorage() { storage_ = c10::Storage(); }
+  void keepStorageIfOwn() {
+    if (C10_UNLIKELY(!isOwn(storage_)))
+      storage_ = c10::Storage();
+  }
+
+private:
+  void moveStorageTo(StorageImpl &device) {
+    StorageImpl &own = *storage_.unsafeGetStorageImpl();
+    own.set_data_ptr_noswap(unowned(device));
+    if (own.nbytes() != device.nbytes())
+      own.set_nbytes(device.nbytes());
+  }
+  // As makeCpuStorage() made it: the kernel has not resized it, given the alias another, or kept
+  // it.
+  static bool isOwn(const c10::Storage &storage) {
+    if (!storage || storage.use_count() != 1)
+      return false;
+    StorageImpl &impl = *storage.unsafeGetStorageImpl();
+    const c10::DataPtr &data = impl._mutable_data_ptr_no_checks();
+    return data.get_context() == nullptr && data.get_deleter() == &c10::detail::deleteNothing &&
+           impl.allocator() == kernelAllocator() && impl.resizable();
+  }
 };
 
 // Tensors of static storage duration are freed when this thread's shells are gone.
@@ -53,11 +89,16 @@ thread_local Shells shells;
 
 } // namespace
 
-at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, c10::Storage storage) {
+c10::intrusive_ptr<StorageImpl> makeCpuStorage(StorageImpl &device) {
+  return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
+                                          static_cast<std::int64_t>(device.nbytes()),
+                                          unowned(device), kernelAllocator(), true);
+}
+
+at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, StorageImpl *shared) {
   TensorPointer shell =
       C10_UNLIKELY(closed) ? TensorPointer(c10::make_intrusive<Shell>()) : shells.take();
-  static_cast<Shell *>(shell.get())
-      ->become(*tensor.unsafeGetTensorImpl(), keys, std::move(storage));
+  static_cast<Shell *>(shell.get())->become(*tensor.unsafeGetTensorImpl(), keys, shared);
   return at::Tensor(std::move(shell));
 }
 
@@ -69,7 +110,7 @@ void giveBackAlias(at::Tensor &alias) {
   auto *shell = static_cast<Shell *>(pointer.get());
   if (!shell->reusable())
     return;
-  shell->letGoOfStorage();
+  shell->keepStorageIfOwn();
   shells.keep(std::move(pointer));
 }
 

@@ -61,6 +61,8 @@ public:
     if (!elsewhere_ && std::has_single_bit(cpu_scalars_))
       facts.accepted_scalars.fetch_or(cpu_scalars_, std::memory_order_relaxed);
   }
+  // CPU scalars beside device tensors.
+  bool hasNumbers() const { return cpu_scalars_ != 0; }
   // The operator is asked for results on the CPU (copies of nested and quantised tensors).
   bool toHost() const { return to_host_; }
   bool hasDevice() const { return device_ || named_; }
@@ -161,6 +163,15 @@ void toDevice(Translation &translation, c10::IValue &value) {
                                 library + " to let its CPU kernel stand in)");
 }
 
+bool hasCpuKernel(const c10::OperatorHandle &op, const OperatorFacts &facts, TensorKind kind) {
+  if (C10_LIKELY(facts.cpu_kernels.load(std::memory_order_relaxed) & bitOf(kind)))
+    return true;
+  if (!op.hasComputedKernelForDispatchKey(kCpuKeys[static_cast<int>(kind)]))
+    return false;
+  facts.cpu_kernels.fetch_or(bitOf(kind), std::memory_order_relaxed);
+  return true;
+}
+
 void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   const OperatorFacts &facts = operatorFacts(op);
   c10::IValue *arguments = stack->data() + stack->size() - facts.argument_count;
@@ -177,7 +188,7 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   if (C10_UNLIKELY(!(facts.cuda_kernels & bitOf(kind))))
     refuseAsCudaDoes(op, facts, kind);
   c10::DispatchKey key = kCpuKeys[static_cast<int>(kind)];
-  if (C10_UNLIKELY(!op.hasComputedKernelForDispatchKey(key)))
+  if (C10_UNLIKELY(!hasCpuKernel(op, facts, kind)))
     refuseUnsimulated(op);
   if (C10_UNLIKELY(facts.dtype_rule != nullptr))
     checkDtype(*facts.dtype_rule, facts, arguments);
@@ -202,9 +213,11 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     CurrentDeviceScope current(device.index());
     std::optional<KernelScope> kernel;
     if (C10_LIKELY(!devices.toHost()))
-      kernel.emplace(device.index());
+      kernel.emplace(device.index(), devices.hasNumbers());
     // The CPU's autocast would cast inside a kernel that computes for a device.
-    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+    std::optional<c10::impl::ExcludeDispatchKeyGuard> no_autocast;
+    if (C10_UNLIKELY(!c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU)))
+      no_autocast.emplace(c10::DispatchKey::AutocastCPU);
     std::optional<DefaultGeneratorScope> generator;
     if (C10_UNLIKELY(facts.draws_implicitly))
       generator.emplace(device.index());

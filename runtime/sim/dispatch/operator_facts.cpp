@@ -136,6 +136,7 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                   0,
                                   nullptr,
                                   {},
+                                  0,
                                   0};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());

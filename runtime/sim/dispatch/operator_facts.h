@@ -83,6 +83,8 @@ struct OperatorFacts {
   // Bit i: the operator takes a CPU scalar as argument i beside device tensors. Learnt from ATen,
   // one by one.
   mutable std::atomic<std::uint64_t> accepted_scalars;
+  // Bit per TensorKind: the CPU was seen to have a kernel.
+  mutable std::atomic<std::uint8_t> cpu_kernels;
   // By TensorKind: where the operator copies or waits, the function that says when; else null.
   std::array<runtime::EffectFunction, 5> effects{};
 };

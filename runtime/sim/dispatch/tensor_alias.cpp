@@ -36,6 +36,10 @@ DispatchKeySet swapBackend(DispatchKeySet keys, DispatchKeySet from, DispatchKey
   return DispatchKeySet::from_raw_repr((keys.raw_repr() & ~from.raw_repr()) | to.raw_repr());
 }
 
+StorageImpl *storageOf(const at::Tensor &tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
 bool shareMemory(StorageImpl &device, StorageImpl &cpu) {
   return kernelAddress(device._mutable_data_ptr_no_checks().get()) ==
          cpu._mutable_data_ptr_no_checks().get();
@@ -102,19 +106,19 @@ Translation::~Translation() {
     giveBackAlias(binding.cpu);
 }
 
-c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl *storage) {
-  finishCopiesTo(storage);
-  if (StorageImpl *twin = cachedCpuTwin(*storage))
-    return c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
+StorageImpl *Translation::boundTo(const StorageImpl *device) const {
+  for (const Binding &binding : tensors_)
+    if (storageOf(binding.device) == device)
+      return storageOf(binding.cpu);
   for (const StorageBinding &binding : storages_)
-    if (binding.device.get() == storage)
-      return binding.cpu;
-  void *data = kernelAddress(storage->_mutable_data_ptr_no_checks().get());
-  auto cpu = c10::make_intrusive<StorageImpl>(
-      StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage->nbytes()),
-      c10::DataPtr(data, data, [](void *) {}, c10::Device(c10::kCPU)), kernelAllocator(), true);
-  storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage), cpu});
-  return cpu;
+    if (binding.device.get() == device)
+      return binding.cpu.get();
+  return nullptr;
+}
+
+c10::intrusive_ptr<StorageImpl> Translation::cpuStorage(StorageImpl &device) {
+  StorageImpl *bound = boundTo(&device);
+  return bound ? c10::intrusive_ptr<StorageImpl>::reclaim_copy(bound) : makeCpuStorage(device);
 }
 
 at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
@@ -124,12 +128,12 @@ at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
                            [this](const at::Tensor &part) { return toCpu(part); });
   TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(), "not simulated: tensors of layout ",
                               tensor.layout(), " on ", tensor.device());
-  auto storage = cpuStorage(impl->unsafe_storage().unsafeGetStorageImpl());
+  StorageImpl *storage = storageOf(tensor);
+  finishCopiesTo(storage);
   DispatchKeySet keys = impl->key_set();
   if (C10_LIKELY(keys.has(DispatchKey::CUDA) && !keys.has(DispatchKey::Python)))
-    return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits),
-                     c10::Storage(std::move(storage)));
-  return copyAlias(std::move(storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
+    return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits), boundTo(storage));
+  return copyAlias(cpuStorage(*storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 
 at::Tensor Translation::toCpu(at::Tensor tensor) {
@@ -146,9 +150,10 @@ at::Tensor Translation::toCpu(at::Tensor tensor) {
 c10::Storage Translation::toCpu(const c10::Storage &storage) {
   if (!storage || storage.device_type() != c10::kCUDA)
     return storage;
-  auto cpu = cpuStorage(storage.unsafeGetStorageImpl());
-  storages_.push_back(
-      {c10::intrusive_ptr<StorageImpl>::reclaim_copy(storage.unsafeGetStorageImpl()), cpu});
+  StorageImpl *device = storage.unsafeGetStorageImpl();
+  finishCopiesTo(device);
+  auto cpu = cpuStorage(*device);
+  storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(device), cpu});
   return c10::Storage(std::move(cpu));
 }
 
@@ -158,7 +163,7 @@ c10::Storage Translation::deviceStorage(const c10::Storage &cpu) {
     if (binding.cpu.get() == impl)
       return c10::Storage(c10::intrusive_ptr<StorageImpl>(binding.device));
   for (const Binding &binding : tensors_)
-    if (binding.cpu.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == impl)
+    if (storageOf(binding.cpu) == impl)
       return binding.device.storage();
   auto owned = c10::intrusive_ptr<StorageImpl>::reclaim_copy(impl);
   auto device = wrapStorage(owned, device_);
@@ -173,7 +178,8 @@ at::Tensor Translation::makeDeviceTensor(at::Tensor tensor) {
                            [this](const at::Tensor &part) { return toDevice(part); });
   if (C10_UNLIKELY(!impl->has_storage()))
     return tensor;
-  StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  StorageImpl *storage = storageOf(tensor);
+  takeFromHost(*storage, device_.index());
   const c10::DataPtr &data = storage->_mutable_data_ptr_no_checks();
   bool fresh = tensor.use_count() == 1 && impl->unsafe_storage().use_count() == 1 &&
                (ownsDeviceBlock(data) || data.get() == nullptr);
@@ -200,9 +206,10 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
   if (!shareMemory(device, cpu)) {
+    takeFromHost(cpu, device.device().index());
     c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();
     if (ownsDeviceBlock(data) || data.get() == nullptr) {
-      // The block moves to the device storage; the twin of the old block goes with the old block.
+      // The block moves to the device storage.
       c10::DataPtr moved = std::move(data);
       relabelBlock(moved, device.device());
       device.set_data_ptr_noswap(std::move(moved));
@@ -227,8 +234,8 @@ void Translation::updateArguments() {
     }
     TensorImpl *device = binding.device.unsafeGetTensorImpl();
     TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
-    StorageImpl *cpu_storage = cpu->unsafe_storage().unsafeGetStorageImpl();
-    StorageImpl *device_storage = device->unsafe_storage().unsafeGetStorageImpl();
+    StorageImpl *cpu_storage = storageOf(binding.cpu);
+    StorageImpl *device_storage = storageOf(binding.device);
     if (!shareMemory(*device_storage, *cpu_storage) ||
         cpu_storage->nbytes() != device_storage->nbytes())
       updateStorage(*device_storage, *cpu_storage);

@@ -44,14 +44,15 @@ private:
 
   at::Tensor makeCpuAlias(const at::Tensor &tensor);
   at::Tensor makeDeviceTensor(at::Tensor tensor);
-  c10::intrusive_ptr<c10::StorageImpl> cpuStorage(c10::StorageImpl *storage);
+  // The CPU storage that stands for `device` in this call, or nullptr.
+  c10::StorageImpl *boundTo(const c10::StorageImpl *device) const;
+  c10::intrusive_ptr<c10::StorageImpl> cpuStorage(c10::StorageImpl &device);
   c10::Storage deviceStorage(const c10::Storage &cpu);
   void updateStorage(c10::StorageImpl &device, c10::StorageImpl &cpu);
 
   c10::Device device_;
   c10::SmallVector<Binding, 6> tensors_;
-  // Storages bound by themselves: those without a cached twin, Storage arguments, and results that
-  // share memory.
+  // Storages bound by themselves: Storage arguments, and results that share memory.
   c10::SmallVector<StorageBinding, 2> storages_;
 };
 

@@ -126,8 +126,6 @@ void releaseBlock(void *address) {
   if (address == nullptr || C10_UNLIKELY(memory_is_the_parents))
     return;
   Block *block = &blockAt(address);
-  if (c10::StorageImpl *twin = block->cpu_twin.exchange(nullptr, std::memory_order_acquire))
-    c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
   dropCopiesTo(block->data);
   if (C10_UNLIKELY(areAccessesNoted()))
     noteRelease(block->data);
@@ -179,31 +177,6 @@ void relabelBlock(c10::DataPtr &data, c10::Device device) {
   if (address != nullptr)
     address = device.is_cpu() ? kernelAddress(address) : deviceAddress(address);
   data = c10::DataPtr(address, address, &releaseBlock, device);
-}
-
-c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage) {
-  const c10::DataPtr &data = storage._mutable_data_ptr_no_checks();
-  if (C10_UNLIKELY(!ownsDeviceBlock(data)))
-    return nullptr;
-  Block *block = &blockAt(data.get());
-  void *address = kernelAddress(data.get());
-  c10::StorageImpl *twin = block->cpu_twin.load(std::memory_order_acquire);
-  auto label = [&] {
-    return c10::DataPtr(address, address, &c10::detail::deleteNothing, c10::Device(c10::kCPU));
-  };
-  if (C10_UNLIKELY(twin == nullptr)) {
-    auto made = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
-                                                      static_cast<std::int64_t>(storage.nbytes()),
-                                                      label(), kernelAllocator(), true);
-    if (block->cpu_twin.compare_exchange_strong(twin, made.get(), std::memory_order_acq_rel))
-      twin = made.release();
-  }
-  // A kernel that resized the twin and then threw has left it over other memory.
-  if (C10_UNLIKELY(twin->_mutable_data_ptr_no_checks().get() != address))
-    twin->set_data_ptr_noswap(label());
-  if (C10_UNLIKELY(twin->nbytes() != storage.nbytes()))
-    twin->set_nbytes(storage.nbytes());
-  return twin;
 }
 
 void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes) {

@@ -4,11 +4,8 @@
 // the lock of the device that the blocks belong to.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include <c10/core/StorageImpl.h>
 
 namespace devsan::sim {
 
@@ -25,7 +22,6 @@ struct Block {
   bool allocated = false;
   bool waits = false; // freed, and in use on other streams
   StreamUses *uses = nullptr;
-  std::atomic<c10::StorageImpl *> cpu_twin{nullptr}; // one reference, or nullptr
 
   bool isSplit() const { return previous != nullptr || next != nullptr; }
 

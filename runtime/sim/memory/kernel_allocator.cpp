@@ -7,6 +7,7 @@
 
 #include "memory.h"
 #include "protection.h"
+#include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
 
 namespace devsan::sim {
@@ -15,14 +16,24 @@ std::atomic<bool> memory_needs_attention{false};
 
 namespace {
 
-thread_local c10::DeviceIndex kernel_device = -1;
+thread_local RunningKernel running;
+
+constexpr std::size_t kLargestNumber = 16; // bytes, of a complex double
+
+void releaseNumber(void *address) {
+  hostAllocator()->raw_deallocate(address);
+}
 
 class KernelAllocator final : public c10::Allocator {
 public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (kernel_device < 0)
+    if (running.device < 0)
       return host_->allocate(bytes);
-    void *address = bytes == 0 ? nullptr : kernelAddress(takeBlock(bytes, kernel_device));
+    if (running.takes_numbers && bytes - 1 < kLargestNumber) {
+      void *address = host_->raw_allocate(bytes);
+      return {address, address, &releaseNumber, c10::Device(c10::kCPU)};
+    }
+    void *address = bytes == 0 ? nullptr : kernelAddress(takeBlock(bytes, running.device));
     return {address, address, &releaseBlock, c10::Device(c10::kCPU)};
   }
   // oneDNN takes memory raw, and keeps some of it beyond the kernel.
@@ -35,7 +46,8 @@ public:
     };
   }
   bool is_simple_data_ptr(const c10::DataPtr &data) const override {
-    return data.get_deleter() == &releaseBlock || host_->is_simple_data_ptr(data);
+    return data.get_deleter() == &releaseBlock || data.get_deleter() == &releaseNumber ||
+           host_->is_simple_data_ptr(data);
   }
   void copy_data(void *to, const void *from, std::size_t bytes) const override {
     std::memcpy(to, from, bytes);
@@ -66,7 +78,7 @@ c10::Allocator *kernelAllocator() {
   return &allocator();
 }
 bool insideKernel() {
-  if (kernel_device >= 0)
+  if (running.device >= 0)
     return true;
   // A host implementation of the program's own kernel (runtime/cuda/standin/kernels.c).
   auto running = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "devsan_standin_in_host_kernel"));
@@ -78,12 +90,22 @@ bool ownsDeviceBlock(const c10::DataPtr &data) {
          data.get() == data.get_context();
 }
 
-KernelScope::KernelScope(c10::DeviceIndex index) : previous_(kernel_device) {
+void takeFromHost(c10::StorageImpl &result, c10::DeviceIndex device) {
+  c10::DataPtr &data = result._mutable_data_ptr_no_checks();
+  if (C10_LIKELY(data.get_deleter() != &releaseNumber || data.get() == nullptr))
+    return;
+  CurrentDeviceScope current(device);
+  void *block = kernelAddress(takeBlock(result.nbytes(), device));
+  std::memcpy(block, data.get(), result.nbytes());
+  result.set_data_ptr_noswap({block, block, &releaseBlock, c10::Device(c10::kCPU)});
+}
+
+KernelScope::KernelScope(c10::DeviceIndex index, bool takes_numbers) : previous_(running) {
   attendToMemoryIfNeeded();
-  kernel_device = index;
+  running = {index, takes_numbers};
 }
 KernelScope::~KernelScope() {
-  kernel_device = previous_;
+  running = previous_;
   moveDrawnGeneratorsOn();
 }
 

@@ -36,13 +36,12 @@ const void *blockAround(const void *address);
 void enableCaching(bool enabled);
 bool cachingIsEnabled();
 
+// A result that a kernel left in the host's memory (KernelScope) gets a block on the device.
+void takeFromHost(c10::StorageImpl &result, c10::DeviceIndex device);
+
 // Labels a device block, or nothing at all, with `device` and the address that it uses: the kernel
 // address for the CPU.
 void relabelBlock(c10::DataPtr &data, c10::Device device);
-
-// The CPU storage over the same memory as `storage`, made once per block. nullptr where the
-// storage's memory is no device block (it is empty, or belongs to somebody else).
-c10::StorageImpl *cachedCpuTwin(c10::StorageImpl &storage);
 
 // The allocator that CPU tensors made inside kernels have; also resizes them.
 c10::Allocator *kernelAllocator();
@@ -61,15 +60,22 @@ inline void attendToMemoryIfNeeded() {
     attendToMemory();
 }
 
+struct RunningKernel {
+  c10::DeviceIndex device = -1;
+  bool takes_numbers = false;
+};
+
 class KernelScope {
 public:
-  explicit KernelScope(c10::DeviceIndex index);
+  // A CPU kernel that is given a number (x * 2) converts it in memory of a few bytes, where a GPU's
+  // has it among its arguments: with `takes_numbers` so little memory is the host's.
+  explicit KernelScope(c10::DeviceIndex index, bool takes_numbers = false);
   ~KernelScope();
   KernelScope(const KernelScope &) = delete;
   KernelScope &operator=(const KernelScope &) = delete;
 
 private:
-  c10::DeviceIndex previous_;
+  RunningKernel previous_;
 };
 
 } // namespace devsan::sim

@@ -88,6 +88,29 @@ class Statistics(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "not simulated: torch.cuda.memory._record_memory_history"):
             torch.cuda.memory._record_memory_history()
 
+    def test_numbers_take_no_memory(self):
+        def allocations(work):
+            before = torch.cuda.memory_stats(SECOND)["allocation.all.allocated"]
+            result = work()
+            return torch.cuda.memory_stats(SECOND)["allocation.all.allocated"] - before, result
+
+        values, one = torch.ones(8, device=SECOND), torch.ones((), dtype=torch.int64, device=SECOND)
+        empty = torch.empty(0, device=SECOND)
+        for expected, work, result in (
+            (1, lambda: values * 2, 2.0),
+            (0, lambda: values.mul_(1), 1.0),
+            (1, lambda: torch.add(values, 3, alpha=2), 7.0),
+            (1, lambda: one * 2.5, 2.5),  # a result that is as small
+            (1, lambda: torch.mul(one, 0.5, out=empty), 0.5),
+        ):
+            held = torch.cuda.memory_allocated(SECOND)
+            count, tensor = allocations(work)
+            self.assertEqual(count, expected)
+            self.assertEqual(torch.cuda.memory_allocated(SECOND) - held, 512 * expected)
+            self.assertEqual(tensor.cpu().unique().tolist(), [result])
+            self.assertEqual(tensor.device, SECOND)
+            del tensor
+
     def test_memory_without_a_tensor(self):
         before = torch.cuda.memory_allocated(1)
         address = torch.cuda.caching_allocator_alloc(5000, 1)
