@@ -72,6 +72,11 @@ constexpr auto kBulkMoves = std::to_array<std::string_view>(
      "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
      "torch::serialize::InputArchive::load_from", "torch::serialize::OutputArchive::save_to"});
 
+// DistributedDataParallel times its first iterations and one of a hundred later ones: the program
+// cannot leave that out.
+constexpr auto kOwnTimings =
+    std::to_array<std::string_view>({"c10d::Logger::set_runtime_stats_and_log"});
+
 // A tensor is made of host values. Lists become tensors within other calls too (indexing), so in
 // Python the binding says it; a default device comes in through torch's own file.
 constexpr auto kConstructors = std::to_array<std::string_view>(
@@ -270,6 +275,7 @@ void readIntent(ResolvedStack &stack) {
   bool constructed = false;
   bool constructs_only = true;
   bool bulk_move = false;
+  bool times_itself = false;
   bool display = false;
   bool communication = false;
   bool calls_cuda = false;
@@ -281,6 +287,7 @@ void readIntent(ResolvedStack &stack) {
     constructed |= isConstructor(frame);
     constructs_only &= passesOnConstruction(frame);
     bulk_move |= isBulkMove(frame);
+    times_itself |= !frame.interpreted && isOneOf(frame.function(), kOwnTimings);
     display |= isDisplay(frame);
     communication |= isCommunication(frame);
     const std::string_view function = lastComponent(frame.function());
@@ -298,7 +305,7 @@ void readIntent(ResolvedStack &stack) {
   if (display) {
     stack.intent = Intent::kDisplay;
     stack.op = "print";
-  } else if (bulk_move && !outermost.empty())
+  } else if (times_itself || (bulk_move && !outermost.empty()))
     stack.intent = Intent::kBulkMove;
   // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
   // torch's remains, because synchronize() does nothing after its call.

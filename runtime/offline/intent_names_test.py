@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Of the lists, by the name of the array: a symbol has to start with, to be, or to hold the class of an operator.
 PREFIXES = {"kWrappers", "kConstructorHelpers"}
-FUNCTIONS = {"kBulkMoves", "kConstructors", "kMovesBack", "kCommunication"}
+FUNCTIONS = {"kBulkMoves", "kConstructors", "kMovesBack", "kCommunication", "kOwnTimings"}
 OPERATORS = {"kMoves", "kScalarReads"}
 BINDINGS = {"kBindings", "kConstructorBindings"}
 # DevSan's own, and what only some LibTorchs have: names, with the version that has them.

@@ -304,6 +304,14 @@ TEST(Intent, KnowsCommunicationBetweenDevices) {
       Intent::kBulkMove);
 }
 
+TEST(Intent, KnowsWhereDistributedDataParallelTimesItself) {
+  EXPECT_EQ(stackOf(recordingOf({torch("c10d::Logger::set_runtime_stats_and_log()"),
+                                 torchPython("_pre_forward", "nn/parallel/distributed.py"),
+                                 python("main", 3)}))
+                .intent,
+            Intent::kBulkMove);
+}
+
 TEST(Intent, TellsPythonsBindingsApart) {
   auto through = [](const char *binding, const char *name) {
     return stackOf(recordingOf({op(name),

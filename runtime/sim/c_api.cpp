@@ -1,9 +1,7 @@
 #include "c_api.h"
 
 #include <ATen/Context.h>
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
-#include "distributed/nccl_backend.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
 #include "runtime/sim/devices/visible_devices.h"
@@ -80,22 +78,6 @@ double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
 
 int devsan_sim_stream_priority(std::int64_t id, int device) {
   return devsan::sim::streamPriority(streamOf(id, device));
-}
-
-const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,
-                                         int global_rank) {
-  static thread_local std::string failure;
-  try {
-    auto group = c10d::resolve_process_group(group_name);
-    auto backend = c10::make_intrusive<devsan::sim::NcclBackend>(
-        group->getBackend(c10::kCPU), group->getStore(), group->getRank(), group->getSize(),
-        std::chrono::milliseconds(timeout_milliseconds), global_rank);
-    group->setBackend(c10::kCUDA, c10d::ProcessGroup::NCCL, backend);
-    return nullptr;
-  } catch (const std::exception &error) {
-    failure = error.what();
-    return failure.c_str();
-  }
 }
 
 void devsan_sim_adopt_host_storage(void *device, void *host) {

@@ -34,7 +34,6 @@ DEVSAN_REFUSE(ncclCommInitAll, "NCCL", 5)
 const char *ncclGetLastError(void *communicator);
 const char *ncclGetLastError(void *communicator) {
   (void)communicator;
-  return "not simulated: NCCL on a CUDA build of PyTorch; use the back end \"gloo\" under --sim, "
-         "or a "
-         "CPU build of PyTorch, where \"nccl\" is simulated";
+  return "not simulated: NCCL by its own functions on a CUDA build of PyTorch; torch.distributed's "
+         "back end \"nccl\" is simulated, from Python";
 }

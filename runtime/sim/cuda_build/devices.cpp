@@ -1,6 +1,8 @@
 // Devices and streams of a CUDA build are c10_cuda's own.
 #include "runtime/sim/devices/devices.h"
 
+#include <dlfcn.h>
+
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "c10_cuda.h"
@@ -26,6 +28,14 @@ c10::DeviceIndex deviceCount() {
   return guard().deviceCount();
 }
 
+// The stand-in's devices have their number within the machine as the last byte of their UUID.
+c10::DeviceIndex physicalIndex(c10::DeviceIndex index) {
+  using GetUuid = int(unsigned char *, int);
+  static auto *get = reinterpret_cast<GetUuid *>(dlsym(RTLD_DEFAULT, "cuDeviceGetUuid"));
+  unsigned char uuid[16];
+  return get != nullptr && get(uuid, index) == 0 ? static_cast<c10::DeviceIndex>(uuid[15]) : index;
+}
+
 // Asked for every operator: without the guard's wrapping.
 c10::DeviceIndex currentDevice() {
   static auto *get = inC10Cuda<int(c10::DeviceIndex *)>("_ZN3c104cuda9GetDeviceEPa");
@@ -39,12 +49,16 @@ void setCurrentDevice(c10::DeviceIndex index) {
   guard().setDevice(c10::Device(c10::kCUDA, index));
 }
 
+void checkDeviceIndex(c10::DeviceIndex index) {
+  // CUDA's own error.
+  if (C10_UNLIKELY(index >= deviceCount()))
+    setCurrentDevice(index);
+}
+
 c10::Device withIndex(c10::Device device) {
   if (!device.has_index())
     return c10::Device(c10::kCUDA, currentDevice());
-  // CUDA's own error.
-  if (C10_UNLIKELY(device.index() >= deviceCount()))
-    setCurrentDevice(device.index());
+  checkDeviceIndex(device.index());
   return device;
 }
 

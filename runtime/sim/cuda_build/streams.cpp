@@ -12,6 +12,7 @@
 #include "blocks.h"
 #include "c10_cuda.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/distributed/nccl_work.h"
 #include "runtime/sim/memory/host_watch.h"
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/cuda_order.h"
@@ -29,9 +30,15 @@ void addStream() {
   followBlocks();
 }
 
+void finishDevice(int device) {
+  finishCollectives(static_cast<c10::DeviceIndex>(device));
+  kOrderOfCudaStreams.finish_device(device);
+}
+
 const bool is_followed = [] {
   static DevSanStreamOrder order = kOrderOfCudaStreams;
   order.add_stream = addStream;
+  order.finish_device = finishDevice;
   auto *follow = reinterpret_cast<decltype(&devsan_standin_follow_streams)>(
       dlsym(RTLD_DEFAULT, "devsan_standin_follow_streams"));
   if (follow != nullptr)
@@ -63,6 +70,11 @@ void waitForCurrentStream(c10::DeviceIndex index) {
   } else {
     c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeStream(stream);
   }
+}
+
+void waitInBarrier(c10::DeviceIndex index, c10::function_ref<void()> arrive) {
+  arrive();
+  waitForCurrentStream(index);
 }
 
 void finishCopies(const VectorClock &) {}

@@ -8,8 +8,11 @@
 #include <sstream>
 #include <unistd.h>
 
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "runtime/sim/c_api.h"
 #include "runtime/sim/devices/devices.h"
 
 namespace devsan::sim {
@@ -246,3 +249,19 @@ void NcclBackend::shutdown() {
 }
 
 } // namespace devsan::sim
+
+const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeout_milliseconds,
+                                         int global_rank) {
+  static thread_local std::string failure;
+  try {
+    auto group = c10d::resolve_process_group(group_name);
+    auto backend = c10::make_intrusive<devsan::sim::NcclBackend>(
+        group->getBackend(c10::kCPU), group->getStore(), group->getRank(), group->getSize(),
+        std::chrono::milliseconds(timeout_milliseconds), global_rank);
+    group->setBackend(c10::kCUDA, c10d::ProcessGroup::NCCL, backend);
+    return nullptr;
+  } catch (const std::exception &error) {
+    failure = error.what();
+    return failure.c_str();
+  }
+}

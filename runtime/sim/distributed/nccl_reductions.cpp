@@ -6,6 +6,14 @@
 namespace devsan::sim {
 namespace {
 
+// LibTorch before 2.12 has no name for it.
+template <typename Op> constexpr Op reduceScatterCoalesced() {
+  if constexpr (requires { Op::REDUCE_SCATTER_TENSOR_COALESCED; })
+    return Op::REDUCE_SCATTER_TENSOR_COALESCED;
+  else
+    return Op::_REDUCE_SCATTER_BASE;
+}
+
 using c10d::OpType;
 using c10d::Work;
 using Milliseconds = std::chrono::milliseconds;
@@ -131,7 +139,7 @@ NcclBackend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor> &outputs,
     checkReduceScatter(outputs[i], inputs[i], size_);
     all.append(startReduceScatter(outputs[i], inputs[i], options.reduceOp, options.timeout));
   }
-  return issue(describe(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs.front(), numelOf(inputs),
+  return issue(describe(reduceScatterCoalesced<OpType>(), outputs.front(), numelOf(inputs),
                         numelOf(outputs), options.timeout),
                std::move(all), outputs, options.asyncOp);
 }

@@ -5,7 +5,6 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
-#include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/host_wait.h"
 #include "without_gil.h"
 
@@ -101,14 +100,11 @@ void NcclWork::finishAlone(std::chrono::milliseconds timeout) {
 }
 
 bool NcclWork::wait(std::chrono::milliseconds timeout) {
-  if (barrier_) {
-    warnOrErrorOnSync();
-    ExplicitWait wait("cudaStreamSynchronize", device().index());
-    queue_->finishThrough(*this, timeout);
-    waitForCurrentStream(device().index());
-  } else {
-    queue_->finishThrough(*this, timeout);
-  }
+  const auto finish = [&] { queue_->finishThrough(*this, timeout); };
+  if (barrier_)
+    waitInBarrier(device().index(), finish);
+  else
+    finish();
   if (auto failure = exception())
     std::rethrow_exception(failure);
   return true;

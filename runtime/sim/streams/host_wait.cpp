@@ -20,4 +20,11 @@ void waitForDevice(c10::DeviceIndex index) {
   synchronizeDevice(index);
 }
 
+void waitInBarrier(c10::DeviceIndex index, c10::function_ref<void()> arrive) {
+  warnOrErrorOnSync();
+  ExplicitWait wait("cudaStreamSynchronize", index);
+  arrive();
+  waitForCurrentStream(index);
+}
+
 } // namespace devsan::sim

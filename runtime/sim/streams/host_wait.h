@@ -3,6 +3,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/util/FunctionRef.h>
 
 namespace devsan::sim {
 
@@ -12,5 +13,8 @@ void waitForCurrentStream(c10::DeviceIndex index);
 
 // cudaDeviceSynchronize, as programs call it: with what a collective still does on the device.
 void waitForDevice(c10::DeviceIndex index);
+
+// In a barrier of NCCL: `arrive` waits for the other ranks.
+void waitInBarrier(c10::DeviceIndex index, c10::function_ref<void()> arrive);
 
 } // namespace devsan::sim

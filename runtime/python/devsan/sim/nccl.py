@@ -15,29 +15,34 @@ _DEFAULT_TIMEOUT = datetime.timedelta(minutes=10)
 
 
 def functions(c, library):
-    library.devsan_sim_make_nccl_backend.argtypes = [ctypes.c_char_p, ctypes.c_longlong, ctypes.c_int]
-    library.devsan_sim_make_nccl_backend.restype = ctypes.c_char_p
-    added = {
+    return {
         "_nccl_version": lambda: _VERSION[0] << 32 | _VERSION[1] << 16 | _VERSION[2],
         "_nccl_version_suffix": lambda: b"",
         "_nccl_unique_id": _refused("_nccl_unique_id"),
         "_nccl_init_rank": _refused("_nccl_init_rank"),
         **single_process_collectives(),
+        **process_groups(c, library),
     }
+
+
+def process_groups(c, library):
+    """ProcessGroupNCCL, over that of a CUDA build where there is one, as soon as torch.distributed looks for it."""
+    library.devsan_sim_make_nccl_backend.argtypes = [ctypes.c_char_p, ctypes.c_longlong, ctypes.c_int]
+    library.devsan_sim_make_nccl_backend.restype = ctypes.c_char_p
     c10d_init = getattr(c, "_c10d_init", None)  # a build without torch.distributed has none
-    if c10d_init is not None:
+    if c10d_init is None:
+        return {}
 
-        def init():
-            result = c10d_init()
-            c10d = c._distributed_c10d
-            if not hasattr(c10d, "ProcessGroupNCCL"):
-                c10d.ProcessGroupNCCL = _process_group_class(c10d, library)
-                c10d._DEFAULT_PG_NCCL_TIMEOUT = _DEFAULT_TIMEOUT
-                c10d._hash_tensors = _hash_tensors
-            return result
+    def init():
+        result = c10d_init()
+        c10d = c._distributed_c10d
+        for name, value in (("_DEFAULT_PG_NCCL_TIMEOUT", _DEFAULT_TIMEOUT), ("_hash_tensors", _hash_tensors)):
+            if not hasattr(c10d, name):
+                setattr(c10d, name, value)
+        c10d.ProcessGroupNCCL = _process_group_class(c10d, library)
+        return result
 
-        added["_c10d_init"] = init
-    return added
+    return {"_c10d_init": init}
 
 
 def _process_group_class(c10d, library):

@@ -46,10 +46,12 @@ def provide(c, library):
 
 
 def provide_to_cuda_build(c, library):
-    """Replaces what a CUDA build's `torch._C` would do by kernels outside of operators, or by NCCL within the process."""
+    """Replaces what a CUDA build's `torch._C` would do by kernels outside of operators, or by NCCL."""
     graphs.provide_to_cuda_build(c, library)
-    for name, value in {**comm.functions(c, library), **nccl.single_process_collectives()}.items():
-        setattr(c, name, value)
+    parts = (comm.functions(c, library), nccl.single_process_collectives(), nccl.process_groups(c, library))
+    for part in parts:
+        for name, value in part.items():
+            setattr(c, name, value)
 
 
 def after_torch_cuda(cuda, library):

@@ -23,9 +23,9 @@ class Program(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def run_file(self, file, *arguments, options=(), status=0, environment=None):
+    def run_file(self, file, *arguments, devices=2, options=(), status=0, environment=None):
         report = self.folder / "report.json"
-        command = [DEVSAN, "run", "--sim=2", "--fail-on=none", "--quiet", f"--report={report}", *options, "--",
+        command = [DEVSAN, "run", f"--sim={devices}", "--fail-on=none", "--quiet", f"--report={report}", *options, "--",
                    sys.executable, str(file), *arguments]
         result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=560,
                                 env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}))
@@ -123,18 +123,16 @@ class Errors(Program):
         self.assertIn("invalid device ordinal", lines[2])
         self.assertIn("not simulated: GPU kernels that are loaded from code (cuModuleLoadData)", lines[3])
 
-    def test_nccl_says_so(self):
+    def test_nccl_by_its_own_functions_says_so(self):
         self.run_text("""
-            import os, torch, torch.distributed as dist
-            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
-            dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+            import torch
             try:
-                dist.all_reduce(torch.ones(2, device="cuda:0"))
-                print("nothing")
-            except Exception as error:
+                torch.cuda.nccl.unique_id()
+            except RuntimeError as error:
                 print(error)
             """)
-        self.assertIn("not simulated: NCCL on a CUDA build of PyTorch", self.output)
+        self.assertIn("NCCL Error", self.output)
+        self.assertIn("devsan: not simulated: NCCL (ncclGetUniqueId)", self.errors)
 
 
 class Waits(Program):
@@ -422,6 +420,30 @@ class Processes(Program):
                 child.join()
                 assert child.exitcode == 0 and x.tolist() == [0.0, 2.0, 4.0, 6.0, 4.0, 5.0, 6.0, 7.0]
             """)
+
+
+class Distributed(Program):
+    """The programs with which the CPU build's collectives are tested, on this build."""
+
+    def run_ranks(self, name):
+        return self.run_file(HERE.parents[1] / "distributed" / f"{name}_test.py", devices=3)
+
+    def test_collectives_of_nccl(self):
+        self.assertIn("all_to_alls: ok", self.run_ranks("nccl"))
+
+    def test_training_over_nccl(self):
+        output = self.run_ranks("training")
+        for part in ("ddp_comm_hooks", "fsdp1", "fsdp2", "tensor_parallel", "zero_redundancy"):
+            self.assertIn(f"{part}: ok", output)
+
+    def test_devices_of_one_process(self):
+        self.run_ranks("one_process")
+
+    def test_reports(self):
+        result = subprocess.run(
+            [sys.executable, "-B", str(HERE.parents[1] / "distributed" / "report_test.py"), DEVSAN],
+            capture_output=True, text=True, timeout=560, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 class Graphs(Program):
