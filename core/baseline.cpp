@@ -85,8 +85,8 @@ std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_a
   for (const auto &[key, entry] : entries_)
     if (!entry.found && entry.origin == origin && looked_at(key.first, entry.file))
       gone.emplace_back(&key, &entry);
-  std::ranges::stable_sort(gone, {}, [](const auto &item) {
-    return std::tie(item.second->file, item.second->function, item.second->statement);
+  std::ranges::sort(gone, {}, [](const auto &item) {
+    return std::tie(item.second->file, item.second->function, item.second->statement, *item.first);
   });
   std::vector<std::string> lines;
   for (const auto &[key, entry] : gone)

@@ -1,6 +1,7 @@
 // The functions of the device, which `__host__ __device__` code and the templates of kernels call. Nothing runs them.
 #pragma once
 #include "cuda_runtime.h"
+#include <time.h>
 
 #ifdef __cplusplus
 #define DEVSAN_OF_BITS(T)                                                                          \
@@ -73,7 +74,9 @@ __device__ void __threadfence_system();
 __device__ void __trap();
 __device__ void __brkpt();
 __device__ void __nanosleep(unsigned ns);
+#ifdef __CUDA__ // elsewhere it would be the host's, of another type
 __device__ clock_t clock();
+#endif
 __device__ long long clock64();
 __device__ size_t __cvta_generic_to_shared(const void *address);
 

@@ -179,7 +179,8 @@ bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
          llvm::all_of(
              callers->second,
              [&](const Caller &caller) {
-               return caller.call->guarded || callersGuard(*caller.work, depth + 1);
+               return caller.call->guarded ||
+                      (!caller.call->in_new_thread && callersGuard(*caller.work, depth + 1));
              });
 }
 

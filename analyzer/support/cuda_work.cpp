@@ -264,7 +264,8 @@ public:
       work_.launches.push_back(launchOf(Launch::Kind::kAlgorithm, call));
     } else if (!isLibraryDecl(callee) && !isCudaApi(callee)) {
       noteStreamArgument(call, callee);
-      work_.calls.push_back({call, writtenFunction(callee), guarded(), path_});
+      work_.calls.push_back(
+          {call, writtenFunction(callee), guarded(), bodies_.back().in_new_thread, path_});
       if (helpers_.setters.contains(writtenFunction(callee)))
         device_set_ = guard_seen_ = true;
     }

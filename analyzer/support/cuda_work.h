@@ -49,6 +49,7 @@ struct WorkCall {
   const clang::CallExpr *expr;
   const clang::FunctionDecl *callee;
   bool guarded = false;
+  bool in_new_thread = false;
   BlockPath path;
 };
 

@@ -1,5 +1,7 @@
 #include "analyzer/tool/analysis.h"
 
+#include "analyzer/support/cuda_check.h"
+#include "analyzer/support/cuda_work.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/tool/clang_run.h"
 #include "core/rule_table.h"
@@ -90,11 +92,27 @@ private:
   std::vector<clang::Decl *> decls_;
 };
 
+// Before the checks, with which it shares the program.
+class Calls : public clang::ASTConsumer {
+public:
+  explicit Calls(FileCalls &calls) : calls_(calls) {}
+
+  void HandleTranslationUnit(clang::ASTContext &context) override {
+    program_ = CudaProgram::of(context);
+    calls_ = collectCalls(context);
+  }
+
+private:
+  FileCalls &calls_;
+  std::shared_ptr<CudaProgram> program_;
+};
+
 class CheckAction : public clang::ASTFrontendAction {
 public:
   CheckAction(clang::tidy::ClangTidyContext &context, FunctionNames &names, FileResult &result,
               Analysis::MoreConsumers more)
-      : factory_(context), names_(names), result_(result), more_(std::move(more)) {}
+      : context_(context), factory_(context), names_(names), result_(result),
+        more_(std::move(more)) {}
 
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
@@ -112,11 +130,15 @@ public:
     if (more_)
       for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
         consumers.push_back(std::move(consumer));
+    if (llvm::any_of(kRulesOfCallers,
+                     [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); }))
+      consumers.push_back(std::make_unique<Calls>(result_.calls));
     consumers.push_back(factory_.createASTConsumer(compiler, file));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
   }
 
 private:
+  clang::tidy::ClangTidyContext &context_;
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
   FileResult &result_;
@@ -141,16 +163,23 @@ public:
     return location;
   }
 
-  // First and last line of the function around the byte; 0 outside of functions.
-  std::pair<unsigned, unsigned> functionLines(llvm::StringRef file, unsigned offset) {
-    const FunctionNames::Range *function = names_.around(file, offset);
+  FindingContext contextOf(const ClangTidyError &error) {
+    FindingContext context;
+    for (const clang::tooling::DiagnosticMessage &note : error.Notes)
+      if (llvm::StringRef text = note.Message; text.consume_front(CudaCheck::kLauncherNote))
+        context.launcher = text.str();
+    const llvm::StringRef file = error.Message.FilePath;
+    const FunctionNames::Range *function = names_.around(file, error.Message.FileOffset);
     if (!function)
-      return {};
+      return context;
     const auto line = [&](unsigned at) -> unsigned {
       const std::optional<llvm::StringRef> before = textBefore(file, at);
       return before ? before->count('\n') + 1 : 0;
     };
-    return {line(function->begin), line(function->end)};
+    context.first_line = line(function->begin);
+    context.last_line = line(function->end);
+    context.function = function->usr;
+    return context;
   }
 
 private:
@@ -178,7 +207,7 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
     llvm::StringRef text = note.Message;
     if (text.consume_front(kRemedyNote))
       finding.remedy = text.str();
-    else
+    else if (!text.starts_with(CudaCheck::kLauncherNote))
       finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
   }
   for (const auto &file : error.Message.Fix)
@@ -192,6 +221,7 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
   options.HeaderFilterRegex = ".*";
+  options.CheckOptions[("device-missing-guard." + CudaCheck::kAsksOtherFiles).str()] = "true";
   return options;
 }
 
@@ -218,8 +248,7 @@ FileResult Analysis::takeResult() {
   for (const ClangTidyError &error : consumer_.take()) {
     if (const core::Rule *rule = core::findRule(error.DiagnosticName)) {
       result_.findings.push_back(toFinding(error, *rule, places));
-      result_.functions.push_back(
-          places.functionLines(error.Message.FilePath, error.Message.FileOffset));
+      result_.contexts.push_back(places.contextOf(error));
     } else if (error.DiagLevel == clang::tooling::Diagnostic::Error) {
       if (!llvm::is_contained(result_.files_read, error.Message.FilePath))
         ++result_.errors_elsewhere;

@@ -133,14 +133,14 @@ bool Changes::touches(const std::string &file, unsigned first, unsigned last) co
          });
 }
 
-bool Changes::touches(const core::Finding &finding, std::pair<unsigned, unsigned> function) const {
+bool Changes::touches(const core::Finding &finding, const FindingContext &context) const {
   const auto at = [&](const core::Location &place) {
     return touches(place.file, place.line, place.line);
   };
   return std::ranges::any_of(finding.locations, at) ||
          std::ranges::any_of(finding.related, at, &core::Related::location) ||
-         (function.first && !finding.locations.empty() &&
-          touches(finding.locations.front().file, function.first, function.second));
+         (context.first_line && !finding.locations.empty() &&
+          touches(finding.locations.front().file, context.first_line, context.last_line));
 }
 
 const std::vector<Include> &Includes::in(const std::string &file) {

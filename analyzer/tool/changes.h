@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/tool/compile_commands.h"
+#include "analyzer/tool/file_result.h"
 #include "analyzer/tool/include_folders.h"
 #include "core/finding.h"
 #include "core/result.h"
@@ -30,7 +31,7 @@ public:
   bool touches(const std::string &file, unsigned first, unsigned last) const;
 
   // Its place, the function around it, or a place that explains it.
-  bool touches(const core::Finding &finding, std::pair<unsigned, unsigned> function) const;
+  bool touches(const core::Finding &finding, const FindingContext &context) const;
 
 private:
   std::map<std::string, std::vector<std::pair<unsigned, unsigned>>> lines_; // first and last

@@ -1,5 +1,6 @@
 #include "analyzer/tool/check.h"
 
+#include "analyzer/tool/across_files.h"
 #include "analyzer/tool/apply_fixes.h"
 #include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/changes.h"
@@ -18,7 +19,9 @@
 #include <clang-tidy/GlobList.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Basic/Version.h>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Process.h>
@@ -89,10 +92,10 @@ std::string foreignEncoding(const std::string &file) {
   return encoding ? encoding : "";
 }
 
-std::vector<FileOutcome> analyze(const std::vector<CompileCommand> &commands,
-                                 const AnalysisSettings &settings,
-                                 const std::optional<TorchLocation> &torch,
-                                 const std::string &configuration) {
+std::vector<FileOutcome> analyzeFiles(const std::vector<CompileCommand> &commands,
+                                      const AnalysisSettings &settings,
+                                      const std::optional<TorchLocation> &torch,
+                                      const std::string &configuration) {
   ResultCache cache(settings.use_cache, configuration);
   std::vector<FileOutcome> outcomes(commands.size());
   std::vector<CompileCommand> changed;
@@ -255,7 +258,7 @@ struct Collected {
 };
 
 Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,
-                  const std::optional<Changes> &changes, const Options &options) {
+                  const Options &options) {
   Collected all;
   std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
   for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -278,12 +281,6 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     all.suppressed += result.suppressed;
     all.files_read.insert(commands[i].file);
     all.files_read.insert(result.files_read.begin(), result.files_read.end());
-    if (changes) {
-      std::size_t at = 0;
-      std::erase_if(result.findings, [&](const core::Finding &finding) {
-        return !changes->touches(finding, result.functions[at++]);
-      });
-    }
     merge(all.findings, std::move(result.findings), seen);
   }
   std::ranges::sort(all.findings, {}, [](const core::Finding &finding) {
@@ -291,6 +288,17 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     return std::tie(place.file, place.line, place.column, finding.rule, finding.message);
   });
   return all;
+}
+
+std::vector<CompileCommand> notIn(const std::vector<CompileCommand> &some,
+                                  const std::vector<CompileCommand> &all) {
+  llvm::StringSet<> files;
+  for (const CompileCommand &command : some)
+    files.insert(command.file);
+  std::vector<CompileCommand> rest;
+  llvm::copy_if(all, std::back_inserter(rest),
+                [&](const CompileCommand &command) { return !files.contains(command.file); });
+  return rest;
 }
 
 std::string projectRootOf(const std::string &file) {
@@ -333,6 +341,7 @@ core::Result<int> check(Options options) {
   auto commands = commandsOf(*files, compile_commands);
   if (!commands)
     return tl::unexpected(commands.error());
+  const std::vector<CompileCommand> every_command = *commands;
   auto changes = keepChanged(*commands, options, first_file);
   if (!changes)
     return tl::unexpected(changes.error());
@@ -350,8 +359,18 @@ core::Result<int> check(Options options) {
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
-  Collected all =
-      collect(*commands, analyze(*commands, settings, *torch, configuration), *changes, options);
+  const auto analyze = [&](const std::vector<CompileCommand> &some) {
+    return analyzeFiles(some, settings, *torch, configuration);
+  };
+  std::vector<FileOutcome> outcomes = analyze(*commands);
+  if (*changes)
+    for (FileOutcome &outcome : outcomes)
+      if (outcome.result)
+        dropFindings(*outcome.result, [&](const core::Finding &finding, const auto &context) {
+          return !(*changes)->touches(finding, context);
+        });
+  settleAcrossFiles(outcomes, notIn(*commands, every_command), analyze);
+  Collected all = collect(*commands, std::move(outcomes), options);
 
   std::vector<core::Finding> &findings = all.findings;
   std::erase_if(findings, [&](const core::Finding &finding) {

@@ -21,6 +21,51 @@ void read(const llvm::json::Object &object, const char *key, std::vector<std::st
       texts.push_back(text.getAsString().value_or("").str());
 }
 
+llvm::json::Array toJson(const FileCalls::Place &place) {
+  return llvm::json::Array{llvm::json::fixUTF8(place.file), place.line, place.column};
+}
+
+llvm::json::Object toJson(const FileCalls &calls) {
+  llvm::json::Array functions, edges;
+  for (const FileCalls::Function &function : calls.functions)
+    functions.push_back(llvm::json::Array{
+        llvm::json::fixUTF8(function.usr), llvm::json::fixUTF8(function.name),
+        toJson(function.body), function.open, function.knows_tensors, toJson(function.launch)});
+  for (const FileCalls::Call &call : calls.calls)
+    edges.push_back(llvm::json::Array{call.caller, call.callee, call.guarded});
+  return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
+}
+
+// An element of a row; null where it is not there.
+const llvm::json::Value &at(const llvm::json::Value &row, std::size_t i) {
+  static const llvm::json::Value none = nullptr;
+  const llvm::json::Array *elements = row.getAsArray();
+  return elements && i < elements->size() ? (*elements)[i] : none;
+}
+unsigned numberAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsInteger().value_or(0);
+}
+bool flagAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsBoolean().value_or(false);
+}
+std::string textAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsString().value_or("").str();
+}
+FileCalls::Place placeAt(const llvm::json::Value &row, std::size_t i) {
+  return {textAt(at(row, i), 0), numberAt(at(row, i), 1), numberAt(at(row, i), 2)};
+}
+
+void read(const llvm::json::Object &object, FileCalls &calls) {
+  if (const llvm::json::Array *functions = object.getArray("functions"))
+    for (const llvm::json::Value &function : *functions)
+      calls.functions.push_back({textAt(function, 0), textAt(function, 1), placeAt(function, 2),
+                                 flagAt(function, 3), flagAt(function, 4), placeAt(function, 5)});
+  if (const llvm::json::Array *edges = object.getArray("calls"))
+    for (const llvm::json::Value &call : *edges)
+      if (numberAt(call, 0) < calls.functions.size() && numberAt(call, 1) < calls.functions.size())
+        calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
+}
+
 } // namespace
 
 std::string serialize(const FileResult &result) {
@@ -32,12 +77,13 @@ std::string serialize(const FileResult &result) {
                             {"errors_elsewhere", result.errors_elsewhere},
                             {"suppressed", result.suppressed},
                             {"has_functions", result.has_functions}};
-  llvm::json::Array functions;
-  for (const auto &[first, last] : result.functions) {
-    functions.push_back(first);
-    functions.push_back(last);
-  }
-  object["functions"] = std::move(functions);
+  llvm::json::Array contexts;
+  for (const FindingContext &context : result.contexts)
+    contexts.push_back(llvm::json::Array{context.first_line, context.last_line,
+                                         llvm::json::fixUTF8(context.function),
+                                         llvm::json::fixUTF8(context.launcher)});
+  object["contexts"] = std::move(contexts);
+  object["calls"] = toJson(result.calls);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   return text;
@@ -55,11 +101,13 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
     return tl::unexpected(findings.error());
   FileResult result;
   result.findings = std::move(*findings);
-  result.functions.resize(result.findings.size());
-  if (const llvm::json::Array *lines = object->getArray("functions"))
-    for (std::size_t i = 0; i + 1 < lines->size() && i / 2 < result.functions.size(); i += 2)
-      result.functions[i / 2] = {(*lines)[i].getAsInteger().value_or(0),
-                                 (*lines)[i + 1].getAsInteger().value_or(0)};
+  result.contexts.resize(result.findings.size());
+  if (const llvm::json::Array *contexts = object->getArray("contexts"))
+    for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
+      result.contexts[i] = {numberAt((*contexts)[i], 0), numberAt((*contexts)[i], 1),
+                            textAt((*contexts)[i], 2), textAt((*contexts)[i], 3)};
+  if (const llvm::json::Object *calls = object->getObject("calls"))
+    read(*calls, result.calls);
   read(*object, "missing_headers", result.missing_headers);
   read(*object, "files_read", result.files_read);
   result.first_error = object->getString("first_error").value_or("").str();

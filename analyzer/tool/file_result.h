@@ -2,31 +2,63 @@
 // compiler costs one file, and comes back as text.
 #pragma once
 
+#include "analyzer/tool/file_calls.h"
 #include "core/finding.h"
 #include "core/result.h"
 
+#include <llvm/ADT/StringRef.h>
+
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
 
+struct FindingContext {
+  // Of the function around it; nothing outside of functions.
+  unsigned first_line = 0;
+  unsigned last_line = 0;
+  std::string function; // USR
+  // USR of a function whose body is in another file: the finding holds where that one launches.
+  std::string launcher;
+};
+
 struct FileResult {
-  std::vector<core::Finding> findings; // absolute paths
-  // For each finding, first and last line of the function around it; 0 where there is none.
-  std::vector<std::pair<unsigned, unsigned>> functions;
+  std::vector<core::Finding> findings;  // absolute paths
+  std::vector<FindingContext> contexts; // of each finding
+  FileCalls calls;
   std::vector<std::string> missing_headers;
   std::vector<std::string> files_read; // absolute; no system headers
-  std::string first_error; // "file:line: text" of the first thing that did not parse
+  std::string first_error;             // "file:line: text" of the first thing that did not parse
   unsigned errors = 0;
   unsigned errors_elsewhere = 0; // of them, in files that are not the user's
-  unsigned suppressed = 0; // by NOLINT
-  bool has_functions = false; // with bodies, in the user's code
+  unsigned suppressed = 0;       // by NOLINT
+  bool has_functions = false;    // with bodies, in the user's code
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty(); }
   // What did not parse left nothing to look at.
   bool isUnread() const { return errors != 0 && !has_functions; }
 };
+
+// What they find in a function is none of it where all callers have set the device.
+inline constexpr llvm::StringLiteral kRulesOfCallers[] = {"device-missing-guard",
+                                                          "device-index-lost"};
+
+template <typename Predicate> void dropFindings(FileResult &result, Predicate is_dropped) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < result.findings.size(); ++i) {
+    if (is_dropped(result.findings[i], result.contexts[i]))
+      continue;
+    if (kept != i) {
+      result.findings[kept] = std::move(result.findings[i]);
+      result.contexts[kept] = std::move(result.contexts[i]);
+    }
+    ++kept;
+  }
+  result.findings.resize(kept);
+  result.contexts.resize(kept);
+}
 
 std::string serialize(const FileResult &result);
 core::Result<FileResult> parseFileResult(const std::string &text);

@@ -1,5 +1,7 @@
 #include "analyzer/tool/function_names.h"
 
+#include "analyzer/tool/file_calls.h"
+
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
@@ -43,7 +45,7 @@ void FunctionNames::add(llvm::ArrayRef<clang::Decl *> decls) {
       const auto end = sources.getDecomposedExpansionLoc(function->getEndLoc());
       if (begin.first == end.first)
         by_file_[pathOf(sources, begin.first)].push_back(
-            {begin.second, end.second, function->getQualifiedNameAsString()});
+            {begin.second, end.second, function->getQualifiedNameAsString(), usrOf(function)});
     });
     visitor.TraverseDecl(decl);
   }

@@ -19,6 +19,7 @@ public:
     unsigned begin; // bytes
     unsigned end;
     std::string name; // qualified
+    std::string usr;
   };
 
   bool empty() const { return by_file_.empty(); }

@@ -109,8 +109,8 @@ BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int6
         uint8_t flags[kBlock + kWord] = {}; // read by words
         int64_t right = 0, included = 0;
         const auto count = [&](uint64_t said) { // in any byte
-          const auto any = [said](uint64_t flag) { return (said & kBytes * flag) != 0; };
-          const bool valid = any(detail::kKept) & !any(detail::kInvalid);
+          const auto any = [said](uint64_t flag) -> int { return (said & kBytes * flag) != 0; };
+          const int valid = any(detail::kKept) & !any(detail::kInvalid);
           included += valid;
           right += valid & !any(detail::kDiffers);
         };

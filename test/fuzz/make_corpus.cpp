@@ -212,8 +212,14 @@ diff --git "a/t\303\244b.cu" "b/t\303\244b.cu"
 Binary files a/x and b/x differ
 )");
   write("file_result", "empty", R"({"report":"","errors":0})");
+  constexpr const char *contexts = R"([[3, 9, "c:@F@f#", "c:@F@g#*f#"]])";
+  constexpr const char *calls = R"({
+    "functions": [["c:@F@f#", "f", ["/p/a.cpp", 3, 6], true, true, ["", 0, 0]],
+                  ["c:@F@g#*f#", "g", ["/p/g.cu", 4, 6], false, false, ["/p/g.cu", 5, 3]]],
+    "calls": [[0, 1, false], [1, 2, true]]})";
   const nlohmann::json result = {{"report", core::jsonReport(std::vector{finding()}, {})},
-                                 {"functions", {3, 9}},
+                                 {"contexts", nlohmann::json::parse(contexts)},
+                                 {"calls", nlohmann::json::parse(calls)},
                                  {"missing_headers", {"a.h"}},
                                  {"files_read", {"/p/a.cpp"}},
                                  {"first_error", "a.cpp:3: x"},

@@ -3,6 +3,8 @@
 #include "analyzer/support/fix_scope.h"
 #include "analyzer/support/torch_api.h"
 
+#include <clang/Index/USRGeneration.h>
+
 namespace devsan::analyzer {
 namespace {
 
@@ -12,19 +14,21 @@ constexpr char kGuardName[] = "device_guard";
 
 class MissingGuardCheck : public CudaCheck {
 public:
-  using CudaCheck::CudaCheck;
+  MissingGuardCheck(StringRef name, clang::tidy::ClangTidyContext *context)
+      : CudaCheck(name, context), asks_other_files_(Options.get(kAsksOtherFiles, false)) {}
 
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
       if (!work.touches_tensors)
         continue;
-      reportQueries(context, work);
+      const bool callers_guard = program.callersGuard(work);
+      if (!callers_guard)
+        reportQueries(context, work);
       if (isGuardedByDispatcher(work.function))
         continue;
-      const bool callers_guard = program.callersGuard(work);
-      const auto is_bare = [&](const auto &work) {
-        return !work.guarded && (!callers_guard || isInNewThread(work));
+      const auto is_bare = [&](const auto &part) {
+        return !part.guarded && (!callers_guard || part.in_new_thread);
       };
       // One finding a line: a macro that takes the stream and launches has one place.
       llvm::DenseSet<std::pair<FileID, unsigned>> places;
@@ -45,7 +49,12 @@ protected:
       for (const HandedStream &handed : work.handed_streams)
         if (is_bare(handed) && is_new(handed.expr))
           reportHanded(context, work, handed);
-      if (places.empty())
+      const bool has_launches = !places.empty();
+      if (asks_other_files_)
+        for (const WorkCall &call : work.calls)
+          if (is_bare(call) && mayLaunchElsewhere(program, work, call) && is_new(call.expr))
+            reportLauncher(context, work, call);
+      if (!has_launches)
         continue;
       for (const CurrentStream &stream : work.current_streams)
         if (!stream.guarded && stream.variable && is_new(stream.expr))
@@ -56,11 +65,6 @@ protected:
 private:
   static bool isOnDevice(const Launch &launch) {
     return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
-  }
-  template <typename Work> static bool isInNewThread(const Work &work) {
-    if constexpr (requires { work.in_new_thread; })
-      return work.in_new_thread;
-    return false;
   }
 
   void report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {
@@ -76,6 +80,24 @@ private:
     }
     if (inner)
       diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
+  }
+
+  // A function of another file that is given memory of tensors, and none of them.
+  static bool mayLaunchElsewhere(const CudaProgram &program, const CudaWork &work,
+                                 const WorkCall &call) {
+    return !program.work(call.callee) && call.callee->isExternallyVisible() &&
+           !isa<CXXMethodDecl>(call.callee) && !CudaProgram::tensorsOf(call.expr, work).empty() &&
+           llvm::none_of(call.callee->parameters(), [](const ParmVarDecl *parameter) {
+             return holdsTensor(parameter->getType());
+           });
+  }
+
+  void reportLauncher(ASTContext &context, const CudaWork &work, const WorkCall &call) {
+    llvm::SmallString<128> usr;
+    if (index::generateUSRForDecl(call.callee, usr))
+      return;
+    report(context, work, call.expr, nullptr);
+    diag(place(context, call.expr), (kLauncherNote + usr).str(), DiagnosticIDs::Note);
   }
 
   void reportHanded(ASTContext &context, const CudaWork &work, const HandedStream &handed) {
@@ -143,14 +165,15 @@ private:
   }
 
   // No launch works on the memory of other parameters alone, whose device may be another.
-  static bool servesOnly(ASTContext &context, const CudaWork &work, const ValueDecl *tensor) {
+  bool servesOnly(ASTContext &context, const CudaWork &work, const ValueDecl *tensor) const {
     const std::shared_ptr<CudaProgram> program = CudaProgram::of(context);
     std::vector<const Expr *> bare;
     for (const Launch &launch : work.launches)
       if (isOnDevice(launch) && !launch.guarded)
         bare.push_back(launch.expr);
     for (const WorkCall &call : work.calls)
-      if (!call.guarded && program->bareLaunch(call.callee))
+      if (!call.guarded && (program->bareLaunch(call.callee) ||
+                            (asks_other_files_ && mayLaunchElsewhere(*program, work, call))))
         bare.push_back(call.expr);
     for (const HandedStream &handed : work.handed_streams)
       if (!handed.guarded)
@@ -200,6 +223,8 @@ private:
     const unsigned column = context.getSourceManager().getSpellingColumnNumber(location);
     return std::string(column - 1, ' ');
   }
+
+  const bool asks_other_files_;
 };
 
 } // namespace

@@ -15,6 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const std::string text = serialize(*result);
   const auto again = parseFileResult(text);
   CHECK(again && serialize(*again) == text);
-  CHECK(result->functions.size() == result->findings.size());
+  CHECK(result->contexts.size() == result->findings.size());
+  for (const FileCalls::Call &call : result->calls.calls)
+    CHECK(call.caller < result->calls.functions.size() &&
+          call.callee < result->calls.functions.size());
   return 0;
 }

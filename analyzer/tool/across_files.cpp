@@ -1,0 +1,86 @@
+#include "analyzer/tool/across_files.h"
+
+#include "analyzer/tool/project_calls.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+namespace devsan::analyzer {
+namespace {
+
+// The callers of the function around the finding decide on it.
+bool isOfCallers(const core::Finding &finding) {
+  return llvm::is_contained(kRulesOfCallers, llvm::StringRef(finding.rule));
+}
+
+bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
+  const auto text = llvm::MemoryBuffer::getFile(file);
+  if (!text)
+    return false;
+  const auto continues_name = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (llvm::StringRef rest = (*text)->getBuffer(); !rest.empty();) {
+    rest = rest.drop_until(continues_name);
+    const llvm::StringRef word = rest.take_while(continues_name);
+    if (names.contains(word))
+      return true;
+    rest = rest.drop_front(word.size());
+  }
+  return false;
+}
+
+void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
+  for (const FileOutcome &outcome : outcomes)
+    if (outcome.result)
+      calls.add(outcome.result->calls);
+  calls.settle();
+}
+
+} // namespace
+
+void settleAcrossFiles(
+    std::vector<FileOutcome> &outcomes, std::vector<CompileCommand> others,
+    llvm::function_ref<std::vector<FileOutcome>(const std::vector<CompileCommand> &)> analyze) {
+  ProjectCalls calls;
+  addAll(calls, outcomes);
+  std::vector<std::string> functions, launchers;
+  for (const FileOutcome &outcome : outcomes)
+    if (outcome.result)
+      for (const auto &[finding, context] :
+           llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
+        if (isOfCallers(finding))
+          functions.push_back(context.function);
+        if (!context.launcher.empty())
+          launchers.push_back(context.launcher);
+      }
+  while (!functions.empty() && !others.empty()) {
+    const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers);
+    std::vector<CompileCommand> more, rest;
+    for (CompileCommand &command : others)
+      (namesOneOf(command.file, names) ? more : rest).push_back(std::move(command));
+    if (more.empty())
+      break;
+    addAll(calls, analyze(more));
+    others = std::move(rest);
+  }
+  for (FileOutcome &outcome : outcomes)
+    if (outcome.result)
+      dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
+        if (isOfCallers(finding) && calls.callersGuard(context.function))
+          return true;
+        if (context.launcher.empty())
+          return false;
+        const FileCalls::Place *launch = calls.launchBy(context.launcher);
+        if (!launch)
+          return true;
+        core::Location here;
+        here.file = launch->file;
+        here.line = launch->line;
+        here.column = launch->column;
+        finding.related.push_back({std::move(here), "launched here"});
+        return false;
+      });
+}
+
+} // namespace devsan::analyzer
