@@ -31,6 +31,7 @@ struct CheckArguments {
   bool fix = false;
   bool update_baseline = false;
   bool use_cache = true;
+  bool alone = false;
   std::optional<bool> strict;
   bool print_commands = false;
 };
@@ -78,6 +79,9 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
   app.add_flag_callback(
       "--no-cache", [&arguments] { arguments.use_cache = false; },
       "Neither use nor fill the cache");
+  app.add_flag("--alone", arguments.alone,
+               "Look for callers and launchers in the named files only, not in the rest of their "
+               "project");
   app.add_option("--timeout", arguments.timeout,
                  "Seconds that the analysis of a file may take, 0: any (default " +
                      std::to_string(kDefaultTimeout) + ")")

@@ -10,6 +10,10 @@
 namespace devsan::analyzer {
 namespace {
 
+// A name that stands in more files is a common word there; reading them all is no part of looking
+// at one.
+constexpr std::size_t kMostFiles = 64;
+
 // The callers of the function around the finding decide on it.
 bool isOfCallers(const core::Finding &finding) {
   return llvm::is_contained(kRulesOfCallers, llvm::StringRef(finding.rule));
@@ -40,26 +44,35 @@ void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
 } // namespace
 
 void settleAcrossFiles(
-    std::vector<FileOutcome> &outcomes, std::vector<CompileCommand> others,
-    llvm::function_ref<std::vector<FileOutcome>(const std::vector<CompileCommand> &)> analyze) {
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
+    llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
   ProjectCalls calls;
   addAll(calls, outcomes);
-  std::vector<std::string> functions, launchers;
-  for (const FileOutcome &outcome : outcomes)
-    if (outcome.result)
-      for (const auto &[finding, context] :
-           llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
-        if (isOfCallers(finding))
-          functions.push_back(context.function);
-        if (!context.launcher.empty())
-          launchers.push_back(context.launcher);
-      }
-  while (!functions.empty() && !others.empty()) {
+  std::vector<std::string> files, functions, launchers;
+  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
+    if (!outcome.result)
+      continue;
+    const std::size_t known = functions.size();
+    for (const auto &[finding, context] :
+         llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
+      if (isOfCallers(finding))
+        functions.push_back(context.function);
+      if (!context.launcher.empty())
+        launchers.push_back(context.launcher);
+    }
+    if (functions.size() != known)
+      files.push_back(command.file);
+  }
+  if (functions.empty())
+    return;
+  std::vector<std::string> others = others_around(files);
+  while (!others.empty()) {
     const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers);
-    std::vector<CompileCommand> more, rest;
-    for (CompileCommand &command : others)
-      (namesOneOf(command.file, names) ? more : rest).push_back(std::move(command));
-    if (more.empty())
+    std::vector<std::string> more, rest;
+    for (std::string &file : others)
+      (namesOneOf(file, names) ? more : rest).push_back(std::move(file));
+    if (more.empty() || more.size() > kMostFiles)
       break;
     addAll(calls, analyze(more));
     others = std::move(rest);

@@ -12,11 +12,12 @@ namespace devsan::analyzer {
 // Drops the findings in functions all of whose callers set the device, and those that rest on a
 // function of another file that launches no kernel; where it launches one, the finding says where.
 //
-// `others` are the files that --diff and --shard leave out: those that may hold callers or
-// launchers are analysed too, for their calls alone, since what is true of a function must not
-// depend on the part of a project looked at.
+// What is true of a function must not depend on the part of a project looked at: `others_around` is
+// asked once for more files of the projects of these, and those that may hold callers or launchers
+// are analysed too, for their calls alone.
 void settleAcrossFiles(
-    std::vector<FileOutcome> &outcomes, std::vector<CompileCommand> others,
-    llvm::function_ref<std::vector<FileOutcome>(const std::vector<CompileCommand> &)> analyze);
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
+    llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze);
 
 } // namespace devsan::analyzer

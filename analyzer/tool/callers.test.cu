@@ -5,7 +5,7 @@
 // DEFINE: %{git} = git -C %t -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main
 // RUN: rm -rf %t %t.cache && split-file %s %t
 
-// Who calls the functions of one file alone is not known.
+// Who calls the functions of one file alone is not known. This one is no part of a project yet.
 // RUN: not %{check} %t/launch.cu -- %{flags} | %{names} | FileCheck %s --check-prefix=ALONE
 // ALONE: bound chained from_bare from_header from_table in_thread of_two_bodies overload_int overload_tensor ping pong stream stream virtual_too whole
 
@@ -32,6 +32,8 @@
 // RUN: rm -rf %t.cache
 // RUN: not %{check} --diff=HEAD --no-cache %t -- %{flags} | %{names} | FileCheck %s --check-prefix=CHANGED
 // CHANGED: bound from_bare from_table in_thread of_two_bodies overload_int ping pong virtual_too{{$}}
+// RUN: not %{check} %t/launch.cu -- %{flags} | %{names} | FileCheck %s --check-prefix=CHANGED
+// RUN: not %{check} --alone %t/launch.cu -- %{flags} | %{names} | FileCheck %s --check-prefix=ALONE
 // Nor do callers that guard hide those that were left out.
 // RUN: echo '// changed' >> %t/callers.cpp
 // RUN: not %{check} --diff=HEAD %t -- %{flags} | %{names} | FileCheck %s --check-prefix=CHANGED

@@ -290,15 +290,33 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
   return all;
 }
 
-std::vector<CompileCommand> notIn(const std::vector<CompileCommand> &some,
-                                  const std::vector<CompileCommand> &all) {
-  llvm::StringSet<> files;
-  for (const CompileCommand &command : some)
-    files.insert(command.file);
-  std::vector<CompileCommand> rest;
-  llvm::copy_if(all, std::back_inserter(rest),
-                [&](const CompileCommand &command) { return !files.contains(command.file); });
-  return rest;
+// More files than a run looks at: those of its inputs that it leaves out, and the sources of the
+// projects that `files` belong to.
+std::vector<std::string> othersAround(const std::vector<std::string> &files,
+                                      const std::vector<CompileCommand> &looked_at,
+                                      const std::vector<std::string> &inputs,
+                                      const ProjectSettings &settings, const Options &options) {
+  std::vector<std::string> others;
+  std::set<fs::path> known; // whatever links lead to a file
+  const auto is_new = [&](const std::string &file) {
+    std::error_code error;
+    const fs::path real = fs::canonical(file, error);
+    return known.insert(error ? fs::path(file) : real).second;
+  };
+  for (const CompileCommand &command : looked_at)
+    is_new(command.file);
+  llvm::copy_if(inputs, std::back_inserter(others), is_new);
+  if (options.alone)
+    return others;
+  std::set<fs::path> folders;
+  for (const std::string &file : files)
+    if (folders.insert(fs::path(file).parent_path()).second)
+      for (const std::string &source : sourcesAround(file)) {
+        folders.insert(fs::path(source).parent_path());
+        if (!settings.excludes(source) && is_new(source))
+          others.push_back(source);
+      }
+  return others;
 }
 
 std::string projectRootOf(const std::string &file) {
@@ -341,7 +359,6 @@ core::Result<int> check(Options options) {
   auto commands = commandsOf(*files, compile_commands);
   if (!commands)
     return tl::unexpected(commands.error());
-  const std::vector<CompileCommand> every_command = *commands;
   auto changes = keepChanged(*commands, options, first_file);
   if (!changes)
     return tl::unexpected(changes.error());
@@ -369,7 +386,15 @@ core::Result<int> check(Options options) {
         dropFindings(*outcome.result, [&](const core::Finding &finding, const auto &context) {
           return !(*changes)->touches(finding, context);
         });
-  settleAcrossFiles(outcomes, notIn(*commands, every_command), analyze);
+  settleAcrossFiles(
+      *commands, outcomes,
+      [&](const std::vector<std::string> &some) {
+        return othersAround(some, *commands, *files, *project, options);
+      },
+      [&](const std::vector<std::string> &some) {
+        auto more = commandsOf(some, compile_commands);
+        return more ? analyze(*more) : std::vector<FileOutcome>();
+      });
   Collected all = collect(*commands, std::move(outcomes), options);
 
   std::vector<core::Finding> &findings = all.findings;

@@ -29,6 +29,14 @@
 // DIFF: ops.cpp:9:3: error:
 // DIFF: 1 file of 4, changes since HEAD: 1 finding
 
+// A file by itself is part of its project, unless that is excluded.
+// RUN: not %{check} %t/ops.cpp -- %{flags} | FileCheck %s --check-prefix=PROJECT
+// PROJECT: 1 file: 2 findings {{.*}}, 1 suppressed
+// RUN: %{check} --alone %t/ops.cpp -- %{flags} | FileCheck %s --check-prefix=ALONE
+// RUN: echo '[check]' > %t/.devsan.toml && echo 'exclude = ["*.cu"]' >> %t/.devsan.toml
+// RUN: %{check} %t/ops.cpp -- %{flags} | FileCheck %s --check-prefix=ALONE
+// RUN: rm %t/.devsan.toml
+
 // RUN: not %{check} --fix %t -- %{flags} > /dev/null 2>&1 || FileCheck %s --check-prefix=FIXED --input-file=%t/ops.cpp
 // FIXED: void callDirect
 // FIXED-NEXT: const c10::cuda::CUDAGuard device_guard(direct.device());

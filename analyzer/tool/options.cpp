@@ -69,6 +69,7 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.fix = given.fix;
   options.update_baseline = given.update_baseline;
   options.use_cache = given.use_cache;
+  options.alone = given.alone;
   options.strict = given.strict;
   options.print_commands = given.print_commands;
   if (given.timeout)

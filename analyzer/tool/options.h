@@ -41,6 +41,7 @@ struct Options {
   bool fix = false;
   bool update_baseline = false;
   bool use_cache = true;
+  bool alone = false; // no other file of the project is looked at
   std::optional<bool> strict;
   bool print_commands = false;
   bool has_flags = false;

@@ -59,6 +59,11 @@ bool standsForTorch(const fs::path &folder) {
   return fs::is_directory(folder / "c10", ignored) || fs::is_directory(folder / "ATen", ignored);
 }
 
+// A lone file has no project: walking whatever folder it lies in could mean a home directory.
+std::string projectRoot(std::string_view file) {
+  return nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+}
+
 Project readProject(const fs::path &root) {
   Project project;
   std::set<fs::path> includes = {root};
@@ -152,9 +157,20 @@ std::string nearestFolderWith(std::string_view file,
   return {};
 }
 
+std::vector<std::string> sourcesAround(const std::string &file) {
+  const std::string root = projectRoot(file);
+  if (root.empty())
+    return {};
+  auto sources = expandInputs({root});
+  const bool is_part = sources && std::ranges::any_of(*sources, [&](const std::string &source) {
+                         std::error_code ignored;
+                         return source == file || fs::equivalent(source, file, ignored);
+                       });
+  return is_part ? std::move(*sources) : std::vector<std::string>();
+}
+
 const Project &Projects::of(const std::string &file) {
-  std::string root = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
-  // A lone file has no project: walking whatever folder it lies in could mean a home directory.
+  std::string root = projectRoot(file);
   if (root.empty()) {
     static const Project kNone;
     return kNone;

@@ -19,8 +19,11 @@ struct Habits : RecursiveASTVisitor<Habits> {
     if (!method || !isTorchDecl(method))
       return true;
     const llvm::StringRef name = nameOf(method);
-    if (name == "to" && call->getNumArgs() > 0)
-      follows_devices |= isRunTimeDevice(strip(call->getArg(0)));
+    if (name == "to" && call->getNumArgs() > 0) {
+      const Expr *target = givenToOptions(call->getArg(0));
+      follows_devices |= isRunTimeDevice(target);
+      knows_host |= bringsParameterToTensor(call, target);
+    }
     knows_host |= name == "is_cpu" || name == "is_cuda" || name == "is_privateuseone" ||
                   name == "is_mps" || name == "is_xpu" || name == "cpu" || name == "type" ||
                   name == "device_type" || name == "toBackend";
@@ -37,14 +40,24 @@ struct Habits : RecursiveASTVisitor<Habits> {
     return true;
   }
 
-  // A device that is no constant, in an argument that may have become options.
+  // `offsets.to(x.device())`: where the caller's tensors are is not one question.
+  static bool bringsParameterToTensor(const CXXMemberCallExpr *call, const Expr *target) {
+    const auto *moved = dyn_cast<DeclRefExpr>(strip(call->getImplicitObjectArgument()));
+    const auto *device = dyn_cast<CXXMemberCallExpr>(target);
+    return moved && isa<ParmVarDecl>(moved->getDecl()) && isTensor(moved->getType()) && device &&
+           isTensor(device->getImplicitObjectArgument()->getType());
+  }
+
+  // A device may have become options on its way into a call.
+  static const Expr *givenToOptions(const Expr *argument) {
+    argument = strip(argument);
+    const auto *options = dyn_cast<CXXConstructExpr>(argument);
+    return options && options->getNumArgs() ? strip(options->getArg(0)) : argument;
+  }
+  // No constant.
   static bool isRunTimeDevice(const Expr *argument) {
-    if (const auto *options = dyn_cast<CXXConstructExpr>(argument);
-        options && options->getNumArgs())
-      argument = strip(options->getArg(0));
-    if (!isDevice(argument->getType()))
-      return false;
-    return isa<CXXMemberCallExpr, DeclRefExpr, MemberExpr>(argument);
+    return isDevice(argument->getType()) &&
+           isa<CXXMemberCallExpr, DeclRefExpr, MemberExpr>(argument);
   }
 };
 

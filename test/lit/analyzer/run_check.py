@@ -25,9 +25,9 @@ def main():
     check = str(build / "libexec/devsan-check")
     if mode == "mock":
         checks = [] if any(arg.startswith("--checks=") for arg in extra) else [f"--checks={rule}"]
-        command = [check, *checks, "--torch=none", *extra, test, "--", *flags]
+        command = [check, "--alone", *checks, "--torch=none", *extra, test, "--", *flags]
     elif mode == "torch":
-        command = [check, f"--checks={rule}", f"--torch={os.environ['DEVSAN_TEST_TORCH']}", *extra, test, "--"]
+        command = [check, "--alone", f"--checks={rule}", f"--torch={os.environ['DEVSAN_TEST_TORCH']}", *extra, test, "--"]
     elif mode == "tidy":
         plugin = str(build / "lib/libDevSanTidy.so")
         command = ["clang-tidy-22", f"--load={plugin}", f"--checks=-*,{rule}", "--warnings-as-errors=*", "--quiet"]
