@@ -15,6 +15,9 @@ namespace fs = std::filesystem;
 // project.
 constexpr std::size_t kMaxHeaderFolders = 400;
 
+// A home directory under version control is no project.
+constexpr std::size_t kMostProjectFiles = 200'000;
+
 bool isSource(const fs::path &path) {
   const fs::path extension = path.extension();
   return extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".cu";
@@ -160,6 +163,10 @@ std::string nearestFolderWith(std::string_view file,
 std::vector<std::string> sourcesAround(const std::string &file) {
   const std::string root = projectRoot(file);
   if (root.empty())
+    return {};
+  std::size_t files = 0;
+  walk(root, [&](const fs::path &) { return ++files < kMostProjectFiles; });
+  if (files == kMostProjectFiles)
     return {};
   auto sources = expandInputs({root});
   const bool is_part = sources && std::ranges::any_of(*sources, [&](const std::string &source) {

@@ -24,7 +24,7 @@ std::string textOf(const std::string &file);
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs);
 
 // The sources of the project that `file` belongs to, found as those of a folder are; none for a
-// file that such a walk would not find, which is no part of a project.
+// file that such a walk would not find, which is no part of a project, and in a folder without end.
 std::vector<std::string> sourcesAround(const std::string &file);
 
 // The nearest folder above a file that holds a file or folder of one of these names; empty where
