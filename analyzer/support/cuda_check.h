@@ -19,10 +19,10 @@ public:
   void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
   void onEndOfTranslationUnit() override;
 
-  // An option that devsan check sets, which looks at the files of a project together: a finding
-  // that holds where a function of another file launches a kernel comes with this note and the
-  // function's USR. Without the option there is no such finding.
-  static constexpr llvm::StringLiteral kAsksOtherFiles = "AsksOtherFiles";
+  // An option that devsan check sets. It looks at the files of a project together: a finding that
+  // holds where a function of another file launches a kernel comes with this note and the
+  // function's USR. And it applies a fix that several findings have once, so that each brings it.
+  static constexpr llvm::StringLiteral kInDevsanCheck = "InDevsanCheck";
   static constexpr llvm::StringLiteral kLauncherNote = "if this launches: ";
 
 protected:

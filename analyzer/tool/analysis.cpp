@@ -221,7 +221,7 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
   options.HeaderFilterRegex = ".*";
-  options.CheckOptions[("device-missing-guard." + CudaCheck::kAsksOtherFiles).str()] = "true";
+  options.CheckOptions[("device-missing-guard." + CudaCheck::kInDevsanCheck).str()] = "true";
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/support/cuda_check.h"
 #include "analyzer/support/fix_scope.h"
+#include "analyzer/support/include_fix.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/Index/USRGeneration.h>
@@ -15,7 +16,7 @@ constexpr char kGuardName[] = "device_guard";
 class MissingGuardCheck : public CudaCheck {
 public:
   MissingGuardCheck(StringRef name, clang::tidy::ClangTidyContext *context)
-      : CudaCheck(name, context), asks_other_files_(Options.get(kAsksOtherFiles, false)) {}
+      : CudaCheck(name, context), in_devsan_check_(Options.get(kInDevsanCheck, false)) {}
 
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
@@ -50,7 +51,7 @@ protected:
         if (is_bare(handed) && is_new(handed.expr))
           reportHanded(context, work, handed);
       const bool has_launches = !places.empty();
-      if (asks_other_files_)
+      if (in_devsan_check_)
         for (const WorkCall &call : work.calls)
           if (is_bare(call) && mayLaunchElsewhere(program, work, call) && is_new(call.expr))
             reportLauncher(context, work, call);
@@ -75,8 +76,8 @@ private:
       auto finding = diag(place(context, call), "the kernel runs on the current device, which need "
                                                 "not be that of '%0': no guard is live here");
       finding << tensor->getName();
-      if (auto fix = guardBefore(context, work, tensor))
-        finding << *fix;
+      for (const FixItHint &fix : guardBefore(context, work, tensor))
+        finding << fix;
     }
     if (inner)
       diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
@@ -108,8 +109,8 @@ private:
                         "the call puts work on a stream while the current device need not be that "
                         "of '%0': no guard is live here");
     finding << tensor->getName();
-    if (auto fix = guardBefore(context, work, tensor))
-      finding << *fix;
+    for (const FixItHint &fix : guardBefore(context, work, tensor))
+      finding << fix;
   }
 
   // The stream of a bare launch is the wrong one too, and a guard has to come before it.
@@ -121,8 +122,8 @@ private:
                         "'%0' is the stream of the current device, which need not be that of "
                         "'%1': no guard is live here");
     finding << stream.variable->getName() << tensor->getName();
-    if (auto fix = guardBefore(context, work, tensor))
-      finding << *fix;
+    for (const FixItHint &fix : guardBefore(context, work, tensor))
+      finding << fix;
   }
 
   // What was asked of the current device before the guard set the right one.
@@ -139,12 +140,12 @@ private:
 
   // A guard in front of everything in the function that asks which device is current: the same one
   // for all launches.
-  std::optional<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
-                                       const ValueDecl *tensor) {
+  std::vector<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
+                                     const ValueDecl *tensor) {
     if (!isa<ParmVarDecl>(tensor) || !isTensor(tensor->getType()) ||
-        !sees(context, "c10::cuda::CUDAGuard") || usesName(work.function, kGuardName) ||
+        isStableTensor(tensor->getType()) || usesName(work.function, kGuardName) ||
         usesGoto(work.function) || !servesOnly(context, work, tensor))
-      return std::nullopt;
+      return {};
     std::vector<const BlockPath *> paths;
     for (const Launch &launch : work.launches)
       paths.push_back(&launch.path);
@@ -158,10 +159,23 @@ private:
     const std::optional<std::string> device =
         statement ? FixScope(work.function, statement).device(Path{tensor, {}}) : std::nullopt;
     if (!device)
-      return std::nullopt;
+      return {};
+    std::vector<FixItHint> fixes;
+    // clang-tidy would insert what several findings bring several times.
+    if (!in_devsan_check_ &&
+        (!sees(context, "c10::cuda::CUDAGuard") || !guarded_.insert(statement).second))
+      return {};
+    if (!sees(context, "c10::cuda::CUDAGuard")) {
+      const auto include =
+          includeCudaHeader(context, work.function->getBeginLoc(), "c10/cuda/CUDAGuard.h");
+      if (!include)
+        return {};
+      fixes.push_back(*include);
+    }
     const std::string guard = "const c10::cuda::CUDAGuard " + std::string(kGuardName) + "(" +
                               *device + ");\n" + indentation(context, statement->getBeginLoc());
-    return FixItHint::CreateInsertion(statement->getBeginLoc(), guard);
+    fixes.push_back(FixItHint::CreateInsertion(statement->getBeginLoc(), guard));
+    return fixes;
   }
 
   // No launch works on the memory of other parameters alone, whose device may be another.
@@ -173,7 +187,7 @@ private:
         bare.push_back(launch.expr);
     for (const WorkCall &call : work.calls)
       if (!call.guarded && (program->bareLaunch(call.callee) ||
-                            (asks_other_files_ && mayLaunchElsewhere(*program, work, call))))
+                            (in_devsan_check_ && mayLaunchElsewhere(*program, work, call))))
         bare.push_back(call.expr);
     for (const HandedStream &handed : work.handed_streams)
       if (!handed.guarded)
@@ -224,7 +238,8 @@ private:
     return std::string(column - 1, ' ');
   }
 
-  const bool asks_other_files_;
+  const bool in_devsan_check_;
+  llvm::SmallPtrSet<const Stmt *, 8> guarded_; // in front of which a fix sets one
 };
 
 } // namespace

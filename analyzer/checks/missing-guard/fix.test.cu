@@ -3,6 +3,11 @@
 // RUN: %devsan_check --checks=device-missing-guard --torch=none --fix %t.cu -- -std=c++20 -isystem %mock -isystem %cuda_stubs
 // RUN: FileCheck %s --input-file=%t.cu
 // RUN: %devsan_check --checks=device-missing-guard --torch=none %t.cu -- -std=c++20 -isystem %mock -isystem %cuda_stubs
+
+// Nor does clang-tidy set one for each launch.
+// RUN: cp %s %t.cu
+// RUN: clang-tidy-22 --load=%plugin --checks=-*,device-missing-guard --fix --quiet %t.cu -- -std=c++20 -isystem %mock -isystem %cuda_stubs -x cuda --cuda-host-only -nocudalib -nocudainc -Wno-unknown-cuda-version -include cuda_runtime.h
+// RUN: FileCheck %s --input-file=%t.cu
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/extension.h>

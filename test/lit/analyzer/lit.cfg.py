@@ -4,6 +4,7 @@
 %check_torch   the same on the real LibTorch headers
 %tidy          clang-tidy with the plugin: same rule, mock headers
 %devsan_check  devsan-check itself
+%plugin        the clang-tidy plugin
 %torch_dir     the folder of the torch package
 %python        the Python that the build uses
 %file_check    FileCheck on the test's own comments; every printed finding has to be expected
@@ -39,6 +40,7 @@ config.substitutions += [
     ("%check_mock", f"{run_check} mock %s"),
     ("%check_torch", f"{run_check} torch %s"),
     ("%tidy", f"{run_check} tidy %s"),
+    ("%plugin", os.path.join(build_dir, "lib", "libDevSanTidy.so")),
     ("%devsan_check", os.path.join(build_dir, "libexec", "devsan-check")),
     ("%file_check", "FileCheck %s --implicit-check-not='[device-'"),
     ("%python", lit_config.params.get("python", sys.executable)),
