@@ -6,7 +6,6 @@
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/ParentMapContext.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/ASTMatchers/ASTMatchers.h>
 #include <clang/Lex/Lexer.h>

@@ -8,7 +8,7 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::string_view kSchema = "devsan-baseline/1";
+constexpr std::string_view kBaselineSchema = "devsan-baseline/1";
 
 constexpr std::size_t kMostShown = 120;
 
@@ -36,7 +36,7 @@ Baseline::Entry Baseline::entryOf(const Finding &finding) {
 
 Result<Baseline> Baseline::parse(std::string_view text, const std::string &source) {
   Baseline baseline;
-  JsonFile file{source, kSchema, "a baseline of devsan"};
+  JsonFile file{source, kBaselineSchema, "a baseline of devsan"};
   file.finding = [&](JsonFields &fields) {
     Key key;
     fields.require("rule", key.first);
@@ -121,7 +121,7 @@ std::string Baseline::text() const {
     return std::tie(item.second->file, item.first->first, item.second->function,
                     item.first->second);
   });
-  std::string text = fmt::format("{{\"schema\": \"{}\", \"findings\": [", kSchema);
+  std::string text = fmt::format("{{\"schema\": \"{}\", \"findings\": [", kBaselineSchema);
   const char *separator = "\n";
   for (const auto &[key, entry] : sorted) {
     text += fmt::format("{}  {{\"rule\": {}, \"severity\": \"{}\", \"origin\": \"{}\", "

@@ -13,7 +13,7 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::string_view kSchema = "devsan-compare/1";
+constexpr std::string_view kCompareSchema = "devsan-compare/1";
 // Times are never the same twice: less than this, of the longer, is no change.
 constexpr double kTimeTolerance = 0.25;
 constexpr std::uint64_t kTimeFloorNs = 1'000'000;
@@ -215,7 +215,7 @@ std::string compareText(const Comparison &comparison, Terminal terminal) {
 
 std::string compareJson(const Comparison &comparison) {
   const Json json = {
-      {"schema", kSchema},
+      {"schema", kCompareSchema},
       {"new", arrayOf(comparison.fresh, [](const Finding &finding) { return toJson(finding); })},
       {"gone", arrayOf(comparison.gone, [](const Finding &finding) { return toJson(finding); })},
       {"changed", arrayOf(comparison.changed,

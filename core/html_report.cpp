@@ -162,7 +162,7 @@ private:
 
 using Place = std::tuple<std::string_view, std::string_view, unsigned>;
 
-std::optional<Place> placeOf(const Finding &finding) {
+std::optional<Place> predictedPlace(const Finding &finding) {
   if (finding.locations.empty() || !finding.locations.front().line)
     return std::nullopt;
   const Location &location = finding.locations.front();
@@ -174,12 +174,12 @@ class Seen {
 public:
   explicit Seen(std::span<const Finding> findings) {
     for (std::size_t i = 0; i < findings.size(); ++i)
-      if (const auto place = placeOf(findings[i]))
+      if (const auto place = predictedPlace(findings[i]))
         first_[side(findings[i])].try_emplace(*place, i);
   }
   // The first of the other side.
   std::optional<std::size_t> other(const Finding &finding) const {
-    const auto place = placeOf(finding);
+    const auto place = predictedPlace(finding);
     if (!place)
       return std::nullopt;
     const auto &there = first_[1 - side(finding)];

@@ -7,7 +7,7 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::string_view kSchema = "devsan/1";
+constexpr std::string_view kReportSchema = "devsan/1";
 
 Json toJson(const Location &location) {
   return {{"file", location.file},
@@ -300,7 +300,7 @@ void read(JsonFields &fields, Summary &out) {
 } // namespace
 
 void writeJsonReport(std::ostream &out, std::span<const Finding> findings, const Summary &summary) {
-  out << "{\n  \"schema\": " << Json(kSchema).dump() << ",\n  \"findings\": [";
+  out << "{\n  \"schema\": " << Json(kReportSchema).dump() << ",\n  \"findings\": [";
   // One after the other: the whole as one value would take several times its size.
   for (std::size_t i = 0; i < findings.size(); ++i) {
     out << (i ? ",\n    " : "\n    ");
@@ -319,7 +319,7 @@ std::string jsonReport(std::span<const Finding> findings, const Summary &summary
 
 Result<Report> readReport(std::string_view text, const std::string &source) {
   Report report;
-  JsonFile file{source, kSchema, "a JSON report of devsan"};
+  JsonFile file{source, kReportSchema, "a JSON report of devsan"};
   file.finding = [&](JsonFields &fields) { read(fields, report.findings.emplace_back()); };
   file.rest = [&](JsonFields &fields) {
     fields.object("summary", [&](JsonFields &summary) { read(summary, report.summary); });

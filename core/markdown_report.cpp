@@ -1,3 +1,4 @@
+#include "core/quantities.h"
 #include "core/reports.h"
 
 #include <algorithm>
@@ -49,15 +50,11 @@ std::string code(std::string_view text) {
   return text.empty() ? "" : is_plain ? fmt::format("`{}`", text) : inlined(text);
 }
 
-std::string placeText(const Finding &finding) {
+std::string pathText(const Finding &finding) {
   if (finding.locations.empty() || finding.locations.front().file.empty())
     return "";
   const Location &place = finding.locations.front();
   return place.file + (place.line ? fmt::format(":{}", place.line) : "");
-}
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::size_t countOf(std::span<const Since> since, Since::Kind kind) {
@@ -67,12 +64,12 @@ std::size_t countOf(std::span<const Since> since, Since::Kind kind) {
 std::string countsText(std::span<const Finding> findings, std::span<const Since> since) {
   if (!since.empty())
     return fmt::format("{}, {} gone, {} changed, {} the same",
-                       plural(countOf(since, Since::Kind::kNew), "new finding"),
+                       countText(countOf(since, Since::Kind::kNew), "new finding"),
                        countOf(since, Since::Kind::kGone), countOf(since, Since::Kind::kChanged),
                        countOf(since, Since::Kind::kSame));
   const auto known = static_cast<std::size_t>(std::ranges::count(findings, true, &Finding::known));
   const std::size_t fresh = findings.size() - known;
-  std::string text = fresh   ? plural(fresh, known ? "new finding" : "finding")
+  std::string text = fresh   ? countText(fresh, known ? "new finding" : "finding")
                      : known ? "No new findings"
                              : "No findings";
   return known ? text + fmt::format(", {} known from the baseline", known) : text;
@@ -84,7 +81,7 @@ std::string row(const Finding &finding, const Since *since) {
                                : finding.message;
   return fmt::format(
       "| {}{} | {} | {} | {} | {} | {} |\n", since ? fmt::format("{}, ", name(since->kind)) : "",
-      name(finding.severity), code(cut(finding.rule, kText)), code(cut(placeText(finding), kText)),
+      name(finding.severity), code(cut(finding.rule, kText)), code(cut(pathText(finding), kText)),
       finding.count, inlined(cut(what, kText)), inlined(cut(remedyOf(finding), kText)));
 }
 

@@ -26,14 +26,14 @@ std::string identity(const Finding &finding) {
                      kindOf(finding.from), kindOf(finding.to), is_static ? finding.message : "");
 }
 
-auto keyOf(const RankShare &share) {
+auto rankOrder(const RankShare &share) {
   // Processes of no rank come last.
   return std::tuple(!share.rank, share.rank.value_or(0), share.worker);
 }
 
 void addShare(std::vector<RankShare> &shares, const RankShare &added) {
-  const auto place = std::ranges::lower_bound(shares, keyOf(added), {}, keyOf);
-  if (place == shares.end() || keyOf(*place) != keyOf(added)) {
+  const auto place = std::ranges::lower_bound(shares, rankOrder(added), {}, rankOrder);
+  if (place == shares.end() || rankOrder(*place) != rankOrder(added)) {
     shares.insert(place, added);
     return;
   }

@@ -26,6 +26,10 @@ std::string durationText(std::uint64_t nanoseconds) {
   return scaled(static_cast<double>(nanoseconds), kUnits);
 }
 
+std::string countText(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string timesText(std::uint64_t count) {
   return count == 1 ? "once" : fmt::format("{} times", count);
 }

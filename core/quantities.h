@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace devsan::core {
 
@@ -11,6 +12,9 @@ std::string bytesText(std::uint64_t bytes);
 
 // "640 ns", "1.2 ms".
 std::string durationText(std::uint64_t nanoseconds);
+
+// "1 finding", "3 findings".
+std::string countText(std::uint64_t count, std::string_view noun);
 
 // "once", "100 times".
 std::string timesText(std::uint64_t count);

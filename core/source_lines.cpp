@@ -1,20 +1,19 @@
 #include "core/source_lines.h"
 
+#include "core/source_text.h"
+
 #include <filesystem>
 #include <fstream>
 
 namespace devsan::core {
 namespace {
 
-// A generated file of hundreds of megabytes is not shown.
-constexpr std::uintmax_t kMaxFileSize = 64u << 20;
-
 std::vector<std::string> readLines(const std::string &file) {
   std::vector<std::string> lines;
   std::error_code error;
   // A name from a report may be a device or a pipe, which must not be opened.
   if (!std::filesystem::is_regular_file(file, error) ||
-      std::filesystem::file_size(file, error) > kMaxFileSize)
+      std::filesystem::file_size(file, error) > kMaxSourceSize)
     return lines;
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);)

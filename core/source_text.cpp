@@ -9,8 +9,6 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::uintmax_t kMaxFileSize = 64u << 20;
-
 // Bytes that continue a character of UTF-8 are none by themselves.
 unsigned codePoints(std::string_view text) {
   return static_cast<unsigned>(
@@ -26,7 +24,7 @@ const std::string *SourceText::text(const std::string &file) {
     std::error_code error;
     // A name from a report may be a device or a pipe, which must not be opened.
     if (std::filesystem::is_regular_file(file, error) &&
-        std::filesystem::file_size(file, error) <= kMaxFileSize)
+        std::filesystem::file_size(file, error) <= kMaxSourceSize)
       if (Result<std::string> content = readFile(file))
         text = std::move(*content);
     known = files_.emplace(file, std::move(text)).first;

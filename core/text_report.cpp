@@ -16,10 +16,6 @@ constexpr std::size_t kCallersShown = 6;
 constexpr std::size_t kFixFirst = 5; // a report with more findings has a head
 constexpr std::size_t kStaleShown = 10;
 
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // "3 times, 1.2 s blocked (8.3 % of the run), 12 KB".
 std::string costText(const Finding &finding, const CostBasis &basis) {
   std::string text = timesText(finding.count);
@@ -222,7 +218,8 @@ public:
     // Without a run there is no cost to go by: then they stand by place, as a compiler's do.
     if (findings.size() <= kFixFirst || std::ranges::all_of(findings, &isStatic))
       return;
-    add(Style::kBold, "{}: fix first, of {}:", summary_.tool, plural(findings.size(), "finding"));
+    add(Style::kBold, "{}: fix first, of {}:", summary_.tool,
+        countText(findings.size(), "finding"));
     end();
     for (std::size_t i = 0; i < kFixFirst; ++i) {
       const Finding &finding = *findings[i];
@@ -278,9 +275,10 @@ public:
     if (findings.empty())
       add("no {}s", noun);
     else
-      add("{} ({}, {}, {})", plural(findings.size(), noun),
-          plural(count(Severity::kError), "error"), plural(count(Severity::kWarning), "warning"),
-          plural(count(Severity::kNote), "note"));
+      add("{} ({}, {}, {})", countText(findings.size(), noun),
+          countText(count(Severity::kError), "error"),
+          countText(count(Severity::kWarning), "warning"),
+          countText(count(Severity::kNote), "note"));
     if (known)
       add(", {} known from the baseline", known);
     if (summary_.suppressed)
@@ -311,7 +309,7 @@ public:
     if (!count)
       return;
     add("{}: note: {} of severity note not shown; --report=FILE.txt holds all", summary_.tool,
-        plural(count, "finding"));
+        countText(count, "finding"));
     end();
   }
 

@@ -1,10 +1,10 @@
 #include "analyzer/support/cuda_api.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/contains.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/DeclTemplate.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -74,14 +74,14 @@ membersOfTemplate(const CXXDependentScopeMemberExpr *member) {
 }
 
 // Names a device: `x.get_device()`, `stream.device_index()`, also through a variable.
-struct DeviceFinder : RecursiveASTVisitor<DeviceFinder> {
-  bool VisitCallExpr(CallExpr *call) {
+struct DeviceFinder : AstVisitor {
+  bool VisitCallExpr(CallExpr *call) override {
     static const llvm::StringSet<> kNames{"get_device", "device", "device_index", "index"};
     const FunctionDecl *callee = calledFunction(call);
     found |= callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
     return !found;
   }
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
     if (variable && variable->isLocalVarDecl() && variable->getInit() &&
         variable->getType()->isIntegerType() && followed.insert(variable).second)
@@ -300,7 +300,7 @@ constexpr unsigned kMaxGuardDepth = 3;
 
 bool isGuard(QualType type, unsigned depth);
 
-bool holdsGuard(const CXXRecordDecl *record, unsigned depth) {
+bool holdsGuardWithin(const CXXRecordDecl *record, unsigned depth) {
   if (!record || !record->hasDefinition() || isLibraryDecl(record) || depth > kMaxGuardDepth)
     return false;
   record = record->getDefinition();
@@ -334,7 +334,7 @@ bool isGuard(QualType type, unsigned depth) {
   if (!record || depth > kMaxGuardDepth)
     return false;
   if (!isLibraryDecl(record))
-    return restoresDevice(record) || holdsGuard(record, depth);
+    return restoresDevice(record) || holdsGuardWithin(record, depth);
   const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record);
   return specialization && specialization->getTemplateArgs().size() &&
          specialization->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
@@ -348,7 +348,7 @@ bool isGuard(QualType type) {
 }
 
 bool holdsGuard(const CXXRecordDecl *record) {
-  return holdsGuard(record, 0);
+  return holdsGuardWithin(record, 0);
 }
 
 bool startsGuard(const VarDecl *variable) {

@@ -26,6 +26,9 @@ public:
   static constexpr llvm::StringLiteral kLauncherNote = "if this launches: ";
 
 protected:
+  // What a guard that a fix sets is called.
+  static constexpr llvm::StringLiteral kGuardName = "device_guard";
+
   virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
 
   // Whether this file sees a class or function by this name, such as "c10::cuda::CUDAGuard": a fix

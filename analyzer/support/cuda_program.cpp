@@ -1,9 +1,9 @@
 #include "analyzer/support/cuda_work.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/contains.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/STLExtras.h>
 
 namespace devsan::analyzer {
@@ -16,11 +16,11 @@ namespace {
 constexpr unsigned kMaxCalls = 6;
 
 // All functions of the program with a body, each as it is written.
-class Functions : public RecursiveASTVisitor<Functions> {
+class Functions : public AstVisitor {
 public:
   std::vector<const FunctionDecl *> found;
 
-  bool VisitFunctionDecl(FunctionDecl *function) {
+  bool VisitFunctionDecl(FunctionDecl *function) override {
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (function->doesThisDeclarationHaveABody() && !(method && method->getParent()->isLambda()))
       found.push_back(function);
@@ -40,13 +40,13 @@ bool declaresTensor(ASTContext &context) {
 // It changes the current device and leaves it changed, so its callers need no guard. What launches
 // too is a function of its own right, and what restores is a guard's destructor or kin.
 bool onlySetsDevice(const FunctionDecl *function) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       sets += setsDevice(call);
       launches |= isa<CUDAKernelCallExpr>(call) || isKernelLaunch(nameOf(calledFunction(call)));
       return !launches;
     }
-    bool TraverseLambdaExpr(LambdaExpr *) { return true; }
+    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) override { return true; }
     unsigned sets = 0;
     bool launches = false;
   } visitor;
@@ -279,21 +279,20 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
 namespace {
 
 // The tensors that an expression comes to, through pointers taken from them a few lines before.
-class Mentions : public RecursiveASTVisitor<Mentions> {
-  using Base = RecursiveASTVisitor<Mentions>;
+class Mentions : public AstVisitor {
 
 public:
   Mentions(const CudaWork &work, bool sizes_too) : work_(work), sizes_too_(sizes_too) {}
   llvm::SmallVector<const ValueDecl *, 4> found;
 
-  bool TraverseStmt(Stmt *statement, DataRecursionQueue * = nullptr) {
+  bool TraverseStmt(Stmt *statement, DataRecursionQueue * = nullptr) override {
     const auto *expr = dyn_cast_or_null<Expr>(statement);
     // A number says nothing of where memory is.
     if (!sizes_too_ && expr && !expr->getType().isNull() && expr->getType()->isArithmeticType())
       return true;
-    return Base::TraverseStmt(statement);
+    return AstVisitor::TraverseStmt(statement);
   }
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     note(reference->getDecl());
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
     const auto initialiser = variable && variable->getType()->isPointerType()
@@ -302,7 +301,7 @@ public:
     return initialiser == work_.initialisers.end() || !followed_.insert(variable).second ||
            TraverseStmt(const_cast<Expr *>(initialiser->second));
   }
-  bool VisitMemberExpr(MemberExpr *member) {
+  bool VisitMemberExpr(MemberExpr *member) override {
     if (!sizes_too_)
       note(member->getMemberDecl());
     return true;

@@ -1,9 +1,9 @@
 #include "analyzer/support/cuda_work.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 #include "analyzer/support/unresolved_code.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/STLExtras.h>
 
@@ -22,11 +22,10 @@ bool areAlternatives(const BlockPath &one, const BlockPath &other) {
 }
 
 // Walks one function in the order of its source and keeps what holds at each point.
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class CudaWorkCollector : public AstVisitor {
 
 public:
-  Collector(CudaWork &work, const DeviceHelpers &helpers) : work_(work), helpers_(helpers) {
+  CudaWorkCollector(CudaWork &work, const DeviceHelpers &helpers) : work_(work), helpers_(helpers) {
     for (const ParmVarDecl *parameter : work.function->parameters())
       noteTensor(parameter);
     bodies_.push_back({work.function->getBody()});
@@ -52,7 +51,7 @@ public:
       believeGuarded();
   }
 
-  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) {
+  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
     const bool guarded = guard_live_;
     for (Stmt *statement : block->body()) {
       const bool is_step = block->getBeginLoc().isFileID() && statement->getBeginLoc().isFileID();
@@ -71,16 +70,16 @@ public:
   }
 
   // Its body runs where it is called, not where it is written: a guard may be set in between.
-  bool TraverseVarDecl(VarDecl *variable) {
+  bool TraverseVarDecl(VarDecl *variable) override {
     if (const auto *lambda =
             variable->getInit() ? dyn_cast<LambdaExpr>(strip(variable->getInit())) : nullptr) {
       lambdas_[variable] = const_cast<LambdaExpr *>(lambda);
       return true;
     }
-    return Base::TraverseVarDecl(variable);
+    return AstVisitor::TraverseVarDecl(variable);
   }
 
-  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) {
+  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) override {
     const bool in_new_thread = std::exchange(thread_argument_, false);
     const bool guard_live = guard_live_;
     const bool device_set = device_set_;
@@ -101,24 +100,25 @@ public:
     return true;
   }
 
-  bool TraverseCXXConstructExpr(CXXConstructExpr *construct, DataRecursionQueue * = nullptr) {
+  bool TraverseCXXConstructExpr(CXXConstructExpr *construct,
+                                DataRecursionQueue * = nullptr) override {
     return withThreads(isThread(construct->getType()),
-                       [&] { Base::TraverseCXXConstructExpr(construct); });
+                       [&] { AstVisitor::TraverseCXXConstructExpr(construct); });
   }
   // `std::thread(&Worker::run, this)`.
   bool TraverseCXXTemporaryObjectExpr(CXXTemporaryObjectExpr *construct,
-                                      DataRecursionQueue * = nullptr) {
+                                      DataRecursionQueue * = nullptr) override {
     return withThreads(isThread(construct->getType()),
-                       [&] { Base::TraverseCXXTemporaryObjectExpr(construct); });
+                       [&] { AstVisitor::TraverseCXXTemporaryObjectExpr(construct); });
   }
   // `std::async(…)`, `threads.emplace_back(…)`.
-  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) {
+  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) override {
     const FunctionDecl *callee = call->getDirectCallee();
     noteGuardedLambdas(call);
     return withThreads(nameOf(callee) == "async" && isLibraryDecl(callee),
-                       [&] { Base::TraverseCallExpr(call); });
+                       [&] { AstVisitor::TraverseCallExpr(call); });
   }
-  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) {
+  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) override {
     const CXXMethodDecl *method = call->getMethodDecl();
     noteGuardedLambdas(call);
     const auto *container =
@@ -127,19 +127,19 @@ public:
                            container->getTemplateArgs().size() > 0 &&
                            container->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
                            isThread(container->getTemplateArgs()[0].getAsType()),
-                       [&] { Base::TraverseCXXMemberCallExpr(call); });
+                       [&] { AstVisitor::TraverseCXXMemberCallExpr(call); });
   }
 
   // Functions of a class inside the function are functions of their own.
-  bool TraverseCXXRecordDecl(CXXRecordDecl *) { return true; }
+  bool TraverseCXXRecordDecl(CXXRecordDecl *) override { return true; }
 
-  bool VisitExpr(Expr *expr) {
+  bool VisitExpr(Expr *expr) override {
     if (guard_live_)
       work_.under_guard.insert(expr);
     return true;
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     noteTensor(variable);
     const Expr *init = variable->getInit();
     if (variable->isLocalVarDecl() && isStreamHandle(variable->getType()) && !init)
@@ -160,7 +160,7 @@ public:
     return true;
   }
 
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl()))
       if (const auto lambda = lambdas_.find(variable); lambda != lambdas_.end()) {
         LambdaExpr *expr = lambda->second;
@@ -175,7 +175,7 @@ public:
     return true;
   }
 
-  bool VisitMemberExpr(MemberExpr *member) {
+  bool VisitMemberExpr(MemberExpr *member) override {
     if (const auto *function = dyn_cast<CXXMethodDecl>(member->getMemberDecl()))
       noteFunction(function);
     if (!isa<CXXMethodDecl>(member->getMemberDecl()) && holdsTensor(member->getType()))
@@ -183,7 +183,7 @@ public:
     return true;
   }
 
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     // `TORCH_CHECK(x.get_device() == current_device())`: from there on it is the right one.
     if (op->isEqualityOp() && ((isTensorIndex(op->getLHS()) && isCurrentIndex(op->getRHS())) ||
                                (isTensorIndex(op->getRHS()) && isCurrentIndex(op->getLHS()))))
@@ -198,18 +198,18 @@ public:
         configured_streams_[config->getDecl()] = op->getRHS();
     return true;
   }
-  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) {
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) override {
     if (call->isAssignmentOp())
       noteWrite(call->getArg(0));
     return true;
   }
-  bool VisitUnaryOperator(UnaryOperator *op) {
+  bool VisitUnaryOperator(UnaryOperator *op) override {
     if (op->getOpcode() == UO_AddrOf || op->isIncrementDecrementOp())
       noteWrite(op->getSubExpr());
     return true;
   }
 
-  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) override {
     Launch launch = launchOf(Launch::Kind::kKernel, call);
     const CallExpr *config = call->getConfig();
     if (config && config->getNumArgs() > 3 && !isa<CXXDefaultArgExpr>(config->getArg(3)))
@@ -219,7 +219,7 @@ public:
   }
 
   // What could not be resolved, such as a call of a function whose header is missing.
-  bool VisitRecoveryExpr(RecoveryExpr *expr) {
+  bool VisitRecoveryExpr(RecoveryExpr *expr) override {
     if (const auto stream = unresolvedLaunch(textOf(context(), expr->getSourceRange()))) {
       Launch launch = launchOf(Launch::Kind::kKernel, expr);
       launch.stream_known = *stream == LaunchText::kDefaultStream;
@@ -234,7 +234,7 @@ public:
     return true;
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     if (isa<CUDAKernelCallExpr>(call))
       return true;
     noteCalledParameter(call);
@@ -516,7 +516,7 @@ private:
 CudaWork collectWork(const FunctionDecl *function, const DeviceHelpers &helpers) {
   CudaWork work;
   work.function = function;
-  Collector collector(work, helpers);
+  CudaWorkCollector collector(work, helpers);
   return work;
 }
 

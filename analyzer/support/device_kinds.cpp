@@ -1,8 +1,8 @@
 #include "analyzer/support/device_kinds.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -61,24 +61,26 @@ bool namesFactory(const Expr *callee) {
   return function && isTorchDecl(function) && makesTensor(nameOf(function));
 }
 
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class DeviceKindCollector : public AstVisitor {
 
 public:
   std::vector<DeviceKind> found;
 
-  explicit Collector(const CudaWork &work) : work_(work) { TraverseStmt(work.function->getBody()); }
-
-  // A comparison asks for the kind and keeps nothing.
-  bool TraverseCXXOperatorCallExpr(CXXOperatorCallExpr *op, DataRecursionQueue * = nullptr) {
-    return op->isComparisonOp() || Base::TraverseCXXOperatorCallExpr(op);
+  explicit DeviceKindCollector(const CudaWork &work) : work_(work) {
+    TraverseStmt(work.function->getBody());
   }
 
-  bool VisitExpr(Expr *expr) {
+  // A comparison asks for the kind and keeps nothing.
+  bool TraverseCXXOperatorCallExpr(CXXOperatorCallExpr *op,
+                                   DataRecursionQueue * = nullptr) override {
+    return op->isComparisonOp() || AstVisitor::TraverseCXXOperatorCallExpr(op);
+  }
+
+  bool VisitExpr(Expr *expr) override {
     guarded_ = work_.under_guard.contains(expr);
     return true;
   }
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     device_set_ |= setsDevice(call);
     if (const FunctionDecl *callee = calledFunction(call);
         callee && isTorchDecl(callee) && makesTensor(nameOf(callee)))
@@ -93,14 +95,14 @@ public:
     return true;
   }
   // A call that no overload takes, as the old type is none of their parameters any more.
-  bool VisitRecoveryExpr(RecoveryExpr *recovery) {
+  bool VisitRecoveryExpr(RecoveryExpr *recovery) override {
     const llvm::ArrayRef<Expr *> parts = recovery->subExpressions();
     if (!parts.empty() && namesFactory(parts.front()))
       for (const Expr *argument : parts.drop_front())
         noteLegacy(argument);
     return true;
   }
-  bool VisitCXXConstructExpr(CXXConstructExpr *construct) {
+  bool VisitCXXConstructExpr(CXXConstructExpr *construct) override {
     // A device, an optional one, or options of nothing else.
     if (namesDevice(construct->getType()) && construct->getNumArgs() > 0 &&
         argumentsOf(construct).size() == 1)
@@ -172,7 +174,7 @@ private:
 } // namespace
 
 std::vector<DeviceKind> deviceKinds(const CudaWork &work) {
-  return std::move(Collector(work).found);
+  return std::move(DeviceKindCollector(work).found);
 }
 
 } // namespace devsan::analyzer

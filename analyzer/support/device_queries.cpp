@@ -1,8 +1,8 @@
 #include "analyzer/support/device_queries.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -51,12 +51,13 @@ const MemberExpr *hardwareDevice(const Expr *expr) {
              : nullptr;
 }
 
-class Collector : public RecursiveASTVisitor<Collector> {
+class DeviceQueryCollector : public AstVisitor {
 public:
   std::vector<PropertyQuery> found;
   std::vector<const MemberExpr *> set_fields;
 
-  template <typename Wrappers> Collector(const CudaWork &work, const Wrappers &wrappers) {
+  template <typename Wrappers>
+  DeviceQueryCollector(const CudaWork &work, const Wrappers &wrappers) {
     asWrapper = [&wrappers](const FunctionDecl *callee) { return wrappers(callee); };
     TraverseStmt(work.function->getBody());
     // A guard only tells of queries before it.
@@ -65,7 +66,7 @@ public:
                             query.expr->getBeginLoc() < last_guard_;
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (isDeviceGuard(variable->getType())) {
       if (!first_guard_.isValid())
         first_guard_ = variable->getLocation();
@@ -74,7 +75,7 @@ public:
     return true;
   }
 
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     if (!op->isAssignmentOp())
       return true;
     if (const MemberExpr *field = hardwareDevice(op->getLHS())) {
@@ -84,7 +85,7 @@ public:
     return true;
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     if (setsDevice(call) && !first_guard_.isValid())
       first_guard_ = call->getBeginLoc();
     const FunctionDecl *callee = calledFunction(call);
@@ -124,7 +125,7 @@ const ParmVarDecl *namedParameter(const Expr *expr) {
 DeviceQueries::DeviceQueries(const CudaProgram &program) {
   const auto none = [](const FunctionDecl *) { return std::pair<unsigned, const Expr *>(); };
   for (const CudaWork &work : program.functions())
-    for (const PropertyQuery &query : Collector(work, none).found)
+    for (const PropertyQuery &query : DeviceQueryCollector(work, none).found)
       if (const ParmVarDecl *parameter = query.device ? namedParameter(query.device) : nullptr;
           parameter && llvm::is_contained(work.function->parameters(), parameter))
         wrappers_[work.function->getCanonicalDecl()] = {parameter->getFunctionScopeIndex(),
@@ -140,7 +141,7 @@ std::vector<PropertyQuery> DeviceQueries::of(const CudaWork &work) const {
                                       : std::pair<unsigned, const Expr *>(wrapper->second.parameter,
                                                                           wrapper->second.query);
   };
-  Collector collector(work, as_wrapper);
+  DeviceQueryCollector collector(work, as_wrapper);
   // A query that reads the field of a KernelHardwareInfo says nothing that its assignment did not.
   llvm::erase_if(collector.found, [&](const PropertyQuery &query) {
     const MemberExpr *field = query.device ? hardwareDevice(strip(query.device)) : nullptr;
@@ -198,8 +199,8 @@ bool namesRunTimeDevice(const FunctionDecl *callee) {
 } // namespace
 
 RunTimeDevices::RunTimeDevices(const CudaWork &work) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       if (!namesRunTimeDevice(calledFunction(call)))
         return true;
       for (const Expr *argument : call->arguments())
@@ -216,13 +217,13 @@ RunTimeDevices::RunTimeDevices(const CudaWork &work) {
 }
 
 bool RunTimeDevices::mentionedIn(const Stmt *statement) const {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
+  struct Visitor : AstVisitor {
     explicit Visitor(const llvm::SmallPtrSetImpl<const ValueDecl *> &filled) : filled(filled) {}
-    bool VisitCallExpr(CallExpr *call) {
+    bool VisitCallExpr(CallExpr *call) override {
       found |= namesRunTimeDevice(calledFunction(call));
       return !found;
     }
-    bool VisitDeclRefExpr(DeclRefExpr *reference) {
+    bool VisitDeclRefExpr(DeclRefExpr *reference) override {
       const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
       if (!variable || !followed.insert(variable).second)
         return true;

@@ -1,9 +1,8 @@
 #include "analyzer/support/file_scan.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 #include "analyzer/support/value.h"
-
-#include <clang/AST/RecursiveASTVisitor.h>
 
 namespace devsan::analyzer {
 
@@ -49,38 +48,38 @@ bool appliesAutogradFunction(const FunctionDecl *callee) {
          owner->getNameAsString() == "Function";
 }
 
-class Scanner : public RecursiveASTVisitor<Scanner> {
+class Scanner : public AstVisitor {
 public:
   explicit Scanner(FileScan &scan) : scan_(scan) {}
 
-  bool shouldVisitTemplateInstantiations() const { return true; }
+  bool shouldVisitTemplateInstantiations() const override { return true; }
 
-  bool TraverseDecl(Decl *decl) {
+  bool TraverseDecl(Decl *decl) override {
     if (!decl || isa<TranslationUnitDecl>(decl))
-      return RecursiveASTVisitor::TraverseDecl(decl);
+      return AstVisitor::TraverseDecl(decl);
     if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && isProgram(decl) == false)
       return true;
     auto *function = dyn_cast<FunctionDecl>(decl);
     if (!function)
-      return RecursiveASTVisitor::TraverseDecl(decl);
+      return AstVisitor::TraverseDecl(decl);
     if (isLibraryDecl(function))
       return true;
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (method && method->getParent()->isLambda())
-      return RecursiveASTVisitor::TraverseDecl(decl);
+      return AstVisitor::TraverseDecl(decl);
     const FunctionDecl *outer = std::exchange(function_, function);
-    bool going = RecursiveASTVisitor::TraverseDecl(decl);
+    bool going = AstVisitor::TraverseDecl(decl);
     function_ = outer;
     return going;
   }
 
-  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *) {
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *) override {
     scan_.names_device = true;
     return true;
   }
 
   // kCUDA, DeviceType::MPS, a variable or member of type Device, c10::cuda::…, cudaMalloc.
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     const ValueDecl *decl = reference->getDecl();
     llvm::StringRef name = decl->getDeclName().isIdentifier() ? decl->getName() : "";
     if (const auto *function = dyn_cast<FunctionDecl>(decl)) {
@@ -94,7 +93,7 @@ public:
     return true;
   }
 
-  bool VisitMemberExpr(MemberExpr *member) {
+  bool VisitMemberExpr(MemberExpr *member) override {
     const ValueDecl *decl = member->getMemberDecl();
     if (const auto *method = dyn_cast<CXXMethodDecl>(decl);
         method && isTensor(member->getBase()->getType())) {
@@ -109,14 +108,14 @@ public:
   }
 
   // Device("cuda")
-  bool VisitStringLiteral(StringLiteral *literal) {
+  bool VisitStringLiteral(StringLiteral *literal) override {
     if (literal->isOrdinary())
       if (std::optional<Place> place = Place::parse(literal->getString()))
         scan_.names_device |= place->isSpelledDevice();
     return true;
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
     if (!function_ || !callee)
       return true;

@@ -1,12 +1,12 @@
 #include "analyzer/support/fix_scope.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/AST/StmtCXX.h>
 #include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/STLExtras.h>
@@ -132,7 +132,7 @@ bool hasField(const CXXRecordDecl *record, const FieldDecl *field) {
 }
 
 // What the code of a function does to the variables and members of a path.
-class Handling : public RecursiveASTVisitor<Handling> {
+class Handling : public AstVisitor {
 public:
   explicit Handling(const Path &path) {
     if (path.root)
@@ -148,7 +148,7 @@ public:
   std::vector<const Expr *> moves;
   std::vector<Assignment> assignments;
 
-  bool shouldVisitImplicitCode() const { return true; }
+  bool shouldVisitImplicitCode() const override { return true; }
 
   void collect(const FunctionDecl *function) {
     if (const auto *constructor = dyn_cast<CXXConstructorDecl>(function))
@@ -157,7 +157,7 @@ public:
     TraverseStmt(function->getBody());
   }
 
-  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) {
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) override {
     if (call->getOperator() == OO_Equal && call->getNumArgs() == 2)
       noteAssignment(call->getArg(0), call->getArg(1));
     else if ((call->getOperator() == OO_EqualEqual || call->getOperator() == OO_ExclaimEqual) &&
@@ -165,25 +165,25 @@ public:
       noteComparison(call->getArg(0), call->getArg(1));
     return true;
   }
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     if (op->getOpcode() == BO_Assign)
       noteAssignment(op->getLHS(), op->getRHS());
     else if (op->isEqualityOp())
       noteComparison(op->getLHS(), op->getRHS());
     return true;
   }
-  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
+  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) override {
     const CXXMethodDecl *method = call->getMethodDecl();
     const bool tests = method && (isa<CXXConversionDecl>(method) || nameOf(method) == "defined" ||
                                   nameOf(method) == "has_value");
     tested |= tests && call->getType()->isBooleanType() && isOne(call->getImplicitObjectArgument());
     return true;
   }
-  bool VisitImplicitCastExpr(ImplicitCastExpr *cast) {
+  bool VisitImplicitCastExpr(ImplicitCastExpr *cast) override {
     tested |= cast->getCastKind() == CK_PointerToBoolean && isOne(cast->getSubExpr());
     return true;
   }
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
     if (!callee || !isLibraryDecl(callee))
       return true;
@@ -368,15 +368,15 @@ bool isAssignedFrom(const FunctionDecl *function, const Path &path, const Stmt *
 }
 
 bool usesName(const FunctionDecl *function, llvm::StringRef name) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
+  struct Visitor : AstVisitor {
     explicit Visitor(llvm::StringRef name) : name(name) {}
     bool note(const NamedDecl *decl) {
       found |= decl->getIdentifier() && decl->getName() == name;
       return !found;
     }
-    bool VisitNamedDecl(NamedDecl *decl) { return note(decl); }
-    bool VisitDeclRefExpr(DeclRefExpr *reference) { return note(reference->getDecl()); }
-    bool VisitMemberExpr(MemberExpr *member) { return note(member->getMemberDecl()); }
+    bool VisitNamedDecl(NamedDecl *decl) override { return note(decl); }
+    bool VisitDeclRefExpr(DeclRefExpr *reference) override { return note(reference->getDecl()); }
+    bool VisitMemberExpr(MemberExpr *member) override { return note(member->getMemberDecl()); }
     llvm::StringRef name;
     bool found = false;
   } visitor(name);
@@ -387,9 +387,9 @@ bool usesName(const FunctionDecl *function, llvm::StringRef name) {
 }
 
 bool usesGoto(const FunctionDecl *function) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitGotoStmt(GotoStmt *) { return !(found = true); }
-    bool VisitIndirectGotoStmt(IndirectGotoStmt *) { return !(found = true); }
+  struct Visitor : AstVisitor {
+    bool VisitGotoStmt(GotoStmt *) override { return !(found = true); }
+    bool VisitIndirectGotoStmt(IndirectGotoStmt *) override { return !(found = true); }
     bool found = false;
   } visitor;
   visitor.TraverseStmt(function->getBody());

@@ -1,8 +1,8 @@
 #include "analyzer/support/host_copies.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -12,7 +12,7 @@ using namespace clang;
 
 namespace {
 
-constexpr unsigned kMaxCalls = 3;
+constexpr unsigned kMaxWaitDepth = 3;
 
 bool isStreamOrEvent(QualType type) {
   type = type.getNonReferenceType();
@@ -46,13 +46,13 @@ bool waits(const FunctionDecl *callee) {
       .Default(false);
 }
 
-bool mayWait(const CallExpr *call, unsigned depth);
+bool mayWaitWithin(const CallExpr *call, unsigned depth);
 
 bool bodyMayWait(const Stmt *body, unsigned depth) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
+  struct Visitor : AstVisitor {
     explicit Visitor(unsigned depth) : depth(depth) {}
-    bool VisitCallExpr(CallExpr *call) {
-      found |= mayWait(call, depth);
+    bool VisitCallExpr(CallExpr *call) override {
+      found |= mayWaitWithin(call, depth);
       return !found;
     }
     unsigned depth;
@@ -62,7 +62,7 @@ bool bodyMayWait(const Stmt *body, unsigned depth) {
   return visitor.found;
 }
 
-bool mayWait(const CallExpr *call, unsigned depth) {
+bool mayWaitWithin(const CallExpr *call, unsigned depth) {
   if (isa<CUDAKernelCallExpr>(call))
     return false;
   const FunctionDecl *callee = calledFunction(call);
@@ -74,7 +74,7 @@ bool mayWait(const CallExpr *call, unsigned depth) {
     return false;
   const FunctionDecl *definition = nullptr;
   if (callee->hasBody(definition))
-    return depth < kMaxCalls && bodyMayWait(definition->getBody(), depth + 1);
+    return depth < kMaxWaitDepth && bodyMayWait(definition->getBody(), depth + 1);
   if (nameOf(callee).starts_with("cuda") || nameOf(callee).starts_with("hip"))
     return false; // the stubs' templates of CUDA's functions
   // Not seen: what it is given says whether it could.
@@ -103,17 +103,16 @@ const CXXMemberCallExpr *memoryOf(const Expr *expr) {
   return name.ends_with("data_ptr") || name.contains("accessor") ? call : nullptr;
 }
 
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class HostCopyCollector : public AstVisitor {
 
 public:
   std::vector<CopyStep> steps;
 
-  Collector(const CudaWork &work, const FunctionFacts *facts) : work_(work), facts_(facts) {
+  HostCopyCollector(const CudaWork &work, const FunctionFacts *facts) : work_(work), facts_(facts) {
     TraverseStmt(work.function->getBody());
   }
 
-  bool TraverseIfStmt(IfStmt *branch, DataRecursionQueue * = nullptr) {
+  bool TraverseIfStmt(IfStmt *branch, DataRecursionQueue * = nullptr) override {
     TraverseStmt(branch->getInit());
     TraverseStmt(branch->getCond());
     for (Stmt *way : {branch->getThen(), branch->getElse()}) {
@@ -123,7 +122,7 @@ public:
     }
     return true;
   }
-  bool TraverseSwitchStmt(SwitchStmt *choice, DataRecursionQueue * = nullptr) {
+  bool TraverseSwitchStmt(SwitchStmt *choice, DataRecursionQueue * = nullptr) override {
     TraverseStmt(choice->getCond());
     const auto *body = dyn_cast_or_null<CompoundStmt>(choice->getBody());
     if (!body)
@@ -139,18 +138,18 @@ public:
     return true;
   }
 
-  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) {
-    Base::TraverseCXXMemberCallExpr(call);
+  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCXXMemberCallExpr(call);
     after(call);
     return true;
   }
-  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) {
-    Base::TraverseCallExpr(call);
+  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCallExpr(call);
     after(call);
     return true;
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (!variable->getInit())
       return true;
     const Expr *init = strip(variable->getInit());
@@ -159,12 +158,12 @@ public:
         alias_[variable] = tensor;
     return true;
   }
-  bool VisitImplicitCastExpr(ImplicitCastExpr *cast) {
+  bool VisitImplicitCastExpr(ImplicitCastExpr *cast) override {
     if (cast->getCastKind() == CK_LValueToRValue)
       touch(cast->getSubExpr(), cast->getSubExpr());
     return true;
   }
-  bool VisitReturnStmt(ReturnStmt *statement) {
+  bool VisitReturnStmt(ReturnStmt *statement) override {
     if (const Expr *value = statement->getRetValue())
       if (const auto *reference = dyn_cast<DeclRefExpr>(strip(value));
           reference && !holdsTensor(reference->getType()))
@@ -203,7 +202,7 @@ private:
         for (const Expr *argument : call->arguments())
           if (const ValueDecl *memory = memoryNamed(argument))
             add(CopyStep::Kind::kTouch, call, memory);
-      if (devsan::analyzer::mayWait(call))
+      if (mayWait(call))
         add(CopyStep::Kind::kWait, call);
     }
   }
@@ -247,8 +246,8 @@ private:
         variable ? work_.initialisers.find(variable) : work_.initialisers.end();
     if (initialiser == work_.initialisers.end())
       return false;
-    struct Visitor : RecursiveASTVisitor<Visitor> {
-      bool VisitCallExpr(CallExpr *call) {
+    struct Visitor : AstVisitor {
+      bool VisitCallExpr(CallExpr *call) override {
         const llvm::StringRef name = nameOf(calledFunction(call));
         found |= name == "pin_memory" || name == "pinned_memory";
         return !found;
@@ -333,7 +332,7 @@ private:
 } // namespace
 
 std::vector<CopyStep> copySteps(const CudaWork &work, const FunctionFacts *facts) {
-  return std::move(Collector(work, facts).steps);
+  return std::move(HostCopyCollector(work, facts).steps);
 }
 
 bool exclude(const CopyStep &a, const CopyStep &b) {
@@ -385,7 +384,7 @@ bool isNonBlocking(const CallExpr *call) {
 }
 
 bool mayWait(const CallExpr *call) {
-  return mayWait(call, 0);
+  return mayWaitWithin(call, 0);
 }
 
 } // namespace devsan::analyzer

@@ -1,8 +1,8 @@
 #include "analyzer/support/host_reads.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -57,20 +57,19 @@ bool copiesOnHost(const CXXConstructExpr *construct) {
              .Default(false);
 }
 
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class HostReadCollector : public AstVisitor {
 
 public:
   std::vector<HostRead> found;
 
-  explicit Collector(const FunctionDecl *function) { TraverseStmt(function->getBody()); }
+  explicit HostReadCollector(const FunctionDecl *function) { TraverseStmt(function->getBody()); }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (variable->getInit())
       set(variable, variable->getInit());
     return true;
   }
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     const auto *target = op->getOpcode() == BO_Assign
                              ? dyn_cast<DeclRefExpr>(op->getLHS()->IgnoreParens())
                              : nullptr;
@@ -79,32 +78,32 @@ public:
     return true;
   }
 
-  bool VisitArraySubscriptExpr(ArraySubscriptExpr *element) {
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *element) override {
     follow(element->getBase(), element);
     return true;
   }
-  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *op) {
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *op) override {
     if (op->getOperator() == OO_Subscript)
       follow(op->getArg(0), op);
     return true;
   }
-  bool TraverseUnaryOperator(UnaryOperator *op, DataRecursionQueue * = nullptr) {
+  bool TraverseUnaryOperator(UnaryOperator *op, DataRecursionQueue * = nullptr) override {
     if (op->getOpcode() == UO_Deref)
       follow(op->getSubExpr(), op);
     if (op->getOpcode() == UO_AddrOf)
       if (auto *element = dyn_cast<ArraySubscriptExpr>(op->getSubExpr()->IgnoreParens()))
         return TraverseStmt(element->getIdx());
-    return Base::TraverseUnaryOperator(op);
+    return AstVisitor::TraverseUnaryOperator(op);
   }
   bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr *,
-                                        DataRecursionQueue * = nullptr) {
+                                        DataRecursionQueue * = nullptr) override {
     return true;
   }
-  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) {
+  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) override {
     return lambda->getCallOperator()->hasAttr<CUDADeviceAttr>() || TraverseStmt(lambda->getBody());
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     if (!readsOnHost(call->getDirectCallee()) || isa<CXXOperatorCallExpr>(call))
       return true;
     for (const Expr *argument : call->arguments()) {
@@ -119,7 +118,7 @@ public:
     return true;
   }
 
-  bool VisitCXXConstructExpr(CXXConstructExpr *construct) {
+  bool VisitCXXConstructExpr(CXXConstructExpr *construct) override {
     if (copiesOnHost(construct))
       follow(construct->getArg(0), construct);
     return true;
@@ -150,7 +149,7 @@ private:
 } // namespace
 
 std::vector<HostRead> hostReads(const FunctionDecl *function) {
-  return std::move(Collector(function).found);
+  return std::move(HostReadCollector(function).found);
 }
 
 } // namespace devsan::analyzer

@@ -1,9 +1,9 @@
 #include "analyzer/support/side_streams.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/host_copies.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -26,9 +26,9 @@ const VarDecl *namedVariable(const Expr *expr) {
 }
 
 bool callsNamed(const Stmt *statement, llvm::StringRef name) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
+  struct Visitor : AstVisitor {
     explicit Visitor(llvm::StringRef name) : name(name) {}
-    bool VisitCallExpr(CallExpr *call) {
+    bool VisitCallExpr(CallExpr *call) override {
       found |= nameOf(calledFunction(call)) == name;
       return !found;
     }
@@ -45,13 +45,12 @@ bool isStreamGuard(const VarDecl *variable) {
          record->getName().ends_with("StreamGuard");
 }
 
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class SideStreamCollector : public AstVisitor {
 
 public:
   std::vector<SideUse> uses;
 
-  explicit Collector(const CudaWork &work) : work_(work) {
+  explicit SideStreamCollector(const CudaWork &work) : work_(work) {
     TraverseStmt(work.function->getBody());
     llvm::erase_if(uses, [&](const SideUse &use) {
       return kept_.contains(use.tensor) || recorded_.contains({use.tensor, use.stream});
@@ -60,14 +59,14 @@ public:
       use.recorded = recorded_elsewhere_.lookup(use.tensor);
   }
 
-  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) {
+  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
     const VarDecl *outer = current_;
     for (Stmt *statement : block->body())
       TraverseStmt(statement);
     current_ = outer;
     return true;
   }
-  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) {
+  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) override {
     // A copy may live on, with the function object.
     for (const LambdaCapture &capture : lambda->captures())
       if (capture.capturesVariable() && capture.getCaptureKind() == LCK_ByCopy)
@@ -76,7 +75,7 @@ public:
     return TraverseStmt(lambda->getBody());
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (isStreamGuard(variable)) {
       current_ = guardedStream(variable);
     } else if (isTensor(variable->getType()) && variable->isLocalVarDecl() &&
@@ -97,45 +96,47 @@ public:
     return true;
   }
 
-  bool VisitReturnStmt(ReturnStmt *statement) {
-    struct Visitor : RecursiveASTVisitor<Visitor> {
-      explicit Visitor(Collector &collector) : collector(collector) {}
-      bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitReturnStmt(ReturnStmt *statement) override {
+    struct Visitor : AstVisitor {
+      explicit Visitor(SideStreamCollector &collector) : collector(collector) {}
+      bool VisitDeclRefExpr(DeclRefExpr *reference) override {
         collector.keepIn(reference);
         return true;
       }
-      Collector &collector;
+      SideStreamCollector &collector;
     } visitor(*this);
     visitor.TraverseStmt(statement->getRetValue());
     return true;
   }
 
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
     if (variable && current_ && own_.contains(variable))
       use(reference, variable, current_);
     return true;
   }
 
-  bool TraverseCUDAKernelCallExpr(CUDAKernelCallExpr *call, DataRecursionQueue * = nullptr) {
-    Base::TraverseCUDAKernelCallExpr(call);
+  bool TraverseCUDAKernelCallExpr(CUDAKernelCallExpr *call,
+                                  DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCUDAKernelCallExpr(call);
     const CallExpr *config = call->getConfig();
     if (config && config->getNumArgs() > 3)
       launched(call, config->getArg(3));
     return true;
   }
-  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) {
-    Base::TraverseCallExpr(call);
+  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCallExpr(call);
     after(call);
     return true;
   }
-  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) {
-    Base::TraverseCXXMemberCallExpr(call);
+  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCXXMemberCallExpr(call);
     after(call);
     return true;
   }
-  bool TraverseCXXOperatorCallExpr(CXXOperatorCallExpr *op, DataRecursionQueue * = nullptr) {
-    Base::TraverseCXXOperatorCallExpr(op);
+  bool TraverseCXXOperatorCallExpr(CXXOperatorCallExpr *op,
+                                   DataRecursionQueue * = nullptr) override {
+    AstVisitor::TraverseCXXOperatorCallExpr(op);
     if (op->isAssignmentOp() && op->getNumArgs() == 2)
       keepIn(op->getArg(1));
     return true;
@@ -169,10 +170,10 @@ private:
     const VarDecl *side = sideStream(stream);
     if (!side)
       return;
-    struct Visitor : RecursiveASTVisitor<Visitor> {
-      Visitor(Collector &collector, const CallExpr *call, const VarDecl *side)
+    struct Visitor : AstVisitor {
+      Visitor(SideStreamCollector &collector, const CallExpr *call, const VarDecl *side)
           : collector(collector), call(call), side(side) {}
-      bool VisitDeclRefExpr(DeclRefExpr *reference) {
+      bool VisitDeclRefExpr(DeclRefExpr *reference) override {
         const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
         if (!variable)
           return true;
@@ -185,7 +186,7 @@ private:
           TraverseStmt(const_cast<Expr *>(pointer->second));
         return true;
       }
-      Collector &collector;
+      SideStreamCollector &collector;
       const CallExpr *call;
       const VarDecl *side;
       llvm::SmallPtrSet<const VarDecl *, 4> followed;
@@ -251,7 +252,7 @@ private:
 } // namespace
 
 std::vector<SideUse> unkeptSideUses(const CudaWork &work) {
-  return std::move(Collector(work).uses);
+  return std::move(SideStreamCollector(work).uses);
 }
 
 } // namespace devsan::analyzer

@@ -1,10 +1,10 @@
 #include "analyzer/support/static_state.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/device_queries.h"
 #include "analyzer/support/model.h"
 #include "analyzer/support/torch_api.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
@@ -111,8 +111,8 @@ const CallExpr *returnedBy(const LambdaExpr *lambda, DeviceThing &thing);
 // The first call below `statement` that makes a thing of a device. Functions of the file that are
 // called count as their bodies; a static object's constructor does not.
 const CallExpr *makerIn(const Stmt *statement, DeviceThing &thing) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       if (const auto what = makes(call)) {
         found = call;
         thing = *what;
@@ -122,7 +122,7 @@ const CallExpr *makerIn(const Stmt *statement, DeviceThing &thing) {
       return !found;
     }
     // A function object makes nothing until it is called.
-    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) { return true; }
+    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) override { return true; }
     const CallExpr *found = nullptr;
     DeviceThing thing = DeviceThing::kStream;
   } visitor;
@@ -134,17 +134,17 @@ const CallExpr *makerIn(const Stmt *statement, DeviceThing &thing) {
 // The call in the lambda that makes what the lambda returns: `return make();`, or
 // `Stream s; create(&s); return s;`.
 const CallExpr *returnedBy(const LambdaExpr *lambda, DeviceThing &thing) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitReturnStmt(ReturnStmt *statement) {
+  struct Visitor : AstVisitor {
+    bool VisitReturnStmt(ReturnStmt *statement) override {
       if (statement->getRetValue())
         returned.push_back(statement->getRetValue());
       return true;
     }
-    bool VisitCallExpr(CallExpr *call) {
+    bool VisitCallExpr(CallExpr *call) override {
       calls.push_back(call);
       return true;
     }
-    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) { return true; }
+    bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) override { return true; }
     llvm::SmallVector<const Expr *, 2> returned;
     llvm::SmallVector<const CallExpr *, 8> calls;
   } visitor;
@@ -191,8 +191,8 @@ bool keeps(QualType type, const Expr *value, const CallExpr *maker, DeviceThing 
 }
 
 bool countsDevices(const Stmt *statement) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       const llvm::StringRef name = nameOf(calledFunction(call));
       found |= name == "cudaGetDeviceCount" || name == "device_count" ||
                name == "hipGetDeviceCount" || name == "getNumGPUs";
@@ -205,12 +205,12 @@ bool countsDevices(const Stmt *statement) {
 }
 
 bool setsDeviceIn(const Stmt *statement) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       found |= setsDevice(call);
       return !found;
     }
-    bool VisitVarDecl(VarDecl *variable) {
+    bool VisitVarDecl(VarDecl *variable) override {
       found |= isDeviceGuard(variable->getType());
       return !found;
     }
@@ -221,54 +221,53 @@ bool setsDeviceIn(const Stmt *statement) {
 }
 
 // Walks one function and notes what it does to static variables.
-class Collector : public RecursiveASTVisitor<Collector> {
-  using Base = RecursiveASTVisitor<Collector>;
+class StaticStateCollector : public AstVisitor {
 
 public:
   using States = llvm::MapVector<const VarDecl *, StaticState>;
 
-  Collector(const CudaWork &work, DeviceModel &model, States &states,
-            llvm::SmallPtrSetImpl<const VarDecl *> &told_apart)
+  StaticStateCollector(const CudaWork &work, DeviceModel &model, States &states,
+                       llvm::SmallPtrSetImpl<const VarDecl *> &told_apart)
       : work_(work), devices_(work), model_(model), states_(states), told_apart_(told_apart) {
     TraverseStmt(work.function->getBody());
   }
 
-  bool TraverseForStmt(ForStmt *loop, DataRecursionQueue * = nullptr) {
+  bool TraverseForStmt(ForStmt *loop, DataRecursionQueue * = nullptr) override {
     loops_.push_back(loop);
-    Base::TraverseForStmt(loop);
+    AstVisitor::TraverseForStmt(loop);
     loops_.pop_back();
     return true;
   }
-  bool TraverseCXXForRangeStmt(CXXForRangeStmt *loop, DataRecursionQueue * = nullptr) {
+  bool TraverseCXXForRangeStmt(CXXForRangeStmt *loop, DataRecursionQueue * = nullptr) override {
     loops_.push_back(loop);
-    Base::TraverseCXXForRangeStmt(loop);
+    AstVisitor::TraverseCXXForRangeStmt(loop);
     loops_.pop_back();
     return true;
   }
-  bool TraverseIfStmt(IfStmt *branch, DataRecursionQueue * = nullptr) {
+  bool TraverseIfStmt(IfStmt *branch, DataRecursionQueue * = nullptr) override {
     const bool told = branch->getCond() && devices_.mentionedIn(branch->getCond());
     const bool outer = by_device_;
     by_device_ |= told;
-    Base::TraverseIfStmt(branch);
+    AstVisitor::TraverseIfStmt(branch);
     by_device_ = outer;
     return true;
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (!variable->isStaticLocal() || variable->getTLSKind() != VarDecl::TLS_None ||
         !variable->getInit())
       return true;
     made({variable->getCanonicalDecl()}, variable->getInit());
     return true;
   }
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     if (op->isAssignmentOp())
       made(targetOf(op->getLHS()), op->getRHS());
     else if (op->isComparisonOp())
       compared(op->getLHS(), op->getRHS());
     return true;
   }
-  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *op) {
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *op) override {
     if (op->isAssignmentOp() && op->getNumArgs() == 2)
       made(targetOf(op->getArg(0)), op->getArg(1));
     else if (op->isComparisonOp() && op->getNumArgs() == 2)
@@ -277,11 +276,11 @@ public:
       indexed(targetOf(op));
     return true;
   }
-  bool VisitArraySubscriptExpr(ArraySubscriptExpr *element) {
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *element) override {
     indexed(targetOf(element));
     return true;
   }
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     if (const auto *member = dyn_cast<CXXMemberCallExpr>(call)) {
       const llvm::StringRef name = nameOf(member->getMethodDecl());
       if (name == "push_back" || name == "emplace_back" || name == "emplace")
@@ -374,11 +373,11 @@ private:
 };
 
 // Variables outside of functions that are made while the program is loaded.
-class Globals : public RecursiveASTVisitor<Globals> {
+class Globals : public AstVisitor {
 public:
-  explicit Globals(Collector::States &states) : states_(states) {}
+  explicit Globals(StaticStateCollector::States &states) : states_(states) {}
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     DeviceThing thing;
     if (!variable->isFileVarDecl() || !variable->hasInit() ||
         variable->getTLSKind() != VarDecl::TLS_None || variable->getType()->isReferenceType())
@@ -389,21 +388,21 @@ public:
       states_.insert({variable->getCanonicalDecl(), {variable->getCanonicalDecl(), thing, maker}});
     return true;
   }
-  bool TraverseFunctionDecl(FunctionDecl *) { return true; }
-  bool TraverseCXXMethodDecl(CXXMethodDecl *) { return true; }
-  bool TraverseCXXConstructorDecl(CXXConstructorDecl *) { return true; }
-  bool TraverseCXXDestructorDecl(CXXDestructorDecl *) { return true; }
-  bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) { return true; }
+  bool TraverseFunctionDecl(FunctionDecl *) override { return true; }
+  bool TraverseCXXMethodDecl(CXXMethodDecl *) override { return true; }
+  bool TraverseCXXConstructorDecl(CXXConstructorDecl *) override { return true; }
+  bool TraverseCXXDestructorDecl(CXXDestructorDecl *) override { return true; }
+  bool TraverseLambdaExpr(LambdaExpr *, DataRecursionQueue * = nullptr) override { return true; }
 
 private:
-  Collector::States &states_;
+  StaticStateCollector::States &states_;
 };
 
 } // namespace
 
 std::vector<StaticState> staticDeviceState(const CudaProgram &program, ASTContext &context) {
   const std::shared_ptr<DeviceModel> model = DeviceModel::of(context);
-  Collector::States states;
+  StaticStateCollector::States states;
   llvm::SmallPtrSet<const VarDecl *, 8> told_apart;
   const SourceManager &sources = context.getSourceManager();
   const auto visit = [&](Decl *decl) {
@@ -416,7 +415,7 @@ std::vector<StaticState> staticDeviceState(const CudaProgram &program, ASTContex
     else
       visit(decl);
   for (const CudaWork &work : program.functions())
-    Collector(work, *model, states, told_apart);
+    StaticStateCollector(work, *model, states, told_apart);
   std::vector<StaticState> found;
   for (auto &[variable, state] : states) {
     state.one_per_device = told_apart.contains(variable);

@@ -17,9 +17,6 @@
 namespace devsan::analyzer {
 namespace {
 
-namespace fs = llvm::sys::fs;
-namespace path = llvm::sys::path;
-
 constexpr llvm::StringLiteral kTemporary = ".tmp";
 constexpr std::chrono::hours kAbandoned(1);
 constexpr std::chrono::hours kUseIsNoted(1);
@@ -28,19 +25,21 @@ constexpr std::chrono::hours kUseIsNoted(1);
 
 std::string cacheFolder(llvm::StringRef name) {
   llvm::SmallString<256> folder;
-  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"); cache && path::is_absolute(*cache))
+  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME");
+      cache && llvm::sys::path::is_absolute(*cache))
     folder = *cache;
-  else if (!path::cache_directory(folder) || !path::is_absolute(folder))
+  else if (!llvm::sys::path::cache_directory(folder) || !llvm::sys::path::is_absolute(folder))
     return {};
-  path::append(folder, "devsan", name);
+  llvm::sys::path::append(folder, "devsan", name);
   return std::string(folder);
 }
 
 bool storeFile(const std::string &file, llvm::ArrayRef<llvm::StringRef> parts) {
   llvm::SmallString<256> temporary;
   int descriptor = -1;
-  if (fs::create_directories(path::parent_path(file), true, fs::owner_all) ||
-      fs::createUniqueFile(file + ".%%%%%%%%" + kTemporary, descriptor, temporary))
+  if (llvm::sys::fs::create_directories(llvm::sys::path::parent_path(file), true,
+                                        llvm::sys::fs::owner_all) ||
+      llvm::sys::fs::createUniqueFile(file + ".%%%%%%%%" + kTemporary, descriptor, temporary))
     return false;
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   for (llvm::StringRef part : parts)
@@ -48,9 +47,9 @@ bool storeFile(const std::string &file, llvm::ArrayRef<llvm::StringRef> parts) {
   out.close();
   const bool good = !out.has_error();
   out.clear_error();
-  if (good && !fs::rename(temporary, file))
+  if (good && !llvm::sys::fs::rename(temporary, file))
     return true;
-  fs::remove(temporary);
+  llvm::sys::fs::remove(temporary);
   return false;
 }
 
@@ -71,20 +70,21 @@ void trimFolder(const std::string &folder, std::uint64_t max_bytes) {
   std::vector<Entry> entries;
   const auto now = std::chrono::system_clock::now();
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
     const auto status = it->status();
-    if (!status || status->type() != fs::file_type::regular_file)
+    if (!status || status->type() != llvm::sys::fs::file_type::regular_file)
       continue;
     if (!llvm::StringRef(it->path()).ends_with(kTemporary))
       entries.push_back({it->path(), status->getSize(), status->getLastModificationTime()});
     else if (status->getLastModificationTime() + kAbandoned < now)
-      fs::remove(it->path());
+      llvm::sys::fs::remove(it->path());
   }
   std::ranges::sort(entries, std::greater<>(), &Entry::used);
   std::uint64_t bytes = 0;
   for (const Entry &entry : entries)
     if ((bytes += entry.bytes) > max_bytes)
-      fs::remove(entry.path);
+      llvm::sys::fs::remove(entry.path);
 }
 
 std::string checksum(llvm::StringRef data) {

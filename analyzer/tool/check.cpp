@@ -13,6 +13,7 @@
 #include "analyzer/tool/torch_header.h"
 #include "core/baseline_file.h"
 #include "core/project_root.h"
+#include "core/quantities.h"
 #include "core/rule_table.h"
 #include "core/whole_file.h"
 
@@ -42,10 +43,6 @@ constexpr int kClean = 0;
 constexpr int kFindings = 1;
 constexpr int kFailed = 2;
 
-std::string plural(std::size_t count, const std::string &noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // In an order that mixes the folders, because files of one folder take alike long. It rests on the
 // names alone, so that every machine comes to the same parts.
 void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
@@ -69,7 +66,7 @@ void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
 
 std::string subjectOf(const Options &options, std::size_t files, std::size_t all,
                       std::size_t excluded) {
-  std::string text = plural(files, "file");
+  std::string text = core::countText(files, "file");
   if (!options.diff.empty() || options.shard.count > 1)
     text += " of " + std::to_string(all);
   if (excluded)
@@ -163,7 +160,8 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
   if (result.errors)
-    text += "; " + plural(result.errors, "error") + ", the first: " + shortPath(result.first_error);
+    text += "; " + core::countText(result.errors, "error") +
+            ", the first: " + shortPath(result.first_error);
   return text;
 }
 
@@ -442,7 +440,7 @@ core::Result<int> check(Options options) {
     if (!fixed)
       return tl::unexpected(fixed.error());
     if (*fixed)
-      summary.notes.push_back(plural(*fixed, "finding") +
+      summary.notes.push_back(core::countText(*fixed, "finding") +
                               " fixed in the sources and left out of this report");
   }
   const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
@@ -454,11 +452,12 @@ core::Result<int> check(Options options) {
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
   if (!options.output.empty())
-    llvm::errs() << "devsan check: " << summary.subject << ": " << plural(new_findings, "finding")
-                 << ", in " << options.output << "\n";
+    llvm::errs() << "devsan check: " << summary.subject << ": "
+                 << core::countText(new_findings, "finding") << ", in " << options.output << "\n";
   if (all.not_analysed) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
-                 << plural(commands->size(), "file") << " not analysed; the report names them\n";
+                 << core::countText(commands->size(), "file")
+                 << " not analysed; the report names them\n";
     return kFailed;
   }
   if (options.strict.value_or(false) && !all.complete) {

@@ -18,17 +18,16 @@ using llvm::StringRef;
 constexpr unsigned kMaxReferences = 100; // in one argument: a variable may hold itself
 
 // One command after the other: a name, and its arguments without quotes and comments.
-class Lexer {
+class CMakeLexer {
 public:
-  explicit Lexer(StringRef rest) : rest_(rest) {}
+  explicit CMakeLexer(StringRef rest) : rest_(rest) {}
 
   bool next(std::string &name, std::vector<std::string> &arguments) {
     name.clear();
     arguments.clear();
     while (!rest_.empty()) {
       skipSpace();
-      const StringRef word =
-          rest_.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+      const StringRef word = rest_.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
       rest_ = rest_.drop_front(word.empty() ? std::min<size_t>(1, rest_.size()) : word.size());
       skipSpace();
       if (word.empty() || !rest_.consume_front("("))
@@ -177,9 +176,8 @@ void CMakeScripts::command(const std::string &name, const std::vector<std::strin
   if (name == "set" && arguments.size() >= 1) {
     std::string value;
     bool known = true;
-    for (size_t i = 1; i < arguments.size() && arguments[i] != "CACHE" &&
-                       arguments[i] != "PARENT_SCOPE";
-         ++i) {
+    for (size_t i = 1;
+         i < arguments.size() && arguments[i] != "CACHE" && arguments[i] != "PARENT_SCOPE"; ++i) {
       const std::vector<std::string> items = expanded(arguments[i]);
       known &= !items.empty() || arguments[i].empty();
       for (const std::string &item : items)
@@ -213,7 +211,7 @@ void CMakeScripts::command(const std::string &name, const std::vector<std::strin
 void CMakeScripts::read(std::string_view text, const std::string &folder) {
   variables_["CMAKE_CURRENT_SOURCE_DIR"] = folder;
   variables_["CMAKE_CURRENT_LIST_DIR"] = folder;
-  Lexer lexer(StringRef(text.data(), text.size()));
+  CMakeLexer lexer(StringRef(text.data(), text.size()));
   std::string name;
   std::vector<std::string> arguments;
   while (lexer.next(name, arguments))

@@ -1,6 +1,7 @@
 #include "analyzer/tool/compile_commands.h"
 
 #include "analyzer/tool/foreign_arguments.h"
+#include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/torch_macros.h"
 
 #include <clang/Tooling/CompilationDatabase.h>
@@ -58,12 +59,6 @@ std::string absolute(StringRef folder, StringRef path) {
   llvm::sys::path::make_absolute(folder, full);
   llvm::sys::path::remove_dots(full, /*remove_dot_dot=*/true);
   return std::string(full);
-}
-
-std::string currentFolder() {
-  llvm::SmallString<256> here;
-  llvm::sys::fs::current_path(here);
-  return std::string(here);
 }
 
 // An absolute `file` lies where it says.

@@ -1,10 +1,10 @@
 #include "analyzer/tool/file_calls.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/cuda_work.h"
 #include "analyzer/support/torch_api.h"
 
 #include <clang/AST/ASTContext.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Index/USRGeneration.h>
 #include <llvm/ADT/DenseSet.h>
@@ -20,20 +20,20 @@ namespace {
 
 // Functions that are named elsewhere than in the calls that are known: in tables, registrations,
 // initialisers of globals, calls in templates that only an instantiation resolves.
-class OpenFunctions : public RecursiveASTVisitor<OpenFunctions> {
+class OpenFunctions : public AstVisitor {
 public:
   explicit OpenFunctions(const llvm::DenseSet<const Expr *> &callees) : callees_(callees) {}
   llvm::DenseSet<const FunctionDecl *> found;
 
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     note(reference, reference->getDecl());
     return true;
   }
-  bool VisitMemberExpr(MemberExpr *member) {
+  bool VisitMemberExpr(MemberExpr *member) override {
     note(member, member->getMemberDecl());
     return true;
   }
-  bool VisitOverloadExpr(OverloadExpr *overloads) {
+  bool VisitOverloadExpr(OverloadExpr *overloads) override {
     for (const NamedDecl *decl : overloads->decls())
       note(overloads, decl->getUnderlyingDecl());
     return true;

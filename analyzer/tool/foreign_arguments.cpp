@@ -20,7 +20,7 @@ using llvm::StringRef;
 
 // Of response files, which may name themselves.
 constexpr unsigned kMaxNesting = 8;
-constexpr unsigned kMaxFiles = 1000;
+constexpr unsigned kMaxArgumentFiles = 1000;
 
 // nvcc's spellings of options that clang has. Their value follows, or comes after `=`.
 constexpr std::pair<StringRef, StringRef> kRenamed[] = {
@@ -146,7 +146,7 @@ private:
   void addFile(const std::string &name, unsigned nesting) {
     llvm::SmallString<256> path(name);
     llvm::sys::path::make_absolute(folder_, path);
-    if (nesting == kMaxNesting || ++files_ > kMaxFiles)
+    if (nesting == kMaxNesting || ++files_ > kMaxArgumentFiles)
       return;
     const std::string text = textOf(std::string(path));
     llvm::BumpPtrAllocator memory;

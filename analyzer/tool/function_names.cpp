@@ -1,9 +1,9 @@
 #include "analyzer/tool/function_names.h"
 
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/tool/file_calls.h"
 
 #include <clang/AST/ASTContext.h>
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/SmallString.h>
 
@@ -20,11 +20,11 @@ std::string pathOf(const clang::SourceManager &sources, clang::FileID file) {
   return std::string(path);
 }
 
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class Visitor : public AstVisitor {
 public:
   template <typename Add> Visitor(Add add) : add_(add) {}
 
-  bool VisitFunctionDecl(clang::FunctionDecl *function) {
+  bool VisitFunctionDecl(clang::FunctionDecl *function) override {
     const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
     if (function->isThisDeclarationADefinition() && !(method && method->getParent()->isLambda()))
       add_(function);

@@ -131,7 +131,7 @@ void Processes::wait(std::vector<pollfd> &others, std::optional<Clock::time_poin
     ssize_t size = 1;
     if (polled != files.end() && polled->revents) {
       char buffer[1 << 16];
-      size = read(file, buffer, sizeof buffer);
+      size = ::read(file, buffer, sizeof buffer);
       if (size > 0)
         child.text.append(buffer, static_cast<std::size_t>(size));
     }

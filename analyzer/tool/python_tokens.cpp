@@ -10,9 +10,9 @@ namespace {
 
 using llvm::StringRef;
 
-class Lexer {
+class PythonLexer {
 public:
-  explicit Lexer(StringRef rest) : rest_(rest) {}
+  explicit PythonLexer(StringRef rest) : rest_(rest) {}
 
   std::vector<PythonToken> run() {
     while (!rest_.empty())
@@ -61,8 +61,8 @@ private:
 
   void sign() {
     const StringRef two = rest_.take_front(2);
-    const bool is_two = llvm::is_contained({"+=", "==", "!=", "<=", ">=", "->", "**", ":=", "//"},
-                                           two);
+    const bool is_two =
+        llvm::is_contained({"+=", "==", "!=", "<=", ">=", "->", "**", ":=", "//"}, two);
     const StringRef text = is_two ? two : rest_.take_front(1);
     if (StringRef("([{").contains(text))
       ++depth_;
@@ -108,7 +108,7 @@ private:
 } // namespace
 
 std::vector<PythonToken> pythonTokens(std::string_view text) {
-  return Lexer(StringRef(text.data(), text.size())).run();
+  return PythonLexer(StringRef(text.data(), text.size())).run();
 }
 
 } // namespace devsan::analyzer

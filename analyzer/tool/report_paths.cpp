@@ -29,13 +29,13 @@ void forEachPath(std::vector<core::Finding> &findings,
   }
 }
 
+} // namespace
+
 std::string currentFolder() {
   llvm::SmallString<256> here;
   llvm::sys::fs::current_path(here);
   return std::string(here);
 }
-
-} // namespace
 
 std::string shortPath(const std::string &path) {
   return relativeTo(currentFolder(), path);

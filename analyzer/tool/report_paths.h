@@ -8,6 +8,8 @@
 
 namespace devsan::analyzer {
 
+std::string currentFolder();
+
 // Relative to the current folder where it lies below it. Also for text that begins with a path.
 std::string shortPath(const std::string &path);
 

@@ -17,9 +17,9 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr std::uint64_t kMaxCacheBytes = 128u << 20;
-constexpr StringRef kFolder = "results";
-constexpr StringRef kHead = "devsan-result/1 "; // then a checksum of what follows its line
+constexpr std::uint64_t kMaxResultBytes = 128u << 20;
+constexpr StringRef kResultFolder = "results";
+constexpr StringRef kResultHead = "devsan-result/1 "; // then a checksum of what follows its line
 
 // An entry is lines: `file CHECKSUM PATH`, `absent PATH`, then `result` and the result's text.
 struct Entry {
@@ -29,7 +29,7 @@ struct Entry {
 };
 
 std::optional<Entry> parseEntry(StringRef text) {
-  if (!text.consume_front(kHead))
+  if (!text.consume_front(kResultHead))
     return std::nullopt;
   auto [sum, body] = text.split('\n');
   if (sum != checksum(body))
@@ -59,8 +59,8 @@ std::vector<std::string> candidates(const CompileCommand &command, const FileRes
   std::set<std::string> folders;
   for (const std::vector<std::string> *list : {&command.local, &command.common})
     for (std::size_t i = 0; i + 1 < list->size(); ++i)
-      if (StringRef option = (*list)[i]; option == "-I" || option == "-iquote" ||
-                                         option == "-idirafter" || option == "-isystem")
+      if (StringRef option = (*list)[i];
+          option == "-I" || option == "-iquote" || option == "-idirafter" || option == "-isystem")
         folders.insert((*list)[++i]);
   for (const std::string &file : result.files_read)
     folders.insert(llvm::sys::path::parent_path(file).str());
@@ -79,7 +79,7 @@ std::vector<std::string> candidates(const CompileCommand &command, const FileRes
 ResultCache::ResultCache(bool enabled, std::string configuration)
     : configuration_(std::move(configuration)), started_(std::chrono::system_clock::now()) {
   if (enabled)
-    folder_ = cacheFolder(kFolder);
+    folder_ = cacheFolder(kResultFolder);
 }
 
 const std::string &ResultCache::sumOf(const std::string &file) {
@@ -111,8 +111,9 @@ std::optional<FileResult> ResultCache::find(const CompileCommand &command) {
   if (!buffer)
     return std::nullopt;
   const std::optional<Entry> entry = parseEntry((*buffer)->getBuffer());
-  if (!entry || !llvm::all_of(entry->files,
-                              [&](const auto &known) { return sumOf(known.first) == known.second; }))
+  if (!entry || !llvm::all_of(entry->files, [&](const auto &known) {
+        return sumOf(known.first) == known.second;
+      }))
     return std::nullopt;
   if (llvm::any_of(entry->absent, [](const std::string &p) { return llvm::sys::fs::exists(p); }))
     return std::nullopt;
@@ -142,13 +143,13 @@ void ResultCache::store(const CompileCommand &command, const FileResult &result)
     body += "absent " + path + "\n";
   }
   body += "result\n" + serialize(result);
-  storeFile(entryFile(command), {kHead, checksum(body), "\n", body});
+  storeFile(entryFile(command), {kResultHead, checksum(body), "\n", body});
   stored_ = true;
 }
 
 void ResultCache::trim() {
   if (stored_)
-    trimFolder(folder_, kMaxCacheBytes);
+    trimFolder(folder_, kMaxResultBytes);
 }
 
 std::string programIdentity() {

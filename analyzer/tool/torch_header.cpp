@@ -22,11 +22,9 @@ namespace devsan::analyzer {
 namespace {
 
 using llvm::StringRef;
-namespace fs = llvm::sys::fs;
-namespace path = llvm::sys::path;
 
-constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{2} << 30;
-constexpr StringRef kFolder = "torch-headers";
+constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{2} << 30;
+constexpr StringRef kHeaderFolder = "torch-headers";
 constexpr StringRef kFormat = "2"; // of what is written for one key
 
 // Any of these brings nearly all of LibTorch; where one follows a smaller header, it is the one
@@ -133,17 +131,17 @@ private:
   std::string resolve(StringRef name, StringRef from, bool angled) const {
     llvm::SmallString<256> candidate;
     if (!angled) {
-      candidate = path::parent_path(from);
-      path::append(candidate, name);
-      if (fs::exists(candidate))
+      candidate = llvm::sys::path::parent_path(from);
+      llvm::sys::path::append(candidate, name);
+      if (llvm::sys::fs::exists(candidate))
         return std::string(candidate);
     }
     for (size_t i = 0; i + 1 < command_.local.size(); i += 2) {
       if (command_.local[i] != "-I" && command_.local[i] != "-iquote")
         continue;
       candidate = command_.local[i + 1];
-      path::append(candidate, name);
-      if (fs::exists(candidate))
+      llvm::sys::path::append(candidate, name);
+      if (llvm::sys::fs::exists(candidate))
         return std::string(candidate);
     }
     return {};
@@ -204,13 +202,14 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
   hash.update(clang::getClangFullVersion());
   hash.update(kFormat);
   header.key = llvm::toHex(llvm::ArrayRef(hash.final()).take_front(12), /*LowerCase=*/true);
-  if (const std::string folder = cacheFolder(kFolder); !folder.empty())
+  if (const std::string folder = cacheFolder(kHeaderFolder); !folder.empty())
     header.path = folder + "/" + header.key + ".pch";
   return header;
 }
 
 std::optional<int> lockForStoring(const TorchHeader &header) {
-  if (header.path.empty() || fs::create_directories(path::parent_path(header.path), true))
+  if (header.path.empty() ||
+      llvm::sys::fs::create_directories(llvm::sys::path::parent_path(header.path), true))
     return std::nullopt;
   const int file = open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0)
@@ -246,13 +245,13 @@ void store(const TorchHeader &header, StringRef content) {
 }
 
 void removeStored(const TorchHeader &header) {
-  fs::remove(header.path);
-  fs::remove(sumFile(header.path));
+  llvm::sys::fs::remove(header.path);
+  llvm::sys::fs::remove(sumFile(header.path));
 }
 
 void trimTorchHeaders() {
-  if (const std::string folder = cacheFolder(kFolder); !folder.empty())
-    trimFolder(folder, kMaxCacheBytes);
+  if (const std::string folder = cacheFolder(kHeaderFolder); !folder.empty())
+    trimFolder(folder, kMaxHeaderBytes);
 }
 
 } // namespace devsan::analyzer

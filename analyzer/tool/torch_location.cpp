@@ -53,12 +53,12 @@ std::string findPython(const std::string &first_file) {
   return found ? *found : std::string();
 }
 
-struct Answer {
+struct PythonAnswer {
   std::string torch;
   std::string python_include;
 };
 
-constexpr llvm::StringLiteral kHead = "devsan-python/1 "; // then a checksum of what follows
+constexpr llvm::StringLiteral kPythonHead = "devsan-python/1 "; // then a checksum of what follows
 
 // "PATH\tTIME" of a file or folder; a folder's time changes when something is installed into it.
 std::string stamp(llvm::StringRef path) {
@@ -85,12 +85,12 @@ public:
     file_ = folder + "/" + checksum(key);
   }
 
-  std::optional<Answer> read() const {
+  std::optional<PythonAnswer> read() const {
     auto buffer = file_.empty() ? nullptr : llvm::MemoryBuffer::getFile(file_);
     if (file_.empty() || !buffer)
       return std::nullopt;
     llvm::StringRef text = (*buffer)->getBuffer();
-    if (!text.consume_front(kHead))
+    if (!text.consume_front(kPythonHead))
       return std::nullopt;
     const auto [sum, body] = text.split('\n');
     if (sum != checksum(body))
@@ -103,10 +103,10 @@ public:
       if (stamp(line.rsplit('\t').first) != (line + "\n").str())
         return std::nullopt;
     }
-    return Answer{torch.str(), include.str()};
+    return PythonAnswer{torch.str(), include.str()};
   }
 
-  void write(const Answer &answer, const std::string &python, llvm::StringRef paths) const {
+  void write(const PythonAnswer &answer, const std::string &python, llvm::StringRef paths) const {
     if (file_.empty())
       return;
     llvm::StringRef home = llvm::sys::path::parent_path(llvm::sys::path::parent_path(python));
@@ -118,25 +118,25 @@ public:
       if (!line.empty())
         body += stamp(line);
     }
-    storeFile(file_, {kHead, checksum(body), "\n", body});
+    storeFile(file_, {kPythonHead, checksum(body), "\n", body});
   }
 
 private:
   std::string file_;
 };
 
-Answer ask(const std::string &python, bool use_cache) {
+PythonAnswer ask(const std::string &python, bool use_cache) {
   if (python.empty())
     return {};
   const KeptAnswer kept(use_cache, python);
-  if (std::optional<Answer> answer = kept.read())
+  if (std::optional<PythonAnswer> answer = kept.read())
     return *answer;
   const ProgramOutput asked = runProgram(python, {"-I", "-c", kAskPython});
   if (asked.status != 0)
     return {};
   const auto [torch, rest] = llvm::StringRef(asked.output).split('\n');
   const auto [include, paths] = rest.split('\n');
-  const Answer answer = {torch.str(), include.trim().str()};
+  const PythonAnswer answer = {torch.str(), include.trim().str()};
   kept.write(answer, python, paths);
   return answer;
 }
@@ -151,12 +151,11 @@ std::string readVersion(llvm::StringRef folder) {
 
 } // namespace
 
-core::Result<std::optional<TorchLocation>> findTorch(const std::string &option,
-                                                     const std::string &first_file,
-                                                     bool use_cache) {
+core::Result<std::optional<TorchLocation>>
+findTorch(const std::string &option, const std::string &first_file, bool use_cache) {
   if (option == "none")
     return std::nullopt;
-  Answer answer = ask(findPython(first_file), use_cache);
+  PythonAnswer answer = ask(findPython(first_file), use_cache);
   if (!option.empty()) {
     llvm::SmallString<256> path(option);
     llvm::sys::fs::make_absolute(path); // files are parsed in the folders of their commands

@@ -17,8 +17,8 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr std::size_t kMaxFiles = 500;
-constexpr std::size_t kMaxDepth = 40; // of includes
+constexpr std::size_t kMaxHeadersRead = 500;
+constexpr std::size_t kMaxIncludeDepth = 40; // of includes
 
 bool isIdentifier(StringRef text) {
   return !text.empty() && !llvm::isDigit(text.front()) &&
@@ -26,9 +26,9 @@ bool isIdentifier(StringRef text) {
 }
 
 // Reads the directives of a file and of the project's headers that it includes, line by line.
-class Reader {
+class HeaderReader {
 public:
-  explicit Reader(const CompileCommand &command) : command_(command) {}
+  explicit HeaderReader(const CompileCommand &command) : command_(command) {}
 
   std::vector<std::string> run() {
     read(command_.file, {}, 0);
@@ -62,7 +62,7 @@ private:
   }
 
   void read(const std::string &file, const std::vector<std::string> &outer, std::size_t depth) {
-    if (depth > kMaxDepth || seen_.size() > kMaxFiles || !seen_.insert(file).second)
+    if (depth > kMaxIncludeDepth || seen_.size() > kMaxHeadersRead || !seen_.insert(file).second)
       return;
     std::vector<Condition> conditions;
     const std::string content = textOf(file);
@@ -152,7 +152,7 @@ private:
 } // namespace
 
 std::vector<std::string> macrosForTorch(const CompileCommand &command) {
-  return Reader(command).run();
+  return HeaderReader(command).run();
 }
 
 } // namespace devsan::analyzer

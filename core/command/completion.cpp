@@ -30,7 +30,7 @@ bool isWord(const std::string &text) {
 }
 
 // What an option's value may be, as far as it is one of a few words; empty: a file, or free.
-std::vector<std::string> wordsOf(const std::string &value) {
+std::vector<std::string> wordsOfValue(const std::string &value) {
   std::vector<std::string> words;
   for (const std::string &part : split(value, '|')) {
     if (part == "RULES" || part == "RULE")
@@ -112,7 +112,7 @@ _devsan() {
       std::string cases;
       for (const std::string &name : option.names)
         cases += fmt::format("{}\"{} {}\"", cases.empty() ? "" : "|", command.name, name);
-      const std::vector<std::string> words = wordsOf(option.value);
+      const std::vector<std::string> words = wordsOfValue(option.value);
       if (!words.empty())
         text += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n",
                             cases, joined(words));
@@ -125,8 +125,9 @@ _devsan() {
   for (const CommandDescription &command : commands) {
     const OptionDescription *argument = positional(command.options);
     const std::vector<std::string> words =
-        command.name.empty() ? namesOf(commands)
-                             : (argument ? wordsOf(argument->value) : std::vector<std::string>());
+        command.name.empty()
+            ? namesOf(commands)
+            : (argument ? wordsOfValue(argument->value) : std::vector<std::string>());
     text += fmt::format(
         "    {})\n      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\"))\n",
         command.name.empty() ? "''" : command.name, joined(optionNames(command.options)));
@@ -148,7 +149,7 @@ std::string zshText(std::string text) {
 }
 
 std::string zshAction(const std::string &value) {
-  if (const std::vector<std::string> words = wordsOf(value); !words.empty())
+  if (const std::vector<std::string> words = wordsOfValue(value); !words.empty())
     return "(" + joined(words) + ")";
   return isPath(value) ? "_files" : "";
 }
@@ -221,7 +222,7 @@ std::string fish(std::span<const CommandDescription> commands) {
       std::string line = "complete -c devsan -n " + condition;
       for (const std::string &name : option.names)
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      const std::vector<std::string> words = wordsOf(option.value);
+      const std::vector<std::string> words = wordsOfValue(option.value);
       if (!option.names.empty())
         line += " -d " + quoted(option.description, "\\'");
       if (!option.value.empty() && !option.names.empty())

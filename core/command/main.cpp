@@ -12,12 +12,6 @@
 #include <memory>
 
 namespace devsan::command {
-
-int fail(const std::string &message) {
-  std::fprintf(stderr, "devsan: error: %s\n", core::printableLines(message).c_str());
-  return kCannotStart;
-}
-
 namespace {
 
 int runCommand(const InstallTree &tree, const RunArguments &arguments) {

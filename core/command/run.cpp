@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
 #include <fstream>
 #include <unistd.h>
 
@@ -172,13 +173,6 @@ void enterProjectRoot() {
     fs::current_path(root, error);
 }
 
-std::string shown(const std::vector<std::string> &command) {
-  std::string text;
-  for (const std::string &argument : command)
-    text += (text.empty() ? "" : " ") + argument;
-  return text;
-}
-
 // What the terminal gets. Single host syncs that the program spells out are only notes: most
 // programs have some, and they would bury the rest. Where they may fail the run, they are shown.
 std::string terminalReport(const core::Report &report, const FailureCriteria &failure,
@@ -240,7 +234,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
     return fail(environment.error().message);
 
   std::error_code error;
-  RunFacts facts{shown(arguments.command), fs::current_path(error)};
+  RunFacts facts{fmt::format("{}", fmt::join(arguments.command, " ")), fs::current_path(error)};
   if (core::Result<void> written = folder->write(facts); !written)
     return fail(written.error().message);
   std::fflush(nullptr);

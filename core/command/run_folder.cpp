@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char *kFile = "run.json";
-constexpr const char *kSchema = "devsan-run/1";
+constexpr const char *kRunSchema = "devsan-run/1";
 
 std::string hostName() {
   char name[256] = {};
@@ -79,7 +79,7 @@ core::Result<void> RunFolder::write(const RunFacts &facts) const {
   if (!kept_)
     return {};
   const Json json = {
-      {"schema", kSchema},        {"host", hostName()},
+      {"schema", kRunSchema},     {"host", hostName()},
       {"command", facts.command}, {"working_directory", facts.working_directory.string()},
       {"wall_ns", facts.wall_ns}, {"ended_early", facts.ended_early}};
   return core::writeFile(path_ / kFile, [&](std::ostream &out) {
@@ -102,11 +102,11 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const auto has = [&](const char *key, bool (Json::*is)() const noexcept) {
     return json.is_object() && json.contains(key) && (json[key].*is)();
   };
-  if (!has("schema", &Json::is_string) || json["schema"] != kSchema ||
+  if (!has("schema", &Json::is_string) || json["schema"] != kRunSchema ||
       !has("command", &Json::is_string) || !has("working_directory", &Json::is_string) ||
       !has("wall_ns", &Json::is_number_unsigned) || !has("ended_early", &Json::is_boolean))
     return core::failure(path.string() + ": this is not what `devsan run --keep-logs` writes (\"" +
-                         kSchema + "\"); without the file the logs are read all the same");
+                         kRunSchema + "\"); without the file the logs are read all the same");
   facts.command = json["command"].get<std::string>();
   facts.working_directory = json["working_directory"].get<std::string>();
   facts.wall_ns = json["wall_ns"].get<std::uint64_t>();

@@ -30,7 +30,7 @@ using Command = std::vector<std::string>;
 constexpr const char *kInstallCompiler =
     "install one that knows C++20 (apt install clang, or g++ from version 12), or name it in CXX";
 
-Command words(std::string_view text) {
+Command commandWords(std::string_view text) {
   Command result;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
@@ -66,13 +66,6 @@ pid_t start(const Command &command, const fs::path &log) {
   return child;
 }
 
-std::string shown(const Command &command) {
-  std::string text;
-  for (const std::string &argument : command)
-    text += (text.empty() ? "" : " ") + argument;
-  return text;
-}
-
 // Runs commands, as many at once as there are processors, and collects what they print in one log.
 class Workshop {
 public:
@@ -88,7 +81,8 @@ public:
         const fs::path output = scratch_ / fmt::format("{}.out", count_++);
         const pid_t child = start(commands[next], output);
         if (child < 0) {
-          log_ << shown(commands[next]) << "\n" << std::strerror(errno) << "\n";
+          log_ << fmt::format("{}", fmt::join(commands[next], " ")) << "\n"
+               << std::strerror(errno) << "\n";
           succeeded = false;
         } else {
           running[child] = {&commands[next], output};
@@ -103,7 +97,7 @@ public:
           break;
         continue;
       }
-      log_ << shown(*found->second.first) << "\n"
+      log_ << fmt::format("{}", fmt::join(*found->second.first, " ")) << "\n"
            << contents(found->second.second).value_or("") << std::flush;
       succeeded &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
       running.erase(found);
@@ -153,7 +147,7 @@ core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Works
 core::Result<Command> findCompiler(const RuntimeSources &sources) {
   const char *variable = std::getenv("CXX");
   const std::string named = variable ? variable : "";
-  if (Command command = words(named); !command.empty()) {
+  if (Command command = commandWords(named); !command.empty()) {
     if (isExecutable(named))
       return Command{named};
     const fs::path found = findProgram(command.front());
@@ -189,8 +183,9 @@ std::string keyOf(const Recipe &recipe) {
   for (const auto *list :
        {&recipe.sources.hooks, &recipe.sources.simulator, &recipe.sources.simulator_cuda_build})
     files.insert(files.end(), list->begin(), list->end());
-  for (const char *header : {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h",
-                             "runtime/log_format.h", "runtime/step_run.h", "runtime/include/devsan/devsan.h"})
+  for (const char *header :
+       {"runtime/event.h", "runtime/event_identity.h", "runtime/levels.h", "runtime/log_format.h",
+        "runtime/step_run.h", "runtime/include/devsan/devsan.h"})
     files.push_back(recipe.sources.root / header);
   std::error_code error;
   for (const std::vector<std::string> &step : recipe.sources.generated)

@@ -50,7 +50,7 @@ struct Answer {
   std::string text;
 };
 
-std::vector<std::string> words(const std::string &line) {
+std::vector<std::string> wordsOfLine(const std::string &line) {
   std::istringstream stream(line);
   std::vector<std::string> result;
   for (std::string word; stream >> word;)
@@ -59,7 +59,7 @@ std::vector<std::string> words(const std::string &line) {
 }
 
 core::Result<Request> parse(const std::string &line, const std::string &default_fail_on) {
-  const std::vector<std::string> parts = words(line);
+  const std::vector<std::string> parts = wordsOfLine(line);
   if (parts.size() < 2 || (parts[0] != "enter" && parts[0] != "judge"))
     return core::failure(
         "write `enter WHAT` or `judge WHAT [fail-on=…] [max=RULE=N] [allow=RULE]`");

@@ -12,7 +12,7 @@
 namespace devsan::runtime {
 namespace {
 
-using DeviceKey = std::tuple<std::uint32_t, std::int8_t, std::int8_t>;
+using ProcessDevice = std::tuple<std::uint32_t, std::int8_t, std::int8_t>;
 
 // Whether the scope of a function is a class and not a namespace, as far as names tell: it has a
 // constructor, or it is written as classes mostly are.
@@ -56,7 +56,7 @@ struct Move {
   StackId stack = 0;            // stacks are numbered as they are first seen
   std::set<std::string> makers; // the classes that made it
 };
-using Moves = std::map<DeviceKey, std::vector<Move>>; // by process and destination
+using Moves = std::map<ProcessDevice, std::vector<Move>>; // by process and destination
 
 Moves movesOfModules(const Recording &recording) {
   Moves moves;

@@ -13,7 +13,7 @@ namespace devsan::runtime {
 namespace {
 
 // Those that programs call first: DDP and FSDP compare and hand out the parameters, others reduce.
-constexpr const char *kCollectives[] = {
+constexpr const char *kCollectiveNames[] = {
     "c10d::allreduce_", "c10d::broadcast_",       "c10d::barrier",
     "c10d::allgather_", "c10d::_allgather_base_", "c10d::_reduce_scatter_base_",
 };
@@ -68,7 +68,7 @@ void observeRanks() {
   std::vector<c10::DispatchKey> keys(deviceKeys().begin(), deviceKeys().end());
   keys.push_back(c10::DispatchKey::CPU);
   for (const c10::DispatchKey key : keys)
-    for (const char *name : kCollectives)
+    for (const char *name : kCollectiveNames)
       if (auto wrapped = findKernel(name, "", key))
         if (const auto argument = groupArgument(wrapped->op)) {
           auto *registrar = new KernelRegistrar("c10d", key);

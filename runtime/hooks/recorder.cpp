@@ -26,7 +26,7 @@ namespace {
 thread_local int inside_runtime = 0;
 thread_local std::uint32_t thread_id = 0;
 
-std::uint32_t thisThread() {
+std::uint32_t threadNumber() {
   if (thread_id == 0)
     thread_id = std::uint32_t(syscall(SYS_gettid));
   return thread_id;
@@ -105,7 +105,7 @@ std::shared_ptr<const NamedFrames> Recorder::captureOwnStack() {
 void Recorder::record(Event event, Caller caller) {
   if (!recording_)
     return;
-  event.thread = thisThread();
+  event.thread = threadNumber();
   event.step = current_step.load(std::memory_order_relaxed);
   applyGuards(event);
   countInScopes(event);
@@ -132,7 +132,7 @@ void Recorder::countStep(std::uint32_t flags) {
     Event event;
     event.kind = EventKind::kStep;
     event.flags = flags;
-    event.thread = thisThread();
+    event.thread = threadNumber();
     event.step = step();
     tallies_.countStepEnd(event);
   }

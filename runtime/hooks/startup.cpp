@@ -60,7 +60,7 @@ bool isSecondRuntime() {
   return true;
 }
 
-__attribute__((constructor)) void start() {
+__attribute__((constructor)) void startRuntime() {
   if (isSecondRuntime())
     return;
   const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");

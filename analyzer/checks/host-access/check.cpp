@@ -1,8 +1,7 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/host_reads.h"
-
-#include <clang/AST/RecursiveASTVisitor.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -10,11 +9,11 @@ namespace {
 using namespace clang;
 
 // What a file says about where its tensors are.
-struct Habits : RecursiveASTVisitor<Habits> {
+struct Habits final : AstVisitor {
   bool follows_devices = false; // moves tensors or modules to devices that only run time tells
   bool knows_host = false;      // brings some to the host, or asks which kind of device they are on
 
-  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
+  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) override {
     const CXXMethodDecl *method = call->getMethodDecl();
     if (!method || !isTorchDecl(method))
       return true;
@@ -29,13 +28,13 @@ struct Habits : RecursiveASTVisitor<Habits> {
                   name == "device_type" || name == "toBackend";
     return true;
   }
-  bool VisitDeclRefExpr(DeclRefExpr *reference) {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     const auto *named = reference->getDecl();
     if (isDeviceType(reference->getType()) && named->getDeclName().isIdentifier())
       knows_host |= named->getName() == "kCPU" || named->getName() == "CPU";
     return true;
   }
-  bool VisitParmVarDecl(ParmVarDecl *parameter) {
+  bool VisitParmVarDecl(ParmVarDecl *parameter) override {
     follows_devices |= isDevice(parameter->getType());
     return true;
   }

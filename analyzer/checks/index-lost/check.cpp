@@ -1,10 +1,9 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/cuda_check.h"
 #include "analyzer/support/device_kinds.h"
 #include "analyzer/support/model.h"
 #include "analyzer/support/torch_api.h"
-
-#include <clang/AST/RecursiveASTVisitor.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -13,9 +12,9 @@ using namespace clang;
 
 // The expression is `part`, or holds it.
 bool holds(const Expr *expr, const Expr *part) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
+  struct Visitor : AstVisitor {
     explicit Visitor(const Expr *part) : part(part) {}
-    bool VisitExpr(Expr *expr) {
+    bool VisitExpr(Expr *expr) override {
       found |= expr == part;
       return !found;
     }
@@ -92,15 +91,15 @@ private:
   // Given to a function whose declaration is not there: such a call keeps its arguments, or is lost
   // together with every use of the variable.
   static bool isGivenToUnknown(const VarDecl *variable, const CudaWork &work) {
-    struct Visitor : RecursiveASTVisitor<Visitor> {
+    struct Visitor : AstVisitor {
       explicit Visitor(const VarDecl *variable) : variable(variable) {}
-      bool TraverseRecoveryExpr(RecoveryExpr *recovery, DataRecursionQueue * = nullptr) {
+      bool TraverseRecoveryExpr(RecoveryExpr *recovery, DataRecursionQueue * = nullptr) override {
         ++unknown;
-        RecursiveASTVisitor::TraverseRecoveryExpr(recovery);
+        AstVisitor::TraverseRecoveryExpr(recovery);
         --unknown;
         return true;
       }
-      bool VisitDeclRefExpr(DeclRefExpr *reference) {
+      bool VisitDeclRefExpr(DeclRefExpr *reference) override {
         if (reference->getDecl() == variable) {
           seen = true;
           given |= unknown > 0;

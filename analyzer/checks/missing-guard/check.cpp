@@ -11,8 +11,6 @@ namespace {
 
 using namespace clang;
 
-constexpr char kGuardName[] = "device_guard";
-
 class MissingGuardCheck : public CudaCheck {
 public:
   MissingGuardCheck(StringRef name, clang::tidy::ClangTidyContext *context)
@@ -172,8 +170,8 @@ private:
         return {};
       fixes.push_back(*include);
     }
-    const std::string guard = "const c10::cuda::CUDAGuard " + std::string(kGuardName) + "(" +
-                              *device + ");\n" + indentation(context, statement->getBeginLoc());
+    const std::string guard = "const c10::cuda::CUDAGuard " + kGuardName.str() + "(" + *device +
+                              ");\n" + indentation(context, statement->getBeginLoc());
     fixes.push_back(FixItHint::CreateInsertion(statement->getBeginLoc(), guard));
     return fixes;
   }

@@ -1,8 +1,7 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/host_copies.h"
-
-#include <clang/AST/RecursiveASTVisitor.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -11,8 +10,8 @@ using namespace clang;
 
 // A function that knows of pinned memory is left alone: it may choose it at run time.
 bool knowsPinnedMemory(const FunctionDecl *function) {
-  struct Visitor : RecursiveASTVisitor<Visitor> {
-    bool VisitCallExpr(CallExpr *call) {
+  struct Visitor : AstVisitor {
+    bool VisitCallExpr(CallExpr *call) override {
       const llvm::StringRef name = nameOf(calledFunction(call));
       found |= name == "pin_memory" || name == "pinned_memory" || name == "is_pinned" ||
                name == "cudaHostRegister";

@@ -1,4 +1,5 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/contains.h"
 #include "analyzer/support/cuda_check.h"
 #include "analyzer/support/fix_scope.h"
@@ -11,8 +12,6 @@ namespace devsan::analyzer {
 namespace {
 
 using namespace clang;
-
-constexpr char kGuardName[] = "device_guard";
 
 class RawSetDeviceCheck : public CudaCheck {
 public:
@@ -75,9 +74,9 @@ private:
   }
 
   static bool holdsCurrentDevice(const VarDecl *variable, const CudaWork &work) {
-    struct Visitor : RecursiveASTVisitor<Visitor> {
+    struct Visitor : AstVisitor {
       explicit Visitor(const VarDecl *variable) : variable(variable) {}
-      bool VisitCallExpr(CallExpr *call) {
+      bool VisitCallExpr(CallExpr *call) override {
         const llvm::StringRef name = nameOf(calledFunction(call));
         if (name != "cudaGetDevice" && name != "GetDevice" && name != "hipGetDevice")
           return true;
@@ -257,8 +256,8 @@ private:
     if (tensor.empty())
       return std::nullopt;
     return FixItHint::CreateReplacement(set.expr->getSourceRange(), "const c10::cuda::CUDAGuard " +
-                                                                        std::string(kGuardName) +
-                                                                        "(" + tensor + "device())");
+                                                                        kGuardName.str() + "(" +
+                                                                        tensor + "device())");
   }
 };
 

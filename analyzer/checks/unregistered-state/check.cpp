@@ -1,9 +1,9 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/support/ast_visitor.h"
 #include "analyzer/support/contains.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/support/unresolved_code.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Lex/Lexer.h>
 #include <llvm/ADT/StringSet.h>
@@ -64,15 +64,15 @@ bool isRegistration(llvm::StringRef name) {
 }
 
 // Definitions of methods outside of their class that redeclare nothing in it.
-struct UnmatchedMethods : RecursiveASTVisitor<UnmatchedMethods> {
+struct UnmatchedMethods : AstVisitor {
   llvm::DenseMap<const CXXRecordDecl *, llvm::SmallVector<const CXXMethodDecl *, 2>> found;
 
-  bool VisitCXXMethodDecl(CXXMethodDecl *method) {
+  bool VisitCXXMethodDecl(CXXMethodDecl *method) override {
     if (method->isOutOfLine() && method->isFirstDecl() && method->doesThisDeclarationHaveABody())
       found[method->getParent()->getCanonicalDecl()].push_back(method);
     return true;
   }
-  bool TraverseStmt(Stmt *) { return true; }
+  bool TraverseStmt(Stmt *, DataRecursionQueue * = nullptr) override { return true; }
 };
 
 class UnregisteredStateCheck : public DeviceCheck {

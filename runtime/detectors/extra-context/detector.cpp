@@ -58,7 +58,8 @@ const std::pair<const DeviceKey, Use> *homeOf(const Uses &uses) {
 // between two has work on both.
 constexpr std::uint64_t kHomeOutweighs = 4;
 
-std::string message(const ResolvedEvent &first, std::uint64_t works, const core::Finding &finding) {
+std::string contextMessage(const ResolvedEvent &first, std::uint64_t works,
+                           const core::Finding &finding) {
   return "the process works on " + finding.from + ", and made a context on " + finding.to +
          inOperator(first) + (works == 0 ? " with nothing in it" : ", where another process works");
 }
@@ -85,7 +86,7 @@ std::vector<core::Finding> detectExtraContext(const Recording &recording) {
       core::Finding finding = makeFinding("device-extra-context", group);
       finding.from = deviceName({home->first.first, home->first.second});
       finding.to = deviceName(use.first->event.from);
-      finding.message = message(*use.first, use.works, finding);
+      finding.message = contextMessage(*use.first, use.works, finding);
       // However often the device was used like this, its context was made once.
       finding.count = 1;
       finding.steps = {};

@@ -57,7 +57,7 @@ core::Severity severity(const EventGroup &group) {
                                                      : core::Severity::kWarning;
 }
 
-std::string message(const EventGroup &group) {
+std::string waitMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   std::string text = "the host waited for ";
   if (event.kind == EventKind::kCopy && event.from.isHost())
@@ -89,7 +89,7 @@ std::vector<core::Finding> detectHostSync(const Recording &recording) {
        })) {
     core::Finding finding = makeFinding("device-host-sync", group);
     finding.severity = severity(group);
-    finding.message = message(group);
+    finding.message = waitMessage(group);
     const Event &event = group.first->event;
     if (event.kind == EventKind::kCopy && event.from.isHost())
       finding.remedy = "create it on the device, or copy from pinned memory with non_blocking=true";

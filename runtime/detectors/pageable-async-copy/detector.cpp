@@ -23,7 +23,7 @@ bool isWanted(const ResolvedEvent &event) {
   return false;
 }
 
-std::string message(const EventGroup &group) {
+std::string copyMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   const bool from_host = event.from.isHost();
   std::string text = std::string("non_blocking=true ") + (from_host ? "from" : "into") +
@@ -47,7 +47,7 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
     core::Finding finding = makeFinding("device-pageable-async-copy", group);
     finding.from = deviceName(group.first->event.from);
     finding.to = deviceName(group.first->event.to);
-    finding.message = message(group);
+    finding.message = copyMessage(group);
     if (!group.first->event.from.isHost())
       finding.remedy = "copy into pinned memory, and wait for the copy before reading it";
     addRelated(finding, group.first->related, "in pageable memory since here");

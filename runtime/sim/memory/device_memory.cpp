@@ -95,16 +95,16 @@ void releasePinned(void *start) {
   allocators().pinned.release(start);
 }
 
-void enterChild() {
+void forgetDeviceMemory() {
   if (arena_layout.size == 0)
     return;
   memory_is_the_parents = true;
   memory_needs_attention.store(true, std::memory_order_relaxed);
 }
 
-const bool registered = [] {
+const bool memory_registered = [] {
   c10::SetAllocator(c10::kCUDA, &allocators().device);
-  pthread_atfork(nullptr, nullptr, enterChild);
+  pthread_atfork(nullptr, nullptr, forgetDeviceMemory);
   return true;
 }();
 

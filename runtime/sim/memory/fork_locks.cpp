@@ -32,7 +32,7 @@ void releaseAll() {
 
 // When the library is loaded, before streams and pending copies register theirs: what registers
 // later is taken earlier.
-const bool registered = [] {
+const bool fork_locks_registered = [] {
   pthread_atfork(takeAll, releaseAll, releaseAll);
   return true;
 }();

@@ -21,7 +21,7 @@
 namespace devsan::sim {
 namespace {
 
-std::atomic<DevSanEarlyAccessObserver> observer{nullptr};
+std::atomic<DevSanEarlyAccessObserver> early_observer{nullptr};
 
 struct Watch {
   std::uint64_t number;
@@ -169,7 +169,7 @@ void handleEarlyAccess(void *address, void *pc, int kind) {
   const Watch &watch = found.back();
   DevSanEarlyAccess access{address,           pc,   watch.bytes, watch.stream.device_index(),
                            watch.stream.id(), kind, watch.place};
-  if (DevSanEarlyAccessObserver observe = observer.load(std::memory_order_acquire))
+  if (DevSanEarlyAccessObserver observe = early_observer.load(std::memory_order_acquire))
     observe(&access);
   else
     say(access);
@@ -178,5 +178,5 @@ void handleEarlyAccess(void *address, void *pc, int kind) {
 } // namespace devsan::sim
 
 void devsan_sim_set_early_access_observer(DevSanEarlyAccessObserver observer) {
-  devsan::sim::observer.store(observer, std::memory_order_release);
+  devsan::sim::early_observer.store(observer, std::memory_order_release);
 }

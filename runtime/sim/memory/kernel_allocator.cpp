@@ -63,7 +63,7 @@ KernelAllocator &allocator() {
   return *allocator;
 }
 
-const bool registered = [] {
+const bool allocator_registered = [] {
   c10::SetAllocator(c10::kCPU, &allocator());
   return true;
 }();

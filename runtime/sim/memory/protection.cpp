@@ -26,7 +26,7 @@
 namespace devsan::sim {
 namespace {
 
-std::atomic<DevSanHostAccessObserver> observer{nullptr};
+std::atomic<DevSanHostAccessObserver> host_observer{nullptr};
 
 // Pages that the host may touch until the next operator.
 struct OpenRange {
@@ -99,7 +99,7 @@ void handleAccess(void *address, void *pc, int kind) {
   }
   // A kernel that was handed a device address computes for the device all the same.
   if (!insideKernel()) {
-    if (auto *observe = observer.load(std::memory_order_acquire))
+    if (auto *observe = host_observer.load(std::memory_order_acquire))
       observe(&access);
     else
       sayOnce(access);
@@ -337,5 +337,5 @@ void installFaultHandler() {
 } // namespace devsan::sim
 
 void devsan_sim_set_host_access_observer(DevSanHostAccessObserver observer) {
-  devsan::sim::observer.store(observer, std::memory_order_release);
+  devsan::sim::host_observer.store(observer, std::memory_order_release);
 }

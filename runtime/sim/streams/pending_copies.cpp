@@ -74,7 +74,7 @@ struct Queue {
 Queue &queue();
 
 // Waits of other threads, and what they run, have no part in a child.
-void enterChild() {
+void forgetPendingCopies() {
   Queue &all = queue();
   for (PendingCopy &copy : all.copies)
     copy.state = State::kWaits;
@@ -88,7 +88,8 @@ Queue &queue() {
   static auto *one = [] {
     auto *made = new Queue;
     StreamOrder registered_first; // so that a fork takes its lock after ours
-    pthread_atfork([] { queue().mutex.lock(); }, [] { queue().mutex.unlock(); }, enterChild);
+    pthread_atfork([] { queue().mutex.lock(); }, [] { queue().mutex.unlock(); },
+                   forgetPendingCopies);
     return made;
   }();
   return *one;
