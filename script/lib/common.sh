@@ -15,6 +15,43 @@ die() {
   exit 1
 }
 
+# progress TITLE: what ninja prints, of which it makes lines "[done/all]", as one line of progress: how far it is, and how
+# long that will take. Where stderr is no terminal it is a line each half minute. All of it is kept in the log.
+progress() {
+  local title=$1 line done all start=$SECONDS shown=$SECONDS text
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >&3
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+    text="$title: $done of $all steps, $((SECONDS - start)) s"
+    [ $((SECONDS - start)) -lt 10 ] || text+=", some $(((SECONDS - start) * (all - done) / done)) s left"
+    if [ -t 2 ]; then
+      printf '\r\033[K%s: %s' "$(basename "$0")" "$text" >&2
+    elif [ $((SECONDS - shown)) -ge 30 ]; then
+      shown=$SECONDS
+      say "$text"
+    fi
+  done
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+configure() {
+  [ -f "$BUILD/build.ninja" ] || step "Configuring" cmake --preset default -S "$ROOT" -B "$BUILD"
+}
+
+# build TARGET...: configures where that was not done, and builds; says nothing where nothing is to do.
+build() {
+  local log=$CACHE/log/build.log start=$SECONDS title="Building $*"
+  configure
+  mkdir -p "$CACHE/log"
+  if ! NINJA_STATUS='[%f/%t] ' ninja -C "$BUILD" "$@" 2>&1 3>&- | progress "$title" 3>"$log"; then
+    # What ninja prints of what failed, without the steps that went well.
+    grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 60 >&2
+    die "the build failed; the compiler's messages are above, all of it is in $log"
+  fi
+  grep -q 'no work to do' "$log" || say "$title: done in $((SECONDS - start)) s"
+}
+
 # step TITLE COMMAND...: runs a long command with its output in a log and a line of progress; shows the log's end when
 # it fails. Where stderr is a terminal, the elapsed time ticks.
 step() {

@@ -1,4 +1,5 @@
-"""Tests of `devsan run`, end to end: *.test.cpp and *.test.py anywhere below runtime/, on simulated devices.
+"""Tests of `devsan run`, end to end: *.test.cpp and *.test.py anywhere below runtime/, on simulated devices. The
+parameter `folder` names a folder to take instead of runtime/; that of the detectors is a suite of its own.
 
 %devsan         the command
 %sim            `devsan run` on two simulated devices
@@ -19,11 +20,15 @@ source_dir = lit_config.params["source_dir"]
 build_dir = lit_config.params["build_dir"]
 tools = os.path.dirname(__file__)
 
-config.name = "runtime"
+folder = lit_config.params.get("folder") or "runtime"
+
+config.name = os.path.basename(folder)
 config.suffixes = [".test.cpp", ".test.py"]
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.test_source_root = os.path.join(source_dir, "runtime")
-config.test_exec_root = os.path.join(build_dir, "test", "lit", "runtime")
+config.test_source_root = os.path.join(source_dir, folder)
+config.test_exec_root = os.path.join(build_dir, "test", "lit", folder)
+if folder == "runtime":
+    config.excludes = ["detectors"]  # a suite of their own
 
 config.environment["PATH"] = os.pathsep.join(["/usr/lib/llvm-22/bin", os.environ["PATH"]])
 config.environment["OMP_NUM_THREADS"] = "1"
