@@ -11,7 +11,9 @@ import shlex
 import subprocess
 import sys
 import tarfile
+import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BAD_RELEASE = "1.4.0"
@@ -25,6 +27,10 @@ TIMEOUT_S = 300
 NOT_OBTAINED = 77
 
 
+class NotObtained(Exception):
+    """A real library cannot be had."""
+
+
 class Demo:
     def __init__(self, root, build, cache, devsan):
         self.root, self.build, self.cache = root, build, cache
@@ -32,6 +38,8 @@ class Demo:
         self.reports = build / "demo"
         self.reports.mkdir(parents=True, exist_ok=True)
         self.failures = []
+        self.begun, self.all = 0, 0  # commands
+        self.lock = threading.Lock()
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
@@ -43,7 +51,9 @@ class Demo:
         """Runs a devsan command, keeps its output beside its JSON report, and returns the findings. With `ends_well`
         any status but 0 is a failure: a program that broke off, or a file that did not parse, is silent too."""
         report.unlink(missing_ok=True)
-        self.say(f"  {name}: {shlex.join(map(self.shorten, command))}")
+        with self.lock:
+            self.begun += 1
+            self.say(f"[{self.begun} of {self.all}] {name}: {shlex.join(map(self.shorten, command))}")
         log = report.with_suffix(".log")
         with log.open("wb") as output:
             try:
@@ -80,13 +90,16 @@ class Demo:
 
     def torchmetrics(self, release):
         target = self.cache / f"torchmetrics-{release}"
-        if not target.exists():
-            self.pip("install", "--no-deps", "--target", target, f"torchmetrics=={release}")
+        with self.lock:  # two seeds may want it
+            if not target.exists():
+                self.say(f"Downloading torchmetrics {release}")
+                self.pip("install", "--no-deps", "--target", target, f"torchmetrics=={release}")
         return {"PYTHONPATH": str(target)}
 
     def extension(self):
         source = self.cache / f"{EXTENSION}-{EXTENSION_RELEASE}"
         if not source.exists():
+            self.say(f"Downloading {EXTENSION} {EXTENSION_RELEASE}")
             self.pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d", self.cache,
                      f"{EXTENSION}=={EXTENSION_RELEASE}")
             archive = next(self.cache.glob(f"{EXTENSION.replace('_', '?')}-{EXTENSION_RELEASE}.tar.gz"))
@@ -100,9 +113,8 @@ class Demo:
         command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            print(f"demo: error: {shlex.join(command)} failed:\n{done.stderr}"
-                  "remedy: the first run needs the package index that pip is configured for", file=sys.stderr)
-            sys.exit(1 if self.failures else NOT_OBTAINED)
+            raise NotObtained(f"demo: error: {shlex.join(command)} failed:\n{done.stderr}"
+                              "remedy: the first run needs the package index that pip is configured for")
 
     def expect(self, condition, text):
         if not condition:
@@ -125,7 +137,6 @@ class Demo:
     def seed(self, seed):
         """One row of the table: static, run time, real library, fixed is silent."""
         folder, name = self.root / "test" / "seeds" / seed["folder"], seed["folder"]
-        self.say(f"{name}: {seed['title'].strip()}")
         programs = self.programs(folder)
         row, fixed = [None, None, None], []
         if "static" in seed:
@@ -146,14 +157,14 @@ class Demo:
 
     def real_extension(self):
         source = self.extension()
-        self.say(f"{source.name}: C++ and CUDA host code of a real extension")
         findings = self.check(EXTENSION, [source / "csrc"])
         report = self.reports / f"check-{EXTENSION}.json"
         if report.exists():
             summary = json.loads(report.read_text())["summary"]
-            self.say(f"  {summary['subject']}: {len(findings)} findings")
-            for note in summary["notes"]:
-                self.say(f"  note: {note}")
+            with self.lock:
+                self.say(f"{EXTENSION}, C++ and CUDA host code of a real extension: {summary['subject']}: {len(findings)} findings")
+                for note in summary["notes"]:
+                    self.say(f"note: {note}")
 
 
 def table(seeds, rows):
@@ -173,8 +184,17 @@ def main():
     demo = Demo(arguments.root.resolve(), arguments.build.resolve(), arguments.cache.resolve(),
                 arguments.devsan and arguments.devsan.absolute())
     seeds = tomllib.loads((demo.root / "test" / "seeds" / "seeds.toml").read_text())["seed"]
-    rows = [demo.seed(seed) for seed in seeds]
-    demo.real_extension()
+    demo.all = sum(2 + 2 * ("static" in seed) + 2 * ("library" in seed) for seed in seeds) + 1
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        extension = pool.submit(demo.real_extension)
+        rows = [pool.submit(demo.seed, seed) for seed in seeds]
+        try:
+            rows = [row.result() for row in rows]
+            extension.result()
+        except NotObtained as error:
+            pool.shutdown(cancel_futures=True)
+            print(error, file=sys.stderr)
+            sys.exit(1 if demo.failures else NOT_OBTAINED)
     print()
     print(table(seeds, rows))
     print(f"\nReports: {demo.shown(demo.reports)}/*.json, what each command printed beside them in *.log")
