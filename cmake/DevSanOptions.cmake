@@ -19,14 +19,16 @@ endif()
 option(DEVSAN_COMPILE_TOGETHER "Compile the sources of large targets together, eight at a time" ON)
 
 # What the sources of a target have in common of headers and templates is parsed, instantiated and optimised once for eight of
-# them, which takes a third of the time. Two files' functions without linkage must then not have one name: where the compiler
-# takes one for the other without a word, it is left unused.
+# them, which takes a third of the time. Two files' functions without linkage must then not have one name. The compiler says so
+# where they are alike; where it takes one for the other instead, that one is mostly left unused.
 # devsan_compile_together(<target> [ALONE <source>...])
 function(devsan_compile_together target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALONE")
   if(DEVSAN_COMPILE_TOGETHER)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-    target_compile_options(${target} PRIVATE -Werror=unused-function)
+    if(DEVSAN_BUILD_TESTS) # who develops
+      target_compile_options(${target} PRIVATE -Werror=unused-function)
+    endif()
     set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

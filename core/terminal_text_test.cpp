@@ -53,8 +53,7 @@ TEST(TerminalText, ListsTheModesOfColor) {
 class TerminalOf : public testing::Test {
 protected:
   TerminalOf() {
-    for (const char *name : {"NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"})
-      unsetenv(name);
+    forget();
     setenv("TERM", "xterm", 1);
     winsize size{};
     size.ws_row = 24;
@@ -63,8 +62,13 @@ protected:
     EXPECT_EQ(pipe(pipe_), 0);
   }
   ~TerminalOf() override {
+    forget(); // other tests are in this process
     for (int descriptor : {master_, terminal_, pipe_[0], pipe_[1]})
       close(descriptor);
+  }
+  static void forget() {
+    for (const char *name : {"NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM"})
+      unsetenv(name);
   }
   bool colored(int descriptor, ColorMode mode = ColorMode::kAuto) {
     return core::terminalOf(descriptor, mode).color;

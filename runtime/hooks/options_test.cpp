@@ -6,7 +6,13 @@
 namespace devsan::runtime {
 namespace {
 
-TEST(Options, Defaults) {
+class Options : public testing::Test {
+protected:
+  ~Options() override { unsetenv("DEVSAN_OPTIONS"); } // other tests are in this process
+};
+using OptionsDeathTest = Options;
+
+TEST_F(Options, Defaults) {
   unsetenv("DEVSAN_OPTIONS");
   readOptions(/*simulated=*/false);
   EXPECT_EQ(options().origins, Origins::kSampled);
@@ -14,7 +20,7 @@ TEST(Options, Defaults) {
   EXPECT_TRUE(options().provenance);
 }
 
-TEST(Options, SimulationRecordsAllOriginsUnlessTold) {
+TEST_F(Options, SimulationRecordsAllOriginsUnlessTold) {
   unsetenv("DEVSAN_OPTIONS");
   readOptions(/*simulated=*/true);
   EXPECT_EQ(options().origins, Origins::kAll);
@@ -25,7 +31,7 @@ TEST(Options, SimulationRecordsAllOriginsUnlessTold) {
   EXPECT_FALSE(options().python_stacks);
 }
 
-TEST(Options, GuardsAndStepsAreRead) {
+TEST_F(Options, GuardsAndStepsAreRead) {
   setenv("DEVSAN_OPTIONS",
          "host_to_device=disallow:host_wait=log_explicit:raise=1:warmup=12:trace=100", 1);
   readOptions(/*simulated=*/false);
@@ -52,9 +58,7 @@ TEST(Guards, TheInnerOneHoldsWhereItSaysSomething) {
   EXPECT_FALSE(outer.with(inner).raises());
 }
 
-using OptionsDeathTest = testing::Test;
-
-TEST(OptionsDeathTest, UnknownOnesEndTheRunAndListTheValidOnes) {
+TEST_F(OptionsDeathTest, UnknownOnesEndTheRunAndListTheValidOnes) {
   for (auto [text, message] :
        {std::pair{"origin=all", "unknown key 'origin'"},
         std::pair{"origins", "invalid value '' of key 'origins'"},
@@ -69,7 +73,7 @@ TEST(OptionsDeathTest, UnknownOnesEndTheRunAndListTheValidOnes) {
   }
 }
 
-TEST(OptionsDeathTest, HelpListsAndGoesOn) {
+TEST_F(OptionsDeathTest, HelpListsAndGoesOn) {
   setenv("DEVSAN_OPTIONS", "help=1", 1);
   EXPECT_EXIT(
       {

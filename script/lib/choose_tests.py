@@ -1,6 +1,6 @@
 """Which tests belong to parts, rules and files, and what has to be built for them.
 
-usage: choose_tests.py --root ROOT --build BUILD [--changed REV] [NAME...]
+usage: choose_tests.py --root ROOT --build BUILD [--full] [--changed REV] [NAME...]
 
 A NAME is a part (a folder with tests that cmake/DevSanParts.cmake knows by a short name), a rule, or a file or folder. Prints a line
 of targets, then a line for each run of ctest: an expression for the tests' names, a tab, and variables for their environment.
@@ -17,6 +17,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+RULE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+|[a-z][a-z0-9]*")
 LIT_TEST = re.compile(r"\.test\.(cpp|cu|py)$")
 FOR = "for:"
 
@@ -28,13 +29,13 @@ def stop(message, remedy):
 class Tests:
     """What CMake configured: the tests, their labels and commands, and the parts' folders."""
 
-    def __init__(self, root, build):
+    def __init__(self, root, build, full):
         self.root = root
         shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
         self.labels, self.arguments = {}, {}
         for test in json.loads(shown.stdout)["tests"]:
             properties = {entry["name"]: entry["value"] for entry in test["properties"]}
-            if "full" in properties.get("LABELS", []):
+            if not full and "full" in properties.get("LABELS", []):
                 continue
             folder = Path(properties.get("WORKING_DIRECTORY", root))
             self.labels[test["name"]] = set(properties.get("LABELS", []))
@@ -79,9 +80,11 @@ class Plan:
 
     def rule(self, rule):
         for folder, suite, part in (("analyzer/checks", "lit.analyzer", "analyzer"), ("runtime/detectors", "lit.detectors", "detectors")):
-            if (self.tests.root / folder / rule).is_dir():
+            place = self.tests.root / folder / rule
+            if place.is_dir():
                 self.targets.add(f"test_{part}")
-                self.names[f"LIT_FILTER=[\\ /]{rule}/"].add(suite)
+                if any(LIT_TEST.search(file.name) for file in place.iterdir()):
+                    self.names[f"LIT_FILTER=[\\ /]{rule}/"].add(suite)
                 if f"{part}.units" in self.tests.labels:
                     self.names[""].add(f"{part}.units")
         self.targets |= {"devsan_checker", "devsan_watcher"}
@@ -117,7 +120,9 @@ class Plan:
 
 
 def is_rule(root, name):
-    return any((root / side / name).is_dir() for side in ("analyzer/checks", "runtime/detectors"))
+    """A folder with a check or a detector."""
+    return bool(RULE.fullmatch(name)) and ((root / "analyzer/checks" / name / "check.cpp").is_file()
+                                           or (root / "runtime/detectors" / name / "detector.cpp").is_file())
 
 
 def changed(root, revision):
@@ -134,11 +139,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--full", action="store_true")
     parser.add_argument("--changed")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    tests = Tests(root, arguments.build.resolve())
+    tests = Tests(root, arguments.build.resolve(), arguments.full)
     plan = Plan(tests)
     for name in arguments.names:
         rule = name.removeprefix("device-").rstrip("/")

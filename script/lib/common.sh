@@ -24,7 +24,7 @@ progress() {
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
     done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
     text="$title: $done of $all steps, $((SECONDS - start)) s"
-    [ $((SECONDS - start)) -lt 10 ] || text+=", some $(((SECONDS - start) * (all - done) / done)) s left"
+    [ "$done" -eq 0 ] || [ $((SECONDS - start)) -lt 10 ] || text+=", some $(((SECONDS - start) * (all - done) / done)) s left"
     if [ -t 2 ]; then
       printf '\r\033[K%s: %s' "$(basename "$0")" "$text" >&2
     elif [ $((SECONDS - shown)) -ge 30 ]; then
@@ -35,8 +35,17 @@ progress() {
   [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
+# configure: and again where a file that CMake read, or a list of files that it made, is another one now.
 configure() {
-  [ -f "$BUILD/build.ninja" ] || step "Configuring" cmake --preset default -S "$ROOT" -B "$BUILD"
+  if [ ! -f "$BUILD/build.ninja" ]; then
+    step "Configuring" cmake --preset default -S "$ROOT" -B "$BUILD"
+  else
+    mkdir -p "$CACHE/log"
+    ninja -C "$BUILD" build.ninja >"$CACHE/log/configure.log" 2>&1 || {
+      tail -n 25 "$CACHE/log/configure.log" >&2
+      die "CMake cannot configure $BUILD; its messages are above"
+    }
+  fi
 }
 
 # build TARGET...: configures where that was not done, and builds; says nothing where nothing is to do.

@@ -67,6 +67,7 @@ class RuleExamples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.pages = read_examples()
+        assert cls.pages, "no page of a rule"
         cls.examples = [example for _, examples in cls.pages.values() for example in examples]
         cls.folder = tempfile.TemporaryDirectory(prefix="devsan-rule-examples-")
         cls.addClassCleanup(cls.folder.cleanup)

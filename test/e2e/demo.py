@@ -39,7 +39,7 @@ class Demo:
         self.reports.mkdir(parents=True, exist_ok=True)
         self.failures = []
         self.begun, self.all = 0, 0  # commands
-        self.lock = threading.Lock()
+        self.lock, self.downloading = threading.Lock(), threading.Lock()
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
@@ -90,7 +90,7 @@ class Demo:
 
     def torchmetrics(self, release):
         target = self.cache / f"torchmetrics-{release}"
-        with self.lock:  # two seeds may want it
+        with self.downloading:  # two seeds may want it
             if not target.exists():
                 self.say(f"Downloading torchmetrics {release}")
                 self.pip("install", "--no-deps", "--target", target, f"torchmetrics=={release}")
@@ -193,6 +193,8 @@ def main():
             extension.result()
         except NotObtained as error:
             pool.shutdown(cancel_futures=True)
+            for failure in demo.failures:
+                print(f"demo: FAILED: {failure}")
             print(error, file=sys.stderr)
             sys.exit(1 if demo.failures else NOT_OBTAINED)
     print()

@@ -30,12 +30,11 @@ void releaseAll() {
   forkLocks().mutex.unlock();
 }
 
-// When the library is loaded, before streams and pending copies register theirs: what registers
-// later is taken earlier.
-const bool fork_locks_registered = [] {
+// When the library is loaded, before all others of the simulator register theirs, whatever the
+// order of the files: what registers later is taken earlier.
+__attribute__((constructor(200))) void registerForkLocks() {
   pthread_atfork(takeAll, releaseAll, releaseAll);
-  return true;
-}();
+}
 
 } // namespace
 
