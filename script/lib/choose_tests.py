@@ -17,7 +17,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-RULE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+|[a-z][a-z0-9]*")
+RULE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LIT_TEST = re.compile(r"\.test\.(cpp|cu|py)$")
 FOR = "for:"
 
