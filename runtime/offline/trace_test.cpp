@@ -86,7 +86,7 @@ protected:
   }
 
   AnalysisSettings settings(std::uint32_t first_process = 0) const {
-    return {"/no/symbolizer", fs::current_path(), {}, true, first_process};
+    return {"/no/symbolizer", temporary_.path(), {}, true, first_process};
   }
 
   fs::path folderOf(std::initializer_list<LogBuilder> logs) {
