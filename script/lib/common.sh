@@ -54,6 +54,10 @@ build() {
   configure
   mkdir -p "$CACHE/log"
   if ! NINJA_STATUS='[%f/%t] ' ninja -C "$BUILD" "$@" 2>&1 3>&- | progress "$title" 3>"$log"; then
+    local unknown
+    if unknown=$(grep -m1 '^ninja: error: unknown target' "$log"); then
+      die "${unknown#ninja: error: }" "the sets are devsan_products, devsan_demo, devsan_checker, devsan_watcher and all; \`ninja -C $BUILD -t targets all\` lists every target"
+    fi
     # What ninja prints of what failed, without the steps that went well.
     grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 60 >&2
     die "the build failed; the compiler's messages are above, all of it is in $log"
