@@ -1,9 +1,8 @@
 # Steps are seen from the optimizer; findings say in which they are; budgets and warm-up count them.
-# RUN: %status 0 %sim --report=%t.txt --report=%t.json -- %python %s run
+# RUN: %status 3 %sim --report=%t.txt --report=%t.json --max device-host-sync=1/step -- %python %s run 2>&1 | FileCheck %s --check-prefix=OVER
 # RUN: %file_check < %t.txt
 # RUN: %python %s check %t.json
-# RUN: %status 3 %sim --max device-host-sync=1/step -- %python %s run 2>&1 | FileCheck %s --check-prefix=OVER
-# RUN: %status 0 %sim --fail-on=warning --max device-host-sync=3/step -- %python %s run
+# RUN: %status 0 %devsan report --fail-on=warning --max device-host-sync=3/step %t.json
 # RUN: %status 0 %sim --warmup 10 --fail-on=device-host-sync -- %python %s run 2>&1 | FileCheck %s --check-prefix=WARM
 # RUN: %status 2 %sim --max device-host-sync=1/epoch -- %python %s run 2>&1 | FileCheck %s --check-prefix=BAD
 # OVER: over budget: device-host-sync happened up to 3 times in one step, the budget is 1/step

@@ -1,4 +1,5 @@
-# RUN: %status 0 %sim --fail-on=device-implicit-transfer -- %python %s 2>&1 | %file_check
+# RUN: echo 'device-implicit-transfer = "function:indexed"' > %t.toml
+# RUN: %status 0 %sim --fail-on=warning --suppressions=%t.toml -- %python %s 2>&1 | %file_check
 import io
 import multiprocessing.reduction
 
@@ -7,6 +8,15 @@ import torch.multiprocessing
 
 import devsan
 
+
+# Suppressed.
+def indexed(table, rows):
+    return table[rows]
+
+
+indexed(torch.ones(8, 4, device="cuda:1"), torch.tensor([1, 2]))
+
+# Silent.
 device = torch.device("cuda:1")
 table = torch.ones(8, 4).to(device)
 rows = torch.tensor([1, 2])
@@ -30,5 +40,5 @@ for _ in range(3):                                        # the gradient goes ba
     multiprocessing.reduction.ForkingPickler.dumps(table.clone())  # to another process
 table[torch.tensor([3, 1, 4], device=table.device)]       # once
 table.add(1.0).mul_(2)
-# CHECK: no findings
+# CHECK: no findings, 1 suppressed
 # CHECK: 3 findings of severity note not shown

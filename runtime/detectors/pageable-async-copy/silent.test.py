@@ -1,6 +1,11 @@
-# RUN: %status 0 %sim --fail-on=warning -- %python %s 2>&1 | %file_check
+# RUN: echo 'device-pageable-async-copy = "*/silent.test.py"' > %t.toml
+# RUN: %status 0 %sim --fail-on=warning --suppressions=%t.toml -- %python %s 2>&1 | %file_check
 import torch
 
+# Suppressed.
+torch.ones(4).to("cuda:1", non_blocking=True)
+
+# Silent.
 pinned = torch.ones(4).pin_memory()
 result = torch.empty(4, pin_memory=True)
 model = torch.nn.Linear(4, 4).to("cuda:1", non_blocking=True)
@@ -12,4 +17,4 @@ for _ in range(3):
 data = torch.utils.data.TensorDataset(torch.ones(8, 4))
 for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True):
     batch.to("cuda:1", non_blocking=True)
-# CHECK: no findings
+# CHECK: no findings, 1 suppressed
