@@ -19,12 +19,12 @@
 // RUN: not %{check} -j1 %t/x.cpp -- | FileCheck %s --check-prefix=ONE
 
 // A file that includes a neighbour is read behind the kept headers too: what fails there is done again without them, and they are removed.
-// RUN: rm -rf %t/cache && echo '#include <torch/types.h>' > %t/neighbour.h
+// RUN: rm -rf %t/cache && echo '#include <ATen/core/Tensor.h>' > %t/neighbour.h
 // RUN: echo '#include "neighbour.h"' > %t/z.cpp && tail -n +2 %s >> %t/z.cpp
 // RUN: not %{check} -j1 %t/z.cpp -- && ls -i %t/cache/devsan/torch-headers > %t/stored
 // RUN: rm -r %t/cache/devsan/results && not %{check} -j1 %t/z.cpp -- && ls -i %t/cache/devsan/torch-headers | diff %t/stored -
 // RUN: rm -rf %t
-#include <torch/types.h>
+#include <ATen/core/Tensor.h>
 
 at::Tensor moved(at::Tensor x) {
   return x.cpu().cuda();

@@ -13,7 +13,7 @@
 // KEPT: .pch
 // KEPT-NEXT: .pch.lock
 // KEPT-NEXT: .pch.sum
-#include <torch/types.h>
+#include <ATen/core/Tensor.h>
 
 at::Tensor moved(at::Tensor x) {
   return x.cpu().cuda();
