@@ -129,6 +129,8 @@ class Tutorial:
             "DEVSAN_BUILD": str(build), "TORCH_DIR": str(self.arguments.torch),
             "CMAKE_CXX_COMPILER_LAUNCHER": shutil.which("ccache") or "",
             "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "100", "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+            # A plugin that takes as long to import as all of pytest, and shows nothing.
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest",
         }
 
     def places(self):
