@@ -4,7 +4,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 CACHE=$ROOT/.cache
 VENV=$ROOT/.venv
 BUILD=$ROOT/build
-TORCH_VERSION=2.13.0
+PINS=$ROOT/script/lib/pins
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
@@ -65,13 +65,15 @@ build() {
   grep -q 'no work to do' "$log" || say "$title: done in $((SECONDS - start)) s"
 }
 
+log_of() { printf '%s\n' "$CACHE/log/$(printf '%s' "$1" | tr -cs 'A-Za-z0-9' '-').log"; }
+
 # step TITLE COMMAND...: runs a long command with its output in a log and a line of progress; shows the log's end when
 # it fails. Where stderr is a terminal, the elapsed time ticks.
 step() {
   local title=$1 log start pid status=0
   shift
   mkdir -p "$CACHE/log"
-  log=$CACHE/log/$(printf '%s' "$title" | tr -cs 'A-Za-z0-9' '-').log
+  log=$(log_of "$title")
   start=$SECONDS
   say "$title ..."
   "$@" >"$log" 2>&1 </dev/null &
@@ -90,4 +92,20 @@ step() {
     return "$status"
   fi
   say "$title: done in $((SECONDS - start)) s"
+}
+
+# install_pinned TITLE PYTHON LIST: what $PINS/LIST.txt locks, and nothing else. Returns pip's status where something cannot be
+# had; ends the script where it is not what was locked.
+install_pinned() {
+  local status=0 log
+  step "$1" "$2" -m pip --disable-pip-version-check install --quiet --require-hashes -r "$PINS/$3.txt" || status=$?
+  log=$(log_of "$1")
+  if [ "$status" -ne 0 ] && grep -q 'DO NOT MATCH THE HASHES' "$log"; then
+    die "pip's package index gives other files than $PINS/$3.txt locks: $(sed -n 's/^    \([^ ]\{1,\}\) from .*/\1/p' "$log" | paste -sd' '); nothing was installed" \
+      "give pip the index that they come from (for torch PyTorch's own), on x86-64 with CPython 3.11; if you know why the files are others, script/update-pins $3 locks them"
+  fi
+  if [ "$status" -ne 0 ] && grep -q 'In --require-hashes mode\|Hashes are required in --require-hashes' "$log"; then
+    die "$PINS/$3.txt lacks what its packages need" "script/update-pins $3 completes it"
+  fi
+  return "$status"
 }

@@ -23,19 +23,20 @@ is_cuda_build() {
   case $(version_of "$(package_of "$1")" cuda) in '' | None) return 1 ;; esac
 }
 
-# need_cuda_build VERSION ENV PACKAGE...: installs it, and what else is named; says so and ends with status 77 where the
-# disk or the package cannot be had.
+# need_cuda_build VERSION ENV: installs it with what the tests need beside it, as $PINS locks them; says so and ends with status 77
+# where the disk or the package cannot be had. An environment that someone else made stays as it is.
 need_cuda_build() {
-  local version=$1 env=$2 free
-  shift 2
-  if ! is_cuda_build "$env"; then
+  local version=$1 env=$2 pins=cuda-build-$1 free
+  if ! is_cuda_build "$env" || { [ -f "$env/installed-pins.txt" ] && ! cmp -s "$PINS/$pins.txt" "$env/installed-pins.txt"; }; then
+    [ -f "$PINS/$pins.txt" ] || die "no $PINS/$pins.txt, which locks PyTorch $version and what it needs" \
+      "write $pins.in as those beside it are, then script/update-pins $pins"
     mkdir -p "$env"
     free=$(df --output=avail -BG "$env" | tail -n 1 | tr -dc 0-9)
     [ "$free" -ge "$NEEDED_GB" ] || skip "$env has $free GB free, a CUDA build of PyTorch needs $NEEDED_GB; name another folder with --env"
     "${PYTHON:-python3}" -m venv "$env"
-    step "downloading PyTorch $version with CUDA, some 3 GB, into $env" \
-      "$env/bin/python" -m pip --disable-pip-version-check install "torch==$version" "$@" ||
+    install_pinned "downloading PyTorch $version with CUDA, some 3 GB, into $env" "$env/bin/python" "$pins" ||
       skip "PyTorch $version cannot be installed; see what pip says above"
+    cp "$PINS/$pins.txt" "$env/installed-pins.txt"
   fi
   is_cuda_build "$env" || skip "pip's settings bring a CPU build of PyTorch; name a virtual environment with a CUDA build by --env"
 }

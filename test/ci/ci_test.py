@@ -252,7 +252,8 @@ class Image(Project):
 
     def test_it_installs_the_torch_that_devsan_is_built_for(self):
         wanted = re.search(r'"torch==([0-9.]+)"', (SOURCE / "pyproject.toml").read_text())[1]
-        self.assertEqual(set(re.findall(r"torch==([0-9.]+)", "\n".join(self.lines()))), {wanted})
+        [pins] = set(re.findall(r"--require-hashes -r /pins/(\S+)", "\n".join(self.lines())))
+        self.assertIn(f"\ntorch=={wanted}+cpu ", (SOURCE / "script/lib/pins" / pins).read_text())
 
 
 class Scripts(Project):

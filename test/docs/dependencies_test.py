@@ -34,7 +34,7 @@ class Dependencies(unittest.TestCase):
         page = set(re.findall("`([^`]+)`", (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")))
         bootstrap = (ROOT / "script/bootstrap").read_text(encoding="utf-8")
         installed = words(bootstrap, "PACKAGES") + words(bootstrap, "OPTIONAL_PACKAGES")
-        installed += requirements("script/lib/requirements.txt") + requirements("docs/site/requirements.txt")
+        installed += requirements("script/lib/pins/bootstrap.in") + requirements("script/lib/pins/docs.in")
         self.assertGreater(len(installed), 40)
         self.assertEqual([name for name in installed if name not in page], [])
 
