@@ -55,7 +55,8 @@ fail-on = "error"
 
 constexpr const char *kGithub =
     R"(# DevSan in GitHub's CI, on simulated devices: no GPU is needed.
-# Set the repository variable DEVSAN_REPOSITORY to the OWNER/NAME of DevSan's sources.
+# Set the repository variables DEVSAN_REPOSITORY, the OWNER/NAME of DevSan's sources, and DEVSAN_REVISION, a full commit id there.
+# What is not DevSan's is pinned, too: take later ones as you like.
 name: devsan
 on:
   push:
@@ -66,13 +67,22 @@ permissions:
 jobs:
   devsan:
     runs-on: ubuntu-latest
-    container: debian:12
+    container: debian:12@sha256:813017f3d62be4b5891a7acca6a01bdcd4b8513daa81b1ab99d3a50385b26931
     steps:
       - run: apt-get update && apt-get install -y git python3 python3-venv
-      - uses: actions/checkout@v4
-      - uses: actions/checkout@v4
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1  # v7.0.1
+      # A tag or a branch can be moved to other code, a commit cannot.
+      - run: |
+          printf %s "$DEVSAN_REVISION" | grep -qxE '[0-9a-f]{40}' || {
+            echo "set the repository variable DEVSAN_REVISION to the full commit id of the DevSan that is to run" >&2
+            exit 2
+          }
+        env:
+          DEVSAN_REVISION: ${{ vars.DEVSAN_REVISION }}
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1  # v7.0.1
         with:
           repository: ${{ vars.DEVSAN_REPOSITORY }}
+          ref: ${{ vars.DEVSAN_REVISION }}
           path: .devsan
       - uses: ./.devsan  # its action.yml lists the inputs
         with:
@@ -83,7 +93,8 @@ constexpr const char *kGitlab =
     R"(# DevSan in GitLab's CI, on simulated devices: no GPU is needed. Add to .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/devsan.yml
-# and set the variable DEVSAN_REPOSITORY to the address of DevSan's sources. `.devsan/script/ci --help` lists the variables.
+# and set the variables DEVSAN_REPOSITORY, the address of DevSan's sources, and DEVSAN_REVISION, a full commit id there.
+# `.devsan/script/ci --help` lists those below.
 variables:
   DEVSAN_CI_PATHS: "."
   DEVSAN_CI_SIM: "2"
@@ -234,9 +245,11 @@ int init(const InitArguments &arguments) {
         "does not tell which");
   if (*ci == Ci::kGitlab)
     std::puts("  add `include: [{local: .gitlab/devsan.yml}]` to .gitlab-ci.yml, and set "
-              "DEVSAN_REPOSITORY");
+              "DEVSAN_REPOSITORY and DEVSAN_REVISION");
   if (*ci == Ci::kGithub)
-    std::puts("  set the repository variable DEVSAN_REPOSITORY, which the workflow reads");
+    std::puts(
+        "  set the repository variables DEVSAN_REPOSITORY and DEVSAN_REVISION, which the workflow "
+        "reads");
   if (steps.cxx)
     std::puts("  devsan check -p build .                  look at the sources");
   if (steps.python)

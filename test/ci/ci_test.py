@@ -165,8 +165,10 @@ class Gitlab(Project):
         self.source.write_text(FIXED)
         self.assertIn("no findings", self.run_command("bash", script, environment=environment))
         (self.project / ".devsan").unlink()
-        self.assertIn("set the variable DEVSAN_REPOSITORY", self.run_command(
-            "bash", script, status=2, environment={**environment, "PATH": "/usr/bin:/bin"}))
+        environment["PATH"] = "/usr/bin:/bin"
+        self.assertIn("set the variable DEVSAN_REPOSITORY", self.run_command("bash", script, status=2, environment=environment))
+        environment |= {"DEVSAN_REPOSITORY": str(self.folder), "DEVSAN_REVISION": "main"}
+        self.assertIn("set the variable DEVSAN_REVISION", self.run_command("bash", script, status=2, environment=environment))
 
 
 class ProblemMatchers(Project):
