@@ -20,6 +20,12 @@ BAD_RELEASE = "1.4.0"
 FIXED_RELEASE = "1.9.0"
 EXTENSION = "torch_scatter"
 EXTENSION_RELEASE = "2.1.2"
+# What pip downloads is run, the setup.py of a source archive even while it is downloaded.
+SHA256 = {
+    "torchmetrics==1.4.0": "18599929a0fff7d4b840a3f9a7700054121850c378caaf7206f4161c0a5dc93c",
+    "torchmetrics==1.9.0": "bfdcbff3dd1d96b3374bb2496eb39f23c4b28b8a845b6a18c313688e0d2d9ca1",
+    "torch_scatter==2.1.2": "69b3aa435f2424ac6a1bfb6ff702da6eb73b33ca0db38fb26989c74159258e47",
+}
 SIMULATED = "--sim=2"
 # The seeds end in seconds; one that hangs must not hold up a test run.
 TIMEOUT_S = 300
@@ -93,15 +99,14 @@ class Demo:
         with self.downloading:  # two seeds may want it
             if not target.exists():
                 self.say(f"Downloading torchmetrics {release}")
-                self.pip("install", "--no-deps", "--target", target, f"torchmetrics=={release}")
+                self.pip("install", f"torchmetrics=={release}", "--target", target)
         return {"PYTHONPATH": str(target)}
 
     def extension(self):
         source = self.cache / f"{EXTENSION}-{EXTENSION_RELEASE}"
         if not source.exists():
             self.say(f"Downloading {EXTENSION} {EXTENSION_RELEASE}")
-            self.pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d", self.cache,
-                     f"{EXTENSION}=={EXTENSION_RELEASE}")
+            self.pip("download", f"{EXTENSION}=={EXTENSION_RELEASE}", "--no-binary", ":all:", "--no-build-isolation", "-d", self.cache)
             archive = next(self.cache.glob(f"{EXTENSION.replace('_', '?')}-{EXTENSION_RELEASE}.tar.gz"))
             # Python 3.11.2, Debian's, has no filters yet.
             safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -109,8 +114,11 @@ class Demo:
                 tar.extractall(self.cache, **safe)
         return source
 
-    def pip(self, *arguments):
-        command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
+    def pip(self, verb, requirement, *options):
+        self.cache.mkdir(parents=True, exist_ok=True)
+        pins = self.cache / f"{requirement}.txt"
+        pins.write_text(f"{requirement} --hash=sha256:{SHA256[requirement]}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "--quiet", verb, "--no-deps", "--require-hashes", *map(str, options), "-r", str(pins)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise NotObtained(f"demo: error: {shlex.join(command)} failed:\n{done.stderr}"

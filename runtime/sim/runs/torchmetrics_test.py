@@ -1,33 +1,17 @@
-"""A real library on simulated devices: torchmetrics, from the package index, gives on cuda:1 what it gives on the CPU.
+"""A real library on simulated devices: torchmetrics gives on cuda:1 what it gives on the CPU.
 
-usage: torchmetrics_test.py CACHE_FOLDER
-
-Run by ctest under _simulated. Exit status 77 (skipped) where the library cannot be obtained.
+Run by ctest under _simulated. Exit status 77 (skipped) where the library is not installed.
 """
 
-import os
-import subprocess
+import importlib.util
 import sys
 import unittest
 
-RELEASE = "1.9.0"
 SKIPPED = 77
 
-
-def obtain(cache):
-    target = os.path.join(cache, f"torchmetrics-{RELEASE}")
-    if not os.path.exists(target):
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, f"torchmetrics=={RELEASE}"]
-        environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "DEVSAN_SIM_DEVICES")}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            print(f"skipped: torchmetrics {RELEASE} cannot be had from pip's package index:\n{done.stderr}")
-            sys.exit(SKIPPED)
-    sys.path.insert(0, target)
-
-
-if __name__ == "__main__":
-    obtain(sys.argv.pop(1))
+if importlib.util.find_spec("torchmetrics") is None:
+    print("skipped: no torchmetrics: script/bootstrap installs it")
+    sys.exit(SKIPPED)
 
 from devsan import sim
 
