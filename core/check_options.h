@@ -27,6 +27,7 @@ struct CheckArguments {
   std::string fail_on;
   std::optional<long> timeout; // seconds
   std::string torch;
+  std::string python;
   std::vector<std::string> inputs;
   bool fix = false;
   bool update_baseline = false;
@@ -96,8 +97,11 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
   app.add_flag("--print-commands", arguments.print_commands,
                "Print how each file is read, as a compile_commands.json, and stop");
   app.add_option("--torch", arguments.torch,
-                 "Folder of the torch package, or none (default: asked from the project's Python)")
+                 "Folder of the torch package, or none (default: looked for, see docs/check.md)")
       ->type_name("DIR");
+  app.add_option("--python", arguments.python,
+                 "Python to ask for its torch package; nothing of the checked code is run")
+      ->type_name("FILE");
   app.add_option("inputs", arguments.inputs, "Source files, or folders to walk")
       ->type_name("FILE|DIR");
 }

@@ -4,12 +4,14 @@
 #include "analyzer/support/cuda_work.h"
 #include "analyzer/support/device_check.h"
 #include "analyzer/tool/clang_run.h"
+#include "analyzer/tool/torch_header.h"
 #include "core/rule_table.h"
 
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/MultiplexConsumer.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
+#include <clang/Lex/PreprocessorOptions.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -20,20 +22,22 @@ namespace {
 using clang::tidy::ClangTidyError;
 
 // Notes the headers that are not there. They are no errors: what parses without them is analysed.
-class MissingHeaders : public clang::PPCallbacks {
+class IncludedHeaders : public clang::PPCallbacks {
 public:
-  explicit MissingHeaders(std::vector<std::string> &names) : names_(names) {}
+  explicit IncludedHeaders(FileResult &result) : result_(result) {}
 
   void InclusionDirective(clang::SourceLocation, const clang::Token &, llvm::StringRef name, bool,
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
                           llvm::StringRef, const clang::Module *, bool,
                           clang::SrcMgr::CharacteristicKind) override {
-    if (!file && !llvm::is_contained(names_, name))
-      names_.push_back(name.str());
+    if (file)
+      result_.found_torch |= isTorchInclude(name);
+    else if (!llvm::is_contained(result_.missing_headers, name))
+      result_.missing_headers.push_back(name.str());
   }
 
 private:
-  std::vector<std::string> &names_;
+  FileResult &result_;
 };
 
 // Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among
@@ -42,7 +46,7 @@ private:
 // the narrowed scope.
 class UserCode : public clang::ASTConsumer {
 public:
-  UserCode(const clang::SourceManager &sources, FunctionNames &names, FileResult &result)
+  UserCode(clang::SourceManager &sources, FunctionNames &names, FileResult &result)
       : sources_(sources), names_(names), result_(result) {}
 
   bool shouldSkipFunctionBody(clang::Decl *decl) override {
@@ -57,6 +61,7 @@ public:
   }
 
   void HandleTranslationUnit(clang::ASTContext &context) override {
+    ignoreLineMarkers(sources_);
     names_.add(decls_);
     result_.has_functions = !names_.empty();
     context.setTraversalScope(decls_);
@@ -86,7 +91,7 @@ private:
                          !function->hasAttr<clang::CUDAHostAttr>()));
   }
 
-  const clang::SourceManager &sources_;
+  clang::SourceManager &sources_;
   FunctionNames &names_;
   FileResult &result_;
   std::vector<clang::Decl *> decls_;
@@ -117,6 +122,7 @@ public:
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
     compiler.getFrontendOpts().DisableFree = true;
+    compiler.getPreprocessorOpts().DisablePragmaDebugCrash = true; // a source may ask for it
     return true;
   }
 
@@ -124,7 +130,7 @@ public:
                                                         llvm::StringRef file) override {
     clang::Preprocessor &preprocessor = compiler.getPreprocessor();
     preprocessor.SetSuppressIncludeNotFoundError(true);
-    preprocessor.addPPCallbacks(std::make_unique<MissingHeaders>(result_.missing_headers));
+    preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
     consumers.push_back(std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
     if (more_)

@@ -7,7 +7,7 @@ namespace devsan::analyzer {
 
 FileResult analyzeFile(const CompileCommand &command, const std::string &checks) {
   Analysis analysis(checks, command.folder);
-  std::vector<std::string> arguments = allArguments(command);
+  std::vector<std::string> arguments = clangArguments(command);
   arguments.push_back(command.file);
   runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer());
   return analysis.takeResult();

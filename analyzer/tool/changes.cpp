@@ -1,6 +1,6 @@
 #include "analyzer/tool/changes.h"
 
-#include "analyzer/tool/run_program.h"
+#include "analyzer/tool/git_repository.h"
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/SmallString.h>
@@ -53,24 +53,27 @@ core::Result<Changes> Changes::since(const std::string &revision, const std::str
   if (repository.empty())
     return core::failure("--diff=" + revision + ": " + first_file +
                          " lies in no repository of git");
-  const auto git = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"-C", repository, "-c", "core.quotePath=true"});
-    return runProgram("git", arguments);
-  };
+  core::Result<GitRepository> git = GitRepository::open(repository);
+  if (!git)
+    return core::failure("--diff=" + revision + ": " + git.error().message);
   // What others have changed since the branches parted is not this change.
-  const ProgramOutput parting = git({"merge-base", revision, "HEAD"});
+  const ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
   const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
   const ProgramOutput diff =
-      git({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames", "--no-relative",
-           "--src-prefix=a/", "--dst-prefix=b/", base, "--"});
+      git->ask({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv",
+                "--no-renames", "--no-relative", "--ignore-submodules=all", "--src-prefix=a/",
+                "--dst-prefix=b/", base, "--"});
   if (diff.status != 0)
-    return core::failure("--diff=" + revision + ": git says: " +
-                         (diff.errors.empty()
-                              ? "nothing, with status " + std::to_string(diff.status)
-                              : firstLine(diff.errors)));
+    return core::failure(
+        "--diff=" + revision + ": git says: " +
+        (diff.errors.empty() ? "nothing, with status " + std::to_string(diff.status)
+                             : firstLine(diff.errors)) +
+        (git->isShallow() ? "; the clone is shallow: fetch its history (git fetch --unshallow, or "
+                            "fetch-depth: 0 of actions/checkout)"
+                          : ""));
   Changes changes;
   changes.addDiff(diff.output, repository);
-  const ProgramOutput untracked = git({"ls-files", "--others", "--exclude-standard", "-z"});
+  const ProgramOutput untracked = git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
   llvm::SmallVector<StringRef> names;
   StringRef(untracked.output).split(names, '\0', -1, /*KeepEmpty=*/false);
   for (StringRef name : names)

@@ -10,11 +10,13 @@
 #include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/result_cache.h"
 #include "analyzer/tool/schedule.h"
+#include "analyzer/tool/scratch_folder.h"
 #include "analyzer/tool/torch_header.h"
 #include "core/baseline_file.h"
 #include "core/project_root.h"
 #include "core/quantities.h"
 #include "core/rule_table.h"
+#include "core/terminal_text.h"
 #include "core/whole_file.h"
 
 #include <clang-tidy/GlobList.h>
@@ -109,6 +111,9 @@ std::vector<FileOutcome> analyzeFiles(const std::vector<CompileCommand> &command
     changed.push_back(commands[i]);
     indices.push_back(i);
   }
+  std::optional<ScratchFolder> scratch;
+  if (!changed.empty())
+    scratch.emplace();
   analyzeAll(
       changed, settings,
       [&](std::size_t i, FileOutcome outcome) {
@@ -136,9 +141,16 @@ void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
   }
 }
 
+// A program of LibTorch without its headers: what remains of it names no tensor.
+bool lacksTorch(const FileResult &result, const Options &options) {
+  return options.torch != "none" && !result.found_torch &&
+         llvm::any_of(result.missing_headers, isTorchInclude);
+}
+
 // Nobody looked at the file. Under --no-strict one that does not parse is analysed in part.
 bool isAnalysed(const FileOutcome &outcome, const Options &options) {
-  return outcome.result && (!outcome.result->isUnread() || options.strict == false);
+  return outcome.result && (options.strict == false ||
+                            (!outcome.result->isUnread() && !lacksTorch(*outcome.result, options)));
 }
 
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
@@ -154,8 +166,9 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
-  std::string text = isAnalysed(outcome, options)
-                         ? "parsed in part"
+  std::string text = isAnalysed(outcome, options) ? "parsed in part"
+                     : lacksTorch(result, options)
+                         ? "not analysed, LibTorch's headers are missing"
                          : "not analysed, no function in it could be parsed";
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
@@ -252,7 +265,7 @@ struct Collected {
   std::size_t suppressed = 0;
   std::size_t not_analysed = 0;
   bool complete = true;     // every file parsed as a whole
-  bool lacks_torch = false; // a header of LibTorch was not found
+  bool lacks_torch = false; // somewhere there was no header of LibTorch at all
 };
 
 Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,
@@ -275,7 +288,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     if (!outcomes[i].result)
       continue;
     FileResult &result = *outcomes[i].result;
-    all.lacks_torch |= llvm::any_of(result.missing_headers, isTorchInclude);
+    all.lacks_torch |= lacksTorch(result, options);
     all.suppressed += result.suppressed;
     all.files_read.insert(commands[i].file);
     all.files_read.insert(result.files_read.begin(), result.files_read.end());
@@ -349,7 +362,8 @@ core::Result<int> check(Options options) {
   auto suppressions = project->suppressions(options);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
-  auto torch = findTorch(options.torch, first_file, options.use_cache);
+  auto torch = findTorch(TorchPlaces{options.torch, options.python, options.build_dir, first_file},
+                         options.use_cache);
   if (!torch)
     return tl::unexpected(torch.error());
 
@@ -402,10 +416,13 @@ core::Result<int> check(Options options) {
   core::Summary summary{.tool = "devsan check",
                         .subject = subjectOf(options, commands->size(), files->size(), excluded)};
   summary.notes = std::move(all.notes);
-  if (all.lacks_torch && !*torch && options.torch != "none")
+  if (all.not_analysed)
+    summary.subject += ", " + std::to_string(all.not_analysed) + " not analysed";
+  if (all.lacks_torch)
     summary.notes.insert(summary.notes.begin(),
-                         "no LibTorch found in the Python environment; name the folder of the "
-                         "installed torch package with --torch=DIR");
+                         "no LibTorch found: name the folder of the installed torch package with "
+                         "--torch=DIR, its Python with --python=FILE, or the folder of "
+                         "compile_commands.json with -p DIR");
   for (const std::string &path : project->passedOver())
     summary.notes.push_back(path + " does not count: it is not for all files of this run");
   identify(findings, repository);
@@ -452,8 +469,11 @@ core::Result<int> check(Options options) {
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
   if (!options.output.empty())
-    llvm::errs() << "devsan check: " << summary.subject << ": "
-                 << core::countText(new_findings, "finding") << ", in " << options.output << "\n";
+    llvm::errs() << "devsan check: "
+                 << core::printable(summary.subject + ": " +
+                                    core::countText(new_findings, "finding") + ", in " +
+                                    options.output)
+                 << "\n";
   if (all.not_analysed) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
                  << core::countText(commands->size(), "file")

@@ -3,37 +3,44 @@
 #include "analyzer/tool/launch_spelling.h"
 
 #include <clang/Basic/SourceManager.h>
+#include <clang/Basic/SourceManagerInternals.h>
 #include <clang/Tooling/Tooling.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/VirtualFileSystem.h>
 
 namespace devsan::analyzer {
 
-std::vector<std::string> commonArguments(const CompileCommand &command) {
+std::vector<std::string> clangArguments(const CompileCommand &command,
+                                        ForcedIncludes forced_includes) {
   std::vector<std::string> arguments = {"clang++"};
-  arguments.insert(arguments.end(), command.common.begin(), command.common.end());
-  arguments.push_back("-fsyntax-only");
-  return arguments;
-}
-
-std::vector<std::string> allArguments(const CompileCommand &command) {
-  std::vector<std::string> arguments = {"clang++"};
-  for (const std::string &argument : command.local) {
-    // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch,
-    // .gch) and takes it, though it may be another compiler's or of other options. The front end
-    // does not.
-    if (argument == "-include")
-      arguments.insert(arguments.end(), {"-Xclang", argument, "-Xclang"});
-    else
-      arguments.push_back(argument);
-  }
-  arguments.insert(arguments.end(), command.common.begin(), command.common.end());
+  const auto add = [&](const std::vector<std::string> &list, bool with_forced) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i] != "-include") {
+        arguments.push_back(list[i]);
+      } else if (++i < list.size() && with_forced) {
+        // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch,
+        // .gch) and in the current folder, and loads it, whoever made it. The front end does not.
+        arguments.insert(arguments.end(), {"-Xclang", "-include", "-Xclang", list[i]});
+      }
+  };
+  add(command.local, forced_includes == ForcedIncludes::kAll);
+  add(command.common, true);
   arguments.push_back("-fsyntax-only");
   return arguments;
 }
 
 bool isInUserCode(const clang::SourceManager &sources, clang::SourceLocation location) {
-  return !sources.isInSystemHeader(sources.getExpansionLoc(location));
+  const clang::SrcMgr::SLocEntry &entry =
+      sources.getSLocEntry(sources.getFileID(sources.getExpansionLoc(location)));
+  return !clang::SrcMgr::isSystem(entry.getFile().getFileCharacteristic());
+}
+
+void ignoreLineMarkers(clang::SourceManager &sources) {
+  if (!sources.hasLineTable())
+    return;
+  for (auto &[file, entries] : sources.getLineTable())
+    for (clang::LineEntry &entry : entries)
+      entry.FileKind = sources.getSLocEntry(file).getFile().getFileCharacteristic();
 }
 
 bool runClang(const std::string &folder, std::vector<std::string> arguments,

@@ -21,12 +21,20 @@ struct MemoryFile {
   std::string text;
 };
 
-// The command's arguments, without the file: all, or those that a precompiled header depends on.
-std::vector<std::string> allArguments(const CompileCommand &command);
-std::vector<std::string> commonArguments(const CompileCommand &command);
+enum class ForcedIncludes { kAll, kCommon };
 
-// Where the code comes from. System headers, LibTorch's among them, are not the user's.
+// The command's arguments, without the file. kCommon leaves out the forced includes of the file.
+std::vector<std::string> clangArguments(const CompileCommand &command,
+                                        ForcedIncludes forced_includes = ForcedIncludes::kAll);
+
+// Where the code comes from. System headers, LibTorch's among them, are not the user's. That is
+// told by the folder in which a header was found, not by what a file says of itself in line markers
+// or
+// `#pragma GCC system_header`.
 bool isInUserCode(const clang::SourceManager &sources, clang::SourceLocation location);
+
+// From here on clang, too, goes by the folders.
+void ignoreLineMarkers(clang::SourceManager &sources);
 
 // The last argument is the file. Changes the process's current folder.
 bool runClang(const std::string &folder, std::vector<std::string> arguments,

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace devsan::analyzer {
 namespace {
@@ -64,6 +65,11 @@ std::string absolute(StringRef folder, StringRef path) {
 // An absolute `file` lies where it says.
 bool holds(StringRef folder, StringRef file) {
   return llvm::sys::fs::exists(absolute(folder, file));
+}
+
+// One of the two folders that LibTorch's headers lie in.
+bool isOfTorch(StringRef folder) {
+  return holds(folder, "c10/core/Device.h") || holds(folder, "torch/nn/module.h");
 }
 
 } // namespace
@@ -149,6 +155,29 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
   }
 }
 
+void CompileCommands::addTorchOf(const clang::tooling::CompilationDatabase &database,
+                                 CompileCommand &command) {
+  auto [entry, is_new] = torch_of_database_.try_emplace(&database);
+  if (is_new) {
+    std::set<std::string> seen;
+    for (const clang::tooling::CompileCommand &other : database.getAllCompileCommands()) {
+      CompileCommand adopted;
+      adopted.folder = other.Directory;
+      adopt(adopted, other.CommandLine);
+      for (const std::vector<std::string> *list : {&adopted.local, &adopted.common})
+        for (std::size_t i = 0; i + 1 < list->size(); ++i)
+          if ((*list)[i].starts_with("-I") || (*list)[i].starts_with("-i"))
+            if (const std::string &folder = (*list)[++i];
+                seen.insert(folder).second && isOfTorch(folder))
+              entry->second.push_back(folder);
+      if (!entry->second.empty())
+        break;
+    }
+  }
+  for (const std::string &folder : entry->second)
+    command.common.insert(command.common.end(), {"-isystem", folder});
+}
+
 void CompileCommands::derive(CompileCommand &command) {
   const Project &project = projects_.of(command.file);
   // A folder that is also given by -idirafter counts as a system folder, whose code is not looked
@@ -186,8 +215,7 @@ void CompileCommands::finish(CompileCommand &command) {
   // project spells it.
   std::vector<std::string> system_folders;
   for (size_t i = 0; i + 1 < command.local.size(); i += 2)
-    if (command.local[i] == "-I" && (holds(command.local[i + 1], "c10/core/Device.h") ||
-                                     holds(command.local[i + 1], "torch/nn/module.h")))
+    if (command.local[i] == "-I" && isOfTorch(command.local[i + 1]))
       system_folders.push_back(command.local[i + 1]);
   if (torch_)
     system_folders.insert(system_folders.end(), torch_->include_folders.begin(),
@@ -204,9 +232,9 @@ void CompileCommands::finish(CompileCommand &command) {
           list->erase(list->begin() + i, list->begin() + i + 2);
         else
           ++i;
-    common.insert(common.end(),
-                  {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
-                   "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include", "cuda_runtime.h"});
+    common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
+                                 "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include",
+                                 stubs_ + "/cuda_runtime.h"});
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
@@ -247,6 +275,8 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
     if (known.empty()) {
       adopt(command, project_flags_.of(file));
       derive(command);
+      if (*database)
+        addTorchOf(**database, command);
       for (const std::string &macro : macrosForTorch(command))
         if (!isOfOtherPlatform(macro))
           command.common.insert(command.common.end(), {"-D", macro});

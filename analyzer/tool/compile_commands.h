@@ -46,6 +46,8 @@ private:
   core::Result<const clang::tooling::CompilationDatabase *> databaseFor(const std::string &file);
   void derive(CompileCommand &command);
   void adopt(CompileCommand &command, const std::vector<std::string> &arguments);
+  // LibTorch as the other files of the build have it.
+  void addTorchOf(const clang::tooling::CompilationDatabase &database, CompileCommand &command);
   void finish(CompileCommand &command);
 
   const Options &options_;
@@ -53,6 +55,8 @@ private:
   Projects projects_;
   ProjectFlags project_flags_;
   std::map<std::string, Database> databases_;
+  std::map<const clang::tooling::CompilationDatabase *, std::vector<std::string>>
+      torch_of_database_; // include folders
   std::string stubs_;
   std::string resources_;
 };

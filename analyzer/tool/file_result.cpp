@@ -76,7 +76,8 @@ std::string serialize(const FileResult &result) {
                             {"errors", result.errors},
                             {"errors_elsewhere", result.errors_elsewhere},
                             {"suppressed", result.suppressed},
-                            {"has_functions", result.has_functions}};
+                            {"has_functions", result.has_functions},
+                            {"found_torch", result.found_torch}};
   llvm::json::Array contexts;
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{context.first_line, context.last_line,
@@ -115,6 +116,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.errors_elsewhere = object->getInteger("errors_elsewhere").value_or(0);
   result.suppressed = object->getInteger("suppressed").value_or(0);
   result.has_functions = object->getBoolean("has_functions").value_or(false);
+  result.found_torch = object->getBoolean("found_torch").value_or(false);
   return result;
 }
 

@@ -35,6 +35,7 @@ struct FileResult {
   unsigned errors_elsewhere = 0; // of them, in files that are not the user's
   unsigned suppressed = 0;       // by NOLINT
   bool has_functions = false;    // with bodies, in the user's code
+  bool found_torch = false;      // a header of LibTorch that it includes is there
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty(); }
   // What did not parse left nothing to look at.

@@ -192,12 +192,8 @@ private:
   const MemoryFile header = {memoryFile(command, "headers"), served.header.text + mark};
   const MemoryFile files = {memoryFile(command, "files"), mark};
 
-  std::vector<std::string> arguments = {"clang++"};
-  for (std::size_t i = 0; i + 1 < command.local.size(); i += 2)
-    if (command.local[i] != "-include") // read after the headers
-      arguments.insert(arguments.end(), {command.local[i], command.local[i + 1]});
-  arguments.insert(arguments.end(), command.common.begin(), command.common.end());
-  arguments.push_back("-fsyntax-only");
+  // The file's own forced includes are read after the headers.
+  std::vector<std::string> arguments = clangArguments(command, ForcedIncludes::kCommon);
   if (served.is_stored)
     arguments.insert(arguments.end(), {"-include-pch", served.header.path, files.path});
   else

@@ -65,6 +65,7 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.diff = std::move(given.diff);
   options.baseline = std::move(given.baseline);
   options.torch = std::move(given.torch);
+  options.python = std::move(given.python);
   options.inputs = std::move(given.inputs);
   options.fix = given.fix;
   options.update_baseline = given.update_baseline;

@@ -29,6 +29,7 @@ struct Options {
   std::string diff; // a revision of git; empty: everything
   std::string baseline;
   std::string torch;
+  std::string python;
   std::vector<std::string> suppressions;
   std::vector<std::string> inputs;
   std::vector<std::string> flags;       // what stood after `--`

@@ -56,7 +56,8 @@ Progress::~Progress() {
 }
 
 void Progress::say(llvm::StringRef text) {
-  llvm::errs() << (shown_ ? kClearLine : "") << "devsan check: " << text << "\n";
+  llvm::errs() << (shown_ ? kClearLine : "") << "devsan check: " << core::printable(text.str())
+               << "\n";
 }
 
 void Progress::step(llvm::StringRef file) {

@@ -3,7 +3,9 @@
 
 #include "core/result.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -14,7 +16,15 @@ struct ProgramOutput {
   std::string errors;
 };
 
-// `program` is looked up on PATH unless it holds a slash.
-ProgramOutput runProgram(const std::string &program, const std::vector<std::string> &arguments);
+// Changes to the environment of a program that is started; nothing takes a variable away.
+using EnvironmentChanges = std::vector<std::pair<std::string, std::optional<std::string>>>;
+
+// On PATH, of which only absolute folders count: the others depend on where the user stands, which
+// may be a checkout of somebody else's. Empty where there is none.
+std::string findProgram(const std::string &name);
+
+// `program` is looked up by findProgram() unless it holds a slash.
+ProgramOutput runProgram(const std::string &program, const std::vector<std::string> &arguments,
+                         const EnvironmentChanges &changes = {});
 
 } // namespace devsan::analyzer

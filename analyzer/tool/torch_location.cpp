@@ -1,15 +1,16 @@
 #include "analyzer/tool/torch_location.h"
 
 #include "analyzer/tool/cache_folder.h"
+#include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/run_program.h"
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 #include <llvm/Support/Process.h>
-#include <llvm/Support/Program.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -31,32 +32,89 @@ std::string pathIn(llvm::StringRef folder, llvm::StringRef rest) {
   return std::string(path);
 }
 
-std::string virtualEnvPython(llvm::StringRef file) {
-  const std::string folder = nearestFolderWith(file, {".venv"});
-  return folder.empty() ? std::string() : pathIn(folder, ".venv/bin/python");
-}
-
-std::string findPython(const std::string &first_file) {
-  if (auto env = llvm::sys::Process::GetEnv("VIRTUAL_ENV"); env && !env->empty())
-    return pathIn(*env, "bin/python");
-  llvm::SmallString<256> here;
-  llvm::sys::fs::current_path(here);
-  const std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
-  for (const std::string &start : {pathIn(here, "x"), first_file, self})
-    if (std::string python = virtualEnvPython(start); llvm::sys::fs::can_execute(python))
-      return python;
-  // What the launcher of our wheel runs in.
-  if (auto ours = llvm::sys::Process::GetEnv("DEVSAN_PYTHON");
-      ours && llvm::sys::fs::can_execute(*ours))
-    return *ours;
-  auto found = llvm::sys::findProgramByName("python3");
-  return found ? *found : std::string();
-}
-
-struct PythonAnswer {
-  std::string torch;
-  std::string python_include;
+// Headers that some place names.
+struct Found {
+  std::string torch;          // folder of the package
+  std::string python_include; // nothing where none is known
 };
+
+constexpr llvm::StringLiteral kTorchHeader = "include/torch/csrc/api/include/torch/torch.h";
+
+bool holdsTorch(llvm::StringRef folder) {
+  return !folder.empty() && llvm::sys::fs::exists(pathIn(folder, kTorchHeader));
+}
+
+// Python's headers, for an environment whose libraries are in PREFIX/lib/NAME.
+std::string pythonInclude(llvm::StringRef prefix, llvm::StringRef name) {
+  std::vector<std::string> prefixes = {prefix.str()};
+  // A virtual environment has none of its own, but says which Python it was made from.
+  const std::string settings = textOf(pathIn(prefix, "pyvenv.cfg"));
+  for (const llvm::StringRef line : llvm::split(settings, '\n'))
+    if (const auto [key, value] = line.split('='); key.trim() == "home")
+      prefixes.push_back(llvm::sys::path::parent_path(value.trim()).str());
+  for (const std::string &place : prefixes)
+    if (std::string folder = pathIn(place, ("include/" + name).str());
+        llvm::sys::fs::exists(pathIn(folder, "Python.h")))
+      return folder;
+  return {};
+}
+
+// For LibTorch without Python.
+std::string systemPythonInclude() {
+  llvm::SmallString<256> python; // PREFIX/bin/python3.N
+  if (llvm::sys::fs::real_path(findProgram("python3"), python))
+    return {};
+  using llvm::sys::path::parent_path;
+  return pythonInclude(parent_path(parent_path(python)), llvm::sys::path::filename(python));
+}
+
+// The torch package PREFIX/lib/python3.N/site-packages/torch lies in an environment of Python.
+std::string includeBeside(llvm::StringRef torch) {
+  using llvm::sys::path::parent_path;
+  const llvm::StringRef library = parent_path(parent_path(torch));
+  return pythonInclude(parent_path(parent_path(library)), llvm::sys::path::filename(library));
+}
+
+// Read, and nothing in it started: an environment in a checkout is whoever's the checkout is.
+std::optional<Found> inEnvironment(llvm::StringRef prefix) {
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator entry(pathIn(prefix, "lib"), error), end;
+       !error && entry != end; entry.increment(error))
+    if (llvm::sys::path::filename(entry->path()).starts_with("python3"))
+      if (const std::string torch = pathIn(entry->path(), "site-packages/torch"); holdsTorch(torch))
+        return Found{torch, includeBeside(torch)};
+  return std::nullopt;
+}
+
+// What CMake's find_package(Torch) found or would find: the folder of TorchConfig.cmake, or a
+// prefix above it.
+std::optional<Found> fromCMake(llvm::StringRef named) {
+  llvm::SmallString<256> folder(named);
+  for (int level = 0; level < 4 && !folder.empty(); ++level) {
+    if (llvm::sys::path::is_absolute(folder) && holdsTorch(folder))
+      return Found{std::string(folder), includeBeside(folder)};
+    llvm::sys::path::remove_filename(folder);
+  }
+  return std::nullopt;
+}
+
+std::optional<Found> inCMakeCache(llvm::StringRef file) {
+  const std::string text = textOf(file.str());
+  for (const llvm::StringRef line : llvm::split(text, '\n'))
+    if (line.starts_with("Torch_DIR:"))
+      return fromCMake(line.split('=').second.trim());
+  return std::nullopt;
+}
+
+std::optional<Found> inCMakeEnvironment() {
+  for (const char *name : {"Torch_DIR", "Torch_ROOT", "CMAKE_PREFIX_PATH"}) {
+    const std::string paths = llvm::sys::Process::GetEnv(name).value_or("");
+    for (const llvm::StringRef path : llvm::split(paths, llvm::sys::EnvPathSeparator))
+      if (auto found = fromCMake(path))
+        return found;
+  }
+  return std::nullopt;
+}
 
 constexpr llvm::StringLiteral kPythonHead = "devsan-python/1 "; // then a checksum of what follows
 
@@ -85,7 +143,7 @@ public:
     file_ = folder + "/" + checksum(key);
   }
 
-  std::optional<PythonAnswer> read() const {
+  std::optional<Found> read() const {
     auto buffer = file_.empty() ? nullptr : llvm::MemoryBuffer::getFile(file_);
     if (file_.empty() || !buffer)
       return std::nullopt;
@@ -103,10 +161,10 @@ public:
       if (stamp(line.rsplit('\t').first) != (line + "\n").str())
         return std::nullopt;
     }
-    return PythonAnswer{torch.str(), include.str()};
+    return Found{torch.str(), include.str()};
   }
 
-  void write(const PythonAnswer &answer, const std::string &python, llvm::StringRef paths) const {
+  void write(const Found &answer, const std::string &python, llvm::StringRef paths) const {
     if (file_.empty())
       return;
     llvm::StringRef home = llvm::sys::path::parent_path(llvm::sys::path::parent_path(python));
@@ -125,58 +183,102 @@ private:
   std::string file_;
 };
 
-PythonAnswer ask(const std::string &python, bool use_cache) {
+std::optional<Found> ask(const std::string &python, bool use_cache) {
   if (python.empty())
-    return {};
+    return std::nullopt;
   const KeptAnswer kept(use_cache, python);
-  if (std::optional<PythonAnswer> answer = kept.read())
-    return *answer;
+  if (std::optional<Found> answer = kept.read())
+    return answer;
   const ProgramOutput asked = runProgram(python, {"-I", "-c", kAskPython});
   if (asked.status != 0)
-    return {};
+    return std::nullopt;
   const auto [torch, rest] = llvm::StringRef(asked.output).split('\n');
   const auto [include, paths] = rest.split('\n');
-  const PythonAnswer answer = {torch.str(), include.trim().str()};
+  const Found answer = {torch.str(), include.trim().str()};
   kept.write(answer, python, paths);
   return answer;
 }
 
+// The first place that holds LibTorch. Programs are started last, and only those that the user
+// named: on the command line, in the environment, on PATH.
+std::optional<Found> look(const TorchPlaces &places, bool use_cache) {
+  const auto asked = [&](const std::string &python) {
+    auto found = ask(python, use_cache);
+    return found && holdsTorch(found->torch) ? found : std::nullopt;
+  };
+  if (!places.python.empty())
+    return asked(places.python);
+  if (auto env = llvm::sys::Process::GetEnv("VIRTUAL_ENV"); env && !env->empty())
+    if (auto found = inEnvironment(*env); found || (found = asked(pathIn(*env, "bin/python"))))
+      return found;
+  const std::string build_cache =
+      places.build_dir.empty() ? std::string()
+                               : pathIn(currentFolder(), places.build_dir + "/CMakeCache.txt");
+  if (auto found = inCMakeCache(build_cache))
+    return found;
+  const std::string here = pathIn(currentFolder(), "x");
+  const std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
+  for (const std::string &start : {here, places.first_file, self})
+    if (const std::string folder = nearestFolderWith(start, {".venv"}); !folder.empty())
+      if (auto found = inEnvironment(pathIn(folder, ".venv")))
+        return found;
+  if (auto found = inCMakeEnvironment())
+    return found;
+  for (const char *name : {"CMakeCache.txt", "build/CMakeCache.txt"})
+    if (const std::string folder = nearestFolderWith(places.first_file, {name}); !folder.empty())
+      if (auto found = inCMakeCache(pathIn(folder, name)))
+        return found;
+  // What the launcher of our wheel runs in.
+  if (auto found = asked(llvm::sys::Process::GetEnv("DEVSAN_PYTHON").value_or("")))
+    return found;
+  return asked(findProgram("python3"));
+}
+
+std::string quotedBehind(llvm::StringRef text, llvm::StringRef words, char quote) {
+  return text.split(words).second.split(quote).first.str();
+}
+
 std::string readVersion(llvm::StringRef folder) {
-  auto text = llvm::MemoryBuffer::getFile(pathIn(folder, "version.py"));
-  if (!text)
-    return {};
-  llvm::StringRef rest = (*text)->getBuffer();
-  return rest.split("__version__ = '").second.split('\'').first.str();
+  if (std::string version =
+          quotedBehind(textOf(pathIn(folder, "version.py")), "__version__ = '", '\'');
+      !version.empty())
+    return version;
+  // LibTorch without Python.
+  return quotedBehind(textOf(pathIn(folder, "include/torch/csrc/api/include/torch/version.h")),
+                      "#define TORCH_VERSION \"", '"');
 }
 
 } // namespace
 
-core::Result<std::optional<TorchLocation>>
-findTorch(const std::string &option, const std::string &first_file, bool use_cache) {
-  if (option == "none")
+core::Result<std::optional<TorchLocation>> findTorch(const TorchPlaces &places, bool use_cache) {
+  if (places.option == "none")
     return std::nullopt;
-  PythonAnswer answer = ask(findPython(first_file), use_cache);
-  if (!option.empty()) {
-    llvm::SmallString<256> path(option);
+  std::optional<Found> found;
+  if (!places.option.empty()) {
+    llvm::SmallString<256> path(places.option);
     llvm::sys::fs::make_absolute(path); // files are parsed in the folders of their commands
-    answer.torch = std::string(path);
+    found = Found{std::string(path), includeBeside(path)};
+    if (!holdsTorch(path))
+      return core::failure("--torch=" + places.option + ": no " + kTorchHeader.str() +
+                           " in it; name the folder of the installed torch package");
+  } else {
+    found = look(places, use_cache);
+    if (!found && !places.python.empty())
+      return core::failure("--python=" + places.python +
+                           ": it has no torch package; name the Python that torch is installed in, "
+                           "or the folder of the package with --torch=DIR");
   }
-  if (answer.torch.empty())
+  if (!found)
     return std::nullopt;
   TorchLocation torch;
-  torch.folder = answer.torch;
+  torch.folder = found->torch;
   torch.include_folders = {pathIn(torch.folder, "include"),
                            pathIn(torch.folder, "include/torch/csrc/api/include")};
-  if (!llvm::sys::fs::exists(pathIn(torch.include_folders[1], "torch/torch.h"))) {
-    if (option.empty())
-      return std::nullopt;
-    return core::failure("--torch=" + option +
-                         ": no include/torch/csrc/api/include/torch/torch.h in it; name the "
-                         "folder of the installed torch package");
-  }
   torch.version = readVersion(torch.folder);
-  if (!answer.python_include.empty())
-    torch.include_folders.push_back(answer.python_include);
+  const std::string python =
+      found->python_include.empty() ? systemPythonInclude() : found->python_include;
+  if (!python.empty())
+    torch.include_folders.push_back(python);
   return torch;
 }
 

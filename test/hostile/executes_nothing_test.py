@@ -1,0 +1,405 @@
+"""Guarantee 1: checking executes nothing of the checked tree or what lies above it.
+
+usage: executes_nothing_test.py DEVSAN [unittest options]
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from canary import DEVSAN, Canary, main
+
+SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MOCK = os.path.join(SOURCE_ROOT, "analyzer", "testing", "mock")
+COMPILER = shutil.which("cc") or shutil.which("clang") or shutil.which("clang-22")
+
+BUG = """#include <torch/torch.h>
+at::Tensor moved(at::Tensor x) {
+  return x.cpu().cuda();
+}
+"""
+FOUND = "[device-bare-cuda]"
+CHECK = ("check", "--checks=device-bare-cuda", "--no-cache")
+WITH_MOCK = ("--", "-I" + MOCK)
+
+
+class Checking(Canary):
+    def repository(self):
+        sandbox = self.sandbox()
+        sandbox.write("repo/x.cpp", BUG)
+        return sandbox
+
+    def library(self, sandbox, name):
+        """A shared library that leaves a canary where anybody loads it."""
+        if not COMPILER:
+            self.skipTest("no C compiler: install one to try libraries")
+        source = sandbox.write("library.c", f"""
+            #include <fcntl.h>
+            #include <unistd.h>
+            __attribute__((constructor)) static void loaded(void) {{
+              close(open("{sandbox.canary(name)}", O_CREAT | O_WRONLY, 0600));
+            }}""")
+        path = sandbox.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-o", path, source], check=True)
+        return path
+
+    def test_the_traps_work(self):
+        sandbox = self.repository()
+        sandbox.trap("repo/tool")
+        with self.assertRaisesRegex(AssertionError, "was executed"):
+            sandbox.run(command=[sandbox.path("repo/tool")])
+        sandbox = self.repository()
+        library = self.library(sandbox, "repo/evil.so")
+        with self.assertRaisesRegex(AssertionError, "was executed"):
+            sandbox.run(command=["/bin/true"], env={"LD_PRELOAD": library})
+
+    def test_environments_of_the_repository(self):
+        """Whatever lies where an interpreter could lie, with and without --torch, from inside and from above."""
+        for place, cwd in (("repo", "repo"), ("repo", "."), ("repo/src/deep", "repo/src/deep"), (".", "repo")):
+            with self.subTest(place=place, cwd=cwd):
+                sandbox = self.sandbox()
+                file = sandbox.write(f"{place if place != '.' else 'repo'}/x.cpp", BUG)
+                for folder in (".venv", "venv", "env", ".tox/py311", "build/.venv"):
+                    for name in ("python", "python3", "python3.11"):
+                        sandbox.trap(f"{place}/{folder}/bin/{name}", then="exit 1")
+                    sandbox.write(f"{place}/{folder}/pyvenv.cfg", "home = /usr/bin\n")
+                done = sandbox.run("check", "--torch=" + MOCK, file, cwd=sandbox.path(cwd))
+                self.assertSays(done, 2, "--torch=")  # the mock lacks a package's folders
+                done = sandbox.run(*CHECK, file, *WITH_MOCK, cwd=sandbox.path(cwd))
+                self.assertSays(done, 1, FOUND)
+
+    def test_genuine_interpreters_of_the_repository(self):
+        """A link to the system's Python runs the .pth files beside the link."""
+        for options in ((), ("--no-cache",)):
+            with self.subTest(options=options):
+                sandbox = self.repository()
+                sandbox.link("repo/.venv/bin/python", os.path.realpath(sys.executable))
+                sandbox.link("repo/.venv/bin/python3", "python")
+                sandbox.write("repo/.venv/pyvenv.cfg", f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n")
+                library = f"repo/.venv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+                sandbox.write(f"{library}/evil.pth", f"import os; os.system('touch {sandbox.canary('pth')}')\n")
+                sandbox.write(f"{library}/sitecustomize.py", f"open('{sandbox.canary('site')}', 'w')\n")
+                done = sandbox.run("check", "--checks=device-bare-cuda", *options, "x.cpp", *WITH_MOCK)
+                self.assertSays(done, 1, FOUND)
+
+    def test_modules_of_the_repository(self):
+        """What Python would import from the current folder or from $PYTHONPATH."""
+        modules = ("sitecustomize.py", "usercustomize.py", "site.py", "sysconfig.py", "importlib/__init__.py",
+                   "importlib/util.py", "torch/__init__.py", "torch.py", "sys.py", "encodings/__init__.py", "setup.py",
+                   "conftest.py", "noxfile.py", "devsan/__init__.py", "devsan.py", "__init__.py")
+        for env in ({}, {"PYTHONPATH": "."}, {"PYTHONPATH": ""}, {"PYTHONSTARTUP": "setup.py"}, {"PYTHONHOME": "."},
+                    {"PYTHONUSERBASE": "."}):
+            with self.subTest(env=env):
+                sandbox = self.repository()
+                for name in modules:
+                    sandbox.snare(f"repo/{name}", "open('{canary}', 'w')\n")
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
+
+    def test_folders_of_path(self):
+        """An entry of PATH that depends on where one stands is not a place to start programs from."""
+        for path in (".", "", ":", "bin", "./bin", ".:{0}", ":{0}", "bin:{0}", "../repo/bin:{0}", "{0}:"):
+            with self.subTest(path=path):
+                sandbox = self.repository()
+                for name in ("python3", "python", "git", "clang", "clang++", "nvcc", "c++", "ld", "addr2line", "gdb"):
+                    sandbox.trap(f"repo/{name}", then="exit 1")
+                    sandbox.trap(f"repo/bin/{name}", then="exit 1")
+                env = {"PATH": path.format(os.environ["PATH"])}
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
+
+    def test_scripts_of_builds(self):
+        """They are read, and what they say is data."""
+        for name, text in (
+                ("setup.py", "import os; os.system('touch {0}')\nfrom setuptools import setup\nsetup()\n"),
+                ("setup.py", "__import__('os').system('touch {0}')\nExtension('x', ['x.cpp'], include_dirs=[open('{0}', 'w')])\n"),
+                ("setup.py", "Extension('x', ['x.cpp'], extra_compile_args=[f'''{{__import__('os').system('touch {0}')}}'''])\n"),
+                ("setup.py", "x = `touch {0}`\nCUDAExtension('x', glob.glob('$(touch {0})'))\n"),
+                ("CMakeLists.txt", "execute_process(COMMAND touch {0})\nadd_executable(x x.cpp)\n"),
+                ("CMakeLists.txt", "include_directories($ENV{{SHELL}} `touch {0}` \"$(touch {0})\")\nadd_library(x x.cpp)\n"),
+                ("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'x'\nbackend-path = ['.']\n"),
+                ("Makefile", "x := $(shell touch {0})\n"),
+                ("meson.build", "run_command('touch', '{0}')\n"),
+                ("BUILD", "genrule(cmd = 'touch {0}')\n")):
+            with self.subTest(name=name, text=text):
+                sandbox = self.repository()
+                sandbox.write(f"repo/{name}", text.format(sandbox.canary(name)))
+                sandbox.write("repo/x.py", f"open('{sandbox.canary('backend')}', 'w')\n")
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK), 1, FOUND)
+                self.assertSays(sandbox.run(*CHECK, "--no-strict", "--torch=none", "x.cpp"), (0, 1))
+
+    def test_flags_of_commands(self):
+        """Flags by which a compiler loads or starts something, wherever a repository can give flags."""
+        sandbox = self.repository()
+        library = self.library(sandbox, "repo/evil.so")
+        trap = sandbox.trap("repo/tool")
+        sandbox.write("repo/response", f"-fplugin={library} -fpass-plugin={library}")
+        sandbox.write("repo/evil.cfg", f"-fplugin={library}\n")
+        for name in ("clang++.cfg", "x86_64-pc-linux-gnu-clang++.cfg", "clang.cfg", "x86_64-pc-linux-gnu.cfg"):
+            sandbox.write(f"repo/{name}", f"-fplugin={library}\n")
+        kinds = ([f"-fplugin={library}"], ["-Xclang", "-load", "-Xclang", library], [f"-fpass-plugin={library}"],
+                 ["-Xclang", f"-fpass-plugin={library}"], ["-mllvm", f"-load={library}"], ["-B", sandbox.repo],
+                 ["-wrapper", trap], ["-ccbin", trap], [f"--compiler-bindir={trap}"], [f"-specs={trap}"],
+                 [f"-fuse-ld={trap}"], [f"--ld-path={trap}"], ["@response"], ["--options-file", "response"],
+                 ["-optf", "response"], ["--config", "evil.cfg"], ["--config=evil.cfg"], ["--config-user-dir=."],
+                 ["-Xcompiler", f"-fplugin={library}"], [f"--compiler-options=-fplugin={library}"],
+                 ["-cc1", "-load", library], ["-Xarch_host", f"-fplugin={library}"], ["-no-integrated-cpp"],
+                 ["-fno-integrated-as"], ["-save-temps"], ["-o", "written.o"], ["-MD", "-MF", "written.d"],
+                 ["-MJ", "written.json"], ["-ftime-trace=written"], ["--serialize-diagnostics", "written"],
+                 ["-fcrash-diagnostics-dir=."], ["-gen-reproducer"], ["-fproc-stat-report=written"],
+                 ["-index-store-path", "."], ["-fdiagnostics-format=sarif-file"], ["-dependency-file", "written"],
+                 ["-emit-pch"], ["-fmodules", "-fmodules-cache-path=."], ["-D", f"X=-fplugin={library}"],
+                 ["-I", f"-fplugin={library}"], ["-isystem", f"-fplugin={library}"],
+                 ["-std=c++20 -fplugin=" + library], ["-x", "ir"], ["-analyze"], ["--analyze"],
+                 ["-Xanalyzer", "-load", "-Xanalyzer", library], ["-plugin", library], ["-include", library])
+        entries = []
+        for i, flags in enumerate(kinds):
+            sandbox.write(f"repo/x{i}.cpp", BUG)
+            entries.append({"directory": sandbox.repo, "file": f"x{i}.cpp",
+                            "arguments": ["clang++", "-I" + MOCK, *flags, "-c", f"x{i}.cpp"]})
+        sandbox.write("repo/compile_commands.json", json.dumps(entries))
+        done = sandbox.run(*CHECK, ".")
+        for i, flags in enumerate(kinds):
+            with self.subTest(flags):
+                self.assertRegex(done.out, rf"x{i}.cpp:3:|x{i}.cpp: not analysed")
+        os.unlink(sandbox.path("repo/compile_commands.json"))
+        words = [word for flags in kinds for word in flags]
+        sandbox.write("repo/setup.py", f"Extension('x', ['x.cpp'], extra_compile_args={json.dumps(words)})\n")
+        self.assertSays(sandbox.run(*CHECK, "--no-strict", "x.cpp"), (0, 1, 2))
+        for flags in kinds[:12]:
+            with self.subTest(flags):
+                sandbox.write("repo/.devsan.toml", f"[check]\nextra-flags = {json.dumps(flags)}\n")
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK), (1, 2))
+
+    def test_precompiled_headers_of_the_repository(self):
+        """Clang's driver takes NAME.pch for a forced include, from the current folder too."""
+        for name in ("cuda_runtime.h.pch", "cuda_runtime.h.gch", "cuda_runtime.h", "forced.h.pch", "forced.h.gch",
+                     "torch/torch.h.pch", "x.cu.pch", "x.pch", "module.modulemap", "cuda_runtime.h.pch/x"):
+            with self.subTest(name):
+                sandbox = self.sandbox()
+                sandbox.write("repo/x.cu", BUG)
+                sandbox.write(f"repo/{name}", b"CPCH" + bytes(1000) if "." in name else "")
+                sandbox.write("repo/forced.h", "")
+                if name == "cuda_runtime.h":
+                    sandbox.write("repo/cuda_runtime.h", "#define cuda cpu\n")
+                entry = {"directory": sandbox.repo, "file": "x.cu",
+                         "arguments": ["nvcc", "-I" + MOCK, "-include", "forced.h", "-c", "x.cu"]}
+                sandbox.write("repo/compile_commands.json", json.dumps([entry]))
+                self.assertSays(sandbox.run(*CHECK, "x.cu"), 1, FOUND)
+
+    def test_clang_s_own_pragmas(self):
+        """They end or stop the compiler: the file is not analysed, and the next one is."""
+        pragmas = ("clang __debug crash", "clang __debug llvm_fatal_error", "clang __debug llvm_unreachable",
+                   "clang __debug assert", "clang __debug overflow_stack", "clang __debug parser_crash",
+                   "clang __debug sleep", "clang module import x", "clang module load x", "clang module build x",
+                   "GCC pch_preprocess \"/etc/passwd\"", "GCC dependency \"/etc/passwd\"", "push_macro(\"cuda\")",
+                   "comment(lib, \"/tmp/evil\")", "omp parallel", "clang system_header", "once")
+        sandbox = self.repository()
+        for i, pragma in enumerate(pragmas):
+            sandbox.write(f"repo/pragma{i}.cpp", f"#pragma {pragma}\n{BUG}")
+        done = sandbox.run(*CHECK, ".", *WITH_MOCK)
+        self.assertSays(done, (1, 2), "x.cpp:3", FOUND)
+        for i, pragma in enumerate(pragmas):
+            with self.subTest(pragma):
+                self.assertRegex(done.out, rf"pragma{i}.cpp:4:|pragma{i}.cpp: not analysed")
+
+    def test_what_a_source_says_of_itself(self):
+        """No file makes itself a system header, whose code is not looked at."""
+        heads = ("# 1 \"/usr/include/x.h\" 1 3", "# 1 \"/usr/include/x.h\" 3 4", "#line 1 \"/usr/include/x.h\"",
+                 "#pragma GCC system_header", "#pragma clang system_header", "_Pragma(\"GCC system_header\")",
+                 "#line 4294967295", "# 1 \"\" 2")
+        sandbox = self.repository()
+        for i, head in enumerate(heads):
+            sandbox.write(f"repo/source{i}.cpp", f"{head}\n{BUG}")
+            sandbox.write(f"repo/header{i}.h", f"{head}\n{BUG.replace('moved', f'moved{i}')}")
+            sandbox.write(f"repo/includes{i}.cpp", f'#include "header{i}.h"\n')
+        done = sandbox.run(*CHECK, ".", *WITH_MOCK)
+        for i, head in enumerate(heads):
+            with self.subTest(head):
+                self.assertIn(f"source{i}.cpp:4:", done.out)
+                self.assertIn(f"header{i}.h:4:", done.out)
+
+    def test_commands_in_a_hostile_folder(self):
+        """The commands that look around in their folder, where everything that they could start is a trap."""
+        for arguments, statuses in ((("doctor",), (0, 1, 2)), (("rules",), (0,)), (("--version",), (0,)),
+                                    (("--help",), (0,)), (("report", "missing.json"), (2,)), (("check", "--help"), (0,)),
+                                    (("completion", "bash"), (0, 2))):
+            for path in ("{0}", ".:{0}", "bin:{0}"):
+                with self.subTest(arguments=arguments, path=path):
+                    sandbox = self.repository()
+                    for folder in ("repo", "repo/bin", "repo/.venv/bin"):
+                        for name in ("python3", "python", "git", "addr2line", "gdb", "nvidia-smi", "c++", "g++", "clang++",
+                                     "cmake", "ninja", "less", "more", "pager", "ldd", "file", "nvcc", "devsan-check",
+                                     "devsan-symbolize"):
+                            sandbox.trap(f"{folder}/{name}", then="exit 1")
+                    env = {"PATH": path.format(os.environ["PATH"])}
+                    self.assertSays(sandbox.run(*arguments, env=env, seconds=90), statuses)
+
+
+class Differences(Canary):
+    """--diff asks git about a repository whose configuration, attributes and hooks name commands."""
+
+    def repository(self):
+        sandbox = self.sandbox()
+        sandbox.git("init", "-q")
+        sandbox.write("repo/x.cpp", BUG)
+        sandbox.write("repo/old.cpp", BUG.replace("moved", "old"))
+        sandbox.git("add", ".")
+        sandbox.git("commit", "-qm", "first")
+        sandbox.write("repo/x.cpp", BUG.replace("return", "return  "))
+        sandbox.write("repo/new.cpp", BUG.replace("moved", "fresh"))
+        return sandbox
+
+    def check(self, sandbox, *options, cwd=None, **arguments):
+        """Finds what changed, and nothing else."""
+        done = sandbox.run(*CHECK, "--diff=HEAD", *options, ".", *WITH_MOCK, cwd=cwd, **arguments)
+        self.assertSays(done, 1, FOUND, "x.cpp:3", "new.cpp:3")
+        self.assertNotIn("old.cpp:3", done.out, str(done))
+        return done
+
+    def test_settings_that_are_commands(self):
+        settings = (
+            ("core.fsmonitor", ""), ("core.hooksPath", ""), ("core.pager", ""), ("core.editor", ""),
+            ("core.sshCommand", ""), ("core.askPass", ""), ("core.gitProxy", ""), ("core.alternateRefsCommand", ""),
+            ("diff.external", ""), ("pager.diff", ""), ("alias.diff", ""), ("alias.merge-base", ""),
+            ("alias.ls-files", ""), ("credential.helper", ""), ("gpg.program", ""), ("interactive.diffFilter", ""),
+            ("diff.t.textconv", "*.cpp diff=t\n"), ("diff.t.command", "*.cpp diff=t\n"),
+            ("filter.f.clean", "*.cpp filter=f\n"), ("filter.f.smudge", "*.cpp filter=f\n"),
+            ("filter.f.process", "*.cpp filter=f\n"), ("filter.a.b=c.clean", "*.cpp filter=a.b=c\n"),
+            ("merge.m.driver", "*.cpp merge=m\n"), ("uploadpack.packObjectsHook", ""), ("sequence.editor", ""),
+            ("trace2.normalTarget", ""), ("core.attributesFile", ""), ("core.excludesFile", ""))
+        for where in (".git/info/attributes", ".gitattributes", "attributes of the settings"):
+            with self.subTest(where):
+                sandbox = self.repository()
+                lines = [line for _, line in settings]
+                for i, (setting, line) in enumerate(settings):
+                    trap = sandbox.trap(f"repo/.git/tool{i}", then="cat; exit 0")
+                    sandbox.git("config", setting, "!" + trap if setting.startswith("alias.") else trap)
+                sandbox.git("config", "filter.f.required", "true")
+                if "of the settings" in where:
+                    sandbox.git("config", "core.attributesFile", sandbox.write("outside/attributes", "".join(lines)))
+                for line in lines:  # each of which the last one would win
+                    if line:
+                        sandbox.write(f"repo/{where}" if where[0] == "." else "outside/attributes", line)
+                        self.check(sandbox)
+
+    def test_hooks(self):
+        sandbox = self.repository()
+        for name in ("post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction",
+                     "pre-auto-gc", "post-rewrite", "query-watchman"):
+            sandbox.trap(f"repo/.git/hooks/{name}")
+        sandbox.git("config", "core.fsmonitor", ".git/hooks/fsmonitor-watchman")
+        os.utime(sandbox.path("repo/old.cpp"))  # so that the index could be refreshed
+        self.check(sandbox)
+
+    def test_remotes_that_would_be_asked(self):
+        """In a partial clone git fetches what is missing, by whatever the remote's address says."""
+        for address in ("ext::{0}", "ssh://-oProxyCommand={0}/x", "file://{0}", "foo::x"):
+            with self.subTest(address):
+                sandbox = self.repository()
+                trap = sandbox.trap("repo/.git/tool")
+                for name, value in (("core.repositoryformatversion", "1"), ("extensions.partialClone", "origin"),
+                                    ("remote.origin.promisor", "true"), ("remote.origin.url", address.format(trap)),
+                                    ("remote.origin.uploadpack", trap), ("protocol.allow", "always"),
+                                    ("core.sshCommand", trap)):
+                    sandbox.git("config", name, value)
+                head = subprocess.run(["git", "rev-parse", "HEAD:x.cpp"], cwd=sandbox.repo, capture_output=True, text=True,
+                                      env=sandbox.environment()).stdout.strip()
+                os.unlink(sandbox.path("repo/.git/objects", head[:2], head[2:]))
+                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
+                self.assertSays(done, 2, "--diff=HEAD: git says: ")
+
+    def test_other_places_of_the_repository(self):
+        """Worktrees, submodules, .git files: changes are found there, too."""
+        sandbox = self.repository()
+        trap = sandbox.trap("repo/.git/tool", then="cat")
+        for name in ("core.fsmonitor", "filter.f.clean"):
+            sandbox.git("config", name, trap)
+        sandbox.write("repo/.git/info/attributes", "*.cpp filter=f\n")
+        sandbox.git("-c", "core.fsmonitor=false", "-c", "filter.f.clean=cat", "worktree", "add", "-q", "tree", "HEAD")
+        os.unlink(sandbox.canary("repo/.git/tool")) if os.path.exists(sandbox.canary("repo/.git/tool")) else None
+        sandbox.write("repo/tree/x.cpp", BUG.replace("return", "return  "))
+        sandbox.write("repo/tree/new.cpp", BUG.replace("moved", "fresh"))
+        self.check(sandbox, cwd=sandbox.path("repo/tree"))
+
+        sandbox = self.repository()
+        os.rename(sandbox.path("repo/.git"), sandbox.path("moved"))
+        sandbox.write("repo/.git", "gitdir: ../moved\n")
+        sandbox.write("moved/hooks/post-index-change", f"#!/bin/sh\ntouch {sandbox.canary('hook')}\n", 0o755)
+        self.check(sandbox)
+
+    def test_damaged_repositories(self):
+        """One error that names the repository, and an end."""
+        def config_fifo(sandbox):
+            os.unlink(sandbox.path("repo/.git/config"))
+            sandbox.fifo("repo/.git/config")
+
+        def head_fifo(sandbox):
+            os.unlink(sandbox.path("repo/.git/HEAD"))
+            sandbox.fifo("repo/.git/HEAD")
+
+        def index_fifo(sandbox):
+            os.unlink(sandbox.path("repo/.git/index"))
+            sandbox.fifo("repo/.git/index")
+
+        def index_damaged(sandbox):
+            sandbox.write("repo/.git/index", b"DIRC" + bytes(100))
+
+        def no_objects(sandbox):
+            shutil.rmtree(sandbox.path("repo/.git/objects"))
+
+        def empty_git_file(sandbox):
+            shutil.rmtree(sandbox.path("repo/.git"))
+            sandbox.write("repo/.git", "")
+
+        def loop(sandbox):
+            shutil.rmtree(sandbox.path("repo/.git"))
+            sandbox.link("repo/.git", ".git")
+
+        def points_to_itself(sandbox):
+            shutil.rmtree(sandbox.path("repo/.git"))
+            sandbox.write("repo/.git", "gitdir: .git\n")
+
+        def fifo(sandbox):
+            shutil.rmtree(sandbox.path("repo/.git"))
+            sandbox.fifo("repo/.git")
+
+        for damage in (head_fifo, index_damaged, no_objects, empty_git_file, loop, points_to_itself, fifo):
+            with self.subTest(damage.__name__):
+                sandbox = self.repository()
+                damage(sandbox)
+                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 2, "--diff=HEAD")
+        for damage in (config_fifo, index_fifo):  # the rest says what is needed
+            with self.subTest(damage.__name__):
+                sandbox = self.repository()
+                damage(sandbox)
+                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), (1, 2))
+
+    def test_line_ends_are_compared_as_git_does(self):
+        sandbox = self.repository()
+        sandbox.git("config", "core.autocrlf", "true")
+        sandbox.write("repo/old.cpp", BUG.replace("moved", "old").replace("\n", "\r\n"))
+        self.check(sandbox)
+
+    def test_a_repository_of_somebody_else_s(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give files away: run it as root")
+        sandbox = self.repository()
+        trap = sandbox.trap("repo/.git/tool")
+        sandbox.git("config", "core.fsmonitor", trap)
+        for folder, folders, files in os.walk(sandbox.repo):
+            for name in (*folders, *files):
+                os.chown(os.path.join(folder, name), 65534, 65534)
+        os.chown(sandbox.repo, 65534, 65534)
+        self.check(sandbox)
+
+    def test_a_shallow_clone_names_the_remedy(self):
+        sandbox = self.repository()
+        sandbox.write("repo/.git/shallow", "")
+        done = sandbox.run(*CHECK, "--diff=origin/main", ".", *WITH_MOCK)
+        self.assertSays(done, 2, "--diff=origin/main: git says: ", "fetch-depth: 0")
+
+
+if __name__ == "__main__":
+    main()
