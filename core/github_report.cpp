@@ -21,7 +21,7 @@ std::string escapedText(std::string_view text) {
 }
 
 std::string escapedProperty(std::string_view text) {
-  return escaped(text, "%\r\n:,");
+  return escaped(printable(text), "%\r\n:,");
 }
 
 std::string_view level(Severity severity) {

@@ -109,7 +109,7 @@ public:
     std::size_t left = kMaxSource;
     bool begun = false;
     for (const auto &[file, lines] : files_) {
-      SourceLines text; // one file at a time
+      SourceLines text("."); // one file at a time
       Json run = Json::array();
       unsigned first = 0;
       const auto flush = [&] {

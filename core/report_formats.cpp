@@ -1,4 +1,6 @@
+#include "core/plain_stream.h"
 #include "core/reports.h"
+#include "core/terminal_text.h"
 
 #include <array>
 #include <utility>
@@ -30,27 +32,28 @@ Result<ReportFormat> parseReportFormat(std::string_view text) {
 
 void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding> findings,
                  const Summary &summary, TextStyle style) {
+  PlainStream json(out, Notation::kJson);
   switch (format) {
   case ReportFormat::kText:
     out << textReport(findings, summary, style);
     break;
   case ReportFormat::kJson:
-    writeJsonReport(out, findings, summary);
+    writeJsonReport(json, findings, summary);
     break;
   case ReportFormat::kSarif:
-    out << sarifReport(findings, summary);
+    json << sarifReport(findings, summary);
     break;
   case ReportFormat::kGithub:
     out << githubReport(findings, summary);
     break;
   case ReportFormat::kHtml:
-    writeHtmlReport(out, findings, summary);
+    writeHtmlReport(json, findings, summary); // its data is JSON
     break;
   case ReportFormat::kJunit:
-    out << junitReport(findings, summary);
+    PlainStream(out, Notation::kXml) << junitReport(findings, summary);
     break;
   case ReportFormat::kMarkdown:
-    out << markdownReport(findings, summary);
+    out << printableLines(markdownReport(findings, summary));
     break;
   }
 }

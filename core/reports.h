@@ -28,6 +28,8 @@ struct Summary {
   std::vector<std::string> stale_baseline = {}; // entries that no finding stands for
   bool partial = false; // not all was looked at: what was not found may still be there
   std::vector<StepTimes> step_times = {}; // of the processes that have steps
+  // Lines of files elsewhere are not shown; empty: of any. Not part of a report.
+  std::string sources_below = {};
 };
 
 struct TextStyle {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 class Sarif {
 public:
   Sarif(std::span<const Finding> findings, const Summary &summary)
-      : findings_(findings), summary_(summary) {}
+      : findings_(findings), summary_(summary), texts_(summary.sources_below) {}
 
   Json log() {
     for (const Finding &finding : findings_)
@@ -39,26 +39,24 @@ public:
       notifications.push_back(notification("suppression never used: " + unused));
     for (const std::string &gone : summary_.stale_baseline)
       notifications.push_back(notification("in the baseline, and not found any more: " + gone));
-    const Json run = {
-        {"tool",
-         {{"driver",
-           {{"name", "DevSan"},
-            {"version", DEVSAN_VERSION},
-            {"semanticVersion", DEVSAN_VERSION},
-            {"rules", std::move(rules)}}}}},
-        {"invocations",
-         {{{"executionSuccessful", true},
-           {"toolExecutionNotifications", std::move(notifications)}}}},
-        {"columnKind", "unicodeCodePoints"},
-        {"results", std::move(results)},
-        {"properties",
-         {{"command", summary_.tool},
-          {"subject", summary_.subject},
-          {"suppressed", summary_.suppressed},
-          {"partial", summary_.partial}}}};
-    return {{"$schema",
-             "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
-             "sarif-schema-2.1.0.json"},
+    const Json run = {{"tool",
+                       {{"driver",
+                         {{"name", "DevSan"},
+                          {"version", DEVSAN_VERSION},
+                          {"semanticVersion", DEVSAN_VERSION},
+                          {"rules", std::move(rules)}}}}},
+                      {"invocations",
+                       {{{"executionSuccessful", true},
+                         {"toolExecutionNotifications", std::move(notifications)}}}},
+                      {"columnKind", "unicodeCodePoints"},
+                      {"results", std::move(results)},
+                      {"properties",
+                       {{"command", summary_.tool},
+                        {"subject", summary_.subject},
+                        {"suppressed", summary_.suppressed},
+                        {"partial", summary_.partial}}}};
+    return {{"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+                        "sarif-schema-2.1.0.json"},
             {"version", "2.1.0"},
             {"runs", Json::array({run})}};
   }
@@ -87,7 +85,8 @@ private:
     const bool is_absolute = file.starts_with('/');
     std::string uri = is_absolute ? "file://" : "";
     for (const unsigned char c : file) {
-      if (std::isalnum(c) || std::string_view("/-._~").find(static_cast<char>(c)) != std::string_view::npos)
+      if (std::isalnum(c) ||
+          std::string_view("/-._~").find(static_cast<char>(c)) != std::string_view::npos)
         uri += static_cast<char>(c);
       else
         uri += fmt::format("%{:02X}", c);
@@ -116,8 +115,7 @@ private:
       json["physicalLocation"] = std::move(physical);
     }
     if (!place.function.empty())
-      json["logicalLocations"] = {
-          {{"fullyQualifiedName", place.function}, {"kind", "function"}}};
+      json["logicalLocations"] = {{{"fullyQualifiedName", place.function}, {"kind", "function"}}};
     return json;
   }
 
@@ -162,13 +160,13 @@ private:
   }
 
   Json result(const Finding &finding) {
-    Json json = {{"ruleId", finding.rule},
-                 {"ruleIndex", rule_index_.at(finding.rule)},
-                 {"level", name(finding.severity)},
-                 {"message", message(finding.remedy.empty()
-                                         ? finding.message
-                                         : finding.message + "; " + finding.remedy)},
-                 {"locations", Json::array()}};
+    Json json = {
+        {"ruleId", finding.rule},
+        {"ruleIndex", rule_index_.at(finding.rule)},
+        {"level", name(finding.severity)},
+        {"message", message(finding.remedy.empty() ? finding.message
+                                                   : finding.message + "; " + finding.remedy)},
+        {"locations", Json::array()}};
     for (const Location &place : finding.locations)
       json["locations"].push_back(location(place));
     if (!finding.related.empty()) {

@@ -28,7 +28,9 @@ std::optional<std::string> SourceLines::line(const std::string &file, unsigned n
     return std::nullopt;
   auto known = files_.find(file);
   if (known == files_.end())
-    known = files_.emplace(file, readLines(file)).first;
+    known =
+        files_.emplace(file, liesBelow(file, below_) ? readLines(file) : std::vector<std::string>())
+            .first;
   if (number > known->second.size())
     return std::nullopt;
   return known->second[number - 1];

@@ -11,10 +11,14 @@ namespace devsan::core {
 
 class SourceLines {
 public:
+  // `below`: a folder; files elsewhere count as unreadable. Empty: none do.
+  explicit SourceLines(std::string below = {}) : below_(std::move(below)) {}
+
   // `number` is 1-based. Nothing where the file cannot be read, is no regular file, or is shorter.
   std::optional<std::string> line(const std::string &file, unsigned number);
 
 private:
+  std::string below_;
   std::unordered_map<std::string, std::vector<std::string>> files_;
 };
 

@@ -17,13 +17,22 @@ unsigned codePoints(std::string_view text) {
 
 } // namespace
 
+bool liesBelow(const std::string &file, const std::string &folder) {
+  if (folder.empty())
+    return true;
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(folder, error);
+  const std::filesystem::path real = std::filesystem::canonical(file, error);
+  return !error && std::ranges::mismatch(root, real).in1 == root.end();
+}
+
 const std::string *SourceText::text(const std::string &file) {
   auto known = files_.find(file);
   if (known == files_.end()) {
     std::optional<std::string> text;
     std::error_code error;
     // A name from a report may be a device or a pipe, which must not be opened.
-    if (std::filesystem::is_regular_file(file, error) &&
+    if (liesBelow(file, below_) && std::filesystem::is_regular_file(file, error) &&
         std::filesystem::file_size(file, error) <= kMaxSourceSize)
       if (Result<std::string> content = readFile(file))
         text = std::move(*content);

@@ -12,8 +12,14 @@ namespace devsan::core {
 // A generated file of hundreds of megabytes is not shown.
 inline constexpr std::uintmax_t kMaxSourceSize = 64u << 20;
 
+// Whatever links lead there. `folder`: empty holds all.
+bool liesBelow(const std::string &file, const std::string &folder);
+
 class SourceText {
 public:
+  // `below`: a folder; files elsewhere count as unreadable. Empty: none do.
+  explicit SourceText(std::string below = {}) : below_(std::move(below)) {}
+
   struct Position {
     unsigned line = 1;   // from 1
     unsigned column = 1; // from 1, in code points
@@ -28,6 +34,7 @@ public:
   std::optional<std::string> line(const std::string &file, unsigned number);
 
 private:
+  std::string below_;
   const std::string *text(const std::string &file);
 
   std::unordered_map<std::string, std::optional<std::string>> files_;

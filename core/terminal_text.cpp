@@ -14,22 +14,9 @@ namespace {
 
 constexpr std::size_t kLeastColumns = 20; // less is no terminal to write for
 
-// Marks that turn the direction of what follows, so that a line would not read as it is.
-bool isDirection(utf8proc_int32_t c) {
-  return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069);
-}
-
-bool isShown(utf8proc_int32_t c) {
-  switch (utf8proc_category(c)) {
-  case UTF8PROC_CATEGORY_CC: // also U+0080 to U+009F, which old terminals take for escapes
-  case UTF8PROC_CATEGORY_CS:
-  case UTF8PROC_CATEGORY_ZL:
-  case UTF8PROC_CATEGORY_ZP:
-    return false;
-  default:
-    return !isDirection(c);
-  }
+// Commands of Azure Pipelines, TeamCity, and of GitHub's old form.
+bool isCommand(std::string_view text) {
+  return text.starts_with("##[") || text.starts_with("##vso[") || text.starts_with("##teamcity[");
 }
 
 Cell plain(std::string text) {
@@ -59,7 +46,25 @@ std::size_t columnsOf(int descriptor) {
   return columns && columns < kLeastColumns ? kLeastColumns : columns;
 }
 
+// Marks that turn the direction of what follows, so that a line would not read as it is.
+bool isDirection(char32_t c) {
+  return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
 } // namespace
+
+bool controlsDisplay(char32_t character) {
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(character))) {
+  case UTF8PROC_CATEGORY_CC: // also U+0080 to U+009F, which old terminals take for escapes
+  case UTF8PROC_CATEGORY_CS:
+  case UTF8PROC_CATEGORY_ZL:
+  case UTF8PROC_CATEGORY_ZP:
+    return true;
+  default:
+    return isDirection(character);
+  }
+}
 
 std::vector<Cell> cellsOf(std::string_view text) {
   std::vector<Cell> cells;
@@ -75,9 +80,11 @@ std::vector<Cell> cellsOf(std::string_view text) {
     const std::string_view bytes(reinterpret_cast<const char *>(at),
                                  static_cast<std::size_t>(length));
     const auto columns = static_cast<std::size_t>(std::max(utf8proc_charwidth(c), 0));
-    if (c == '\t')
+    if (c == '#' && isCommand({bytes.data(), static_cast<std::size_t>(left)}))
+      cells.push_back(plain("\\x23"));
+    else if (c == '\t')
       cells.push_back({" ", 1});
-    else if (!isShown(c))
+    else if (controlsDisplay(static_cast<char32_t>(c)))
       cells.push_back(plain(c < 0x100 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c)));
     else if (columns == 0 && !cells.empty())
       cells.back().text += bytes;
@@ -108,10 +115,17 @@ std::string printableLines(std::string_view text) {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    out += (begin ? "\n" : "") + printable(text.substr(begin, end - begin));
+    const std::string line = printable(text.substr(begin, end - begin));
+    out.append(begin ? "\n" : "").append(lineHead(line)).append(line);
     begin = end + 1;
   }
   return out;
+}
+
+std::string_view lineHead(std::string_view text) {
+  // GitHub looks behind spaces.
+  return text.substr(std::min(text.find_first_not_of(' '), text.size())).starts_with("::") ? "./"
+                                                                                           : "";
 }
 
 std::size_t columnsOf(std::string_view text) {

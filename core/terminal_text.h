@@ -17,15 +17,22 @@ struct Cell {
   std::size_t columns;
 };
 
+// Whether a character controls a terminal, ends a line or turns the direction of writing.
+bool controlsDisplay(char32_t character);
+
 // A tab is one space, so that the columns of a source stay; what is no character, controls the
-// terminal or turns the direction of writing stands as \x1b or \u202e.
+// terminal or turns the direction of writing stands as \x1b or \u202e. So does the first sign of
+// what a CI system takes for a command to itself wherever it stands in a log, as in `##vso[`.
 std::vector<Cell> cellsOf(std::string_view text);
 std::string printable(std::string_view text);
 
 // At most so many bytes of UTF-8, and then the mark, which says that there are more.
 std::string cut(const std::string &text, std::size_t most, const std::string &mark = " …");
-// The same of each line of a text.
+// The same of each line of a text, none of which begins with `::`, as commands to GitHub do.
 std::string printableLines(std::string_view text);
+
+// How a line has to begin that would begin with `text`.
+std::string_view lineHead(std::string_view text);
 // That it takes, shown so.
 std::size_t columnsOf(std::string_view text);
 // Lines broken between words, where there is a place to, to take no more than `columns`. What a

@@ -120,6 +120,10 @@ public:
 
   // `indent`: of what does not fit into the first line; none: the line stays whole.
   void end(std::optional<std::size_t> indent) {
+    std::string whole;
+    for (const Part &part : parts_)
+      whole += part.text;
+    out_ += lineHead(whole);
     if (terminal_.columns && indent)
       wrap(*indent);
     for (const auto &[style, text] : parts_)
@@ -212,7 +216,8 @@ Excerpt excerptOf(std::string_view line, std::size_t bytes_before, std::size_t c
 
 class Printer {
 public:
-  Printer(const Summary &summary, Terminal terminal) : summary_(summary), lines_(terminal) {}
+  Printer(const Summary &summary, Terminal terminal)
+      : summary_(summary), lines_(terminal), sources_(summary.sources_below) {}
 
   void head(std::span<const Finding *const> findings) {
     // Without a run there is no cost to go by: then they stand by place, as a compiler's do.

@@ -2,6 +2,7 @@
 #include "core/command/files.h"
 #include "core/command/real_driver.h"
 #include "core/command/runtime_cache.h"
+#include "core/terminal_text.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -40,16 +41,16 @@ public:
       missing(part, "no " + path.string(), remedy);
   }
   void ok(const char *part, const std::string &detail) {
-    std::printf("%-20s ok       %s\n", part, detail.c_str());
+    std::printf("%-20s ok       %s\n", part, core::printable(detail).c_str());
   }
   void missing(const char *part, const std::string &detail, const std::string &remedy) {
-    std::printf("%-20s missing  %s\n%-20s          remedy: %s\n", part, detail.c_str(), "",
-                remedy.c_str());
+    std::printf("%-20s missing  %s\n%-20s          remedy: %s\n", part,
+                core::printable(detail).c_str(), "", remedy.c_str());
     status_ = 1;
   }
   // What the rest does without.
   void note(const char *part, const std::string &detail, const std::string &sentence) {
-    std::printf("%-20s note     %s\n%-20s          %s\n", part, detail.c_str(), "",
+    std::printf("%-20s note     %s\n%-20s          %s\n", part, core::printable(detail).c_str(), "",
                 sentence.c_str());
   }
   int status() const { return status_; }

@@ -1,6 +1,7 @@
 // `devsan init`: the first .devsan.toml of a project, and a file for its CI.
 #include "core/command/commands.h"
 #include "core/project_root.h"
+#include "core/terminal_text.h"
 #include "core/whole_file.h"
 
 #include <algorithm>
@@ -224,7 +225,8 @@ int init(const InitArguments &arguments) {
   };
   // Who asks for a file for CI has settings, which may be his work.
   if (files.size() > 1 && !arguments.ci.empty() && is_there(files.front())) {
-    std::printf("%s is there already, and stays\n", files.front().first.c_str());
+    std::printf("%s is there already, and stays\n",
+                core::printable(files.front().first.string()).c_str());
     files.erase(files.begin());
   }
   for (const auto &file : files)
@@ -236,7 +238,7 @@ int init(const InitArguments &arguments) {
     if (core::Result<void> written = core::writeFile(path, [&](std::ostream &out) { out << text; });
         !written)
       return fail(written.error().message);
-    std::printf("wrote %s\n", path.c_str());
+    std::printf("wrote %s\n", core::printable(path.string()).c_str());
   }
   std::puts("\nnext:");
   if (*ci == Ci::kNone && arguments.ci.empty())

@@ -6,7 +6,10 @@
 #include "core/compare.h"
 #include "core/fingerprint.h"
 #include "core/merge.h"
+#include "core/plain_stream.h"
 #include "core/project_root.h"
+#include "core/source_text.h"
+#include "core/terminal_text.h"
 #include "core/whole_file.h"
 #include "runtime/log_format.h"
 
@@ -119,6 +122,10 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   }
   takeAnalysis(report, std::move(analysis), *facts);
   core::assignFingerprints(report.findings);
+  for (core::Finding &finding : report.findings)
+    if (!finding.locations.empty() &&
+        !core::liesBelow(finding.locations.front().file, fs::current_path()))
+      finding.statement.clear();
   return report;
 }
 
@@ -249,13 +256,15 @@ void writeComparison(std::ostream &out, core::ReportFormat format,
     out << core::compareText(comparison, terminal);
     break;
   case core::ReportFormat::kJson:
-    out << core::compareJson(comparison);
+    core::PlainStream(out, core::Notation::kJson) << core::compareJson(comparison);
     break;
-  case core::ReportFormat::kHtml:
-    core::writeCompareHtml(out, comparison);
+  case core::ReportFormat::kHtml: {
+    core::PlainStream plain(out, core::Notation::kJson);
+    core::writeCompareHtml(plain, comparison);
     break;
+  }
   case core::ReportFormat::kMarkdown:
-    out << core::compareMarkdown(comparison);
+    out << core::printableLines(core::compareMarkdown(comparison));
     break;
   // These say where to act: what was there already is no part of them.
   case core::ReportFormat::kSarif:
@@ -304,6 +313,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     enter(here);
     sides.push_back(merged.take());
     sides.back().summary.subject = name;
+    sides.back().summary.sources_below = fs::current_path(error);
   }
   const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
   const auto content = [&](std::ostream &out) {
@@ -424,6 +434,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   enter(here);
   if (arguments.merge)
     reports.push_back(merged.take());
+  // A report may name any file, and whoever reads it need not be who made it.
+  for (core::Report &report : reports)
+    report.summary.sources_below = fs::current_path(error);
 
   bool failed = false, partial = false;
   for (core::Report &report : reports) {

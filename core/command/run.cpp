@@ -6,6 +6,7 @@
 #include "core/command/run_folder.h"
 #include "core/command/run_options.h"
 #include "core/command/runtime_cache.h"
+#include "core/command/shown_command.h"
 #include "core/command/trace_file.h"
 #include "core/command/verdict.h"
 #include "core/fingerprint.h"
@@ -106,7 +107,7 @@ int devicesOfOuterRun(const RunOptions &options) {
   if (options.simulated_devices && count && options.simulated_devices != count)
     sentence += ", and has " + std::to_string(options.simulated_devices) +
                 " simulated devices instead of the outer run's " + std::to_string(count);
-  std::fprintf(stderr, "devsan: note: %s\n", sentence.c_str());
+  std::fprintf(stderr, "devsan: note: %s\n", core::printableLines(sentence).c_str());
   return count;
 }
 
@@ -234,7 +235,7 @@ int run(const InstallTree &tree, RunArguments arguments) {
     return fail(environment.error().message);
 
   std::error_code error;
-  RunFacts facts{fmt::format("{}", fmt::join(arguments.command, " ")), fs::current_path(error)};
+  RunFacts facts{shownCommand(arguments.command), fs::current_path(error)};
   if (core::Result<void> written = folder->write(facts); !written)
     return fail(written.error().message);
   std::fflush(nullptr);

@@ -4,6 +4,7 @@
 #include "core/command/files.h"
 #include "core/command/runtime_build.h"
 #include "core/command/torch_library.h"
+#include "core/terminal_text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -106,7 +107,7 @@ public:
     if (errno == EWOULDBLOCK) {
       waited_ = true;
       std::fprintf(stderr, "devsan: waiting for another process that builds the runtime (%s)\n",
-                   path.c_str());
+                   core::printable(path.string()).c_str());
     }
     while (flock(file_, LOCK_EX) != 0)
       if (errno != EINTR) {
@@ -165,8 +166,9 @@ core::Result<void> build(const Recipe &recipe) {
   std::fprintf(stderr,
                "devsan: building %s for LibTorch %s (%s), which takes a minute or more; the next "
                "run finds it in %s\n",
-               recipe.name.c_str(), recipe.version.c_str(), recipe.torch.library.c_str(),
-               recipe.directory.c_str());
+               recipe.name.c_str(), recipe.version.c_str(),
+               core::printable(recipe.torch.library.string()).c_str(),
+               core::printable(recipe.directory.string()).c_str());
   removeLeftovers(recipe.directory);
   ScratchFolder scratch(recipe.directory);
   if (scratch.path().empty())
@@ -336,7 +338,8 @@ core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTo
         fmt::format("{}, and that failed in the process that this one waited for: {}", what,
                     failure.substr(failure.find('\n') + 1)));
   if (fs::exists(recipe.library(), error))
-    std::fprintf(stderr, "devsan: %s is damaged and is built again\n", recipe.library().c_str());
+    std::fprintf(stderr, "devsan: %s is damaged and is built again\n",
+                 core::printable(recipe.library().string()).c_str());
   if (core::Result<void> built = buildAndRecord(recipe); !built)
     return core::failure(fmt::format("{}, and that failed: {}", what, built.error().message));
   return recipe.library();

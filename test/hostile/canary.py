@@ -6,6 +6,7 @@ folders, runs commands with sandbox.run(), which checks the guarantees of docs/s
 
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -13,7 +14,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
@@ -21,7 +21,13 @@ DEVSAN = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[
 SECONDS = 60
 MEMORY = 2 << 30  # bytes, of the largest process
 
-_cases = 0
+# What systems of CI obey where it stands in a log, and what we write for GitHub.
+_COMMAND = re.compile(r"^\s*::|##\[|##vso\[|##teamcity\[")
+_ANNOTATION = re.compile(r"::(error|warning|notice) (file=[^:,]*,)?(line=\d+,)?(col=\d+,)?title=[^:,]*::[^\r\n]*$")
+_DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029"
+
+_runs = 0
+_traps = 0
 
 
 def is_root():
@@ -72,7 +78,15 @@ class Sandbox:
 
     def trap(self, name, then=""):
         """An executable that leaves a canary where anybody starts it."""
+        global _traps
+        _traps += 1
         return self.write(name, f"#!/bin/sh\ntouch '{self.canary(name)}'\n{then}\n", 0o755)
+
+    def snare(self, name, text):
+        """A file that leaves a canary where anybody runs it as what it is; {canary} stands for the canary's path."""
+        global _traps
+        _traps += 1
+        return self.write(name, text.replace("{canary}", self.canary(name)))
 
     def canary(self, name):
         """A path; that it exists means that something of the repository was executed."""
@@ -109,9 +123,11 @@ class Sandbox:
         return {name: value for name, value in kept.items() if value is not None}
 
     def run(self, *arguments, command=None, cwd=None, env=None, stdin=b"", seconds=SECONDS, memory=MEMORY, writes=(),
-            may_be_killed=False, limits=None):
+            may_be_killed=False, annotations=False, limits=None):
         """Runs `devsan ARGUMENTS` (or another command) and checks what holds for all. `writes`: paths below the sandbox
-        that it was told to write. `limits`: called in the child before it starts."""
+        that it was told to write. `annotations`: GitHub's are expected. `limits`: called in the child before it starts."""
+        global _runs
+        _runs += 1
         command = list(command or [DEVSAN]) + list(arguments)
         before = self._snapshot(writes)
 
@@ -121,20 +137,32 @@ class Sandbox:
                 limits()
 
         start = time.monotonic()
-        process = subprocess.Popen(command, cwd=cwd or self.repo, env=self.environment(**(env or {})), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=prepare)
-        peak = _Peak(process.pid)
-        try:
-            out, err = process.communicate(stdin, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-            self.test.fail(f"no end after {seconds} s: {Done(command, -9, out, err, seconds, peak.stop())}")
-        done = Done(command, process.returncode, out, err, time.monotonic() - start, peak.stop())
-        self._check(done, before, writes, memory, may_be_killed)
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(stdin)
+            given.seek(0)
+            process = subprocess.Popen(command, cwd=cwd or self.repo, env=self.environment(**(env or {})), stdin=given,
+                                       stdout=out, stderr=err, start_new_session=True, preexec_fn=prepare)
+            ended, pause = 0, 0.001
+            while not ended:
+                # With what it waited for: the largest process of all.
+                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if not ended and time.monotonic() - start > seconds:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    ended, status, usage = os.wait4(process.pid, 0)
+                elif not ended:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 0.02)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read())
+        done = Done(command, process.returncode, *texts, time.monotonic() - start, usage.ru_maxrss << 10)
+        self.test.assertLess(done.seconds, seconds, f"no end after {seconds} s: {done}")
+        self._check(done, before, writes, memory, may_be_killed, annotations)
         return done
 
-    def _check(self, done, before, writes, memory, may_be_killed):
+    def _check(self, done, before, writes, memory, may_be_killed, annotations):
         test = self.test
         test.assertEqual(os.listdir(self.canaries), [], f"something of the repository was executed: {done}")
         if not may_be_killed:
@@ -147,8 +175,12 @@ class Sandbox:
         left = [name for name in os.listdir(self.tmp)]
         test.assertEqual(left, [], f"left in the temporary folder: {done}")
         for text, name in ((done.raw_out, "stdout"), (done.raw_err, "stderr")):
-            controls = sorted({byte for byte in text if byte < 32 and byte not in (9, 10)})
+            controls = sorted({byte for byte in text if (byte < 32 and byte not in (9, 10)) or byte == 127})
+            controls += sorted({hex(ord(c)) for c in text.decode(errors="replace") if c in _DIRECTIONS or 0x80 <= ord(c) < 0xa0})
             test.assertEqual(controls, [], f"control characters on {name}: {done}")
+            commands = [line for line in text.decode(errors="replace").splitlines()
+                        if _COMMAND.search(line) and not (annotations and _ANNOTATION.match(line))]
+            test.assertEqual(commands, [], f"commands to a CI system on {name}: {done}")
 
     def _snapshot(self, writes):
         """Of each path in repo and outside that is not in `writes`: kind, mode, and a hash of what it holds."""
@@ -190,42 +222,11 @@ def _identity(path):
         return "closed", status.st_mode, status.st_size, status.st_mtime_ns
 
 
-class _Peak:
-    """The largest resident set of any process of a session, looked at while it runs."""
-
-    def __init__(self, session):
-        self.session, self.most, self._stop = session, 0, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def stop(self):
-        self._stop.set()
-        self._thread.join()
-        return self.most
-
-    def _watch(self):
-        while not self._stop.wait(0.02):
-            for name in os.listdir("/proc"):
-                if not name.isdigit():
-                    continue
-                try:
-                    if os.getsid(int(name)) != self.session:
-                        continue
-                    with open(f"/proc/{name}/status") as file:
-                        for line in file:
-                            if line.startswith("VmHWM:"):
-                                self.most = max(self.most, int(line.split()[1]) << 10)
-                except (OSError, ProcessLookupError):
-                    pass
-
-
 class Canary(unittest.TestCase):
     maxDiff = None
 
     def sandbox(self):
-        """A new one for each case."""
-        global _cases
-        _cases += 1
+        """A new one; cases that cannot hide each other share one."""
         return Sandbox(self)
 
     def assertSays(self, done, status, *texts):
@@ -238,5 +239,5 @@ class Canary(unittest.TestCase):
 
 def main():
     program = unittest.main(exit=False, verbosity=1)
-    print(f"{_cases} cases")
+    print(f"{_runs} runs, {_traps} traps")
     sys.exit(not program.result.wasSuccessful())
