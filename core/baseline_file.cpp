@@ -1,4 +1,5 @@
 #include "core/baseline_file.h"
+#include "core/replace_file.h"
 #include "core/whole_file.h"
 
 #include <algorithm>
@@ -8,6 +9,22 @@
 namespace devsan::core {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// An empty one where there is no file and one shall be made.
+Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool update) {
+  std::error_code error;
+  if (update && !fs::exists(fs::symlink_status(path, error)))
+    return Baseline();
+  const Result<std::string> text = readFile(path);
+  if (!text)
+    return failure(text.error().message + "; `--baseline=" + shown +
+                   " --update-baseline` makes it");
+  return Baseline::parse(*text, shown);
+}
+
+} // namespace
 
 Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
   BaselineFile baseline;
@@ -19,15 +36,13 @@ Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
   std::error_code error;
   baseline.path_ = fs::absolute(path, error);
   baseline.update_ = update;
-  if (update && !fs::exists(fs::symlink_status(baseline.path_, error)))
-    return baseline;
-  Result<std::string> text = readFile(path);
-  if (!text)
-    return failure(text.error().message + "; `--baseline=" + path + " --update-baseline` makes it");
-  Result<Baseline> content = Baseline::parse(*text, path);
+  Result<Baseline> content = contentOf(baseline.path_, path, update);
   if (!content)
     return tl::unexpected(content.error());
   baseline.content_ = std::move(*content);
+  if (update)
+    if (Result<void> good = tryToWriteFile(baseline.path_, "the baseline"); !good)
+      return tl::unexpected(good.error());
   return baseline;
 }
 
@@ -36,6 +51,12 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
   if (path_.empty())
     return {};
   if (update_) {
+    // The sources' findings and a run's may come into one file at the same time.
+    const Descriptor lock = lockFolderOf(path_);
+    Result<Baseline> content = contentOf(path_, path_.string(), true);
+    if (!content)
+      return tl::unexpected(content.error());
+    content_ = std::move(*content);
     for (const Origin origin : origins)
       content_.update(findings, origin, summary.partial ? LookedAt(nothing) : looked_at);
     Result<void> written = writeFile(path_, [&](std::ostream &out) { out << content_.text(); });

@@ -1,5 +1,7 @@
 #include "core/project_root.h"
 
+#include <algorithm>
+
 namespace devsan::core {
 namespace fs = std::filesystem;
 
@@ -7,10 +9,22 @@ namespace {
 
 constexpr const char *kProjectFile = ".devsan.toml";
 
-std::optional<fs::path> nearestWith(const fs::path &directory, const char *name) {
+bool holds(const fs::path &folder, const char *name) {
   std::error_code error;
+  return fs::exists(folder / name, error);
+}
+
+bool isRepository(const fs::path &folder) {
+  return holds(folder, ".git") || holds(folder, ".hg") || holds(folder, ".jj");
+}
+
+bool hasProjectFile(const fs::path &folder) {
+  return holds(folder, kProjectFile);
+}
+
+std::optional<fs::path> nearest(const fs::path &directory, bool (*is_it)(const fs::path &)) {
   for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
-    if (fs::exists(candidate / name, error))
+    if (is_it(candidate))
       return candidate;
     if (candidate == candidate.parent_path())
       break;
@@ -21,13 +35,28 @@ std::optional<fs::path> nearestWith(const fs::path &directory, const char *name)
 } // namespace
 
 std::optional<fs::path> findProjectRoot(const fs::path &directory) {
-  std::optional<fs::path> repository = nearestWith(directory, ".git");
-  return repository ? repository : nearestWith(directory, kProjectFile);
+  std::optional<fs::path> repository = nearest(directory, isRepository);
+  return repository ? repository : nearest(directory, hasProjectFile);
+}
+
+std::optional<fs::path> projectAround(const fs::path &folder) {
+  if (std::optional<fs::path> root = findProjectRoot(folder))
+    return root;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  return !error && isWithin(folder, here) ? std::optional(here) : std::nullopt;
+}
+
+bool isWithin(const fs::path &path, const fs::path &folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+         folder.end();
 }
 
 fs::path findProjectFile(const fs::path &directory) {
-  const std::optional<fs::path> folder = nearestWith(directory, kProjectFile);
-  return folder ? *folder / kProjectFile : fs::path();
+  const std::optional<fs::path> folder = nearest(directory, [](const fs::path &candidate) {
+    return hasProjectFile(candidate) || isRepository(candidate);
+  });
+  return folder && hasProjectFile(*folder) ? *folder / kProjectFile : fs::path();
 }
 
 fs::path projectRootOf(const fs::path &directory) {

@@ -7,13 +7,22 @@
 
 namespace devsan::core {
 
-// The repository that holds `directory`, or else the folder of the nearest .devsan.toml.
+// The repository (of git, Mercurial or Jujutsu) that holds `directory`, or else the folder of the
+// nearest .devsan.toml.
 std::optional<std::filesystem::path> findProjectRoot(const std::filesystem::path &directory);
 
 // The same, or else `directory` itself.
 std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 
-// The nearest .devsan.toml from `directory` upwards; empty where there is none.
+// The project that a folder is part of, by its path without links: as above, or else the working
+// directory where that holds it. Nothing where there is none, as for /tmp.
+std::optional<std::filesystem::path> projectAround(const std::filesystem::path &folder);
+
+// Both absolute, without links and dots.
+bool isWithin(const std::filesystem::path &path, const std::filesystem::path &folder);
+
+// The nearest .devsan.toml from `directory` upwards, but not above the repository: what is there is
+// not the project's. Empty where there is none.
 std::filesystem::path findProjectFile(const std::filesystem::path &directory);
 
 } // namespace devsan::core

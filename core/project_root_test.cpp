@@ -29,6 +29,14 @@ TEST(ProjectRoot, FindsTheNearestProjectFile) {
   std::ofstream(project / ".devsan.toml") << "[run]\n";
   EXPECT_EQ(findProjectFile(inside), project / ".devsan.toml");
   EXPECT_EQ(findProjectFile(project), project / ".devsan.toml");
+  for (const char *repository : {".git", ".hg", ".jj"}) {
+    fs::create_directories(inside / repository);
+    EXPECT_EQ(findProjectFile(inside / "deep"), fs::path()) << repository;
+    EXPECT_EQ(findProjectRoot(inside / "deep"), inside) << repository;
+    fs::remove(inside / repository);
+  }
+  fs::create_directories(project / ".git");
+  EXPECT_EQ(findProjectFile(inside), project / ".devsan.toml");
 }
 
 } // namespace

@@ -1,8 +1,11 @@
 #include "core/whole_file.h"
 
+#include "core/replace_file.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <iterator>
 #include <unistd.h>
@@ -13,21 +16,57 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Error cannotWrite(const fs::path &path, int error) {
-  return {"cannot write " + path.string() + ": " + std::strerror(error ? error : EIO)};
+constexpr int kPipeAttempts = 200;
+constexpr useconds_t kPipeWait = 10'000; // microseconds
+
+tl::unexpected<Error> cannotWrite(const std::string &shown, const std::string &reason) {
+  return failure("cannot write " + shown + ": " + reason);
 }
 
-// Of the error that a stream met, as far as the library tells.
-Result<void> writeTo(const fs::path &path, const fs::path &shown,
-                     const std::function<void(std::ostream &)> &content) {
-  errno = 0;
-  std::ofstream stream(path, std::ios::trunc);
-  if (stream)
-    content(stream);
-  stream.close();
-  if (!stream)
-    return tl::unexpected(cannotWrite(shown, errno));
+tl::unexpected<Error> cannotWrite(const std::string &shown, int error) {
+  return cannotWrite(shown, std::strerror(error ? error : EIO));
+}
+
+Result<void> fill(int file, const std::string &shown,
+                  const std::function<void(std::ostream &)> &content) {
+  DescriptorStream stream(file);
+  content(stream);
+  if (!stream.flush())
+    return cannotWrite(shown, stream.error());
   return {};
+}
+
+// A pipe's reader may be on its way.
+int openInto(const FilePlace &place, mode_t mode) {
+  if (place.isOpenFile())
+    return openat(place.folder(), place.name().c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
+  const int flags =
+      O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | (S_ISFIFO(mode) ? O_NONBLOCK : 0);
+  int file = -1;
+  for (int attempt = 0; attempt < kPipeAttempts; ++attempt) {
+    file = openat(place.folder(), place.name().c_str(), flags);
+    if (file >= 0 || errno != ENXIO)
+      break;
+    usleep(kPipeWait);
+  }
+  if (file >= 0)
+    fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
+// Neither a pipe nor a device is replaced.
+Result<void> writeInto(const FilePlace &place, mode_t mode, const std::string &shown,
+                       const std::function<void(std::ostream &)> &content) {
+  if (S_ISDIR(mode))
+    return cannotWrite(shown, EISDIR);
+  if (!place.isOpenFile() && !S_ISFIFO(mode) && !S_ISCHR(mode))
+    return cannotWrite(shown, "it is neither a file nor a pipe; name another one");
+  const Descriptor file(openInto(place, mode));
+  if (!file && errno == ENXIO)
+    return cannotWrite(shown, "nobody reads the pipe; start the reader first, or name a file");
+  if (!file)
+    return cannotWrite(shown, errno);
+  return fill(file.get(), shown, content);
 }
 
 } // namespace
@@ -48,27 +87,39 @@ void outliveFailedWrites() {
 }
 
 Result<void> writeFile(const fs::path &path, const std::function<void(std::ostream &)> &content) {
-  std::error_code error;
-  // Through a link, so that the link stays one.
-  const fs::path target = fs::exists(path, error) ? fs::canonical(path, error) : path;
-  if (error || (fs::exists(target, error) && !fs::is_regular_file(target, error)))
-    return writeTo(path, path, content);
-  // In a folder that is not ours the file may still be.
-  if (access(target.has_parent_path() ? target.parent_path().c_str() : ".", W_OK) != 0)
-    return writeTo(target, path, content);
-  const fs::path part = target.string() + ".part-" + std::to_string(getpid());
-  Result<void> written = writeTo(part, path, content);
-  if (written) {
-    const fs::file_status before = fs::status(target, error);
-    if (!error && fs::exists(before))
-      fs::permissions(part, before.permissions(), error);
-    fs::rename(part, target, error);
-    if (error)
-      written = tl::unexpected(cannotWrite(path, error.value()));
-  }
-  if (!written)
-    fs::remove(part, error);
-  return written;
+  const Result<FilePlace> place = FilePlace::of(path);
+  if (!place)
+    return cannotWrite(path, place.error().message);
+  struct stat before;
+  const bool is_there = place->look(before);
+  if (is_there && !S_ISREG(before.st_mode))
+    return writeInto(*place, before.st_mode, path, content);
+  NewFile file(*place, 0666);
+  if (!file)
+    return cannotWrite(path, errno);
+  if (Result<void> filled = fill(file.descriptor(), path, content); !filled)
+    return filled;
+  if (is_there)
+    file.resemble(before); // as far as the system lets us
+  if (!file.takePlace())
+    return cannotWrite(path, errno);
+  return {};
+}
+
+Result<void> tryToWriteFile(const fs::path &path, const std::string &what) {
+  const std::string shown = what + " " + path.string();
+  const Result<FilePlace> place = FilePlace::of(path);
+  if (!place)
+    return cannotWrite(shown, place.error().message);
+  struct stat before;
+  const bool is_there = place->look(before);
+  if (is_there && S_ISDIR(before.st_mode))
+    return cannotWrite(shown, EISDIR);
+  if (is_there && !S_ISREG(before.st_mode))
+    return {};
+  if (!NewFile(*place, 0600))
+    return cannotWrite(shown, errno);
+  return {};
 }
 
 } // namespace devsan::core

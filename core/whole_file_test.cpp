@@ -2,8 +2,10 @@
 #include "test/support/temporary_folder.h"
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace devsan::core {
 namespace {
@@ -53,7 +55,62 @@ TEST_F(WholeFile, KeepsLinks) {
   EXPECT_EQ(readFile(folder_ / "a").value(), "after");
 }
 
+TEST_F(WholeFile, FollowsNoLinkOutOfAProject) {
+  const fs::path project = folder_ / "project", out = folder_ / "out";
+  fs::create_directories(project / ".git");
+  fs::create_directory(out);
+  ASSERT_TRUE(write(out / "a", "before"));
+  fs::create_symlink("../out/a", project / "file");
+  fs::create_symlink("../out/absent", project / "dangling");
+  fs::create_symlink(out, project / "folder");
+  fs::create_symlink("folder/a", project / "twice");
+  for (const char *name : {"file", "dangling", "folder/a", "folder/absent", "twice"}) {
+    const Result<void> written = write(project / name, "after");
+    ASSERT_FALSE(written) << name;
+    EXPECT_NE(written.error().message.find("is a link that leads out of " + project.string()),
+              std::string::npos)
+        << written.error().message;
+  }
+  EXPECT_EQ(readFile(out / "a").value(), "before");
+  EXPECT_FALSE(fs::exists(out / "absent"));
+  // Nobody but the user made this one.
+  fs::create_symlink(project / ".git", folder_ / "in");
+  EXPECT_TRUE(write(folder_ / "in" / "a", "text"));
+  EXPECT_TRUE(fs::exists(project / ".git" / "a"));
+  fs::create_symlink("../project/.git/b", project / "inside");
+  EXPECT_TRUE(write(project / "inside", "text"));
+  EXPECT_TRUE(fs::exists(project / ".git" / "b"));
+}
+
+TEST_F(WholeFile, LeavesOtherHardLinks) {
+  ASSERT_TRUE(write(folder_ / "a", "before"));
+  fs::create_hard_link(folder_ / "a", folder_ / "b");
+  ASSERT_TRUE(write(folder_ / "a", "after"));
+  EXPECT_EQ(readFile(folder_ / "b").value(), "before");
+}
+
+TEST_F(WholeFile, WritesToOpenFiles) {
+  const int file = open((folder_ / "a").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_TRUE(write("/dev/fd/" + std::to_string(file), "text"));
+  char text[8] = {};
+  EXPECT_EQ(pread(file, text, sizeof text, 0), 4);
+  close(file);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(WholeFile, TriesWithoutWriting) {
+  EXPECT_TRUE(tryToWriteFile(folder_ / "a", "the report"));
+  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(tryToWriteFile(folder_, "the report").error().message,
+            "cannot write the report " + folder_.string() + ": Is a directory");
+}
+
 TEST_F(WholeFile, NamesFileAndReason) {
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_EQ(write(folder_ / "loop", "text").error().message,
+            "cannot write " + (folder_ / "loop").string() + ": Too many levels of symbolic links");
+  EXPECT_EQ(write(folder_, "text").error().message,
+            "cannot write " + folder_.string() + ": Is a directory");
   EXPECT_EQ(write("/dev/full", "text").error().message,
             "cannot write /dev/full: No space left on device");
   EXPECT_EQ(write("/no/such/folder/a", "text").error().message,

@@ -1,17 +1,22 @@
 #include "analyzer/tool/cache_folder.h"
 
+#include "core/replace_file.h"
+#include "core/terminal_text.h"
+#include "core/user_cache.h"
+
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
-#include <llvm/Support/Process.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -21,17 +26,38 @@ constexpr llvm::StringLiteral kTemporary = ".tmp";
 constexpr std::chrono::hours kAbandoned(1);
 constexpr std::chrono::hours kUseIsNoted(1);
 
+// Said once: one of another user's files there is seldom the only one.
+bool isTrusted(const core::Result<void> &trust) {
+  static bool said = false;
+  if (!trust && !std::exchange(said, true))
+    llvm::errs() << "devsan check: note: " << core::printable(trust.error().message) << "\n";
+  return trust.has_value();
+}
+
 } // namespace
 
 std::string cacheFolder(llvm::StringRef name) {
-  llvm::SmallString<256> folder;
-  if (auto cache = llvm::sys::Process::GetEnv("XDG_CACHE_HOME");
-      cache && llvm::sys::path::is_absolute(*cache))
-    folder = *cache;
-  else if (!llvm::sys::path::cache_directory(folder) || !llvm::sys::path::is_absolute(folder))
+  const std::filesystem::path cache = core::userCache();
+  if (cache.empty())
     return {};
-  llvm::sys::path::append(folder, "devsan", name);
-  return std::string(folder);
+  const std::filesystem::path folder = cache / name.str();
+  struct stat status;
+  for (const std::filesystem::path &path : {cache, folder})
+    if (lstat(path.c_str(), &status) == 0 && !isTrusted(core::checkTrust(path)))
+      return {};
+  return folder;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &file) {
+  const core::Descriptor open(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status;
+  if (!open || fstat(open.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      !isTrusted(core::checkTrust(file, status)))
+    return nullptr;
+  auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(open.get()),
+                                                file, static_cast<std::uint64_t>(status.st_size),
+                                                /*RequiresNullTerminator=*/false);
+  return buffer ? std::move(*buffer) : nullptr;
 }
 
 bool storeFile(const std::string &file, llvm::ArrayRef<llvm::StringRef> parts) {

@@ -1,18 +1,23 @@
-// The user's cache, $XDG_CACHE_HOME/devsan or ~/.cache/devsan. Several runs share it: files are
+// The user's cache (core/user_cache.h). Several runs share it: files are
 // written under a temporary name and renamed. It is a help and never a condition: what cannot be
 // read is absent, what cannot be written is not kept.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/Support/MemoryBuffer.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace devsan::analyzer {
 
-// Empty where there is none, as without a home.
+// Empty where there is none, as without a home, or where it is not to be trusted, which is said.
 std::string cacheFolder(llvm::StringRef name);
+
+// Null where it cannot be read, or is not to be trusted. No zero ends it.
+std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &path);
 
 bool storeFile(const std::string &path, llvm::ArrayRef<llvm::StringRef> parts);
 

@@ -211,7 +211,8 @@ std::optional<int> lockForStoring(const TorchHeader &header) {
   if (header.path.empty() ||
       llvm::sys::fs::create_directories(llvm::sys::path::parent_path(header.path), true))
     return std::nullopt;
-  const int file = open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int file =
+      open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0)
     return std::nullopt;
   // Those who wait for it have it for an instant, too.
@@ -228,10 +229,9 @@ bool isStored(const TorchHeader &header) {
   if (header.path.empty())
     return false;
   awaitStore(header.path);
-  auto sum = llvm::MemoryBuffer::getFile(sumFile(header.path));
-  auto content = llvm::MemoryBuffer::getFile(header.path, /*IsText=*/false,
-                                             /*RequiresNullTerminator=*/false);
-  if (!sum || !content || (*sum)->getBuffer() != checksum((*content)->getBuffer()))
+  const std::unique_ptr<llvm::MemoryBuffer> sum = readCached(sumFile(header.path));
+  const std::unique_ptr<llvm::MemoryBuffer> content = readCached(header.path);
+  if (!sum || !content || sum->getBuffer() != checksum(content->getBuffer()))
     return false;
   noteUse(header.path);
   noteUse(sumFile(header.path));

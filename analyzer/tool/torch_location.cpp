@@ -144,10 +144,10 @@ public:
   }
 
   std::optional<Found> read() const {
-    auto buffer = file_.empty() ? nullptr : llvm::MemoryBuffer::getFile(file_);
-    if (file_.empty() || !buffer)
+    const std::unique_ptr<llvm::MemoryBuffer> buffer = file_.empty() ? nullptr : readCached(file_);
+    if (!buffer)
       return std::nullopt;
-    llvm::StringRef text = (*buffer)->getBuffer();
+    llvm::StringRef text = buffer->getBuffer();
     if (!text.consume_front(kPythonHead))
       return std::nullopt;
     const auto [sum, body] = text.split('\n');

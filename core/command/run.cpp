@@ -33,42 +33,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownOnTerminal = 100;
 
-// Opens each report before the run: an hour of training must not end with one that cannot be
-// written. Files that this made go away again where the program does not start.
-class ReportFiles {
-public:
-  core::Result<void> open(const RunOptions &options) {
-    for (const ReportFile &report : options.reports)
-      if (core::Result<void> opened = open("report", report.path); !opened)
-        return opened;
-    return open("trace", options.trace);
-  }
-  ReportFiles() = default;
-  ReportFiles(const ReportFiles &) = delete;
-  ReportFiles &operator=(const ReportFiles &) = delete;
-  ~ReportFiles() {
-    std::error_code error;
-    for (const fs::path &path : made_)
-      fs::remove(path, error);
-  }
-  void keep() { made_.clear(); }
-
-private:
-  core::Result<void> open(const std::string &what, const fs::path &path) {
-    if (path.empty())
-      return {};
-    std::error_code error;
-    const bool is_new = !fs::exists(fs::symlink_status(path, error));
-    if (!std::ofstream(path, std::ios::app))
-      return core::failure("cannot write the " + what + " " + path.string() + ": " +
-                           std::strerror(errno));
-    if (is_new)
-      made_.push_back(path);
-    return {};
-  }
-
-  std::vector<fs::path> made_;
-};
+// Before the run: an hour of training must not end with a report that cannot be written.
+core::Result<void> tryReports(const RunOptions &options) {
+  for (const ReportFile &report : options.reports)
+    if (!report.path.empty())
+      if (core::Result<void> good = core::tryToWriteFile(report.path, "the report"); !good)
+        return good;
+  return options.trace.empty() ? core::Result<void>()
+                               : core::tryToWriteFile(options.trace, "the trace");
+}
 
 // `added` joined to what the variable holds already, before or after it.
 std::string joined(const char *variable, const std::string &added, bool before) {
@@ -222,9 +195,8 @@ int run(const InstallTree &tree, RunArguments arguments) {
       core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
   if (!baseline)
     return fail(baseline.error().message);
-  ReportFiles report_files;
-  if (core::Result<void> opened = report_files.open(*options); !opened)
-    return fail(opened.error().message);
+  if (core::Result<void> good = tryReports(*options); !good)
+    return fail(good.error().message);
   std::optional<RunFolder> folder;
   if (core::Result<RunFolder> made = RunFolder::make(arguments.keep_logs))
     folder.emplace(std::move(*made));
@@ -243,7 +215,6 @@ int run(const InstallTree &tree, RunArguments arguments) {
   core::Result<ProgramEnd> end = launch(arguments.command, *environment);
   if (!end)
     return fail(end.error().message);
-  report_files.keep();
   core::outliveFailedWrites();
   facts.wall_ns = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());

@@ -5,6 +5,7 @@
 #include "core/command/runtime_build.h"
 #include "core/command/torch_library.h"
 #include "core/terminal_text.h"
+#include "core/user_cache.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -48,27 +49,9 @@ bool isIntact(const fs::path &library) {
   return seal.substr(0, seal.find('\n')) == hash.text();
 }
 
-// Whoever can write in the cache has code of theirs loaded into the user's programs.
-core::Result<void> checkTrust(const fs::path &path) {
-  struct stat link, file;
-  if (lstat(path.c_str(), &link) != 0 || stat(path.c_str(), &file) != 0)
-    return core::failure(fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno)));
-  auto isForeign = [](const struct stat &status) {
-    return status.st_uid != geteuid() && status.st_uid != 0;
-  };
-  const char *why = isForeign(link) || isForeign(file)   ? "belongs to another user"
-                    : file.st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users"
-                                                         : nullptr;
-  if (why)
-    return core::failure(fmt::format("{} {}, so nothing is loaded from there; remove it, or set "
-                                     "XDG_CACHE_HOME to a folder of your own",
-                                     path.string(), why));
-  return {};
-}
-
 core::Result<void> checkTrust(const std::vector<fs::path> &paths) {
   for (const fs::path &path : paths)
-    if (core::Result<void> trusted = checkTrust(path); !trusted)
+    if (core::Result<void> trusted = core::checkTrust(path); !trusted)
       return trusted;
   return {};
 }
@@ -78,7 +61,7 @@ core::Result<void> makeFolder(const fs::path &path) {
     return core::failure(
         fmt::format("{} cannot be written: {}; set XDG_CACHE_HOME to a folder that can be written",
                     path.string(), std::strerror(errno)));
-  return checkTrust(path);
+  return core::checkTrust(path);
 }
 
 core::Result<void> makeEntry(const Recipe &recipe) {
@@ -97,7 +80,7 @@ core::Result<void> makeEntry(const Recipe &recipe) {
 class FileLock {
 public:
   explicit FileLock(const fs::path &path)
-      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {
     if (file_ < 0) {
       error_ = errno;
       return;
@@ -280,12 +263,8 @@ core::Result<RuntimeSources> readRuntimeSources(const InstallTree &tree) {
 }
 
 core::Result<fs::path> runtimeCache() {
-  const char *cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/')
-    return fs::path(cache) / "devsan/runtime";
-  const char *home = std::getenv("HOME");
-  if (home && *home == '/')
-    return fs::path(home) / ".cache/devsan/runtime";
+  if (const fs::path cache = core::userCache(); !cache.empty())
+    return cache / "runtime";
   return core::failure("there is no place to keep it: neither XDG_CACHE_HOME nor HOME names a "
                        "folder; set XDG_CACHE_HOME to one of your own");
 }
