@@ -29,7 +29,7 @@ struct CheckArguments {
   std::string torch;
   std::string python;
   std::vector<std::string> inputs;
-  bool fix = false;
+  std::string fix; // "true", "dry-run"; empty: not asked for
   bool update_baseline = false;
   bool use_cache = true;
   bool alone = false;
@@ -47,7 +47,9 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
   app.add_option("--checks", arguments.checks,
                  "Rules to check, as globs with commas; -GLOB takes rules away (default device-*)")
       ->type_name("GLOBS");
-  app.add_flag("--fix", arguments.fix, "Apply the fixes that are safe");
+  app.add_flag(
+      "--fix", arguments.fix,
+      "Apply the fixes that are safe; --fix=dry-run prints them as a unified diff instead");
   app.add_option("--format", arguments.format, "The form of the report")
       ->type_name("text|json|sarif|github|html|junit|markdown")
       ->capture_default_str();

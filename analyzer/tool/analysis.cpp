@@ -3,6 +3,7 @@
 #include "analyzer/support/cuda_check.h"
 #include "analyzer/support/cuda_work.h"
 #include "analyzer/support/device_check.h"
+#include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/clang_run.h"
 #include "analyzer/tool/torch_header.h"
 #include "core/rule_table.h"
@@ -79,8 +80,9 @@ private:
         continue;
       llvm::SmallString<256> path(file->getName());
       sources_.getFileManager().makeAbsolutePath(path);
-      if (!llvm::is_contained(result_.files_read, path.str()))
-        result_.files_read.push_back(std::string(path));
+      const std::optional<llvm::StringRef> text =
+          entry.getFile().getContentCache().getBufferDataIfLoaded();
+      result_.files_read.try_emplace(std::string(path), text ? checksum(*text) : "");
     }
   }
 
@@ -123,6 +125,10 @@ public:
     compiler.getFrontendOpts().SkipFunctionBodies = true;
     compiler.getFrontendOpts().DisableFree = true;
     compiler.getPreprocessorOpts().DisablePragmaDebugCrash = true; // a source may ask for it
+    // What is analysed is what was read, though somebody writes the file meanwhile: the user's
+    // files are not mapped.
+    compiler.setSourceManager(llvm::makeIntrusiveRefCnt<clang::SourceManager>(
+        compiler.getDiagnostics(), compiler.getFileManager(), /*UserFilesAreVolatile=*/true));
     return true;
   }
 
@@ -256,7 +262,7 @@ FileResult Analysis::takeResult() {
       result_.findings.push_back(toFinding(error, *rule, places));
       result_.contexts.push_back(places.contextOf(error));
     } else if (error.DiagLevel == clang::tooling::Diagnostic::Error) {
-      if (!llvm::is_contained(result_.files_read, error.Message.FilePath))
+      if (!result_.files_read.contains(error.Message.FilePath))
         ++result_.errors_elsewhere;
       if (result_.errors++)
         continue;

@@ -199,8 +199,10 @@ std::vector<std::string> namesOf(const std::set<std::string> &files,
 
 core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
                                const core::Summary &summary, const std::string &repository) {
+  // With --fix=dry-run stdout is for the difference.
+  const int shown_on = options.only_show_fixes ? STDERR_FILENO : STDOUT_FILENO;
   const core::Terminal terminal =
-      options.output.empty() ? core::terminalOf(STDOUT_FILENO, options.color) : core::Terminal{};
+      options.output.empty() ? core::terminalOf(shown_on, options.color) : core::Terminal{};
   // These tell lines of sources, whose paths are relative to the repository.
   std::string output = options.output;
   if (!output.empty()) {
@@ -220,9 +222,11 @@ core::Result<void> writeReport(const Options &options, const std::vector<core::F
       return core::failure("-o " + options.output + ": " + written.error().message);
     return {};
   }
-  content(std::cout);
-  if (!std::cout.flush())
-    return core::failure("cannot write the report to stdout");
+  std::ostream &out = options.only_show_fixes ? std::cerr : std::cout;
+  content(out);
+  if (!out.flush())
+    return core::failure(options.only_show_fixes ? "cannot write the report to stderr"
+                                                 : "cannot write the report to stdout");
   return {};
 }
 
@@ -262,6 +266,7 @@ struct Collected {
   std::vector<core::Finding> findings; // sorted by place
   std::vector<std::string> notes;
   std::set<std::string> files_read;
+  std::map<std::string, std::string> texts; // checksums of what was analysed; empty: it differs
   std::size_t suppressed = 0;
   std::size_t not_analysed = 0;
   bool complete = true;     // every file parsed as a whole
@@ -291,7 +296,12 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     all.lacks_torch |= lacksTorch(result, options);
     all.suppressed += result.suppressed;
     all.files_read.insert(commands[i].file);
-    all.files_read.insert(result.files_read.begin(), result.files_read.end());
+    for (const auto &[file, sum] : result.files_read) {
+      all.files_read.insert(file);
+      if (const auto [known, is_new] = all.texts.emplace(file, sum);
+          !is_new && known->second != sum)
+        known->second.clear();
+    }
     merge(all.findings, std::move(result.findings), seen);
   }
   std::ranges::sort(all.findings, {}, [](const core::Finding &finding) {
@@ -453,12 +463,14 @@ core::Result<int> check(Options options) {
     return tl::unexpected(applied.error());
   summary.partial = all.not_analysed != 0;
   if (options.fix) {
-    auto fixed = applyFixes(findings, repository);
-    if (!fixed)
-      return tl::unexpected(fixed.error());
-    if (*fixed)
-      summary.notes.push_back(core::countText(*fixed, "finding") +
+    FixOutcome fixed = applyFixes(findings, {repository, std::move(all.texts),
+                                             rootsOf(options.inputs), options.only_show_fixes});
+    if (fixed.findings)
+      summary.notes.push_back(core::countText(fixed.findings, "finding") +
                               " fixed in the sources and left out of this report");
+    std::ranges::move(fixed.skipped, std::back_inserter(summary.notes));
+    llvm::outs() << fixed.diff;
+    llvm::outs().flush();
   }
   const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
   const core::FailOn fail_on =

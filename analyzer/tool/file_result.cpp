@@ -21,6 +21,20 @@ void read(const llvm::json::Object &object, const char *key, std::vector<std::st
       texts.push_back(text.getAsString().value_or("").str());
 }
 
+llvm::json::Object toJson(const std::map<std::string, std::string> &texts) {
+  llvm::json::Object object;
+  for (const auto &[key, text] : texts)
+    object[llvm::json::fixUTF8(key)] = text;
+  return object;
+}
+
+void read(const llvm::json::Object &object, const char *key,
+          std::map<std::string, std::string> &texts) {
+  if (const llvm::json::Object *entries = object.getObject(key))
+    for (const auto &[name, text] : *entries)
+      texts[name.str()] = text.getAsString().value_or("").str();
+}
+
 llvm::json::Array toJson(const FileCalls::Place &place) {
   return llvm::json::Array{llvm::json::fixUTF8(place.file), place.line, place.column};
 }

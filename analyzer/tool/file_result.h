@@ -9,6 +9,7 @@
 #include <llvm/ADT/StringRef.h>
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,9 @@ struct FileResult {
   std::vector<FindingContext> contexts; // of each finding
   FileCalls calls;
   std::vector<std::string> missing_headers;
-  std::vector<std::string> files_read; // absolute; no system headers
-  std::string first_error;             // "file:line: text" of the first thing that did not parse
+  // Absolute paths, no system headers, each with the checksum of the text that was analysed.
+  std::map<std::string, std::string> files_read;
+  std::string first_error; // "file:line: text" of the first thing that did not parse
   unsigned errors = 0;
   unsigned errors_elsewhere = 0; // of them, in files that are not the user's
   unsigned suppressed = 0;       // by NOLINT

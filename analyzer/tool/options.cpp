@@ -67,7 +67,6 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.torch = std::move(given.torch);
   options.python = std::move(given.python);
   options.inputs = std::move(given.inputs);
-  options.fix = given.fix;
   options.update_baseline = given.update_baseline;
   options.use_cache = given.use_cache;
   options.alone = given.alone;
@@ -79,10 +78,20 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
     options.inputs.push_back(".");
   if (options.inputs.empty())
     return core::failure("no input: name source files or folders, as in devsan check src/");
+  if (app.count("--fix") && given.fix != "true" && given.fix != "dry-run")
+    return core::failure("--fix=" + given.fix +
+                         " is unknown; valid: --fix writes the sources, --fix=dry-run shows how");
+  options.fix = app.count("--fix") != 0;
+  options.only_show_fixes = given.fix == "dry-run";
   core::Result<core::ReportFormat> known = core::parseReportFormat(given.format);
   if (!known)
     return tl::unexpected(known.error());
   options.format = *known;
+  if (options.only_show_fixes && options.output.empty() &&
+      options.format != core::ReportFormat::kText)
+    return core::failure(
+        "--fix=dry-run prints the difference to stdout; name a file for the report "
+        "with -o");
   core::Result<core::ColorMode> color_mode = core::parseColorMode(given.color);
   if (!color_mode)
     return tl::unexpected(color_mode.error());

@@ -40,6 +40,7 @@ struct Options {
   Shard shard;
   std::optional<Seconds> limit; // for one file; 0: none
   bool fix = false;
+  bool only_show_fixes = false;
   bool update_baseline = false;
   bool use_cache = true;
   bool alone = false; // no other file of the project is looked at

@@ -62,7 +62,7 @@ std::vector<std::string> candidates(const CompileCommand &command, const FileRes
       if (StringRef option = (*list)[i];
           option == "-I" || option == "-iquote" || option == "-idirafter" || option == "-isystem")
         folders.insert((*list)[++i]);
-  for (const std::string &file : result.files_read)
+  for (const auto &[file, sum] : result.files_read)
     folders.insert(llvm::sys::path::parent_path(file).str());
   std::vector<std::string> paths;
   for (const std::string &folder : folders)
@@ -107,10 +107,10 @@ std::optional<FileResult> ResultCache::find(const CompileCommand &command) {
   if (folder_.empty())
     return std::nullopt;
   const std::string file = entryFile(command);
-  auto buffer = llvm::MemoryBuffer::getFile(file);
+  const std::unique_ptr<llvm::MemoryBuffer> buffer = readCached(file);
   if (!buffer)
     return std::nullopt;
-  const std::optional<Entry> entry = parseEntry((*buffer)->getBuffer());
+  const std::optional<Entry> entry = parseEntry(buffer->getBuffer());
   if (!entry || !llvm::all_of(entry->files, [&](const auto &known) {
         return sumOf(known.first) == known.second;
       }))
@@ -129,7 +129,7 @@ void ResultCache::store(const CompileCommand &command, const FileResult &result)
     return;
   std::string body;
   const auto unfit = [](const std::string &path) { return path.find('\n') != std::string::npos; };
-  for (const std::string &path : result.files_read) {
+  for (const auto &[path, sum] : result.files_read) {
     // What changed or went while it was analysed is analysed again next time.
     llvm::sys::fs::file_status status;
     if (unfit(path) || sumOf(path).empty() || llvm::sys::fs::status(path, status) ||
