@@ -1,18 +1,26 @@
 #include "core/project_file.h"
+
+#include "core/project_root.h"
 #include "core/rule_table.h"
 #include "core/suggestion.h"
+#include "core/user_cache.h"
+#include "core/whole_file.h"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <span>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 namespace devsan::core {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> kTables = {"budgets", "check", "run", "suppressions"};
 
@@ -36,6 +44,23 @@ constexpr Key kRunKeys[] = {
     {"strict", Kind::kSwitch}, {"sync", Kind::kText},          {"transfer", Kind::kTextOrList},
     {"warmup", Kind::kCount},
 };
+
+// Whoever can write the file's folder decides what lies there. For root that is enough: in a
+// container the sources are often a user's.
+bool isOurs(const fs::path &path) {
+  struct stat link, file, folder;
+  if (lstat(path.c_str(), &link) != 0 || stat(path.c_str(), &file) != 0 ||
+      stat(path.parent_path().c_str(), &folder) != 0)
+    return false;
+  const auto is_ours = [&](const struct stat &status) {
+    return !isForeign(status) || (geteuid() == 0 && status.st_uid == folder.st_uid);
+  };
+  return is_ours(link) && is_ours(file);
+}
+
+bool isPath(Kind kind) {
+  return kind == Kind::kPath || kind == Kind::kPaths;
+}
 
 std::string_view form(Kind kind) {
   switch (kind) {
@@ -104,6 +129,14 @@ private:
       if (!texts)
         return failure(fmt::format("{}: '{}' must be {}", where(value.source()), key.str(),
                                    form(known->kind)));
+      if (isPath(known->kind))
+        for (const std::string &path : *texts)
+          if (!staysBelow(path))
+            return failure(
+                fmt::format("{}: '{}' must stay below {}, the folder of the project file, "
+                            "and {} does not; name a file there, or say --{}=FILE on the "
+                            "command line",
+                            where(value.source()), key.str(), folder().string(), path, key.str()));
       if (std::vector<ProjectSetting> *list = listOf(known->name)) {
         for (const std::string &text : *texts)
           list->push_back({text, where(value.source())});
@@ -142,8 +175,7 @@ private:
       const auto text = node.value_exact<std::string>();
       if (!text || text->empty() || text->find('\0') != std::string::npos)
         return false;
-      const bool is_path = kind == Kind::kPath || kind == Kind::kPaths;
-      texts.push_back(is_path ? (folder() / *text).lexically_normal().string() : *text);
+      texts.push_back(isPath(kind) ? (folder() / *text).lexically_normal().string() : *text);
       return true;
     };
     const toml::array *list = value.as_array();
@@ -152,9 +184,17 @@ private:
     return good && !texts.empty() ? std::optional(texts) : std::nullopt;
   }
 
-  std::filesystem::path folder() const {
+  // Links are followed, also where the file is still to be made.
+  bool staysBelow(const std::string &path) const {
     std::error_code error;
-    return std::filesystem::absolute(source_, error).parent_path();
+    const fs::path top = fs::weakly_canonical(folder(), error);
+    const fs::path real = error ? fs::path() : fs::weakly_canonical(path, error);
+    return !error && isWithin(real, top);
+  }
+
+  fs::path folder() const {
+    std::error_code error;
+    return fs::absolute(source_, error).parent_path();
   }
 
   Result<void> budgets(const toml::table &table) {
@@ -197,6 +237,35 @@ std::string notATable(std::string_view name) {
   const std::vector<std::string> tables(kTables.begin(), kTables.end());
   return fmt::format("unknown key '{}'{}; valid are the tables [{}]", name,
                      didYouMean(name, tables), fmt::join(tables, "], ["));
+}
+
+Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
+  FoundProjectFile found;
+  const fs::path path = findProjectFile(folder);
+  if (path.empty())
+    return found;
+  if (!isOurs(path)) {
+    found.passed_over = path.string() +
+                        " does not count: it belongs to another user; make it your own with chown, "
+                        "or give its settings on the command line";
+    return found;
+  }
+  std::error_code error;
+  const fs::path here = fs::canonical(path.parent_path(), error);
+  const fs::path real = fs::weakly_canonical(path, error);
+  if (const fs::path project = projectAround(here).value_or(here); !isWithin(real, project))
+    return failure(path.string() + " is a link that leads out of " + project.string() +
+                   "; put the file itself there, or remove the link");
+  Result<std::string> text = readFile(path);
+  if (!text)
+    return tl::unexpected(text.error());
+  Result<ProjectFile> file = parseProjectFile(*text, path);
+  if (!file)
+    return tl::unexpected(file.error());
+  found.path = path;
+  found.text = std::move(*text);
+  found.file = std::move(*file);
+  return found;
 }
 
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source) {

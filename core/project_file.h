@@ -3,7 +3,7 @@
 //   [run]                             what `devsan run` takes where the command line says nothing
 //   fail-on = "warning"               also a list of rules
 //   baseline = "devsan-baseline.json" relative to this file
-//   report = ["devsan.json"]          relative to this file
+//   report = ["devsan.json"]          relative to this file, and below its folder, as every path
 //   sim = 2
 //   sim-memory = "2GiB"
 //   sim-protect = "off"
@@ -17,17 +17,19 @@
 //   extra-flags = ["-DUSE_FEATURE"]   for clang, after those of each file
 //   fail-on = "error"                 also a list of rules
 //   strict = true
-//   timeout = 600
+//   timeout = 60
 //   [budgets]
 //   device-host-sync = 10             as --max; also "1/step"
 //   [suppressions]
 //   device-host-sync = "src/log.cpp"  see suppressions.h
 //
-// Whoever uses a value judges it and names `where` in its error.
+// It comes with the sources, perhaps from a stranger, so it works below its folder, and lowers
+// limits but does not raise them. Whoever uses a value judges it and names `where` in its error.
 #pragma once
 
 #include "core/result.h"
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -61,9 +63,21 @@ struct ProjectFile {
   std::vector<ProjectSetting> budgets;     // "device-host-sync=10"
 };
 
-// `source` is the path of the file; the text of `baseline` and of reports comes back absolute. An
-// unknown table or key or a value of the wrong type is an error with file and line; suppressions
-// are not looked at.
+// A project file that was looked for.
+struct FoundProjectFile {
+  std::filesystem::path path; // empty where there is none that counts
+  std::string text;
+  ProjectFile file;
+  std::string passed_over; // why the nearest one does not count, as a sentence
+};
+
+// The nearest .devsan.toml from `folder` upwards, but not above the repository. One of another user
+// does not count; one that is a link out of the project is an error.
+Result<FoundProjectFile> findProjectSettings(const std::filesystem::path &folder);
+
+// `source` is the path of the file; the text of `baseline` and of reports comes back absolute. A
+// path out of the folder, an unknown table or key or a value of the wrong type is an error with
+// file and line; suppressions are not looked at.
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source);
 
 // The tables that a project file may hold, and what is said of another: "unknown key 'runs' (did

@@ -96,6 +96,15 @@ bool Suppressions::covers(const Finding &finding) {
   return covered;
 }
 
+bool Suppressions::coverAll(const std::string &rule, const std::string &file) const {
+  return std::ranges::any_of(entries_, [&](const Entry &entry) {
+    if (entry.rule != rule)
+      return false;
+    return entry.on_function ? entry.pattern.find_first_not_of('*') == std::string::npos
+                             : entry.matchesFile(file);
+  });
+}
+
 bool Suppressions::Entry::matchesFile(const std::string &file) const {
   return coversFile(pattern, file) ||
          (file.starts_with(folder) && coversFile(pattern, file.substr(folder.size())));

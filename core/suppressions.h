@@ -32,6 +32,9 @@ public:
   // True, and counted, where a suppression covers the finding.
   bool covers(const Finding &finding);
 
+  // Whether no finding of the rule in the file, an absolute path, could be left over.
+  bool coverAll(const std::string &rule, const std::string &file) const;
+
   // What a run over some sources has seen, as absolute paths.
   struct Seen {
     std::vector<std::string> inputs; // folders and files that it was to look at

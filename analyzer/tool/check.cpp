@@ -340,6 +340,26 @@ std::vector<std::string> othersAround(const std::vector<std::string> &files,
   return others;
 }
 
+// Whether the project file keeps the run from looking at anything: it leaves nothing of a folder
+// that was to be looked at, or nothing of the project. Empty where it does not.
+std::string silenceOf(const std::vector<std::string> &files, std::size_t excluded,
+                      const std::vector<std::string> &rules, const ProjectSettings &settings,
+                      const Options &options) {
+  const auto is_folder = [](const std::string &input) {
+    return llvm::sys::fs::is_directory(input);
+  };
+  if (files.empty() && llvm::any_of(options.inputs, is_folder))
+    return (excluded == 1 ? "the only file is" : "all " + std::to_string(excluded) + " files are") +
+           (" excluded by " + settings.path());
+  if (settings.path().empty() || !settings.silences(files, rules))
+    return {};
+  // Of a few files, as a commit has them, this may be meant.
+  const auto all = expandInputs({fs::path(settings.path()).parent_path()});
+  return !all || settings.silences(*all, rules)
+             ? settings.path() + " excludes or suppresses whatever could be found"
+             : std::string();
+}
+
 std::string projectRootOf(const std::string &file) {
   std::error_code error;
   const fs::path folder = fs::absolute(file, error).parent_path();
@@ -389,6 +409,7 @@ core::Result<int> check(Options options) {
       return tl::unexpected(written.error());
     return kClean;
   }
+  const std::string silence = silenceOf(*files, excluded, checksIn(*checks), *project, options);
   const std::string repository = projectRootOf(first_file);
   keepShard(*commands, options.shard, repository);
 
@@ -433,8 +454,7 @@ core::Result<int> check(Options options) {
                          "no LibTorch found: name the folder of the installed torch package with "
                          "--torch=DIR, its Python with --python=FILE, or the folder of "
                          "compile_commands.json with -p DIR");
-  for (const std::string &path : project->passedOver())
-    summary.notes.push_back(path + " does not count: it is not for all files of this run");
+  llvm::append_range(summary.notes, project->passedOver());
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
                          return suppressions->covers(f);
@@ -461,7 +481,9 @@ core::Result<int> check(Options options) {
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary, looked_at);
       !applied)
     return tl::unexpected(applied.error());
-  summary.partial = all.not_analysed != 0;
+  summary.partial = all.not_analysed != 0 || !silence.empty();
+  if (!silence.empty())
+    summary.notes.push_back("not analysed: " + silence);
   if (options.fix) {
     FixOutcome fixed = applyFixes(findings, {repository, std::move(all.texts),
                                              rootsOf(options.inputs), options.only_show_fixes});
@@ -490,6 +512,10 @@ core::Result<int> check(Options options) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
                  << core::countText(commands->size(), "file")
                  << " not analysed; the report names them\n";
+    return kFailed;
+  }
+  if (!silence.empty()) {
+    llvm::errs() << "devsan check: error: not analysed: " << core::printable(silence) << "\n";
     return kFailed;
   }
   if (options.strict.value_or(false) && !all.complete) {

@@ -11,6 +11,20 @@
 // It counts for files that are named, too: tools name what has changed.
 // RUN: %devsan_check --torch=none %t/vendor/lib/y.cpp %t/gen/z.pb.cpp -- -isystem %mock | FileCheck %s --check-prefix=NAMED
 // NAMED: devsan check: 0 files, 2 excluded: no findings
+// Where it leaves nothing, nobody has looked.
+// RUN: not %devsan_check --torch=none %t/vendor -- -isystem %mock 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: devsan check: note: not analysed: the only file is excluded by {{.*}}/.devsan.toml
+// FOLDER: devsan check: error: not analysed: the only file is excluded by {{.*}}/.devsan.toml
+// RUN: mv %t/.devsan.toml %t/later.toml && printf '[check]\nexclude = ["*.cpp"]\n' > %t/.devsan.toml
+// RUN: not %devsan_check --torch=none %t/vendor/lib/y.cpp -- -isystem %mock 2>&1 | FileCheck %s --check-prefix=ALL
+// ALL: error: not analysed: {{.*}}/.devsan.toml excludes or suppresses whatever could be found
+// RUN: printf '[check]\nchecks = "device-bare-cuda,device-host-sync"\n[suppressions]\ndevice-bare-cuda = "*"\ndevice-host-sync = "function:*"\n' > %t/.devsan.toml
+// RUN: not %devsan_check --torch=none %t/src -- -isystem %mock 2>&1 | FileCheck %s --check-prefix=ALL
+// One rule may go.
+// RUN: printf '[suppressions]\ndevice-bare-cuda = "*"\n' > %t/.devsan.toml
+// RUN: %devsan_check --torch=none %t/src -- -isystem %mock | FileCheck %s --check-prefix=ONE
+// ONE: devsan check: 1 file: no findings, 1 suppressed
+// RUN: mv %t/later.toml %t/.devsan.toml
 // RUN: %devsan_check --torch=none --print-commands %t/vendor %t/gen -- -isystem %mock | FileCheck %s --check-prefix=COMMANDS --implicit-check-not=y.cpp
 // COMMANDS: gen/own.cpp
 

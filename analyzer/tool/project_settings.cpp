@@ -3,6 +3,7 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/tool/source_files.h"
 #include "core/file_glob.h"
+#include "core/project_root.h"
 #include "core/rule_table.h"
 #include "core/whole_file.h"
 
@@ -17,8 +18,6 @@
 namespace devsan::analyzer {
 namespace {
 
-constexpr char kProjectFile[] = ".devsan.toml";
-
 std::vector<std::string> checkNames() {
   std::vector<std::string> names;
   for (const CheckEntry &check : allChecks())
@@ -26,19 +25,23 @@ std::vector<std::string> checkNames() {
   return names;
 }
 
+} // namespace
+
+std::vector<std::string> checksIn(llvm::StringRef globs) {
+  const clang::tidy::GlobList list(globs);
+  std::vector<std::string> names = checkNames();
+  llvm::erase_if(names, [&](const std::string &name) { return !list.contains(name); });
+  return names;
+}
+
+namespace {
+
 std::string checkList() {
   return llvm::join(checkNames(), ", ");
 }
 
 bool anyCheckIn(llvm::StringRef globs) {
-  const clang::tidy::GlobList list(globs);
-  return llvm::any_of(allChecks(),
-                      [&](const CheckEntry &check) { return list.contains(check.rule); });
-}
-
-std::string projectFileAbove(llvm::StringRef folder) {
-  const std::string found = nearestFolderWith((folder + "/x").str(), {kProjectFile});
-  return found.empty() ? found : found + "/" + kProjectFile;
+  return !checksIn(globs).empty();
 }
 
 // The deepest folder that holds all of `folders`.
@@ -78,22 +81,23 @@ core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> 
   for (const std::string &file : files)
     folders.insert(llvm::sys::path::parent_path(file).str());
   ProjectSettings settings;
-  settings.path_ = projectFileAbove(commonFolder(folders));
+  const std::string common = commonFolder(folders);
   std::set<std::string> others;
   for (const std::string &folder : folders)
-    if (const std::string path = projectFileAbove(folder); path != settings.path_)
-      others.insert(path);
-  settings.passed_over_.assign(others.begin(), others.end());
-  if (settings.path_.empty())
-    return settings;
-  core::Result<std::string> text = core::readFile(settings.path_);
-  if (!text)
-    return tl::unexpected(text.error());
-  core::Result<core::ProjectFile> file = core::parseProjectFile(*text, settings.path_);
-  if (!file)
-    return tl::unexpected(file.error());
-  settings.text_ = std::move(*text);
-  settings.file_ = std::move(*file);
+    if (folder != common)
+      others.insert(core::findProjectFile(folder));
+  others.erase("");
+  others.erase(core::findProjectFile(common));
+  for (const std::string &other : others)
+    settings.passed_over_.push_back(other + " does not count: it is not for all files of this run");
+  core::Result<core::FoundProjectFile> found = core::findProjectSettings(common);
+  if (!found)
+    return tl::unexpected(found.error());
+  if (!found->passed_over.empty())
+    settings.passed_over_.push_back(std::move(found->passed_over));
+  settings.path_ = found->path;
+  settings.text_ = std::move(found->text);
+  settings.file_ = std::move(found->file);
   return settings;
 }
 
@@ -116,10 +120,11 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
   }
   if (const core::ProjectSetting *timeout = check.find("timeout")) {
     long seconds = -1;
-    if (llvm::StringRef(timeout->text).getAsInteger(10, seconds) || seconds < 0 ||
-        seconds > kLongestLimit.count())
-      return core::failure(timeout->where + ": 'timeout' must be from 0 to " +
-                           std::to_string(kLongestLimit.count()) + " seconds");
+    if (llvm::StringRef(timeout->text).getAsInteger(10, seconds) || seconds < 1 ||
+        seconds > kDefaultLimit.count())
+      return core::failure(timeout->where + ": 'timeout' must be from 1 to " +
+                           std::to_string(kDefaultLimit.count()) +
+                           " seconds; --timeout of the command line may be longer");
     if (!options.limit)
       options.limit = Seconds(seconds);
   }
@@ -141,6 +146,18 @@ bool ProjectSettings::excludes(const std::string &file) const {
   name.consume_front((llvm::sys::path::parent_path(path_) + "/").str());
   return std::ranges::any_of(file_.exclude, [&](const core::ProjectSetting &glob) {
     return core::coversFile(glob.text, glob.text.starts_with('/') ? file : name.str());
+  });
+}
+
+bool ProjectSettings::silences(const std::vector<std::string> &files,
+                               llvm::ArrayRef<std::string> rules) const {
+  core::Suppressions suppressions;
+  if (path_.empty() || !suppressions.add(text_, path_, "suppressions"))
+    return false;
+  return llvm::all_of(files, [&](const std::string &file) {
+    return excludes(file) || llvm::all_of(rules, [&](const std::string &rule) {
+             return suppressions.coverAll(rule, file);
+           });
   });
 }
 

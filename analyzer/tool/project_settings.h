@@ -24,10 +24,17 @@ public:
   // Whether [check] leaves out the file, an absolute path, or a folder that it lies in.
   bool excludes(const std::string &file) const;
 
+  // Whether its settings alone leave nothing that any of these rules could find in any of the
+  // files.
+  bool silences(const std::vector<std::string> &files, llvm::ArrayRef<std::string> rules) const;
+
+  // Empty where there is none.
+  const std::string &path() const { return path_; }
+
   // Those of the project file and of the files given with --suppressions.
   core::Result<core::Suppressions> suppressions(const Options &options) const;
 
-  // Project files of some of the files only, which do not count.
+  // Project files that do not count, and why: sentences.
   const std::vector<std::string> &passedOver() const { return passed_over_; }
 
 private:
@@ -36,6 +43,9 @@ private:
   core::ProjectFile file_;
   std::vector<std::string> passed_over_;
 };
+
+// The rules that such a list names.
+std::vector<std::string> checksIn(llvm::StringRef globs);
 
 // The rules of --checks as clang-tidy's list of globs. A glob that matches nothing is an error that
 // lists the rules, and so are globs that leave none.

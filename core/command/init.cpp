@@ -201,6 +201,17 @@ core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
   return recognized(root);
 }
 
+// What is written is the project's, and not of wherever a link in it leads. Empty where there is
+// none.
+fs::path linkOnTheWay(const fs::path &root, const fs::path &path) {
+  std::error_code error;
+  fs::path at = root;
+  for (const fs::path &name : path.lexically_relative(root))
+    if (fs::is_symlink(fs::symlink_status(at /= name, error)))
+      return at;
+  return {};
+}
+
 } // namespace
 
 int init(const InitArguments &arguments) {
@@ -219,6 +230,10 @@ int init(const InitArguments &arguments) {
     files.emplace_back(root / ".github" / "workflows" / "devsan.yml", githubFile(steps));
   if (*ci == Ci::kGitlab)
     files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
+  for (const auto &[path, text] : files)
+    if (const fs::path link = linkOnTheWay(root, path); !link.empty())
+      return fail(link.string() + " is a link, nothing was written; put a file or folder of the "
+                                  "project there, or remove it");
   const auto is_there = [](const auto &file) {
     std::error_code ignored;
     return fs::exists(fs::symlink_status(file.first, ignored));
@@ -234,7 +249,7 @@ int init(const InitArguments &arguments) {
       return fail(file.first.string() +
                   " is there already, nothing was written; --force replaces it");
   for (const auto &[path, text] : files) {
-    fs::create_directories(path.parent_path(), error);
+    fs::create_directories(path.parent_path(), error); // what is wrong shows below
     if (core::Result<void> written = core::writeFile(path, [&](std::ostream &out) { out << text; });
         !written)
       return fail(written.error().message);

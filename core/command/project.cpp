@@ -1,9 +1,11 @@
 #include "core/command/project.h"
 #include "core/command/run_options.h"
-#include "core/project_root.h"
+#include "core/terminal_text.h"
 #include "core/whole_file.h"
 
+#include <cstdio>
 #include <set>
+#include <utility>
 
 namespace devsan::command {
 
@@ -65,82 +67,79 @@ core::Result<void> fillReports(const core::ProjectFile &file, RunArguments &argu
   return {};
 }
 
-fs::path projectFile() {
+// What does not count is said once.
+core::Result<core::FoundProjectFile> readProjectFile() {
   std::error_code error;
-  return core::findProjectFile(fs::current_path(error));
-}
-
-// Empty where there is none.
-core::Result<core::ProjectFile> readProjectFile() {
-  const fs::path path = projectFile();
-  if (path.empty())
-    return core::ProjectFile();
-  core::Result<std::string> text = core::readFile(path);
-  if (!text)
-    return tl::unexpected(text.error());
-  return core::parseProjectFile(*text, path);
+  core::Result<core::FoundProjectFile> found = core::findProjectSettings(fs::current_path(error));
+  static bool said = false;
+  if (found && !found->passed_over.empty() && !std::exchange(said, true))
+    std::fprintf(stderr, "devsan: note: %s\n", core::printable(found->passed_over).c_str());
+  return found;
 }
 
 } // namespace
 
 core::Result<void> applyProjectBudgets(std::vector<std::string> &budgets) {
-  const core::Result<core::ProjectFile> file = readProjectFile();
-  if (!file)
-    return tl::unexpected(file.error());
-  return fillBudgets(*file, budgets);
+  const core::Result<core::FoundProjectFile> found = readProjectFile();
+  if (!found)
+    return tl::unexpected(found.error());
+  return fillBudgets(found->file, budgets);
 }
 
 core::Result<void> applyProjectFile(RunArguments &arguments) {
-  const core::Result<core::ProjectFile> file = readProjectFile();
-  if (!file)
-    return tl::unexpected(file.error());
+  const core::Result<core::FoundProjectFile> found = readProjectFile();
+  if (!found)
+    return tl::unexpected(found.error());
+  const core::ProjectFile &file = found->file;
   const auto any = [](const std::string &, const std::string &value) {
     return core::Result<std::string>(value);
   };
   core::Result<void> good =
-      fill(*file, "sim", !arguments.sim.empty(), arguments.sim, parseSimulatedDevices);
+      fill(file, "sim", !arguments.sim.empty(), arguments.sim, parseSimulatedDevices);
   // These two are nothing without simulated devices, which the command line may have left out.
   const bool simulates = !arguments.sim.empty();
   if (good)
-    good = fill(*file, "sim-memory", !arguments.sim_memory.empty() || !simulates,
+    good = fill(file, "sim-memory", !arguments.sim_memory.empty() || !simulates,
                 arguments.sim_memory, parseDeviceMemory);
   if (good)
-    good = fill(*file, "sim-protect", !arguments.sim_protect.empty() || !simulates,
+    good = fill(file, "sim-protect", !arguments.sim_protect.empty() || !simulates,
                 arguments.sim_protect, parseSwitch);
   if (good)
-    good = fill(*file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on, parseFailOn);
+    good = fill(file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on, parseFailOn);
   if (good)
-    good = fill(*file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
+    good = fill(file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
   if (good)
-    good = fill(*file, "transfer", !arguments.transfer.empty(), arguments.transfer,
+    good = fill(file, "transfer", !arguments.transfer.empty(), arguments.transfer,
                 parseTransferLevels);
   if (good)
-    good = fill(*file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
+    good = fill(file, "sync", !arguments.sync.empty(), arguments.sync, parseSyncLevel);
   if (good)
-    good = fill(*file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
-  if (const core::ProjectSetting *strict = file->run.find("strict"); strict && !arguments.strict)
+    good = fill(file, "warmup", !arguments.warmup.empty(), arguments.warmup, parseWarmup);
+  if (const core::ProjectSetting *strict = file.run.find("strict"); strict && !arguments.strict)
     arguments.strict = strict->text == "true";
   if (good)
-    good = fillBudgets(*file, arguments.budgets);
+    good = fillBudgets(file, arguments.budgets);
   if (good)
-    good = fillReports(*file, arguments);
+    good = fillReports(file, arguments);
   return good;
 }
 
 core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files) {
   core::Suppressions suppressions;
-  auto add = [&](const fs::path &path, const std::string &table) -> core::Result<void> {
-    core::Result<std::string> text = core::readFile(path);
+  const core::Result<core::FoundProjectFile> project = readProjectFile();
+  if (!project)
+    return tl::unexpected(project.error());
+  if (!project->path.empty())
+    if (core::Result<void> added = suppressions.add(project->text, project->path, "suppressions");
+        !added)
+      return tl::unexpected(added.error());
+  for (const std::string &file : files) {
+    const core::Result<std::string> text = core::readFile(file);
     if (!text)
       return tl::unexpected(text.error());
-    return suppressions.add(*text, path, table);
-  };
-  if (const fs::path project = projectFile(); !project.empty())
-    if (core::Result<void> added = add(project, "suppressions"); !added)
+    if (core::Result<void> added = suppressions.add(*text, file, ""); !added)
       return tl::unexpected(added.error());
-  for (const std::string &file : files)
-    if (core::Result<void> added = add(file, ""); !added)
-      return tl::unexpected(added.error());
+  }
   return suppressions;
 }
 
