@@ -1,5 +1,7 @@
 #include "analyzer/tool/across_files.h"
 
+#include "analyzer/tool/source_files.h"
+
 #include "analyzer/tool/project_calls.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -20,11 +22,9 @@ bool isOfCallers(const core::Finding &finding) {
 }
 
 bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
-  const auto text = llvm::MemoryBuffer::getFile(file);
-  if (!text)
-    return false;
+  const std::string text = textOf(file);
   const auto continues_name = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (llvm::StringRef rest = (*text)->getBuffer(); !rest.empty();) {
+  for (llvm::StringRef rest = text; !rest.empty();) {
     rest = rest.drop_until(continues_name);
     const llvm::StringRef word = rest.take_while(continues_name);
     if (names.contains(word))

@@ -198,7 +198,9 @@ private:
   std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
     auto [buffer, is_new] = buffers_.try_emplace(file);
     if (is_new)
-      if (auto text = llvm::MemoryBuffer::getFile(file))
+      if (auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
+                                                  /*RequiresNullTerminator=*/false,
+                                                  /*IsVolatile=*/true))
         buffer->second = std::move(*text);
     if (!buffer->second)
       return std::nullopt;

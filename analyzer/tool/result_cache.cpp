@@ -86,7 +86,8 @@ const std::string &ResultCache::sumOf(const std::string &file) {
   auto [entry, is_new] = sums_.try_emplace(file);
   if (is_new && llvm::sys::fs::is_regular_file(file))
     if (auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
-                                                  /*RequiresNullTerminator=*/false))
+                                                  /*RequiresNullTerminator=*/false,
+                                                  /*IsVolatile=*/true))
       entry->second = checksum((*buffer)->getBuffer());
   return entry->second;
 }
