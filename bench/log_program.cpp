@@ -13,10 +13,9 @@ using namespace devsan::runtime;
 
 int main(int count, char **arguments) {
   static LogWriter log; // too large for the stack
-  std::string error;
   const bool traces = count == 3 && std::strcmp(arguments[2], "trace") == 0;
-  if ((count != 2 && !traces) || !log.open(arguments[1], 0, error)) {
-    std::fprintf(stderr, "usage: %s DIRECTORY [trace] %s\n", arguments[0], error.c_str());
+  if ((count != 2 && !traces) || !log.open(arguments[1], 0)) {
+    std::fprintf(stderr, "usage: %s DIRECTORY [trace]\n", arguments[0]);
     return 2;
   }
   Tallies tallies(log);

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,13 +49,32 @@ private:
   struct sigaction previous_[std::size(kForwarded)];
 };
 
+// A number that a child can write. Not a pipe: descriptors may have run out.
+class SharedError {
+public:
+  SharedError()
+      : memory_(mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                     0)) {}
+  ~SharedError() {
+    if (memory_ != MAP_FAILED)
+      munmap(memory_, sizeof(int));
+  }
+  SharedError(const SharedError &) = delete;
+  SharedError &operator=(const SharedError &) = delete;
+  bool isThere() const { return memory_ != MAP_FAILED; }
+  volatile int &operator*() const { return *static_cast<volatile int *>(memory_); }
+
+private:
+  void *memory_;
+};
+
 // In the child: becomes the program, or tells the parent why not.
-[[noreturn]] void become(char *const *argv, const Environment &environment, int error_pipe) {
+[[noreturn]] void become(char *const *argv, const Environment &environment,
+                         const SharedError &exec_error) {
   for (const auto &[name, value] : environment)
     setenv(name.c_str(), value.c_str(), 1);
   execvp(argv[0], argv);
-  const int error = errno;
-  [[maybe_unused]] ssize_t written = write(error_pipe, &error, sizeof error);
+  *exec_error = errno;
   _exit(127);
 }
 
@@ -77,15 +96,16 @@ std::string whyNotThere(const std::string &program) {
 } // namespace
 
 core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
-                                const Environment &environment) {
+                                const Environment &environment,
+                                const std::function<void(pid_t)> &started) {
   std::vector<char *> argv;
   for (const std::string &argument : command)
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
 
-  int error_pipe[2]; // closed by a successful exec
-  if (pipe2(error_pipe, O_CLOEXEC) != 0)
-    return core::failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+  const SharedError exec_error;
+  if (!exec_error.isThere())
+    return core::failure(std::string("cannot start a process: ") + std::strerror(errno));
 
   // Blocked until the handlers are in place, so that a signal meanwhile is not lost on either side.
   sigset_t forwarded, previous;
@@ -96,33 +116,27 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
   const pid_t child = fork();
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &previous, nullptr);
-    become(argv.data(), environment, error_pipe[1]);
+    become(argv.data(), environment, exec_error);
   }
   const int fork_error = errno;
-  close(error_pipe[1]);
   if (child < 0) {
-    close(error_pipe[0]);
     sigprocmask(SIG_SETMASK, &previous, nullptr);
     return core::failure(std::string("cannot start a process: ") + std::strerror(fork_error));
   }
 
+  if (started)
+    started(child);
+
   int wait_status = 0;
-  int exec_error = 0;
-  ssize_t got;
   {
     SignalForwarding forwarding(child);
     sigprocmask(SIG_SETMASK, &previous, nullptr);
-    do
-      got = read(error_pipe[0], &exec_error, sizeof exec_error);
-    while (got < 0 && errno == EINTR);
-    close(error_pipe[0]);
     while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
     }
   }
-  if (got == sizeof exec_error)
-    return core::failure(
-        "cannot execute '" + command[0] +
-        "': " + (exec_error == ENOENT ? whyNotThere(command[0]) : std::strerror(exec_error)));
+  if (const int error = *exec_error)
+    return core::failure("cannot execute '" + command[0] + "': " +
+                         (error == ENOENT ? whyNotThere(command[0]) : std::strerror(error)));
   if (WIFSIGNALED(wait_status))
     return ProgramEnd{0, WTERMSIG(wait_status)};
   return ProgramEnd{WEXITSTATUS(wait_status), 0};

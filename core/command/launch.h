@@ -4,7 +4,9 @@
 
 #include "core/result.h"
 
+#include <functional>
 #include <string>
+#include <sys/types.h>
 #include <utility>
 #include <vector>
 
@@ -19,9 +21,10 @@ struct ProgramEnd {
 };
 
 // Starts `command` (looked up in PATH) with `environment` set on top of the own one, and waits for
-// its end.
+// its end. `started` is told its process.
 core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
-                                const Environment &environment);
+                                const Environment &environment,
+                                const std::function<void(pid_t)> &started = {});
 
 // Ends this process the way the program ended.
 [[noreturn]] void endBySignal(int signal);

@@ -29,6 +29,7 @@ void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFac
   core::Summary &summary = report.summary;
   std::ranges::move(analysis.unreadable, std::back_inserter(summary.notes));
   std::ranges::move(analysis.notes, std::back_inserter(summary.notes));
+  summary.partial |= analysis.incomplete;
   summary.ranks = std::move(analysis.ranks);
   summary.step_times = std::move(analysis.step_times);
   summary.basis = {analysis.simulated, facts.wall_ns, analysis.steps};

@@ -1,3 +1,4 @@
+#include "core/command/bounded.h"
 #include "core/command/commands.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
@@ -30,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kTool = "devsan report";
+constexpr unsigned kSeconds = 50; // beside those for the size of the logs
 constexpr const char *kCheckTool = "devsan check";
 constexpr const char *kValidInputs =
     "valid: JSON reports (devsan/1), event logs (.devsanlog), and folders of event logs "
@@ -91,6 +93,14 @@ core::Result<std::vector<Input>> findInputs(const std::vector<std::string> &name
   return inputs;
 }
 
+std::vector<fs::path> logsOf(const std::vector<std::string> &names) {
+  std::vector<fs::path> logs;
+  if (const core::Result<std::vector<Input>> inputs = findInputs(names))
+    for (const Input &input : *inputs)
+      logs.insert(logs.end(), input.logs.begin(), input.logs.end());
+  return logs;
+}
+
 void enter(const fs::path &directory) {
   std::error_code error;
   fs::current_path(core::projectRootOf(directory), error);
@@ -110,7 +120,8 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   enter(facts->working_directory);
   core::Report report;
   report.summary.subject = facts->command;
-  report.summary.partial = facts->ended_early;
+  report.summary.partial = facts->ended_early || !facts->missing.empty();
+  report.summary.notes = facts->missing;
   runtime::Analysis analysis =
       runtime::analyse(input.logs, {tree.symbolizer(), facts->working_directory, filter.function(),
                                     trace != nullptr, trace ? trace->processes : 0});
@@ -466,9 +477,14 @@ int report(const InstallTree &tree, const ReportArguments &arguments) {
   // Beyond a limit on the size of files a write then fails; a closed pipe ends us as it ends
   // others.
   std::signal(SIGXFSZ, SIG_IGN);
-  core::Result<int> status = arguments.compare             ? compareReports(tree, arguments)
-                             : arguments.format == "trace" ? makeTrace(tree, arguments)
-                                                           : makeReport(tree, arguments);
+  const auto work = [&] {
+    core::Result<int> status = arguments.compare             ? compareReports(tree, arguments)
+                               : arguments.format == "trace" ? makeTrace(tree, arguments)
+                                                             : makeReport(tree, arguments);
+    return status ? *status : fail(status.error().message);
+  };
+  // What others wrote decides what it costs to read.
+  const core::Result<int> status = runWithin(boundsFor(logsOf(arguments.inputs), kSeconds), work);
   return status ? *status : fail(status.error().message);
 }
 

@@ -1,8 +1,10 @@
 #include "core/command/commands.h"
+#include "core/command/keeper.h"
 #include "core/command/launch.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
 #include "core/command/real_driver.h"
+#include "core/command/run_board.h"
 #include "core/command/run_folder.h"
 #include "core/command/run_options.h"
 #include "core/command/runtime_cache.h"
@@ -15,6 +17,7 @@
 #include "core/whole_file.h"
 #include "runtime/hooks/options.h"
 #include "runtime/offline/analysis.h"
+#include "runtime/run_board.h"
 #include "runtime/sim/memory/memory_size.h"
 
 #include <cerrno>
@@ -32,6 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownOnTerminal = 100;
+constexpr unsigned kSecondsOfReport = 300; // beside those for the size of the logs
 
 // Before the run: an hour of training must not end with a report that cannot be written.
 core::Result<void> tryReports(const RunOptions &options) {
@@ -85,8 +89,8 @@ int devicesOfOuterRun(const RunOptions &options) {
 }
 
 core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptions &options,
-                                         const fs::path &logs) {
-  std::vector<fs::path> needed = {tree.preload(), tree.runtime(), tree.symbolizer()};
+                                         const fs::path &logs, const RunBoard &board) {
+  std::vector<fs::path> needed = {tree.preload(), tree.runtime()};
   std::string libraries = tree.runtime();
   const int outer_devices = devicesOfOuterRun(options);
   const int devices = options.simulated_devices ? options.simulated_devices : outer_devices;
@@ -110,6 +114,7 @@ core::Result<Environment> environmentFor(const InstallTree &tree, const RunOptio
       // Appended: AddressSanitizer's runtime must stay first.
       {"LD_PRELOAD", preloadWith(tree.preload())},
       {"DEVSAN_LOG_DIR", logs},
+      {DEVSAN_RUN_BOARD, board.name()},
       {"DEVSAN_LIBS", libraries},
       {"PYTHONPATH", joined("PYTHONPATH", tree.python(), true)},
       // For Python that ignores PYTHONPATH.
@@ -158,22 +163,137 @@ std::string terminalReport(const core::Report &report, const FailureCriteria &fa
                            .limit = kShownOnTerminal});
 }
 
-core::Result<runtime::Analysis> analyseRun(const RunFolder &folder, const InstallTree &tree,
-                                           const fs::path &working_directory,
-                                           std::function<bool(const core::Finding &)> take_away,
-                                           bool for_trace) {
-  core::Result<std::vector<fs::path>> logs = runtime::logsIn(folder.path());
-  if (!logs)
-    return tl::unexpected(logs.error());
-  return runtime::analyse(*logs,
-                          {tree.symbolizer(), working_directory, std::move(take_away), for_trace});
+// The logs of the run, which are all there now. Where there is no folder any more, there are none.
+std::vector<fs::path> logsOf(const RunFolder &folder) {
+  return runtime::logsIn(folder.path()).value_or(std::vector<fs::path>());
 }
 
-std::string howItEnded(const std::string &program, const ProgramEnd &end) {
+std::string howItEnded(const std::string &program, const ProgramRun &run) {
+  if (run.devsan_was_killed)
+    return "`devsan run` was killed, and how " + program +
+           " ended is not known: the report covers what was recorded";
   return program +
-         (end.signal ? " was ended by signal " + std::to_string(end.signal)
-                     : " ended with status " + std::to_string(end.status)) +
+         (run.end.signal ? " was ended by signal " + std::to_string(run.end.signal)
+                         : " ended with status " + std::to_string(run.end.status)) +
          ": the report covers what ran before";
+}
+
+// All that is needed once the program has ended.
+struct Run {
+  const InstallTree &tree;
+  const RunArguments &arguments;
+  const RunOptions &options;
+  FindingFilter filter;
+  core::BaselineFile baseline;
+  RunFacts facts;
+  RunFolder folder;
+  RunBoard board;
+
+  // Whether a verdict was asked for, which nobody can give who has not seen everything.
+  bool isGate() const {
+    return arguments.strict.value_or(false) || arguments.update_baseline ||
+           (arguments.fail_on && *arguments.fail_on != "none") ||
+           !options.failure.budgets.empty() || !options.failure.step_budgets.empty();
+  }
+  int statusWithout(const std::string &what) const {
+    return isGate() ? fail("no verdict, because not everything was seen: " + what) : kSuccess;
+  }
+};
+
+// To the terminal, where `failed` says what the findings make of the run, and to the files.
+int writeReports(const Run &run, const core::Report &report, const core::Result<bool> &failed,
+                 const runtime::ObservedProcesses &observed) {
+  // The program's own output first, whole: both may go to one file.
+  const core::Terminal terminal = core::terminalOf(STDERR_FILENO, run.options.color);
+  std::fputs(run.arguments.quiet
+                 ? core::summaryText(report.findings, report.summary, terminal).c_str()
+                 : terminalReport(report, run.options.failure, terminal).c_str(),
+             stderr);
+  int status = kSuccess;
+  if (!failed)
+    status = fail(failed.error().message);
+  else if (*failed)
+    status = kFindings;
+  for (const ReportFile &file : run.options.reports)
+    if (core::Result<void> written = writeReport(file, report); !written)
+      status = fail(written.error().message);
+  if (!run.options.trace.empty())
+    if (core::Result<void> written = writeTraceFile(run.options.trace, {&observed, 1}, report);
+        !written)
+      status = fail(written.error().message);
+  return status;
+}
+
+void take(RunFacts &facts, const ProgramRun &program) {
+  facts.wall_ns = program.wall_ns;
+  facts.ended_early = program.end.signal || program.end.status || program.devsan_was_killed;
+}
+
+core::Summary summaryOf(const Run &run) {
+  core::Summary summary;
+  summary.tool = "devsan run";
+  summary.subject = run.facts.command;
+  return summary;
+}
+
+// The status of `devsan run`, were the program's 0.
+int reportRun(Run &run, const ProgramRun &program) {
+  core::outliveFailedWrites();
+  run.board.close();
+  const std::vector<fs::path> logs = logsOf(run.folder);
+  run.facts.missing = run.board.missing(logs.size());
+  take(run.facts, program);
+  const core::Result<void> facts_written = run.folder.write(run.facts);
+  core::Report report{{}, summaryOf(run)};
+  core::Summary &summary = report.summary;
+  summary.notes = run.facts.missing;
+  // The findings' paths are relative to the project's root, and what follows reads the lines.
+  enterProjectRoot();
+  runtime::Analysis analysis =
+      runtime::analyse(logs, {run.tree.symbolizer(), run.facts.working_directory,
+                              run.filter.function(), !run.options.trace.empty()});
+  const bool was_observed = analysis.torch_was_loaded;
+  const bool is_incomplete = analysis.incomplete || !run.facts.missing.empty();
+  runtime::ObservedProcesses observed = std::move(analysis.observed);
+  const std::string &name = run.arguments.command.front();
+  if (was_observed) {
+    summary.unused_suppressions = run.filter.unused(analysis.simulated);
+    takeAnalysis(report, std::move(analysis), run.facts);
+  } else if (run.facts.missing.empty()) {
+    summary.notes.push_back("LibTorch was never loaded by " + name + ": nothing was observed");
+  }
+  summary.suppressed = run.filter.suppressed();
+  summary.partial = run.facts.ended_early || !was_observed || is_incomplete;
+  const std::string what_is_missing = summary.notes.empty() ? "" : summary.notes.front();
+  if (run.facts.ended_early)
+    summary.notes.push_back(howItEnded(name, program));
+  core::assignFingerprints(report.findings);
+  const core::Result<bool> failed =
+      judge(report, run.options.failure, run.baseline, {core::Origin::kRuntime});
+  int status = writeReports(run, report, failed, observed);
+  if (!facts_written)
+    status = fail(facts_written.error().message);
+  if (!was_observed && run.arguments.strict.value_or(false))
+    return fail("nothing was observed, and the run is strict; programs that are linked statically "
+                "cannot be observed");
+  if (is_incomplete && status == kSuccess && !run.facts.ended_early)
+    status = run.statusWithout(what_is_missing);
+  return status;
+}
+
+// Where there is nobody to make the report: that there is none, in the place of each.
+int reportNothing(Run &run, const ProgramRun &program, const std::string &why) {
+  core::outliveFailedWrites();
+  take(run.facts, program);
+  run.facts.missing.push_back(why);
+  core::Report report{{}, summaryOf(run)};
+  report.summary.notes = run.facts.missing;
+  report.summary.partial = true;
+  const core::Result<void> facts_written = run.folder.write(run.facts);
+  int status = writeReports(run, report, false, {});
+  if (!facts_written)
+    status = fail(facts_written.error().message);
+  return status == kSuccess && !run.facts.ended_early ? run.statusWithout(why) : status;
 }
 
 } // namespace
@@ -197,86 +317,48 @@ int run(const InstallTree &tree, RunArguments arguments) {
     return fail(baseline.error().message);
   if (core::Result<void> good = tryReports(*options); !good)
     return fail(good.error().message);
-  std::optional<RunFolder> folder;
-  if (core::Result<RunFolder> made = RunFolder::make(arguments.keep_logs))
-    folder.emplace(std::move(*made));
-  else
-    return fail(made.error().message);
-  core::Result<Environment> environment = environmentFor(tree, *options, folder->path());
+  core::Result<RunFolder> folder = RunFolder::make(arguments.keep_logs);
+  if (!folder)
+    return fail(folder.error().message);
+  std::error_code error;
+  std::optional<Run> run(std::in_place, Run{tree,
+                                            arguments,
+                                            *options,
+                                            FindingFilter(std::move(*suppressions)),
+                                            std::move(*baseline),
+                                            {shownCommand(arguments.command),
+                                             fs::current_path(error)},
+                                            std::move(*folder),
+                                            {}});
+  core::Result<Environment> environment =
+      environmentFor(tree, *options, run->folder.path(), run->board);
   if (!environment)
     return fail(environment.error().message);
-
-  std::error_code error;
-  RunFacts facts{shownCommand(arguments.command), fs::current_path(error)};
-  if (core::Result<void> written = folder->write(facts); !written)
+  if (core::Result<void> written = run->folder.write(run->facts); !written)
     return fail(written.error().message);
   std::fflush(nullptr);
   const auto start = std::chrono::steady_clock::now();
-  core::Result<ProgramEnd> end = launch(arguments.command, *environment);
+  Keeper keeper(
+      [&](const ProgramRun &program) {
+        const int status = reportRun(*run, program);
+        run.reset();
+        return status;
+      },
+      [&] { return boundsFor(logsOf(run->folder), kSecondsOfReport); });
+  const core::Result<ProgramEnd> end =
+      launch(arguments.command, *environment, [&](pid_t pid) { keeper.programStarted(pid); });
   if (!end)
     return fail(end.error().message);
-  core::outliveFailedWrites();
-  facts.wall_ns = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-  facts.ended_early = end->signal || end->status;
-
-  int status = kSuccess;
-  if (core::Result<void> written = folder->write(facts); !written)
-    status = fail(written.error().message);
-  core::Report report;
-  core::Summary &summary = report.summary;
-  summary.tool = "devsan run";
-  summary.subject = facts.command;
-  // The findings' paths are relative to the project's root, and what follows reads the lines.
-  enterProjectRoot();
-  FindingFilter filter(std::move(*suppressions));
-  core::Result<runtime::Analysis> analysis = analyseRun(*folder, tree, facts.working_directory,
-                                                        filter.function(), !options->trace.empty());
-  const bool was_observed = analysis && analysis->torch_was_loaded;
-  runtime::ObservedProcesses observed;
-  if (!analysis) {
-    status = fail(analysis.error().message);
-  } else if (was_observed) {
-    summary.unused_suppressions = filter.unused(analysis->simulated);
-    observed = std::move(analysis->observed);
-    takeAnalysis(report, std::move(*analysis), facts);
-  } else {
-    summary.notes.push_back("LibTorch was never loaded by " + arguments.command.front() +
-                            ": nothing was observed");
-  }
-  summary.suppressed = filter.suppressed();
-  summary.partial = facts.ended_early || !was_observed;
-  if (facts.ended_early)
-    summary.notes.push_back(howItEnded(arguments.command.front(), *end));
-  core::assignFingerprints(report.findings);
-  const core::Result<bool> failed =
-      judge(report, options->failure, *baseline, {core::Origin::kRuntime});
-
-  // The program's own output first, whole: both may go to one file.
-  const core::Terminal terminal = core::terminalOf(STDERR_FILENO, options->color);
-  std::fputs(arguments.quiet ? core::summaryText(report.findings, summary, terminal).c_str()
-                             : terminalReport(report, options->failure, terminal).c_str(),
-             stderr);
-  if (!failed)
-    status = fail(failed.error().message);
-  else if (*failed && status == kSuccess)
-    status = kFindings;
-  if (analysis && !was_observed && arguments.strict.value_or(false))
-    status =
-        fail("nothing was observed, and the run is strict; programs that are linked statically "
-             "cannot be observed");
-  for (const ReportFile &file : options->reports)
-    if (core::Result<void> written = writeReport(file, report); !written)
-      status = fail(written.error().message);
-  if (!options->trace.empty())
-    if (core::Result<void> written = writeTraceFile(options->trace, {&observed, 1}, report);
-        !written)
-      status = fail(written.error().message);
-  if (end->signal) {
-    folder.reset();
+  const auto wall = std::chrono::steady_clock::now() - start;
+  const ProgramRun program = {*end,
+                              static_cast<std::uint64_t>(std::chrono::nanoseconds(wall).count())};
+  core::Result<int> status = keeper.finish(program, [&] { run.reset(); });
+  if (!status)
+    status = reportNothing(*run, program, status.error().message);
+  run.reset();
+  if (end->signal)
     endBySignal(end->signal);
-  }
-  return end->status ? end->status : status;
+  return end->status ? end->status : *status;
 }
 
 } // namespace devsan::command

@@ -3,9 +3,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace devsan::command {
@@ -24,17 +26,27 @@ std::string hostName() {
   return gethostname(name, sizeof name - 1) == 0 && *name ? name : "host";
 }
 
+// In TMPDIR, or where that cannot be, in what every program may write to.
 core::Result<std::string> makeTemporary() {
-  std::error_code error;
-  std::string pattern = fs::temp_directory_path(error) / "devsan-XXXXXX";
-  if (error || !mkdtemp(pattern.data())) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    const char *chosen = std::getenv("TMPDIR");
-    return core::failure("cannot make a directory for the logs in " +
-                         std::string(chosen ? chosen : "/tmp") + ": " + reason +
-                         "; set TMPDIR to a directory that exists and can be written to");
+  const char *chosen = std::getenv("TMPDIR");
+  const std::string first = chosen && *chosen ? chosen : "/tmp";
+  int why_not = 0;
+  for (const std::string &folder :
+       {first, std::string("/tmp"), std::string("/var/tmp"), std::string("/dev/shm")}) {
+    std::string pattern = fs::path(folder) / "devsan-XXXXXX";
+    if (mkdtemp(pattern.data())) {
+      if (why_not)
+        std::fprintf(stderr,
+                     "devsan: note: no folder for the logs can be made in %s: %s; it is %s\n",
+                     first.c_str(), std::strerror(why_not), pattern.c_str());
+      return pattern;
+    }
+    if (!why_not)
+      why_not = errno;
   }
-  return pattern;
+  return core::failure("cannot make a directory for the logs in " + first + ": " +
+                       std::strerror(why_not) +
+                       "; set TMPDIR to a directory that exists and can be written to");
 }
 
 // Runs of several hosts may share the folder.
@@ -47,8 +59,9 @@ core::Result<std::string> makeBelow(const fs::path &keep) {
       folder / (hostName() + "-" +
                 std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) +
                 "-" + std::to_string(getpid()));
-  if (!error)
-    fs::create_directory(path, error);
+  // Logs hold the program's arguments and paths: for its owner alone.
+  if (!error && mkdir(path.c_str(), 0700) != 0)
+    error = std::error_code(errno, std::generic_category());
   if (error)
     return core::failure("--keep-logs=" + keep.string() + ": cannot make " + path.string() + ": " +
                          error.message());
@@ -70,9 +83,15 @@ RunFolder::RunFolder(RunFolder &&other) noexcept
 }
 
 RunFolder::~RunFolder() {
-  std::error_code error;
-  if (!path_.empty() && !kept_)
+  if (path_.empty() || kept_)
+    return;
+  // A process that outlives the run may have been about to make its log.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::error_code error;
     fs::remove_all(path_, error);
+    if (!error)
+      return;
+  }
 }
 
 core::Result<void> RunFolder::write(const RunFacts &facts) const {
@@ -81,10 +100,15 @@ core::Result<void> RunFolder::write(const RunFacts &facts) const {
   const Json json = {
       {"schema", kRunSchema},     {"host", hostName()},
       {"command", facts.command}, {"working_directory", facts.working_directory.string()},
-      {"wall_ns", facts.wall_ns}, {"ended_early", facts.ended_early}};
-  return core::writeFile(path_ / kFile, [&](std::ostream &out) {
+      {"wall_ns", facts.wall_ns}, {"ended_early", facts.ended_early},
+      {"missing", facts.missing}};
+  const fs::path path = path_ / kFile;
+  core::Result<void> written = core::writeFile(path, [&](std::ostream &out) {
     out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   });
+  std::error_code error;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, error);
+  return written;
 }
 
 core::Result<RunFacts> readRunFacts(const fs::path &folder) {
@@ -111,6 +135,11 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   facts.working_directory = json["working_directory"].get<std::string>();
   facts.wall_ns = json["wall_ns"].get<std::uint64_t>();
   facts.ended_early = json["ended_early"].get<bool>();
+  // An older devsan writes none.
+  if (has("missing", &Json::is_array))
+    for (const Json &sentence : json["missing"])
+      if (sentence.is_string())
+        facts.missing.push_back(sentence.get<std::string>());
   return facts;
 }
 

@@ -1,5 +1,5 @@
 // The folder of one run's event logs: a temporary one, or one that is kept for `devsan report`.
-// run.json in a kept folder says what ran.
+// Only its owner may look into it. run.json in a kept folder says what ran.
 #pragma once
 
 #include "core/result.h"
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace devsan::command {
 
@@ -14,8 +15,9 @@ namespace devsan::command {
 struct RunFacts {
   std::string command;
   std::filesystem::path working_directory;
-  std::uint64_t wall_ns = 0; // 0: unknown, or still running
-  bool ended_early = false;  // by a signal, or with a status that is not 0
+  std::uint64_t wall_ns = 0;             // 0: unknown, or still running
+  bool ended_early = false;              // by a signal, or with a status that is not 0
+  std::vector<std::string> missing = {}; // what DevSan could not record, one sentence each
 };
 
 class RunFolder {

@@ -227,7 +227,7 @@ int session(const InstallTree &tree, const std::vector<std::string> &arguments) 
   if (error != std::errc() || end != number.data() + number.size())
     return fail(kUsage);
   // The program's end, and nothing else, is ours: a key at the terminal means the program.
-  for (int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM})
+  for (int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE})
     std::signal(signal, SIG_IGN);
   RunArguments settings;
   if (core::Result<void> applied = applyProjectFile(settings); !applied)

@@ -1,6 +1,7 @@
 #include "runtime/hooks/log_writer.h"
 
 #include "runtime/hooks/spin_lock.h"
+#include "runtime/run_board.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -48,35 +49,50 @@ int reserveOnDisk(int file, std::uint64_t offset, std::uint64_t size) {
 
 } // namespace
 
-bool LogWriter::open(const char *directory, std::uint32_t simulated_devices, std::string &error) {
-  if (std::strlen(directory) >= sizeof directory_) {
-    error = "its name is too long";
-    return false;
-  }
-  std::strcpy(directory_, directory);
+bool LogWriter::open(const char *directory, std::uint32_t simulated_devices) {
+  std::snprintf(directory_, sizeof directory_, "%s", directory);
   simulated_devices_ = simulated_devices;
-  configured_.store(true, std::memory_order_release);
-  SpinLock lock(growing_);
-  return create(error);
+  const bool is_created = createOrSay();
+  configured_.store(is_created, std::memory_order_release);
+  return is_created;
 }
 
-bool LogWriter::create(std::string &error) {
+bool LogWriter::createOrSay() {
+  SpinLock lock(growing_);
+  if (isOpen())
+    return true;
+  const int error = create();
+  if (!error)
+    return true;
+  full_.store(true, std::memory_order_relaxed);
+  if (!devsanRunIsOver(directory_) && devsanCountLoss(kDevsanNoLog, error))
+    dprintf(STDERR_FILENO,
+            "devsan: process %ld runs on unobserved: cannot write its event log in %s: %s\n",
+            long(getpid()), directory_, std::strerror(error));
+  return false;
+}
+
+int LogWriter::create() {
+  if (devsanRunIsOver(directory_))
+    return ENOENT;
   std::uint64_t start = realTime();
   std::snprintf(path_, sizeof path_, "%s/%ld-%llu.devsanlog", directory_, long(getpid()),
                 (unsigned long long)start);
-  int file = ::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  int file = ::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0)
+    return errno;
   struct stat created;
-  if (file < 0 || fstat(file, &created) != 0) {
-    error = std::strerror(errno);
-    return false;
+  // The program's umask may forbid its owner to open the file again.
+  int error = fchmod(file, 0600) == 0 && fstat(file, &created) == 0 ? 0 : errno;
+  if (!error) {
+    device_ = created.st_dev;
+    inode_ = created.st_ino;
+    error = map(file, 0);
   }
   ::close(file);
-  device_ = created.st_dev;
-  inode_ = created.st_ino;
-  if (!grow(0)) {
-    error = "no space left for the log";
+  if (error) {
     ::unlink(path_);
-    return false;
+    return error;
   }
   FileHeader header;
   header.pid = std::uint32_t(getpid());
@@ -94,28 +110,35 @@ bool LogWriter::create(std::string &error) {
   std::memcpy(first + kDroppedOffset, &dropped, sizeof dropped);
   tail_.store(kFirstRecord, std::memory_order_relaxed);
   is_open_.store(true, std::memory_order_release);
-  return true;
+  devsanCountLog();
+  return 0;
 }
 
 // The file is open only here: a program that closes descriptors it did not open, as daemons do,
 // would get ours for a file of its own.
-bool LogWriter::grow(std::size_t index) {
-  if (index >= kMaxSegments)
-    return false;
-  int file = ::open(path_, O_RDWR | O_CLOEXEC);
+int LogWriter::grow(std::size_t index) {
+  int file = ::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0)
-    return false;
-  struct stat opened;
-  void *memory = MAP_FAILED;
-  if (fstat(file, &opened) == 0 && opened.st_dev == device_ && opened.st_ino == inode_ &&
-      reserveOnDisk(file, index * kSegmentSize, kSegmentSize) == 0)
-    memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file,
-                  off_t(index * kSegmentSize));
+    return errno;
+  const int error = map(file, index);
   ::close(file);
+  return error;
+}
+
+int LogWriter::map(int file, std::size_t index) {
+  struct stat opened;
+  if (fstat(file, &opened) != 0)
+    return errno;
+  if (opened.st_dev != device_ || opened.st_ino != inode_)
+    return ENOENT;
+  if (const int error = reserveOnDisk(file, index * kSegmentSize, kSegmentSize))
+    return error;
+  void *memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                      off_t(index * kSegmentSize));
   if (memory == MAP_FAILED)
-    return false;
+    return errno;
   segments_[index].store(static_cast<char *>(memory), std::memory_order_release);
-  return true;
+  return 0;
 }
 
 char *LogWriter::segment(std::size_t index) {
@@ -129,7 +152,7 @@ char *LogWriter::segment(std::size_t index) {
   if (char *memory = segments_[index].load(std::memory_order_acquire))
     return memory;
   // Once full, always full: later records would name strings and stacks that are not there.
-  if (full_.load(std::memory_order_relaxed) || !grow(index)) {
+  if (full_.load(std::memory_order_relaxed) || grow(index) != 0) {
     full_.store(true, std::memory_order_relaxed);
     return nullptr;
   }
@@ -140,12 +163,8 @@ char *LogWriter::reserve(std::size_t size, std::uint64_t *at) {
   if (!isOpen()) {
     if (!configured_.load(std::memory_order_acquire) || full_.load(std::memory_order_relaxed))
       return nullptr;
-    SpinLock lock(growing_);
-    std::string error;
-    if (!isOpen() && !create(error)) {
-      full_.store(true, std::memory_order_relaxed);
+    if (!createOrSay())
       return nullptr;
-    }
   }
   for (;;) {
     // A full log keeps its tail, so that the offset cannot run away.

@@ -26,8 +26,9 @@ public:
   LogWriter(const LogWriter &) = delete;
   LogWriter &operator=(const LogWriter &) = delete;
 
-  // Creates the log in `directory`. False, with the reason in `error`, where that is impossible.
-  bool open(const char *directory, std::uint32_t simulated_devices, std::string &error);
+  // Creates the log in `directory`. Where that is impossible nothing is recorded, here nor in
+  // forked children: false, said and counted on the run's board.
+  bool open(const char *directory, std::uint32_t simulated_devices);
 
   // Null, and no offset in the file, where the disk is full. The record stays where it is until
   // the process ends or forks.
@@ -63,10 +64,13 @@ private:
   char *reserve(std::size_t size, std::uint64_t *at = nullptr);
   static void publish(char *record, RecordKind kind);
   char *segment(std::size_t index);
-  bool grow(std::size_t index);
-  bool create(std::string &error);
+  // These return 0 or what errno says.
+  int grow(std::size_t index);
+  int map(int file, std::size_t index);
+  int create();
+  bool createOrSay();
 
-  char directory_[3072] = {};
+  char directory_[4096] = {};
   std::uint32_t simulated_devices_ = 0;
   std::atomic<bool> configured_{false};
   std::atomic<bool> is_open_{false};
@@ -76,7 +80,7 @@ private:
   std::atomic<char *> segments_[kMaxSegments] = {};
   std::atomic_flag growing_ = ATOMIC_FLAG_INIT;
   // Where the log lies, and what makes sure that it still is that file.
-  char path_[4352] = {};
+  char path_[4352] = {}; // longer than a path may be: such a log cannot be made
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "runtime/hooks/log_writer.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/tallies.h"
+#include "runtime/run_board.h"
 #include "test/support/temporary_folder.h"
 
 #include <algorithm>
@@ -9,9 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
+#include <regex>
 #include <set>
 #include <signal.h>
 #include <sys/resource.h>
@@ -146,8 +149,7 @@ protected:
   }
   std::unique_ptr<LogWriter> openLog() const {
     auto log = std::make_unique<LogWriter>();
-    std::string error;
-    EXPECT_TRUE(log->open(directory_.c_str(), 2, error)) << error;
+    EXPECT_TRUE(log->open(directory_.c_str(), 2));
     return log;
   }
   // The table of tallies is one per process: empty for each test.
@@ -686,12 +688,108 @@ TEST_F(LogWriterTest, AFullDiskIsCountedAndEndsNothing) {
   EXPECT_EQ(read.count() + read.dropped, 2u * kDifferent);
 }
 
-TEST_F(LogWriterTest, NamesWhyItCannotOpen) {
-  static LogWriter log; // too large for the stack
-  std::string error;
-  EXPECT_FALSE(log.open((directory_ / "missing").c_str(), 0, error));
-  EXPECT_EQ(error, "No such file or directory");
-  EXPECT_FALSE(talliesIn(log)->count(numbered(1, 0)));
+// The run's board, as `devsan run` makes it.
+class Board {
+public:
+  Board() {
+    const int id = shmget(IPC_PRIVATE, sizeof(DevsanRunBoard), 0600);
+    board_ = static_cast<DevsanRunBoard *>(shmat(id, nullptr, 0));
+    shmctl(id, IPC_RMID, nullptr);
+    board_->token = 0x1234;
+    setenv(DEVSAN_RUN_BOARD, (std::to_string(id) + ":1234").c_str(), 1);
+  }
+  ~Board() {
+    unsetenv(DEVSAN_RUN_BOARD);
+    shmdt(board_);
+  }
+  DevsanRunBoard *operator->() const { return board_; }
+
+private:
+  DevsanRunBoard *board_;
+};
+
+// In a process of its own: the board is attached once in a process.
+std::string saidBy(const std::function<void()> &work) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return "no pipe";
+  if (fork() == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    work();
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, std::size_t(got));
+  close(ends[0]);
+  wait(nullptr);
+  return text;
+}
+
+TEST_F(LogWriterTest, ALogThatCannotBeMadeIsCountedAndSaidOnce) {
+  const Board board;
+  const auto work = [&] {
+    static LogWriter log; // too large for the stack
+    if (!log.open((directory_ / "missing").c_str(), 0) && !talliesIn(log)->count(numbered(1, 0)))
+      dprintf(STDERR_FILENO, "ran on\n");
+  };
+  EXPECT_TRUE(std::regex_match(
+      saidBy(work), std::regex("devsan: process [0-9]+ runs on unobserved: cannot write its event "
+                               "log in .*/missing: No such file or directory\nran on\n")));
+  EXPECT_EQ(saidBy(work), "ran on\n");
+  EXPECT_EQ(board->losses[kDevsanNoLog].processes, 2u);
+  EXPECT_EQ(board->losses[kDevsanNoLog].error, ENOENT);
+  EXPECT_EQ(board->logs, 0u);
+}
+
+TEST_F(LogWriterTest, AForkedChildWithoutRoomIsCounted) {
+  const Board board;
+  saidBy([&] {
+    static LogWriter log;
+    log.open(directory_.c_str(), 0);
+    const rlimit none = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &none);
+    log.resetInChild();
+    talliesIn(log)->count(numbered(1, 0));
+  });
+  EXPECT_EQ(board->logs, 1u);
+  EXPECT_EQ(board->losses[kDevsanNoLog].processes, 1u);
+  EXPECT_EQ(board->losses[kDevsanNoLog].error, EFBIG);
+}
+
+TEST_F(LogWriterTest, AProcessThatOutlivesItsRunIsSilent) {
+  const Board board;
+  board->is_over = 1;
+  EXPECT_EQ(saidBy([&] {
+              static LogWriter log;
+              log.open(directory_.c_str(), 0);
+            }),
+            "");
+  EXPECT_EQ(board->losses[kDevsanNoLog].processes, 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(LogWriterTest, ABoardOfAnotherRunIsLeftAlone) {
+  const Board board;
+  board->token = 1;
+  saidBy([&] {
+    static LogWriter log;
+    log.open(directory_.c_str(), 0);
+  });
+  EXPECT_EQ(board->logs, 0u);
+}
+
+TEST_F(LogWriterTest, LogsAreTheirOwnersAlone) {
+  saidBy([&] {
+    umask(0777);
+    static LogWriter log;
+    log.open(directory_.c_str(), 0);
+  });
+  for (const auto &entry : std::filesystem::directory_iterator(directory_))
+    EXPECT_EQ(entry.status().permissions(), std::filesystem::perms(0600));
+  EXPECT_FALSE(std::filesystem::is_empty(directory_));
 }
 
 } // namespace

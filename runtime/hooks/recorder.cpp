@@ -66,15 +66,8 @@ void Recorder::start() {
   const char *directory = std::getenv("DEVSAN_LOG_DIR");
   if (!directory || !*directory)
     return;
-  std::string error;
-  if (!log_.open(directory, simulated_devices_, error)) {
-    // A background process that outlives the run: the logs have been read and removed.
-    if (access(directory, F_OK) != 0)
-      return;
-    std::fprintf(stderr, "devsan: cannot write the event log in %s (DEVSAN_LOG_DIR): %s\n",
-                 directory, error.c_str());
-    _exit(2);
-  }
+  if (!log_.open(directory, simulated_devices_))
+    return;
   tallies_.trace(options().trace);
   prepareStacks();
   writeNewModules(log_);
@@ -153,14 +146,6 @@ void Recorder::resetInChild() {
   forgetWrittenModules();
 }
 
-void Recorder::giveUp() {
-  recording_ = false;
-  dprintf(STDERR_FILENO,
-          "devsan: process %ld was forked at a moment that its parent's threads did not let end: "
-          "nothing is recorded in it\n",
-          long(getpid()));
-}
-
 bool Recorder::usedSimulatedDevice() const {
   auto *is_used = reinterpret_cast<bool (*)(int)>(dlsym(RTLD_DEFAULT, "devsan_sim_is_used"));
   for (std::uint32_t i = 0; is_used && i < simulated_devices_; ++i)
@@ -170,6 +155,8 @@ bool Recorder::usedSimulatedDevice() const {
 }
 
 void Recorder::finish() {
+  if (!recording_)
+    return;
   writeModules();
   if (simulated() ? !usedSimulatedDevice() : deviceKeys().empty())
     log_.noteNoDeviceUsed();

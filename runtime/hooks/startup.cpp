@@ -17,6 +17,7 @@
 #include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
+#include "runtime/run_board.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -41,8 +42,14 @@ void afterForkInParent() {
 void afterForkInChild() {
   bool locks_are_free = reopenForkGateInChild();
   recorder().resetInChild();
-  if (!locks_are_free)
+  if (!locks_are_free && recorder().recording()) {
     recorder().giveUp();
+    if (devsanCountLoss(kDevsanBadFork, 0))
+      dprintf(STDERR_FILENO,
+              "devsan: process %ld was forked at a moment that its parent's threads did not let "
+              "end: nothing is recorded in it\n",
+              long(getpid()));
+  }
   forgetOrigins();
   forgetProvenance();
   forgetCuda();
@@ -65,10 +72,10 @@ __attribute__((constructor)) void startRuntime() {
     return;
   const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");
   readOptions(simulated && *simulated);
+  recorder().start();
+  if (!recorder().recording())
+    return;
   try {
-    recorder().start();
-    if (!recorder().recording())
-      return;
     installDispatcherHooks();
     installFactoryHooks();
     installProvenance();
@@ -82,8 +89,12 @@ __attribute__((constructor)) void startRuntime() {
     observeCuda();
     observeDeviceUses();
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "devsan: the runtime does not fit this LibTorch: %s\n", error.what());
-    _exit(2);
+    recorder().giveUp();
+    if (devsanCountLoss(kDevsanNotLoaded, 0))
+      dprintf(STDERR_FILENO,
+              "devsan: process %ld runs on unobserved: the runtime does not fit this LibTorch: "
+              "%s\n",
+              long(getpid()), error.what());
   }
   pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
 }

@@ -7,6 +7,7 @@
 #include "runtime/offline/step_times.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -33,7 +34,9 @@ std::vector<DeviceId> homesOfOthers(const std::vector<Process> &processes, const
   return homes;
 }
 
-void describe(const ProcessLog &log, std::vector<std::string> &notes) {
+void describe(const ProcessLog &log, Analysis &analysis) {
+  std::vector<std::string> &notes = analysis.notes;
+  analysis.incomplete |= log.dropped > 0 || !log.damage.empty();
   notes.insert(notes.end(), log.damage.begin(), log.damage.end());
   if (log.dropped)
     notes.push_back("process " + std::to_string(log.header.pid) + ": " +
@@ -134,7 +137,15 @@ std::vector<core::Finding> findingsOf(const Process &process, std::uint32_t inde
   const Recording recording =
       recordingOf(process, std::move(homes_of_others), symbols, settings, analysis.step_times);
   analysis.steps = std::max<std::uint64_t>(analysis.steps, recording.steps());
-  std::vector<core::Finding> findings = detectAll(recording);
+  std::vector<core::Finding> findings;
+  try {
+    findings = detectAll(recording);
+  } catch (const std::exception &error) {
+    analysis.notes.push_back(
+        "process " + std::to_string(process.header.pid) +
+        ": its findings are missing, because a detector failed: " + error.what());
+    analysis.incomplete = true;
+  }
   for (core::Finding &finding : findings) {
     finding.rank = process.role.rank;
     finding.ranks = {{process.role.rank, process.role.worker, 1, finding.count, finding.bytes,
@@ -176,18 +187,21 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
     core::Result<ProcessLog> log = readLog(path);
     if (!log) {
       analysis.unreadable.push_back(log.error().message);
+      analysis.incomplete = true;
       continue;
     }
-    describe(*log, analysis.notes);
+    describe(*log, analysis);
     addresses.merge(Recording::addresses(*log));
     processes.push_back(
         {path, log->header, {}, homeDevice(log->tallies, log->header.simulated_devices > 0)});
     analysis.simulated |= log->header.simulated_devices > 0;
   }
-  core::Result<SymbolTable> symbols = symbolize(settings.symbolizer, addresses);
-  if (!symbols)
-    analysis.notes.push_back(symbols.error().message);
-  SymbolTable table = symbols ? std::move(*symbols) : SymbolTable();
+  // Without names a wait that the program asked for cannot be told from another.
+  SymbolTable table;
+  if (core::Result<void> named = symbolize(settings.symbolizer, addresses, table); !named) {
+    analysis.notes.push_back(named.error().message);
+    analysis.incomplete = true;
+  }
   describeUnusedDevices(processes, analysis.notes);
   assignRoles(processes);
   core::Merger merger;

@@ -23,6 +23,7 @@ struct Analysis {
   std::uint64_t steps = 0;                 // of the process that made most
   std::vector<core::StepTimes> step_times; // of the processes that have steps
   bool torch_was_loaded = false;
+  bool incomplete = false;    // what the notes say is missing may hold findings
   bool simulated = false;     // the devices take the host's time: blocked times say nothing
   ObservedProcesses observed; // where the settings ask for it
 };

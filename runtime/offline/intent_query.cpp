@@ -17,11 +17,11 @@ core::Result<bool> isImplicitAt(const std::filesystem::path &path, StackId stack
   log->events = {event};
   log->tallies = {{event, Occurrences::of(event)}};
   log->tally_of = {0};
-  core::Result<SymbolTable> symbols = symbolize(symbolizer, Recording::addresses(*log));
-  if (!symbols)
-    return tl::unexpected(symbols.error());
+  SymbolTable symbols;
+  if (auto named = symbolize(symbolizer, Recording::addresses(*log), symbols); !named)
+    return tl::unexpected(named.error());
   Recording recording{SourcePaths(std::filesystem::path())};
-  recording.add(*log, *symbols);
+  recording.add(*log, symbols);
   if (recording.events().empty())
     return core::failure("the stack is of the simulator's own work");
   const ResolvedEvent &resolved = recording.events().front();

@@ -1,15 +1,17 @@
 #include "runtime/offline/symbols.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace devsan::runtime {
 namespace {
@@ -44,11 +46,69 @@ core::Error failed(const std::filesystem::path &symbolizer, int error) {
           "; stacks have no names"};
 }
 
+// How long an answer may take: the first one opens LibTorch, on a busy machine.
+constexpr int kPatienceSeconds = 30;
+
+// Starts the program, which reads from the one descriptor and writes to the other. An errno, or 0.
+int start(const std::filesystem::path &symbolizer, int questions, int answers, pid_t &child) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, questions, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO);
+  std::string program = symbolizer;
+  char *argv[] = {program.data(), nullptr};
+  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+// Ends it where it has not ended by itself: nothing more is asked. Says why it told no more.
+std::string end(const std::filesystem::path &symbolizer, pid_t child, AnswerReader::End why) {
+  kill(child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string text = symbolizer.string();
+  if (why == AnswerReader::End::kSilence)
+    text += " gave no answer for " + std::to_string(kPatienceSeconds) + " s";
+  else if (WIFSIGNALED(status))
+    text += " was ended by signal " + std::to_string(WTERMSIG(status));
+  else
+    text += " ended early";
+  return text;
+}
+
 } // namespace
 
-core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
-                                    const std::set<CodeAddress> &addresses) {
-  SymbolTable table;
+AnswerReader::AnswerReader(AnswerReader &&other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), text_(std::move(other.text_)) {}
+
+AnswerReader::~AnswerReader() {
+  if (descriptor_ >= 0)
+    close(descriptor_);
+}
+
+AnswerReader::End AnswerReader::read(std::string &line) {
+  for (;;) {
+    if (const std::size_t length = text_.find('\n'); length != text_.npos) {
+      line = text_.substr(0, length);
+      text_.erase(0, length + 1);
+      return End::kNone;
+    }
+    pollfd answer = {descriptor_, POLLIN, 0};
+    const int ready = poll(&answer, 1, kPatienceSeconds * 1000);
+    if (ready < 0 && errno == EINTR)
+      continue;
+    char buffer[16384];
+    const ssize_t got = ready > 0 ? ::read(descriptor_, buffer, sizeof buffer) : 0;
+    if (got <= 0)
+      return ready == 0 ? End::kSilence : End::kEnd;
+    text_.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+core::Result<void> symbolize(const std::filesystem::path &symbolizer,
+                             const std::set<CodeAddress> &addresses, SymbolTable &table) {
   std::vector<const CodeAddress *> asked;
   // The questions lie in a file: with two pipes, both sides could wait for each other.
   File questions(std::tmpfile(), std::fclose);
@@ -62,46 +122,40 @@ core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
                  static_cast<unsigned long long>(address.offset));
   }
   if (asked.empty())
-    return table;
-  std::fflush(questions.get());
+    return {};
+  if (std::fflush(questions.get()) != 0)
+    return tl::unexpected(failed(symbolizer, errno));
   std::rewind(questions.get());
 
   int answers[2];
   if (pipe2(answers, O_CLOEXEC) != 0)
     return tl::unexpected(failed(symbolizer, errno));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(questions.get()), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, answers[1], STDOUT_FILENO);
-  std::string program = symbolizer;
-  char *argv[] = {program.data(), nullptr};
   pid_t child = 0;
-  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int error = start(symbolizer, fileno(questions.get()), answers[1], child);
   close(answers[1]);
-  if (error) {
-    close(answers[0]);
+  AnswerReader reader(answers[0]);
+  if (error)
     return tl::unexpected(failed(symbolizer, error));
-  }
 
-  File output(fdopen(answers[0], "r"), std::fclose);
-  char *line = nullptr;
-  std::size_t capacity = 0;
+  std::size_t answered = 0;
+  AnswerReader::End why = AnswerReader::End::kNone;
+  std::string line;
   for (const CodeAddress *address : asked) {
-    if (getline(&line, &capacity, output.get()) < 0)
+    why = reader.read(line);
+    if (why != AnswerReader::End::kNone)
       break;
+    ++answered;
     if (std::vector<SymbolFrame> frames = parseAnswer(line); !frames.empty())
       table.emplace(*address, std::move(frames));
   }
-  std::free(line);
-  output.reset();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return table;
+  const std::string how = end(symbolizer, child, why);
+  if (answered < asked.size())
+    return core::failure(how + ": " + std::to_string(asked.size() - answered) + " of " +
+                         std::to_string(asked.size()) + " addresses have no names");
+  return {};
 }
 
-core::Result<void> SymbolCache::start() {
+core::Result<void> SymbolCache::begin() {
   int questions[2], answers[2];
   if (pipe2(questions, O_CLOEXEC) != 0)
     return tl::unexpected(failed(symbolizer_, errno));
@@ -111,58 +165,51 @@ core::Result<void> SymbolCache::start() {
     close(questions[1]);
     return tl::unexpected(failed(symbolizer_, error));
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, questions[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, answers[1], STDOUT_FILENO);
-  std::string program = symbolizer_;
-  char *argv[] = {program.data(), nullptr};
-  const int error = posix_spawn(&child_, program.c_str(), &actions, nullptr, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int error = start(symbolizer_, questions[0], answers[1], child_);
   close(questions[0]);
   close(answers[1]);
+  answers_ = AnswerReader(answers[0]);
   if (error) {
     child_ = 0;
     close(questions[1]);
-    close(answers[0]);
     return tl::unexpected(failed(symbolizer_, error));
   }
   questions_ = fdopen(questions[1], "w");
-  answers_ = fdopen(answers[0], "r");
   return {};
 }
 
 core::Result<void> SymbolCache::lookUp(const std::set<CodeAddress> &addresses) {
-  char *line = nullptr;
-  std::size_t capacity = 0;
-  core::Result<void> result;
+  std::string line;
   for (const CodeAddress &address : addresses) {
     if (failed_ || !canBeAsked(address) || !asked_.insert(address).second)
       continue;
     if (!child_)
-      result = start();
+      if (core::Result<void> begun = begin(); !begun) {
+        failed_ = true;
+        return begun;
+      }
     // One at a time, so that neither side waits with a full pipe.
-    if (!result ||
-        std::fprintf(questions_, "%s\t%llu\n", address.module.c_str(),
-                     static_cast<unsigned long long>(address.offset)) < 0 ||
-        std::fflush(questions_) != 0 || getline(&line, &capacity, answers_) < 0) {
+    AnswerReader::End why = AnswerReader::End::kEnd;
+    if (std::fprintf(questions_, "%s\t%llu\n", address.module.c_str(),
+                     static_cast<unsigned long long>(address.offset)) >= 0 &&
+        std::fflush(questions_) == 0)
+      why = answers_.read(line);
+    if (why != AnswerReader::End::kNone) {
       failed_ = true;
-      if (result)
-        result = core::failure(symbolizer_.string() + " ended early; stacks have no names");
-      break;
+      const std::string how = end(symbolizer_, std::exchange(child_, 0), why);
+      std::fclose(questions_);
+      return core::failure(how + "; stacks have no names");
     }
     if (std::vector<SymbolFrame> frames = parseAnswer(line); !frames.empty())
       table_.emplace(address, std::move(frames));
   }
-  std::free(line);
-  return result;
+  return {};
 }
 
 SymbolCache::~SymbolCache() {
   if (!child_)
     return;
   std::fclose(questions_);
-  std::fclose(answers_);
   while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

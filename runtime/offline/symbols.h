@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace devsan::runtime {
@@ -33,9 +34,29 @@ struct SymbolFrame {
 using SymbolTable = std::map<CodeAddress, std::vector<SymbolFrame>>;
 
 // One run of the symbolizer for all of them. An address that it does not know is missing from the
-// table.
-core::Result<SymbolTable> symbolize(const std::filesystem::path &symbolizer,
-                                    const std::set<CodeAddress> &addresses);
+// table. Where it fails, the table has what it told before.
+core::Result<void> symbolize(const std::filesystem::path &symbolizer,
+                             const std::set<CodeAddress> &addresses, SymbolTable &table);
+
+// The lines that a symbolizer writes. One that is silent for long is given up.
+class AnswerReader {
+public:
+  explicit AnswerReader(int descriptor = -1) : descriptor_(descriptor) {}
+  AnswerReader(AnswerReader &&other) noexcept;
+  AnswerReader &operator=(AnswerReader &&other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(text_, other.text_);
+    return *this;
+  }
+  ~AnswerReader();
+
+  enum class End { kNone, kEnd, kSilence };
+  End read(std::string &line);
+
+private:
+  int descriptor_; // -1: none
+  std::string text_;
+};
 
 // The same for who asks again and again: one symbolizer that stays, because it spends its time on
 // opening LibTorch, and what was asked once is known.
@@ -46,18 +67,19 @@ public:
   SymbolCache &operator=(const SymbolCache &) = delete;
   ~SymbolCache();
 
-  // Names for all that were asked so far. A symbolizer that cannot be started is an error, once.
+  // Names for all that were asked so far. A symbolizer that cannot be started, or dies, is an
+  // error, once.
   core::Result<void> lookUp(const std::set<CodeAddress> &addresses);
   const SymbolTable &table() const { return table_; }
 
 private:
-  core::Result<void> start();
+  core::Result<void> begin();
 
   std::filesystem::path symbolizer_;
   SymbolTable table_;
   std::set<CodeAddress> asked_;
   std::FILE *questions_ = nullptr;
-  std::FILE *answers_ = nullptr;
+  AnswerReader answers_;
   int child_ = 0;
   bool failed_ = false;
 };

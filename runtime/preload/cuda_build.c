@@ -91,7 +91,7 @@ static void writePaths(const char *torch, char path[kLibraries][PATH_MAX]) {
 /* Global: their definitions come before those of CUDA's libraries with the same names. */
 static void load(const char *path) {
   if (!devsanRealDlopen(path, RTLD_NOW | RTLD_GLOBAL))
-    refuse("cannot load ", dlerror());
+    devsanLeaveUnobserved("cannot load", path, dlerror());
 }
 
 static void bring(const char *torch) {
@@ -211,12 +211,14 @@ void devsanBeforeMain(char **argv) {
   const char *preload = getenv("LD_PRELOAD");
   char *list = NULL;
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length < 0 ||
-      asprintf(&list, "%s:%s:%s:%s", preload ? preload : "", path[0], path[1], path[2]) < 0)
-    refuse("cannot start the program again: ", strerror(errno));
-  program[length] = 0;
-  setenv(kRestarted, preload ? preload : "", 1);
-  setenv("LD_PRELOAD", list, 1);
-  execv(program, argv);
-  refuse("cannot start the program again: ", strerror(errno));
+  char *kept = strdup(preload ? preload : "");
+  if (kept && length >= 0 && asprintf(&list, "%s:%s:%s:%s", kept, path[0], path[1], path[2]) >= 0) {
+    program[length] = 0;
+    setenv(kRestarted, kept, 1);
+    setenv("LD_PRELOAD", list, 1);
+    execv(program, argv);
+    unsetenv(kRestarted);
+    setenv("LD_PRELOAD", kept, 1);
+  }
+  devsanLeaveUnobserved("cannot start again", argv[0], strerror(errno));
 }

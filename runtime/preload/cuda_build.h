@@ -5,7 +5,8 @@
 #define DEVSAN_RUNTIME_PRELOAD_CUDA_BUILD_H
 
 /* Before `file` is opened: a CUDA build is known by the libtorch_cuda.so beside the file, or in the
-   folder `lib` beside it. Ends the process where the devices cannot be simulated. */
+   folder `lib` beside it. Ends the process where the program is one that cannot have simulated
+   devices. */
 void devsanBeforeOpening(const char *file);
 
 /* The same once a CPU build is there: an extension that was compiled for its simulated devices is
@@ -15,5 +16,9 @@ void devsanBeforeOpeningExtension(const char *file);
 /* Before main: for a program that is linked with a CUDA build, which the loader has brought
    together with CUDA's own libraries, starts the program again with the stand-ins before them. */
 void devsanBeforeMain(char **argv);
+
+/* In preload.c: the process goes on as it would without DevSan. Said once in a run, and counted for
+   its report. `why` may be null. */
+void devsanLeaveUnobserved(const char *what, const char *name, const char *why);
 
 #endif

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/forward.h"
 #include "runtime/preload/cuda_build.h"
+#include "runtime/run_board.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -46,33 +47,16 @@ static __thread int dlopen_depth;
 static MainFunction program_main;
 extern char **environ;
 
-static void endAtOnce(int signal) {
-  (void)signal;
+// Without libc's own function there is no way on.
+static _Noreturn void fail(const char *name) {
+  dprintf(STDERR_FILENO, "devsan: cannot find libc's %s: %s\n", name, dlerror());
   _exit(2);
 }
 
-// What the program has in its streams must not be lost. Another thread may hold one for ever, by
-// waiting for input: then the alarm ends the process.
-static _Noreturn void endProgram(void) {
-  static atomic_flag is_ending = ATOMIC_FLAG_INIT;
-  if (atomic_flag_test_and_set(&is_ending))
-    _exit(2);
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = endAtOnce;
-  sigaction(SIGALRM, &action, NULL);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGALRM);
-  sigprocmask(SIG_UNBLOCK, &set, NULL);
-  alarm(2);
-  fflush(NULL);
-  _exit(2);
-}
-
-static _Noreturn void fail(const char *what, const char *name, const char *why) {
-  dprintf(STDERR_FILENO, "devsan: %s %s: %s\n", what, name, why ? why : "unknown error");
-  endProgram();
+void devsanLeaveUnobserved(const char *what, const char *name, const char *why) {
+  if (devsanCountLoss(kDevsanNotLoaded, 0))
+    dprintf(STDERR_FILENO, "devsan: process %ld runs on unobserved: %s %s%s%s\n", (long)getpid(),
+            what, name, why ? ": " : "", why ? why : "");
 }
 
 static DlopenFunction realDlopen(void) {
@@ -81,7 +65,7 @@ static DlopenFunction realDlopen(void) {
   if (!function) {
     function = (DlopenFunction)dlsym(RTLD_NEXT, "dlopen");
     if (!function)
-      fail("cannot find", "dlopen", dlerror());
+      fail("dlopen");
     atomic_store_explicit(&cached, function, memory_order_release);
   }
   return function;
@@ -154,15 +138,18 @@ static void warnOfTwo(const struct Torch *torch) {
 }
 
 // What DEVSAN_BUILDER prints: the list that takes the place of `list`. It is an ordinary program,
-// must not be observed itself, and explains on stderr what it does and why it fails.
-static void askBuilder(const char *builder, const struct Torch *torch, const char *list, char *out,
-                       size_t size) {
+// must not be observed itself, and explains on stderr what it does and why it fails. Returns
+// whether there is a list.
+static int askBuilder(const char *builder, const struct Torch *torch, const char *list, char *out,
+                      size_t size) {
   size_t count = 0;
   while (environ[count])
     ++count;
   char **environment = malloc((count + 1) * sizeof *environment);
-  if (!environment)
-    fail("cannot start", builder, "out of memory");
+  if (!environment) {
+    devsanLeaveUnobserved("cannot start", builder, "out of memory");
+    return 0;
+  }
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i)
     if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
@@ -182,10 +169,14 @@ static void askBuilder(const char *builder, const struct Torch *torch, const cha
     error = posix_spawn(&child, builder, &actions, NULL, argv, environment);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
+    if (error)
+      close(ends[0]);
   }
   free(environment);
-  if (error)
-    fail("cannot start", builder, strerror(error));
+  if (error) {
+    devsanLeaveUnobserved("cannot start", builder, strerror(error));
+    return 0;
+  }
   size_t length = 0;
   for (;;) {
     ssize_t got = read(ends[0], out + length, size - 1 - length);
@@ -205,35 +196,41 @@ static void askBuilder(const char *builder, const struct Torch *torch, const cha
   out[length] = 0;
   // A program that ignores SIGCHLD takes the status away; the output alone decides then.
   const int has_status = ended == child;
+  char why[64];
   if (has_status && WIFSIGNALED(status))
-    dprintf(STDERR_FILENO, "devsan: %s prepare was ended by signal %d (%s)\n", builder,
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
-  else if (has_status && WEXITSTATUS(status) == 2)
-    ; // it has told why
+    snprintf(why, sizeof why, "was ended by signal %d (%s)", WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
   else if (has_status && WEXITSTATUS(status) != 0)
-    dprintf(STDERR_FILENO, "devsan: %s prepare ended with status %d\n", builder,
-            WEXITSTATUS(status));
+    snprintf(why, sizeof why, "ended with status %d", WEXITSTATUS(status));
   else if (length)
-    return;
+    return 1;
   else
-    dprintf(STDERR_FILENO, "devsan: %s prepare named no libraries\n", builder);
-  endProgram();
+    snprintf(why, sizeof why, "named no libraries");
+  char command[PATH_MAX + 16];
+  snprintf(command, sizeof command, "%s prepare", builder);
+  devsanLeaveUnobserved(command, why, NULL);
+  return 0;
 }
 
+// Those before one that cannot be loaded, and says so.
 static void loadAll(const char *list, void **handles, int capacity, int *count) {
   char path[PATH_MAX];
   while (*list) {
     const char *end = strchrnul(list, ':');
     size_t length = (size_t)(end - list);
-    if (length >= sizeof path)
-      fail("cannot load", "a library of DEVSAN_LIBS", "its path is too long");
+    if (length >= sizeof path) {
+      devsanLeaveUnobserved("cannot load", "a library of DEVSAN_LIBS", "its path is too long");
+      return;
+    }
     if (length) {
       memcpy(path, list, length);
       path[length] = 0;
       // Global, because the program and Python find the runtime's functions by dlsym.
       void *handle = realDlopen()(path, RTLD_NOW | RTLD_GLOBAL);
-      if (!handle)
-        fail("cannot load", path, dlerror());
+      if (!handle) {
+        devsanLeaveUnobserved("cannot load", path, dlerror());
+        return;
+      }
       if (*count < capacity)
         handles[(*count)++] = handle;
     }
@@ -259,14 +256,15 @@ static void waitForLoading(void) {
 static void load(const char *list) {
   struct Torch torch;
   char built[4 * PATH_MAX];
+  devsanRunBoard();
   findTorch(&torch);
   warnOfTwo(&torch);
   const char *id = getenv("DEVSAN_TORCH_ID"), *builder = getenv("DEVSAN_BUILDER");
   if (id && *id && builder && *torch.path && strcmp(id, torch.id) != 0) {
     atomic_store(&is_building, 1);
-    askBuilder(builder, &torch, list, built, sizeof built);
+    const int has_list = askBuilder(builder, &torch, list, built, sizeof built);
     atomic_store(&is_building, 0);
-    list = built;
+    list = has_list ? built : "";
   }
   enum { kMaxLibraries = 8 };
   void *handles[kMaxLibraries];
@@ -445,7 +443,7 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
                                void (*)(void), void *);
   StartFunction real = (StartFunction)dlsym(RTLD_NEXT, "__libc_start_main");
   if (!real)
-    fail("cannot find", "__libc_start_main", dlerror());
+    fail("__libc_start_main");
   program_main = main;
   return real(mainAfterLoading, argc, argv, init, fini, rtld_fini, stack_end);
 }
@@ -474,7 +472,7 @@ DEVSAN_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
   if (!function) {
     function = (SigactionFunction)dlsym(RTLD_NEXT, "sigaction");
     if (!function)
-      fail("cannot find", "sigaction", dlerror());
+      fail("sigaction");
     atomic_store_explicit(&cached, function, memory_order_release);
   }
   return function(signal, action, old);
@@ -494,7 +492,7 @@ DEVSAN_EXPORT SignalHandler signal(int number, SignalHandler handler) {
   if (!function) {
     function = (SignalFunction)dlsym(RTLD_NEXT, "signal");
     if (!function)
-      fail("cannot find", "signal", dlerror());
+      fail("signal");
     atomic_store_explicit(&cached, function, memory_order_release);
   }
   return function(number, handler);

@@ -9,12 +9,15 @@
 // runs, beside it: each answer is written at once.
 
 #include "llvm/DebugInfo/Symbolize/Symbolize.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/prctl.h>
 
 namespace {
 
@@ -45,6 +48,9 @@ llvm::json::Object answer(LLVMSymbolizer &symbolizer, llvm::StringRef question) 
   std::uint64_t offset = 0;
   if (module.empty() || offset_text.getAsInteger(0, offset))
     return failed("a question is: module path, tab, offset");
+  // The path comes from a log: a pipe would be waited for, a device read without end.
+  if (!llvm::sys::fs::is_regular_file(module))
+    return failed("no such file");
   llvm::Expected<llvm::DIInliningInfo> info = symbolizer.symbolizeInlinedCode(
       module, {offset, llvm::object::SectionedAddress::UndefSection});
   if (!info)
@@ -67,6 +73,7 @@ int main(int argc, char **argv) {
         "devsan-symbolize reads lines \"module path<TAB>offset\" and answers each with JSON\n");
     return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
   }
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // who asks may die while a file is read
   LLVMSymbolizer::Options options;
   options.SkipLineZero = true; // a line of the same function says more than none
   LLVMSymbolizer symbolizer(options);

@@ -1,0 +1,151 @@
+#include "core/command/keeper.h"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <new>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace devsan::command {
+
+struct Keeper::Shared {
+  std::atomic<pid_t> program{0};
+  std::atomic<bool> has_ended{false};
+  ProgramRun run;
+};
+
+namespace {
+
+constexpr int kParentDied = SIGHUP;
+constexpr int kProgramEnded = SIGUSR1;
+
+// Of a process that is nobody's child here; one that nobody collects has ended, too.
+void waitForEndOf(pid_t process) {
+  if (process <= 0)
+    return;
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  if (descriptor >= 0) {
+    pollfd end = {descriptor, POLLIN, 0};
+    while (poll(&end, 1, -1) < 0 && errno == EINTR) {
+    }
+    close(descriptor);
+    return;
+  }
+  const timespec pause = {0, 200'000'000};
+  while (kill(process, 0) == 0 || errno == EPERM)
+    nanosleep(&pause, nullptr);
+}
+
+volatile std::sig_atomic_t interrupted_by = 0;
+
+void noteInterruption(int signal) {
+  interrupted_by = signal;
+}
+
+// While a report is made, a key at the terminal ends it.
+class Interruptible {
+public:
+  Interruptible() {
+    struct sigaction action = {};
+    action.sa_handler = noteInterruption; // without SA_RESTART: waitpid() returns
+    for (std::size_t i = 0; i < std::size(kSignals); ++i)
+      sigaction(kSignals[i], &action, &previous_[i]);
+  }
+  ~Interruptible() {
+    for (std::size_t i = 0; i < std::size(kSignals); ++i)
+      sigaction(kSignals[i], &previous_[i], nullptr);
+  }
+
+private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  struct sigaction previous_[std::size(kSignals)];
+};
+
+} // namespace
+
+Keeper::Keeper(std::function<int(const ProgramRun &)> report, std::function<Bounds()> bounds)
+    : report_(std::move(report)), bounds_(std::move(bounds)) {
+  void *memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return;
+  shared_ = new (memory) Shared;
+  const pid_t parent = getpid();
+  child_ = fork();
+  if (child_ == 0)
+    keep(parent);
+}
+
+Keeper::~Keeper() {
+  if (child_ > 0) {
+    kill(child_, SIGKILL);
+    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void Keeper::keep(pid_t parent) {
+  // What ends the process group of the run, a key or a SIGKILL, does not mean this process.
+  setsid();
+  sigset_t news;
+  sigemptyset(&news);
+  for (const int signal : {kParentDied, kProgramEnded})
+    sigaddset(&news, signal);
+  sigprocmask(SIG_BLOCK, &news, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT})
+    std::signal(signal, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, kParentDied);
+  while (!shared_->has_ended.load() && getppid() == parent)
+    sigwaitinfo(&news, nullptr);
+  ProgramRun run;
+  if (shared_->has_ended.load()) {
+    run = shared_->run;
+  } else {
+    waitForEndOf(shared_->program.load());
+    run.devsan_was_killed = true;
+    run.wall_ns = static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count());
+  }
+  // For the symbolizer, where the program left few descriptors.
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64) {
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, 64);
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  endWithin(bounds_(), [&] { return report_(run); });
+}
+
+void Keeper::programStarted(pid_t program) {
+  if (shared_)
+    shared_->program.store(program);
+}
+
+core::Result<int> Keeper::finish(const ProgramRun &run, const std::function<void()> &clean_up) {
+  if (child_ < 0)
+    return runHere([&] { return report_(run); });
+  shared_->run = run;
+  const Interruptible interruptible;
+  shared_->has_ended.store(true);
+  kill(child_, kProgramEnded);
+  int status = 0;
+  while (waitpid(child_, &status, 0) < 0 && errno == EINTR)
+    if (interrupted_by) {
+      kill(child_, SIGKILL);
+      while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+      clean_up();
+      endBySignal(interrupted_by);
+    }
+  child_ = -1;
+  return statusOf(status, bounds_());
+}
+
+} // namespace devsan::command
