@@ -25,6 +25,7 @@
 enum DevsanLoss {
   kDevsanNotLoaded, /* the runtime could not be loaded, or not be started */
   kDevsanNoLog,     /* the process could not make its log */
+  kDevsanLogCut,    /* its log was truncated while it ran */
   kDevsanBadFork,   /* forked while the parent's threads held what the runtime needs */
   kDevsanLosses,
 };

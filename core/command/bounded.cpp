@@ -93,6 +93,7 @@ core::Result<int> runHere(const std::function<int()> &work) {
 
 core::Result<int> runWithin(const Bounds &bounds, const std::function<int()> &work) {
   std::fflush(nullptr);
+  std::signal(SIGCHLD, SIG_DFL); // where it is ignored, a child's status is lost
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)

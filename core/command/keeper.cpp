@@ -136,7 +136,8 @@ core::Result<int> Keeper::finish(const ProgramRun &run, const std::function<void
   shared_->has_ended.store(true);
   kill(child_, kProgramEnded);
   int status = 0;
-  while (waitpid(child_, &status, 0) < 0 && errno == EINTR)
+  pid_t ended;
+  while ((ended = waitpid(child_, &status, 0)) < 0 && errno == EINTR)
     if (interrupted_by) {
       kill(child_, SIGKILL);
       while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
@@ -145,6 +146,8 @@ core::Result<int> Keeper::finish(const ProgramRun &run, const std::function<void
       endBySignal(interrupted_by);
     }
   child_ = -1;
+  if (ended < 0)
+    return core::failure("the report could not be made: its process is gone");
   return statusOf(status, bounds_());
 }
 

@@ -113,8 +113,14 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
   for (int signal : kForwarded)
     sigaddset(&forwarded, signal);
   sigprocmask(SIG_BLOCK, &forwarded, &previous);
+  // Where whoever started us ignores it, the program's status would be lost. The program inherits
+  // what it would without us.
+  struct sigaction collect = {}, children;
+  collect.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &collect, &children);
   const pid_t child = fork();
   if (child == 0) {
+    sigaction(SIGCHLD, &children, nullptr);
     sigprocmask(SIG_SETMASK, &previous, nullptr);
     become(argv.data(), environment, exec_error);
   }

@@ -46,6 +46,9 @@ struct Input {
 };
 
 bool isLog(const fs::path &path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) // to open a pipe would wait for a writer
+    return false;
   std::uint64_t magic = 0;
   std::ifstream stream(path, std::ios::binary);
   return stream.read(reinterpret_cast<char *>(&magic), sizeof magic) && magic == runtime::kLogMagic;

@@ -340,9 +340,11 @@ int run(const InstallTree &tree, RunArguments arguments) {
   const auto start = std::chrono::steady_clock::now();
   Keeper keeper(
       [&](const ProgramRun &program) {
-        const int status = reportRun(*run, program);
-        run.reset();
-        return status;
+        struct CleanUp {
+          std::optional<Run> &run;
+          ~CleanUp() { run.reset(); }
+        } clean_up{run};
+        return reportRun(*run, program);
       },
       [&] { return boundsFor(logsOf(run->folder), kSecondsOfReport); });
   const core::Result<ProgramEnd> end =
@@ -354,7 +356,8 @@ int run(const InstallTree &tree, RunArguments arguments) {
                               static_cast<std::uint64_t>(std::chrono::nanoseconds(wall).count())};
   core::Result<int> status = keeper.finish(program, [&] { run.reset(); });
   if (!status)
-    status = reportNothing(*run, program, status.error().message);
+    status =
+        run ? reportNothing(*run, program, status.error().message) : fail(status.error().message);
   run.reset();
   if (end->signal)
     endBySignal(end->signal);

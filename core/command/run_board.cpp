@@ -16,6 +16,8 @@ std::string whatWasLost(DevsanLoss loss, int error) {
     return "the runtime could not be loaded";
   case kDevsanNoLog:
     return std::string("the event log could not be written: ") + std::strerror(error);
+  case kDevsanLogCut:
+    return "its event log was truncated while it ran";
   case kDevsanBadFork:
     return "it was forked at a moment that its parent's threads did not let end";
   case kDevsanLosses:

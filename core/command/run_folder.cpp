@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char *kFile = "run.json";
 constexpr const char *kRunSchema = "devsan-run/1";
+constexpr std::uintmax_t kMostBytes = 16 << 20;
 
 std::string hostName() {
   char name[256] = {};
@@ -119,10 +120,20 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const fs::path path = folder / kFile;
   if (!fs::exists(path, error))
     return facts;
+  // A kept folder may come from anywhere: no pipe is waited for, nothing endless is read.
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes)
+    return core::failure(path.string() + ": this is no file that `devsan run --keep-logs` writes");
   core::Result<std::string> text = core::readFile(path);
   if (!text)
     return tl::unexpected(text.error());
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  core::Result<void> parsed = parseRunFacts(*text, path, facts);
+  if (!parsed)
+    return tl::unexpected(parsed.error());
+  return facts;
+}
+
+core::Result<void> parseRunFacts(std::string_view text, const fs::path &path, RunFacts &facts) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto has = [&](const char *key, bool (Json::*is)() const noexcept) {
     return json.is_object() && json.contains(key) && (json[key].*is)();
   };
@@ -140,7 +151,7 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
     for (const Json &sentence : json["missing"])
       if (sentence.is_string())
         facts.missing.push_back(sentence.get<std::string>());
-  return facts;
+  return {};
 }
 
 } // namespace devsan::command

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devsan::command {
@@ -43,5 +44,8 @@ private:
 
 // Of a kept folder; one without run.json has no facts but the present directory.
 core::Result<RunFacts> readRunFacts(const std::filesystem::path &folder);
+// `path` is what errors name. Malformed text changes nothing.
+core::Result<void> parseRunFacts(std::string_view text, const std::filesystem::path &path,
+                                 RunFacts &facts);
 
 } // namespace devsan::command

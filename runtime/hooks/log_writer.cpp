@@ -258,6 +258,28 @@ void LogWriter::end() {
     append(RecordKind::kEnd, {});
 }
 
+bool LogWriter::survivesTruncation(const void *address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::size_t count =
+      std::min<std::size_t>(tail_.load(std::memory_order_relaxed) / kSegmentSize + 1, kMaxSegments);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(segments_[i].load());
+    if (!begin || at < begin || at - begin >= kSegmentSize)
+      continue;
+    const std::uintptr_t page = at & ~std::uintptr_t{4095};
+    if (mmap(reinterpret_cast<void *>(page), begin + kSegmentSize - page, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+      return false;
+    full_.store(true, std::memory_order_relaxed);
+    if (!is_cut_.exchange(true) && devsanCountLoss(kDevsanLogCut, 0))
+      dprintf(STDERR_FILENO,
+              "devsan: process %ld runs on unobserved: its event log was truncated\n",
+              long(getpid()));
+    return true;
+  }
+  return false;
+}
+
 void LogWriter::resetInChild() {
   std::size_t last =
       std::min<std::size_t>(tail_.load(std::memory_order_relaxed) / kSegmentSize, kMaxSegments - 1);
@@ -266,6 +288,7 @@ void LogWriter::resetInChild() {
       munmap(memory, kSegmentSize);
   growing_.clear();
   full_.store(false, std::memory_order_relaxed);
+  is_cut_.store(false, std::memory_order_relaxed);
   rank_.store(-1, std::memory_order_relaxed); // a child is its parent's worker
   is_open_.store(false, std::memory_order_relaxed);
 }

@@ -53,6 +53,10 @@ public:
   // Marks the end of a process that leaves through exit.
   void end();
 
+  // For the handler of SIGBUS: whether the address is of the log, whose file was truncated. What is
+  // written there from now on is lost.
+  bool survivesTruncation(const void *address);
+
   // For pthread_atfork: forgets the parent's file without touching it.
   void resetInChild();
 
@@ -75,6 +79,7 @@ private:
   std::atomic<bool> configured_{false};
   std::atomic<bool> is_open_{false};
   std::atomic<bool> full_{false};
+  std::atomic<bool> is_cut_{false};
   std::atomic<std::int32_t> rank_{-1};
   std::atomic<std::uint64_t> tail_{0};
   std::atomic<char *> segments_[kMaxSegments] = {};

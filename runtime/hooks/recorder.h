@@ -56,6 +56,7 @@ public:
   void noteRank(int rank) { log_.noteRank(rank); }
 
   void writeModules();
+  bool survivesTruncation(const void *address) { return log_.survivesTruncation(address); }
   void resetInChild();
   // Records nothing from now on.
   void giveUp() { recording_ = false; }

@@ -17,6 +17,7 @@
 #include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
+#include "runtime/kept_signal.h"
 #include "runtime/run_board.h"
 
 #include <cstdio>
@@ -67,6 +68,12 @@ bool isSecondRuntime() {
   return true;
 }
 
+// A program may truncate our log, as one that empties its temporary folder.
+void onBusError(int signal, siginfo_t *info, void *context) {
+  if (info->si_code <= 0 || !recorder().survivesTruncation(info->si_addr))
+    KeptSignal<SIGBUS>::passOn(signal, info, context);
+}
+
 __attribute__((constructor)) void startRuntime() {
   if (isSecondRuntime())
     return;
@@ -75,6 +82,7 @@ __attribute__((constructor)) void startRuntime() {
   recorder().start();
   if (!recorder().recording())
     return;
+  KeptSignal<SIGBUS>::keep(onBusError, SA_ONSTACK | SA_NODEFER | SA_RESTART);
   try {
     installDispatcherHooks();
     installFactoryHooks();

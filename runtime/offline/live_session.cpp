@@ -74,7 +74,8 @@ void LiveSession::findNewLogs() {
   std::vector<fs::path> fresh;
   for (fs::directory_iterator entry(settings_.logs, error), end; !error && entry != end;
        entry.increment(error))
-    if (entry->path().extension() == ".devsanlog" && !logs_.contains(entry->path()) &&
+    if (entry->path().extension() == ".devsanlog" && entry->is_regular_file(error) &&
+        !logs_.contains(entry->path()) &&
         !others_.contains(entry->path()))
       fresh.push_back(entry->path());
   for (const fs::path &path : fresh) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <functional>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 constexpr std::size_t kDamageShown = 4;
+// A writer leaves less than a segment of zeros between two records, and then the rest of one.
+constexpr std::size_t kMostZeros = std::size_t{4} << 20;
+constexpr std::size_t kReleased = std::size_t{64} << 20;
 
 class Parser {
 public:
@@ -33,6 +37,10 @@ public:
   std::size_t readFrom(std::size_t offset) {
     first_unfinished_ = 0;
     while (offset < bytes_.size() && bytes_.size() - offset >= sizeof(RecordHeader)) {
+      if (release_ && offset - released_ >= kReleased) {
+        release_(offset);
+        released_ = offset;
+      }
       if (const std::size_t size = record(offset)) {
         offset += size;
         continue;
@@ -44,6 +52,9 @@ public:
     }
     return first_unfinished_ ? first_unfinished_ : offset;
   }
+
+  // Told now and then how far it has come.
+  void tell(std::function<void(std::size_t)> release) { release_ = std::move(release); }
 
   // For a file that has grown since.
   void take(std::span<const std::byte> bytes) { bytes_ = bytes; }
@@ -102,12 +113,20 @@ private:
   }
 
   std::size_t nextRecord(std::size_t offset) {
+    std::size_t zeros = offset;
     for (; offset < bytes_.size() && bytes_.size() - offset >= sizeof(RecordHeader);
          offset += kAlignment) {
       RecordHeader header;
       read(bytes_.subspan(offset), header);
       if (header.magic == kRecordMagic)
         return offset;
+      if (header.magic || header.kind || header.size)
+        zeros = offset + kAlignment;
+      // A file may claim any size and hold nothing.
+      if (offset - zeros >= kMostZeros) {
+        damage(zeros, "nothing is written from here on: the rest of the file is not read");
+        break;
+      }
     }
     return bytes_.size();
   }
@@ -336,6 +355,8 @@ private:
   std::size_t damaged_ = 0;
   std::size_t first_unfinished_ = 0;
   std::vector<std::size_t> new_offsets_;
+  std::function<void(std::size_t)> release_;
+  std::size_t released_ = 0;
   bool follows_ = false;
   SingleEvents wanted_;
 };
@@ -375,10 +396,13 @@ core::Result<void> readHeader(std::span<const std::byte> bytes, ProcessLog &log)
 class MappedFile {
 public:
   explicit MappedFile(const std::filesystem::path &path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat opened = {};
-    if (file < 0 || fstat(file, &opened) != 0 ||
-        (opened.st_size > 0 && !map(file, static_cast<std::size_t>(opened.st_size))))
+    if (file < 0 || fstat(file, &opened) != 0)
+      error_ = errno;
+    else if (!S_ISREG(opened.st_mode)) // a device may have no end
+      error_ = EINVAL;
+    else if (opened.st_size > 0 && !map(file, static_cast<std::size_t>(opened.st_size)))
       error_ = errno;
     if (file >= 0)
       ::close(file);
@@ -391,6 +415,11 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
 
   int error() const { return error_; }
+  // What lies before is not read again soon: it need not stay in memory.
+  void release(std::size_t before) const {
+    if (size_)
+      madvise(memory_, std::min(before, size_) & ~std::size_t{65535}, MADV_DONTNEED);
+  }
   std::span<const std::byte> bytes() const {
     return {static_cast<const std::byte *>(memory_), size_};
   }
@@ -409,21 +438,34 @@ private:
 
 } // namespace
 
-core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source,
-                                  SingleEvents wanted) {
+namespace {
+
+core::Result<ProcessLog> parse(std::span<const std::byte> bytes, std::string source,
+                               SingleEvents wanted, std::function<void(std::size_t)> release) {
   ProcessLog log;
   log.source = std::move(source);
   if (core::Result<void> read = readHeader(bytes, log); !read)
     return tl::unexpected(read.error());
-  Parser(bytes, log, wanted).run();
+  Parser parser(bytes, log, wanted);
+  parser.tell(std::move(release));
+  parser.run();
   return log;
+}
+
+} // namespace
+
+core::Result<ProcessLog> parseLog(std::span<const std::byte> bytes, std::string source,
+                                  SingleEvents wanted) {
+  return parse(bytes, std::move(source), wanted, {});
 }
 
 core::Result<ProcessLog> readLog(const std::filesystem::path &path, SingleEvents wanted) {
   const MappedFile file(path);
   if (file.error())
-    return core::failure("cannot read " + path.string() + ": " + std::strerror(file.error()));
-  return parseLog(file.bytes(), path.filename(), wanted);
+    return core::failure("cannot read " + path.string() + ": " +
+                         (file.error() == EINVAL ? "it is no file" : std::strerror(file.error())));
+  return parse(file.bytes(), path.filename(), wanted,
+               [&](std::size_t before) { file.release(before); });
 }
 
 struct LogFollower::State {

@@ -48,6 +48,7 @@ core::Error failed(const std::filesystem::path &symbolizer, int error) {
 
 // How long an answer may take: the first one opens LibTorch, on a busy machine.
 constexpr int kPatienceSeconds = 30;
+constexpr std::size_t kMostBytes = 16 << 20; // of one answer
 
 // Starts the program, which reads from the one descriptor and writes to the other. An errno, or 0.
 int start(const std::filesystem::path &symbolizer, int questions, int answers, pid_t &child) {
@@ -95,6 +96,8 @@ AnswerReader::End AnswerReader::read(std::string &line) {
       text_.erase(0, length + 1);
       return End::kNone;
     }
+    if (text_.size() > kMostBytes)
+      return End::kEnd;
     pollfd answer = {descriptor_, POLLIN, 0};
     const int ready = poll(&answer, 1, kPatienceSeconds * 1000);
     if (ready < 0 && errno == EINTR)

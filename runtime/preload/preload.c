@@ -449,23 +449,36 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
 }
 
 // Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches),
-// and remembers what the program wants of it. Until it says so, and for other signals, all calls go
-// straight through.
+// the runtime SIGBUS (a log that was cut short), and each remembers what the program wants of it
+// (runtime/kept_signal.h). Until they say so, and for other signals, all calls go straight through.
 typedef int (*SigactionAnswer)(int, const struct sigaction *, struct sigaction *);
 typedef int (*SigactionFunction)(int, const struct sigaction *, struct sigaction *);
 typedef void (*SignalHandler)(int);
 
-static _Atomic(SigactionAnswer) sigaction_answer;
+enum { kAnswers = 2 };
+static _Atomic(SigactionAnswer) sigaction_answers[kAnswers];
 
 // `answer` returns whether it has dealt with the call.
 DEVSAN_EXPORT void devsan_preload_answer_sigaction(SigactionAnswer answer) {
-  atomic_store_explicit(&sigaction_answer, answer, memory_order_release);
+  for (int i = 0; i < kAnswers; ++i) {
+    SigactionAnswer none = NULL;
+    if (atomic_compare_exchange_strong(&sigaction_answers[i], &none, answer))
+      return;
+  }
+}
+
+static int answersSigaction(int signal, const struct sigaction *action, struct sigaction *old) {
+  for (int i = 0; i < kAnswers; ++i) {
+    SigactionAnswer answer = atomic_load_explicit(&sigaction_answers[i], memory_order_acquire);
+    if (answer && answer(signal, action, old))
+      return 1;
+  }
+  return 0;
 }
 
 DEVSAN_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
                             struct sigaction *restrict old) {
-  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
-  if (answer && answer(signal, action, old))
+  if (answersSigaction(signal, action, old))
     return 0;
   static _Atomic(SigactionFunction) cached;
   SigactionFunction function = atomic_load_explicit(&cached, memory_order_acquire);
@@ -480,12 +493,10 @@ DEVSAN_EXPORT int sigaction(int signal, const struct sigaction *restrict action,
 
 // In glibc this is sigaction with BSD's meaning, which does not come by our sigaction.
 DEVSAN_EXPORT SignalHandler signal(int number, SignalHandler handler) {
-  SigactionAnswer answer = atomic_load_explicit(&sigaction_answer, memory_order_acquire);
-  if (answer) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    if (answer(number, &action, &old))
-      return old.sa_handler;
-  }
+  const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+  struct sigaction old;
+  if (answersSigaction(number, &action, &old))
+    return old.sa_handler;
   typedef SignalHandler (*SignalFunction)(int, SignalHandler);
   static _Atomic(SignalFunction) cached;
   SignalFunction function = atomic_load_explicit(&cached, memory_order_acquire);

@@ -133,6 +133,11 @@ void writeSettings() {
         "s2\nm2GiB\npoff\nfwarning,device-mismatch\nra.json\nbdevice-host-sync=3\n"
         "thost-to-device:log,disallow\nylog-explicit\nw3\n"
         "eorigins=all:python_stacks=off:provenance=on:help=0\n");
+  write(
+      "run_facts", "whole",
+      R"({"schema": "devsan-run/1", "host": "h", "command": "./train", "working_directory": "/p", )"
+      R"("wall_ns": 7, "ended_early": true, "missing": ["a process was not observed"]})");
+  write("run_facts", "wrong", R"({"schema": "devsan-run/1", "command": 3})");
   write("run_options", "environment", "eraise=1:warmup=3:host_wait=log:device_to_host=disallow\n");
   write("run_options", "wrong", "s65\nfnone,error\nbdevice-host-sync=1/step\n");
 }

@@ -1,9 +1,7 @@
 #include "protection.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include "host_watch.h"
 #include "memory.h"
 #include "place.h"
+#include "runtime/kept_signal.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/observers.h"
 
@@ -110,59 +109,6 @@ void handleAccess(void *address, void *pc, int kind) {
   } else {
     open(at, at + 1);
   }
-}
-
-// The program's action for SIGSEGV. Written by sigaction, which signal handlers may call: hence
-// slots instead of memory; a reader would have to be overtaken by all of them.
-struct sigaction program_actions[16];
-std::atomic<unsigned> program_action{0};
-
-struct sigaction currentAction() {
-  return program_actions[program_action.load(std::memory_order_acquire) % 16];
-}
-
-void setAction(const struct sigaction &action) {
-  unsigned next = program_action.load(std::memory_order_relaxed) + 1;
-  program_actions[next % 16] = action;
-  program_action.store(next, std::memory_order_release);
-}
-
-using SigactionFunction = int (*)(int, const struct sigaction *, struct sigaction *);
-SigactionFunction real_sigaction = nullptr;
-
-void restoreDefault() {
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  real_sigaction(SIGSEGV, &standard, nullptr);
-}
-
-void passOn(int signal, siginfo_t *info, void *context) {
-  struct sigaction action = currentAction();
-  const bool sent = info->si_code <= 0;
-  if (!(action.sa_flags & SA_SIGINFO) &&
-      (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
-    if (sent && action.sa_handler == SIG_IGN)
-      return;
-    // A fault comes again by itself.
-    restoreDefault();
-    if (sent)
-      syscall(SYS_tgkill, getpid(), gettid(), signal);
-    return;
-  }
-  if (action.sa_flags & SA_RESETHAND) {
-    struct sigaction standard{};
-    standard.sa_handler = SIG_DFL;
-    setAction(standard);
-  }
-  sigset_t mask = action.sa_mask, before;
-  if (!(action.sa_flags & SA_NODEFER))
-    sigaddset(&mask, signal);
-  pthread_sigmask(SIG_BLOCK, &mask, &before);
-  if (action.sa_flags & SA_SIGINFO)
-    action.sa_sigaction(signal, info, context);
-  else
-    action.sa_handler(signal);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 #if defined(__x86_64__)
@@ -294,19 +240,7 @@ void onFault(int signal, siginfo_t *info, void *context) {
                              "parent; a GPU's memory is not there either\n";
     (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
   }
-  passOn(signal, info, context);
-}
-
-// What the preload shim asks on every sigaction() and signal(): whether the call is answered here.
-int answerSigaction(int signal, const struct sigaction *action, struct sigaction *old) {
-  if (signal != SIGSEGV)
-    return 0;
-  struct sigaction before = currentAction();
-  if (action != nullptr)
-    setAction(*action);
-  if (old != nullptr)
-    *old = before;
-  return 1;
+  KeptSignal<SIGSEGV>::passOn(signal, info, context);
 }
 
 } // namespace
@@ -320,18 +254,7 @@ void closeOpenPages() {
 }
 
 void installFaultHandler() {
-  void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  real_sigaction = reinterpret_cast<SigactionFunction>(dlsym(libc ? libc : RTLD_NEXT, "sigaction"));
-  struct sigaction ours{}, before{};
-  ours.sa_sigaction = onFault;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
-  real_sigaction(SIGSEGV, nullptr, &before);
-  setAction(before);
-  real_sigaction(SIGSEGV, &ours, nullptr);
-  using SetHook = void (*)(int (*)(int, const struct sigaction *, struct sigaction *));
-  if (auto set = reinterpret_cast<SetHook>(dlsym(RTLD_DEFAULT, "devsan_preload_answer_sigaction")))
-    set(answerSigaction);
+  KeptSignal<SIGSEGV>::keep(onFault, SA_ONSTACK | SA_NODEFER | SA_RESTART);
 }
 
 } // namespace devsan::sim

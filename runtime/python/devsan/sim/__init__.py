@@ -79,6 +79,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         if self.library is None:
             self.load(os.path.dirname(sys.modules["torch._C"].__file__))
+        if self.library is None:
+            return None
         from . import torch_c
 
         torch_c.provide(sys.modules["torch._C"], self.library)
@@ -98,4 +100,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         ctypes.CDLL(os.path.join(libraries, "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
         process = ctypes.CDLL(None)
         # The shim may have loaded another file than DEVSAN_LIBS names: one that was built for this LibTorch.
-        self.library = process if hasattr(process, "devsan_sim_device_count") else ctypes.CDLL(self.path)
+        if hasattr(process, "devsan_sim_device_count"):
+            self.library = process
+        elif not hasattr(process, "devsan_preload_answer_sigaction"):  # else it could not, and has said so
+            self.library = ctypes.CDLL(self.path)
