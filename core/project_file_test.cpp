@@ -78,7 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[run]\nreport = true",
             ":2: 'report' must be the path of a file, as a string, or a list"},
         Bad{"[run]\nreport = [\"a.json\", \"../b.json\"]",
-            ":2: 'report' must stay below /project, the folder of the project file, and /b.json does "
+            ":2: 'report' must stay below /project, the folder of the project file, and /b.json "
+            "does "
             "not; name a file there, or say --report=FILE on the command line"},
         Bad{"[run]\nbaseline = \"/b.json\"", ":2: 'baseline' must stay below /project"},
         Bad{"[check]\nbaseline = \"/projects/b.json\"", ":2: 'baseline' must stay below /project,"},

@@ -321,15 +321,15 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!folder)
     return fail(folder.error().message);
   std::error_code error;
-  std::optional<Run> run(std::in_place, Run{tree,
-                                            arguments,
-                                            *options,
-                                            FindingFilter(std::move(*suppressions)),
-                                            std::move(*baseline),
-                                            {shownCommand(arguments.command),
-                                             fs::current_path(error)},
-                                            std::move(*folder),
-                                            {}});
+  std::optional<Run> run(std::in_place,
+                         Run{tree,
+                             arguments,
+                             *options,
+                             FindingFilter(std::move(*suppressions)),
+                             std::move(*baseline),
+                             {shownCommand(arguments.command), fs::current_path(error)},
+                             std::move(*folder),
+                             {}});
   core::Result<Environment> environment =
       environmentFor(tree, *options, run->folder.path(), run->board);
   if (!environment)
