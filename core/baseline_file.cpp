@@ -17,7 +17,7 @@ Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool 
   std::error_code error;
   if (update && !fs::exists(fs::symlink_status(path, error)))
     return Baseline();
-  const Result<std::string> text = readFile(path);
+  const Result<std::string> text = readNamedFile(path, kMostReport);
   if (!text)
     return failure(text.error().message + "; `--baseline=" + shown +
                    " --update-baseline` makes it");

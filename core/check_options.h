@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/command_line.h"
+#include "core/memory_limit.h"
 
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace devsan::core {
 
-inline constexpr long kDefaultTimeout = 300, kLongestTimeout = 86'400; // seconds
+inline constexpr long kDefaultTimeout = 30, kLongestTimeout = 86'400; // seconds
+inline constexpr long kDefaultTotalTimeout = 3'600;
 
 // As they stand on the command line.
 struct CheckArguments {
@@ -26,6 +28,8 @@ struct CheckArguments {
   std::string baseline;
   std::string fail_on;
   std::optional<long> timeout; // seconds
+  long total_timeout = kDefaultTotalTimeout;
+  unsigned memory = kDefaultMemory; // megabytes
   std::string torch;
   std::string python;
   std::vector<std::string> inputs;
@@ -85,11 +89,23 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
   app.add_flag("--alone", arguments.alone,
                "Look for callers and launchers in the named files only, not in the rest of their "
                "project");
-  app.add_option("--timeout", arguments.timeout,
-                 "Seconds that the analysis of a file may take, 0: any (default " +
-                     std::to_string(kDefaultTimeout) + ")")
+  app.add_option(
+         "--timeout", arguments.timeout,
+         "Seconds of processor time that the analysis of a file may take, 0: any (default " +
+             std::to_string(kDefaultTimeout) + ")")
       ->type_name("SECONDS")
       ->check(CLI::Range(0L, kLongestTimeout).description(""));
+  app.add_option(
+         "--total-timeout", arguments.total_timeout,
+         "Seconds that the whole run may take, 0: any; files that are left are not analysed")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0L, kLongestTimeout).description(""))
+      ->capture_default_str();
+  app.add_option("--memory", arguments.memory,
+                 "Megabytes that each process of the run may take, 0: any")
+      ->type_name("MB")
+      ->check(CLI::Range(0u, 1u << 20).description(""))
+      ->capture_default_str();
   app.add_flag_callback(
       "--strict", [&arguments] { arguments.strict = true; },
       "Exit with 2 also where a file could only be parsed in part");

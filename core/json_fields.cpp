@@ -1,5 +1,7 @@
 #include "core/json_fields.h"
 
+#include <array>
+#include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -11,6 +13,7 @@ namespace {
 struct Position {
   unsigned line = 1;
   char last = 0;
+  bool stopped = false; // the text ends here
 };
 
 class Characters {
@@ -28,12 +31,51 @@ public:
     position_->last = *at_++;
     return *this;
   }
-  bool operator==(const Characters &other) const { return at_ == other.at_; }
-  bool operator!=(const Characters &other) const { return at_ != other.at_; }
+  bool operator==(const Characters &other) const { return at_ == other.at_ || position_->stopped; }
+  bool operator!=(const Characters &other) const { return !(*this == other); }
 
 private:
   const char *at_;
   Position *position_;
+};
+
+// The library looks at all elements of a list for each that is an object, and at all keys for each
+// key, and it destroys what nests recursively. No file of ours nests so deep or has such lists.
+class Bounds {
+public:
+  // False beyond them.
+  bool takes(int depth, Json::parse_event_t event) {
+    const auto level = static_cast<std::size_t>(depth);
+    if (level >= elements_.size())
+      return false;
+    switch (event) {
+    case Json::parse_event_t::object_start:
+    case Json::parse_event_t::array_start:
+      if (level + 1 < elements_.size())
+        elements_[level + 1] = 0;
+      return true;
+    case Json::parse_event_t::object_end:
+    case Json::parse_event_t::array_end:
+      work_ += ++elements_[level];
+      return work_ <= kMostWork;
+    case Json::parse_event_t::key:
+      work_ += elements_[level];
+      return work_ <= kMostWork;
+    case Json::parse_event_t::value:
+      ++elements_[level];
+      return true;
+    }
+    return false;
+  }
+
+  // The last element at that depth is not kept.
+  void drop(int depth) { --elements_[static_cast<std::size_t>(depth)]; }
+
+private:
+  static constexpr std::uint64_t kMostWork = 500'000'000;
+
+  std::array<std::uint64_t, 64> elements_ = {}; // of what is open at each depth
+  std::uint64_t work_ = 0;
 };
 
 // What `fields` are called inside "findings": it is at depth 1, its objects at depth 2.
@@ -139,9 +181,13 @@ Result<void> readJsonFile(std::string_view text, const JsonFile &file) {
   std::string section; // the key at the top that the parser is in
   const auto where = [&] { return fmt::format("{}:{}", file.source, position.line); };
   unsigned line = 1; // where the finding starts
-  const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json &value) {
-    if (error)
+  Bounds bounds;
+  const auto take = [&](int depth, Json::parse_event_t event, Json &value) {
+    if (!bounds.takes(depth, event)) {
+      error = where() + ": this nests deeper, or has longer lists, than " + std::string(file.what) +
+              " does";
       return false;
+    }
     if (event == Json::parse_event_t::key && depth == kKeyDepth)
       section = value.get<std::string>();
     if (section != kFindings || depth != kFindingDepth)
@@ -157,7 +203,13 @@ Result<void> readJsonFile(std::string_view text, const JsonFile &file) {
     JsonFields fields(value, fmt::format("{}:{}", file.source, line));
     file.finding(fields);
     error = fields.error();
+    bounds.drop(depth);
     return false;
+  };
+  const Json::parser_callback_t callback = [&](int depth, Json::parse_event_t event, Json &value) {
+    const bool is_kept = !error && take(depth, event, value);
+    position.stopped = error.has_value();
+    return is_kept;
   };
   const Json rest = Json::parse(Characters(text.data(), &position),
                                 Characters(text.data() + text.size(), &position), callback, false);

@@ -3,6 +3,7 @@
 #include "core/project_root.h"
 #include "core/rule_table.h"
 #include "core/suggestion.h"
+#include "core/toml_text.h"
 #include "core/user_cache.h"
 #include "core/whole_file.h"
 
@@ -13,9 +14,6 @@
 #include <span>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace devsan::core {
 namespace {
@@ -256,7 +254,7 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
   if (const fs::path project = projectAround(here).value_or(here); !isWithin(real, project))
     return failure(path.string() + " is a link that leads out of " + project.string() +
                    "; put the file itself there, or remove the link");
-  Result<std::string> text = readFile(path);
+  Result<std::string> text = readFile(path, kMostSettings);
   if (!text)
     return tl::unexpected(text.error());
   Result<ProjectFile> file = parseProjectFile(*text, path);
@@ -269,11 +267,10 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
 }
 
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source) {
-  const toml::parse_result parsed = toml::parse(toml_text);
+  const Result<toml::table> parsed = parseToml(toml_text, source);
   if (!parsed)
-    return failure(fmt::format("{}:{}: {}", source, parsed.error().source().begin.line,
-                               parsed.error().description()));
-  return Reader(source).read(parsed.table());
+    return tl::unexpected(parsed.error());
+  return Reader(source).read(*parsed);
 }
 
 } // namespace devsan::core

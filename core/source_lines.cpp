@@ -1,21 +1,18 @@
 #include "core/source_lines.h"
 
-#include "core/source_text.h"
+#include "core/whole_file.h"
 
-#include <filesystem>
-#include <fstream>
+#include <sstream>
 
 namespace devsan::core {
 namespace {
 
 std::vector<std::string> readLines(const std::string &file) {
   std::vector<std::string> lines;
-  std::error_code error;
-  // A name from a report may be a device or a pipe, which must not be opened.
-  if (!std::filesystem::is_regular_file(file, error) ||
-      std::filesystem::file_size(file, error) > kMaxSourceSize)
+  Result<std::string> text = readFile(file, kMostSource);
+  if (!text)
     return lines;
-  std::ifstream stream(file);
+  std::istringstream stream(std::move(*text));
   for (std::string line; std::getline(stream, line);)
     lines.push_back(std::move(line));
   return lines;

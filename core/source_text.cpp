@@ -3,7 +3,6 @@
 #include "core/whole_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 
 namespace devsan::core {
@@ -30,12 +29,10 @@ const std::string *SourceText::text(const std::string &file) {
   auto known = files_.find(file);
   if (known == files_.end()) {
     std::optional<std::string> text;
-    std::error_code error;
-    // A name from a report may be a device or a pipe, which must not be opened.
-    if (liesBelow(file, below_) && std::filesystem::is_regular_file(file, error) &&
-        std::filesystem::file_size(file, error) <= kMaxSourceSize)
-      if (Result<std::string> content = readFile(file))
-        text = std::move(*content);
+    if (!liesBelow(file, below_))
+      text = std::nullopt;
+    else if (Result<std::string> content = readFile(file, kMostSource))
+      text = std::move(*content);
     known = files_.emplace(file, std::move(text)).first;
   }
   return known->second ? &*known->second : nullptr;

@@ -2,15 +2,11 @@
 // Files are read once and kept. Not for use from several threads at once.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 namespace devsan::core {
-
-// A generated file of hundreds of megabytes is not shown.
-inline constexpr std::uintmax_t kMaxSourceSize = 64u << 20;
 
 // Whatever links lead there. `folder`: empty holds all.
 bool liesBelow(const std::string &file, const std::string &folder);

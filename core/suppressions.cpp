@@ -3,15 +3,13 @@
 #include "core/file_glob.h"
 #include "core/project_file.h"
 #include "core/rule_table.h"
+#include "core/toml_text.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <iterator>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace devsan::core {
 namespace {
@@ -26,12 +24,11 @@ std::string where(const std::string &source, const toml::source_region &region) 
 
 Result<void> Suppressions::add(const std::string &toml_text, const std::string &source,
                                const std::string &table) {
-  const toml::parse_result parsed = toml::parse(std::string_view(toml_text));
+  const Result<toml::table> parsed = parseToml(toml_text, source);
   if (!parsed)
-    return failure(fmt::format("{}: {}", where(source, parsed.error().source()),
-                               parsed.error().description()));
+    return tl::unexpected(parsed.error());
   constexpr std::string_view kTable = "suppressions";
-  const toml::table *rules = &parsed.table();
+  const toml::table *rules = &*parsed;
   if (!table.empty() || rules->contains(kTable))
     for (const auto &[key, value] : *rules)
       if (!isProjectTable(key.str()))

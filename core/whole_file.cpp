@@ -2,12 +2,15 @@
 
 #include "core/replace_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace devsan::core {
@@ -69,16 +72,101 @@ Result<void> writeInto(const FilePlace &place, mode_t mode, const std::string &s
   return fill(file.get(), shown, content);
 }
 
+// A pipe's writer may work for minutes before it says something; one that nobody writes to ends
+// sooner.
+constexpr int kWriterComesMs = 2'000;
+constexpr int kWriterSpeaksMs = 600'000;
+
+char last_read[512];
+
+void noteRead(const fs::path &path) {
+  std::snprintf(last_read, sizeof last_read, "%s", path.c_str());
+  for (char *c = last_read; *c; ++c)
+    if (static_cast<unsigned char>(*c) < 32 || *c == 127)
+      *c = '?';
+}
+
+const char *kindOf(mode_t mode) {
+  return S_ISDIR(mode)    ? "a directory"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device";
+}
+
+// False where nothing came in time.
+bool awaitData(int file, int milliseconds) {
+  pollfd entry = {file, POLLIN, 0};
+  int ready = -1;
+  while ((ready = poll(&entry, 1, milliseconds)) < 0 && errno == EINTR)
+    ;
+  return ready > 0;
+}
+
+Result<std::string> readBounded(const fs::path &path, std::size_t most, bool may_be_pipe) {
+  noteRead(path);
+  const auto cannot = [&](const std::string &why) {
+    return failure("cannot read " + path.string() + ": " + why);
+  };
+  const auto isTooLarge = [&] {
+    return cannot("it holds more than " + std::to_string(most >> 20) + " MB");
+  };
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  struct stat status;
+  if (!file && errno == ENXIO)
+    return cannot("it is a socket or a device, not a file");
+  if (!file || fstat(file.get(), &status) != 0)
+    return cannot(std::strerror(errno));
+  const bool is_pipe = !S_ISREG(status.st_mode);
+  if (S_ISDIR(status.st_mode))
+    return cannot("it is a directory");
+  if (is_pipe && !may_be_pipe)
+    return cannot(std::string("it is ") + kindOf(status.st_mode) +
+                  ", not a file; remove it, or put a file in its place");
+  if (!is_pipe && static_cast<std::uintmax_t>(status.st_size) > most)
+    return isTooLarge();
+  // A byte more, so that its end shows.
+  std::string text(is_pipe ? 0 : static_cast<std::size_t>(status.st_size) + 1, '\0');
+  std::size_t size = 0;
+  bool waited = false;
+  while (true) {
+    if (size == text.size()) // files of the kernel say that they are empty
+      text.resize(std::max<std::size_t>(2 * size, std::size_t{1} << 14));
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got > 0) {
+      size += static_cast<std::size_t>(got);
+      if (size > most)
+        return isTooLarge();
+    } else if (got < 0 && errno == EINTR) {
+      continue;
+    } else if (got < 0 && errno == EAGAIN && is_pipe) {
+      if (!awaitData(file.get(), kWriterSpeaksMs))
+        return cannot("nothing came from it");
+    } else if (got < 0) {
+      return cannot(std::strerror(errno));
+    } else if (size || waited || !S_ISFIFO(status.st_mode)) {
+      break;
+    } else {
+      waited = true; // nobody has opened it for writing yet, or somebody has closed it
+      if (!awaitData(file.get(), kWriterComesMs))
+        return cannot("nobody writes to it");
+    }
+  }
+  text.resize(size);
+  return text;
+}
+
 } // namespace
 
-Result<std::string> readFile(const fs::path &path) {
-  std::error_code error;
-  if (fs::is_directory(path, error))
-    return failure("cannot read " + path.string() + ": it is a directory");
-  std::ifstream stream(path);
-  if (!stream)
-    return failure("cannot read " + path.string() + ": " + std::strerror(errno));
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+Result<std::string> readFile(const fs::path &path, std::size_t most) {
+  return readBounded(path, most, /*may_be_pipe=*/false);
+}
+
+Result<std::string> readNamedFile(const fs::path &path, std::size_t most) {
+  return readBounded(path, most, /*may_be_pipe=*/true);
+}
+
+const char *lastRead() {
+  return last_read;
 }
 
 void outliveFailedWrites() {

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace devsan::core {
@@ -30,7 +32,7 @@ TEST_F(WholeFile, ReplacesWhatIsThere) {
   ASSERT_TRUE(write(folder_ / "a", "long before"));
   fs::permissions(folder_ / "a", fs::perms::owner_read | fs::perms::owner_write);
   ASSERT_TRUE(write(folder_ / "a", "after"));
-  EXPECT_EQ(readFile(folder_ / "a").value(), "after");
+  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "after");
   EXPECT_EQ(fs::status(folder_ / "a").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(files(), 1u);
@@ -43,7 +45,7 @@ TEST_F(WholeFile, KeepsWhatIsThereWhereItFails) {
     out.setstate(std::ios::badbit);
   });
   ASSERT_FALSE(written);
-  EXPECT_EQ(readFile(folder_ / "a").value(), "before");
+  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "before");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -52,7 +54,7 @@ TEST_F(WholeFile, KeepsLinks) {
   fs::create_symlink(folder_ / "a", folder_ / "link");
   ASSERT_TRUE(write(folder_ / "link", "after"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
-  EXPECT_EQ(readFile(folder_ / "a").value(), "after");
+  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "after");
 }
 
 TEST_F(WholeFile, FollowsNoLinkOutOfAProject) {
@@ -115,9 +117,45 @@ TEST_F(WholeFile, NamesFileAndReason) {
             "cannot write /dev/full: No space left on device");
   EXPECT_EQ(write("/no/such/folder/a", "text").error().message,
             "cannot write /no/such/folder/a: No such file or directory");
-  EXPECT_EQ(readFile("/no/such").error().message,
+  EXPECT_EQ(readFile("/no/such", kMostSettings).error().message,
             "cannot read /no/such: No such file or directory");
-  EXPECT_EQ(readFile("/").error().message, "cannot read /: it is a directory");
+  EXPECT_EQ(readFile("/", kMostSettings).error().message, "cannot read /: it is a directory");
+}
+
+TEST_F(WholeFile, ReadsWhatTheKernelMakes) {
+  EXPECT_EQ(readFile("/proc/self/comm", kMostSettings).value().back(), '\n');
+}
+
+TEST_F(WholeFile, ReadsNoMoreThanAllowed) {
+  ASSERT_TRUE(write(folder_ / "a", "12345"));
+  EXPECT_EQ(readFile(folder_ / "a", 5).value(), "12345");
+  EXPECT_FALSE(readFile(folder_ / "a", 4));
+  fs::resize_file(folder_ / "a", std::uintmax_t{8} << 30);
+  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).error().message,
+            "cannot read " + (folder_ / "a").string() + ": it holds more than 4 MB");
+  EXPECT_EQ(readNamedFile("/dev/zero", kMostSettings).error().message,
+            "cannot read /dev/zero: it holds more than 4 MB");
+}
+
+TEST_F(WholeFile, TakesNoPipesThatAreFound) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(readFile(folder_ / "pipe", kMostSettings).error().message,
+            "cannot read " + (folder_ / "pipe").string() +
+                ": it is a pipe, not a file; remove it, or put a file in its place");
+  EXPECT_NE(readFile("/dev/zero", kMostSettings).error().message.find("it is a device"),
+            std::string::npos);
+}
+
+TEST_F(WholeFile, TakesPipesThatAreNamed) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string text(300'000, 'x'); // more than a pipe holds
+  std::thread writer([&] {
+    usleep(20'000);
+    std::ofstream(pipe) << text;
+  });
+  EXPECT_EQ(readNamedFile(pipe, kMostSettings).value(), text);
+  writer.join();
 }
 
 } // namespace

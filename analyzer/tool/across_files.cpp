@@ -3,11 +3,11 @@
 #include "analyzer/tool/source_files.h"
 
 #include "analyzer/tool/project_calls.h"
+#include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
-#include <llvm/Support/MemoryBuffer.h>
 
 namespace devsan::analyzer {
 namespace {

@@ -5,8 +5,10 @@
 #include "analyzer/support/device_check.h"
 #include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/clang_run.h"
+#include "analyzer/tool/processes.h"
 #include "analyzer/tool/torch_header.h"
 #include "core/rule_table.h"
+#include "core/whole_file.h"
 
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/MultiplexConsumer.h>
@@ -41,6 +43,34 @@ private:
   FileResult &result_;
 };
 
+// Ends the analysis of a source that doubles itself, by macros or by includes, long before its time
+// and memory are over. LibTorch's headers take a hundredth of that.
+class TokenBudget : public clang::PPCallbacks {
+public:
+  void MacroExpands(const clang::Token &, const clang::MacroDefinition &macro, clang::SourceRange,
+                    const clang::MacroArgs *) override {
+    const clang::MacroInfo *info = macro.getMacroInfo();
+    spend(1 + (info ? info->getNumTokens() : 0));
+  }
+  void FileChanged(clang::SourceLocation, FileChangeReason reason,
+                   clang::SrcMgr::CharacteristicKind, clang::FileID) override {
+    if (reason == EnterFile)
+      spend(kFile);
+  }
+
+private:
+  static constexpr std::uint64_t kFile = 1'000;
+  static constexpr std::uint64_t kMostTokens = 100'000'000;
+
+  void spend(std::uint64_t tokens) {
+    spent_ += tokens;
+    if (spent_ > kMostTokens)
+      endBy(Limit::kTokens);
+  }
+
+  std::uint64_t spent_ = 0;
+};
+
 // Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among
 // them, are neither; nor are bodies that run on the device only: no rule looks at them, and they
 // use intrinsics that only a toolkit declares. Runs before the checks' consumer, which then sees
@@ -65,6 +95,7 @@ public:
     ignoreLineMarkers(sources_);
     names_.add(decls_);
     result_.has_functions = !names_.empty();
+    result_.is_cut_off = context.getDiagnostics().hasFatalErrorOccurred();
     context.setTraversalScope(decls_);
     noteFilesRead();
   }
@@ -137,6 +168,7 @@ public:
     clang::Preprocessor &preprocessor = compiler.getPreprocessor();
     preprocessor.SetSuppressIncludeNotFoundError(true);
     preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
+    preprocessor.addPPCallbacks(std::make_unique<TokenBudget>());
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
     consumers.push_back(std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
     if (more_)
@@ -196,19 +228,16 @@ public:
 
 private:
   std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
-    auto [buffer, is_new] = buffers_.try_emplace(file);
+    auto [known, is_new] = texts_.try_emplace(file);
     if (is_new)
-      if (auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
-                                                  /*RequiresNullTerminator=*/false,
-                                                  /*IsVolatile=*/true))
-        buffer->second = std::move(*text);
-    if (!buffer->second)
+      known->second = core::readFile(file.str(), core::kMostSource);
+    if (!known->second)
       return std::nullopt;
-    return buffer->second->getBuffer().take_front(offset);
+    return llvm::StringRef(*known->second).take_front(offset);
   }
 
   const FunctionNames &names_;
-  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> buffers_;
+  llvm::StringMap<core::Result<std::string>> texts_;
 };
 
 core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Places &places) {

@@ -28,6 +28,9 @@ public:
 
   clang::DiagnosticConsumer &consumer() { return consumer_; }
 
+  // What clang was not given to read.
+  std::vector<std::string> &refused() { return result_.refused; }
+
   // After the action has run.
   FileResult takeResult();
 

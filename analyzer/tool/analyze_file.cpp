@@ -9,7 +9,8 @@ FileResult analyzeFile(const CompileCommand &command, const std::string &checks)
   Analysis analysis(checks, command.folder);
   std::vector<std::string> arguments = clangArguments(command);
   arguments.push_back(command.file);
-  runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer());
+  runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer(),
+           analysis.refused());
   return analysis.takeResult();
 }
 

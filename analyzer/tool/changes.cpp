@@ -58,6 +58,8 @@ core::Result<Changes> Changes::since(const std::string &revision, const std::str
     return core::failure("--diff=" + revision + ": " + git.error().message);
   // What others have changed since the branches parted is not this change.
   const ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
+  if (parting.status < 0)
+    return core::failure("--diff=" + revision + ": " + firstLine(parting.errors));
   const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
   const ProgramOutput diff =
       git->ask({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv",

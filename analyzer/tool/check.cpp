@@ -13,6 +13,7 @@
 #include "analyzer/tool/scratch_folder.h"
 #include "analyzer/tool/torch_header.h"
 #include "core/baseline_file.h"
+#include "core/memory_limit.h"
 #include "core/project_root.h"
 #include "core/quantities.h"
 #include "core/rule_table.h"
@@ -30,6 +31,7 @@
 #include <llvm/Support/Process.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -153,26 +155,49 @@ bool isAnalysed(const FileOutcome &outcome, const Options &options) {
                             (!outcome.result->isUnread() && !lacksTorch(*outcome.result, options)));
 }
 
+// What an analysis did that was ended.
+std::string reached(Limit limit, const Options &options) {
+  switch (limit) {
+  case Limit::kNone:
+    break;
+  case Limit::kTime:
+    return "took longer than " + std::to_string(options.limit->count()) + " s (--timeout)";
+  case Limit::kMemory:
+    return "took more than " + std::to_string(options.memory) + " MB of memory (--memory)";
+  case Limit::kTokens:
+    return "met more includes and expansions of macros than any program has";
+  case Limit::kResult:
+    return "found more than a report can hold";
+  case Limit::kRun:
+    return "was broken off, the run took longer than " +
+           std::to_string(options.total_limit.count()) + " s (--total-timeout)";
+  }
+  return {};
+}
+
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
 std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   if (!outcome.encoding.empty())
     return "not analysed, it is in " + outcome.encoding + ", not in UTF-8";
   if (!outcome.result)
     return "not analysed, the analysis " +
-           (outcome.timed_out
-                ? "took longer than " + std::to_string(options.limit->count()) + " s (--timeout)"
-            : outcome.signal ? "was ended by signal " + std::to_string(outcome.signal)
-                             : "failed");
+           (outcome.limit != Limit::kNone ? reached(outcome.limit, options)
+            : outcome.signal              ? "was ended by signal " + std::to_string(outcome.signal)
+                                          : "failed");
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
   std::string text = isAnalysed(outcome, options) ? "parsed in part"
                      : lacksTorch(result, options)
                          ? "not analysed, LibTorch's headers are missing"
+                     : !result.refused.empty() || result.is_cut_off
+                         ? "not analysed as a whole"
                          : "not analysed, no function in it could be parsed";
+  if (!result.refused.empty())
+    text += ", of what it reads " + llvm::join(result.refused, ", ");
   if (!result.missing_headers.empty())
     text += ", not found: " + llvm::join(result.missing_headers, ", ");
-  if (result.errors)
+  if (result.errors && result.refused.empty())
     text += "; " + core::countText(result.errors, "error") +
             ", the first: " + shortPath(result.first_error);
   return text;
@@ -358,6 +383,20 @@ std::string silenceOf(const std::vector<std::string> &files, std::size_t exclude
   return !all || settings.silences(*all, rules)
              ? settings.path() + " excludes or suppresses whatever could be found"
              : std::string();
+// The run is over then. Whatever this process does itself is broken off soon after.
+std::optional<Processes::Clock::time_point> startRunLimit(Seconds limit) {
+  if (limit.count() == 0)
+    return std::nullopt;
+  constexpr unsigned kToReport = 10;
+  std::signal(SIGALRM, [](int) {
+    constexpr char kLine[] =
+        "devsan check: error: the run took longer than --total-timeout allows; "
+        "there is no report\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof kLine - 1);
+    _exit(kFailed);
+  });
+  alarm(static_cast<unsigned>(limit.count()) + kToReport);
+  return Processes::Clock::now() + limit;
 }
 
 std::string projectRootOf(const std::string &file) {
@@ -370,6 +409,8 @@ std::string projectRootOf(const std::string &file) {
 } // namespace
 
 core::Result<int> check(Options options) {
+  core::limitMemory(options.memory, "devsan check");
+  const std::optional<Processes::Clock::time_point> until = startRunLimit(options.total_limit);
   auto files = expandInputs(options.inputs);
   if (!files)
     return tl::unexpected(files.error());
@@ -413,9 +454,10 @@ core::Result<int> check(Options options) {
   const std::string repository = projectRootOf(first_file);
   keepShard(*commands, options.shard, repository);
 
-  const AnalysisSettings settings{*checks,           *torch ? (*torch)->version : std::string(),
-                                  options.jobs,      *options.limit,
-                                  options.use_cache, endsAtTerminal()};
+  const AnalysisSettings settings{*checks,         *torch ? (*torch)->version : std::string(),
+                                  options.jobs,    *options.limit,
+                                  until,           options.use_cache,
+                                  endsAtTerminal()};
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
@@ -481,9 +523,14 @@ core::Result<int> check(Options options) {
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary, looked_at);
       !applied)
     return tl::unexpected(applied.error());
-  summary.partial = all.not_analysed != 0 || !silence.empty();
-  if (!silence.empty())
+    if (!silence.empty())
     summary.notes.push_back("not analysed: " + silence);
+  const bool broken_off = until && Processes::Clock::now() >= *until;
+  if (broken_off)
+    summary.notes.push_back("the run took longer than " +
+                            std::to_string(options.total_limit.count()) +
+                            " s (--total-timeout): not all of the project was looked at");
+  summary.partial = all.not_analysed != 0 || broken_off || !silence.empty();
   if (options.fix) {
     FixOutcome fixed = applyFixes(findings, {repository, std::move(all.texts),
                                              rootsOf(options.inputs), options.only_show_fixes});
@@ -518,6 +565,8 @@ core::Result<int> check(Options options) {
     llvm::errs() << "devsan check: error: not analysed: " << core::printable(silence) << "\n";
     return kFailed;
   }
+  if (broken_off)
+    return kFailed;
   if (options.strict.value_or(false) && !all.complete) {
     llvm::errs()
         << "devsan check: error: not all files parsed as a whole, which --strict asks for; "

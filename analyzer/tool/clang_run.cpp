@@ -1,10 +1,12 @@
 #include "analyzer/tool/clang_run.h"
 
 #include "analyzer/tool/launch_spelling.h"
+#include "analyzer/tool/regular_files.h"
 
 #include <clang/Basic/SourceManager.h>
 #include <clang/Basic/SourceManagerInternals.h>
 #include <clang/Tooling/Tooling.h>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/VirtualFileSystem.h>
 
@@ -43,12 +45,22 @@ void ignoreLineMarkers(clang::SourceManager &sources) {
       entry.FileKind = sources.getSLocEntry(file).getFile().getFileCharacteristic();
 }
 
+namespace {
+
+std::string precompiledIn(llvm::ArrayRef<std::string> arguments) {
+  const auto option = llvm::find(arguments, "-include-pch");
+  return option != arguments.end() && option + 1 != arguments.end() ? *(option + 1) : std::string();
+}
+
+} // namespace
+
 bool runClang(const std::string &folder, std::vector<std::string> arguments,
               const std::vector<MemoryFile> &memory_files,
-              std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer) {
+              std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer,
+              std::vector<std::string> &refused) {
   llvm::sys::fs::set_current_path(folder);
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
-      joiningChevrons(llvm::vfs::getRealFileSystem()));
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(joiningChevrons(
+      regularFiles(llvm::vfs::getRealFileSystem(), precompiledIn(arguments), refused)));
   if (!memory_files.empty()) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const MemoryFile &file : memory_files)

@@ -36,9 +36,11 @@ bool isInUserCode(const clang::SourceManager &sources, clang::SourceLocation loc
 // From here on clang, too, goes by the folders.
 void ignoreLineMarkers(clang::SourceManager &sources);
 
-// The last argument is the file. Changes the process's current folder.
+// The last argument is the file. Changes the process's current folder. `refused` gets what
+// clang was not given to read (see regularFiles()).
 bool runClang(const std::string &folder, std::vector<std::string> arguments,
               const std::vector<MemoryFile> &memory_files,
-              std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer);
+              std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer,
+              std::vector<std::string> &refused);
 
 } // namespace devsan::analyzer

@@ -16,6 +16,12 @@ namespace {
 using llvm::StringRef;
 
 constexpr unsigned kMaxReferences = 100; // in one argument: a variable may hold itself
+constexpr std::size_t kMaxText = 65'536;
+// All that is expanded, in characters; an item costs some beside its text. What is beyond it, and
+// more flags than these, is not known.
+constexpr std::size_t kMaxWork = std::size_t{16} << 20;
+constexpr std::size_t kItemWork = 64;
+constexpr std::size_t kMaxFlags = 4'096;
 
 // One command after the other: a name, and its arguments without quotes and comments.
 class CMakeLexer {
@@ -123,7 +129,9 @@ CMakeScripts::CMakeScripts(const std::string &root) {
     variables_[name] = root;
 }
 
-std::vector<std::string> CMakeScripts::expanded(const std::string &argument) const {
+std::vector<std::string> CMakeScripts::expanded(const std::string &argument) {
+  if ((work_ += argument.size() + kItemWork) > kMaxWork)
+    return {};
   std::string text = argument;
   // What is meant for the installed form is not for us.
   for (StringRef wrapper : {"$<BUILD_INTERFACE:", "$<BUILD_LOCAL_INTERFACE:"})
@@ -139,15 +147,18 @@ std::vector<std::string> CMakeScripts::expanded(const std::string &argument) con
     const auto known = variables_.find(text.substr(begin + 2, end - begin - 2));
     if (known == variables_.end())
       return {};
-    text.replace(begin, end + 1 - begin, known->second);
-    if (text.size() > 65'536)
+    const std::size_t size = text.size() + known->second.size();
+    if (size > kMaxText || (work_ += size) > kMaxWork)
       return {};
+    text.replace(begin, end + 1 - begin, known->second);
   }
   if (text.find("$<") != std::string::npos || text.find("$ENV{") != std::string::npos)
     return {};
   std::vector<std::string> items;
   llvm::SmallVector<StringRef> parts;
   StringRef(text).split(parts, ';', -1, /*KeepEmpty=*/false);
+  if ((work_ += parts.size() * kItemWork) > kMaxWork)
+    return {};
   for (StringRef part : parts)
     items.push_back(part.str());
   return items;
@@ -165,12 +176,12 @@ void CMakeScripts::command(const std::string &name, const std::vector<std::strin
     llvm::SmallString<256> path(item);
     llvm::sys::path::make_absolute(folder, path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-    if (llvm::sys::fs::is_directory(path) &&
+    if (llvm::sys::fs::is_directory(path) && flags_.include_folders.size() < kMaxFlags &&
         !llvm::is_contained(flags_.include_folders, path.str()))
       flags_.include_folders.push_back(std::string(path));
   };
   const auto addMacro = [&](StringRef macro) {
-    if (!llvm::is_contained(flags_.macros, macro))
+    if (flags_.macros.size() < kMaxFlags && !llvm::is_contained(flags_.macros, macro))
       flags_.macros.push_back(macro.str());
   };
   if (name == "set" && arguments.size() >= 1) {

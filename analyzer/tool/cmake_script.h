@@ -3,6 +3,7 @@
 // and what a variable holds that the files do not set is left out.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,9 +30,10 @@ private:
   void command(const std::string &name, const std::vector<std::string> &arguments,
                const std::string &folder);
   // Nothing where it depends on what is not known.
-  std::vector<std::string> expanded(const std::string &argument) const;
+  std::vector<std::string> expanded(const std::string &argument);
 
   std::map<std::string, std::string> variables_;
+  std::size_t work_ = 0;
   CMakeFlags flags_;
 };
 

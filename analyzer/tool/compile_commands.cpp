@@ -3,6 +3,7 @@
 #include "analyzer/tool/foreign_arguments.h"
 #include "analyzer/tool/report_paths.h"
 #include "analyzer/tool/torch_macros.h"
+#include "core/whole_file.h"
 
 #include <clang/Tooling/CompilationDatabase.h>
 #include <clang/Tooling/JSONCompilationDatabase.h>
@@ -62,6 +63,35 @@ std::string absolute(StringRef folder, StringRef path) {
   return std::string(full);
 }
 
+// clang reads these files as YAML, by recursion into what nests, and more nests in YAML than
+// brackets do. A list of objects with strings and lists of strings is what there may be. Trailing
+// commas and comments are taken, as clang does.
+bool isFlatJson(StringRef text) {
+  constexpr unsigned kMaxDepth = 8;
+  unsigned depth = 0;
+  while (!text.empty()) {
+    const char c = text.front();
+    text = text.drop_front();
+    if (c == '"') {
+      while (!text.empty() && !text.consume_front("\""))
+        text = text.drop_front(text.front() == '\\' ? 2 : 1);
+    } else if (c == '#') {
+      text = text.drop_until([](char d) { return d == '\n'; });
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth)
+        return false;
+    } else if (c == ']' || c == '}') {
+      if (depth-- == 0)
+        return false;
+    } else if (llvm::isAlnum(c)) { // true, null, numbers
+      text = text.drop_while([](char d) { return llvm::isAlnum(d) || d == '.'; });
+    } else if (!llvm::isSpace(c) && c != ',' && c != ':') {
+      return false;
+    }
+  }
+  return true;
+}
+
 // An absolute `file` lies where it says.
 bool holds(StringRef folder, StringRef file) {
   return llvm::sys::fs::exists(absolute(folder, file));
@@ -103,9 +133,13 @@ CompileCommands::databaseFor(const std::string &file) {
   }
   auto [entry, is_new] = databases_.try_emplace(path);
   if (is_new) {
-    std::string error;
-    entry->second = clang::tooling::JSONCompilationDatabase::loadFromFile(
-        path, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+    const core::Result<std::string> text = core::readFile(path, core::kMostSource);
+    if (!text)
+      return tl::unexpected(text.error());
+    std::string error = "it is not JSON";
+    if (isFlatJson(*text))
+      entry->second = clang::tooling::JSONCompilationDatabase::loadFromBuffer(
+          *text, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
     if (!entry->second) {
       std::replace(error.begin(), error.end(), '\n', ' ');
       return core::failure(path + ": cannot be read as a compilation database: " + error +
@@ -115,9 +149,14 @@ CompileCommands::databaseFor(const std::string &file) {
   return entry->second.get();
 }
 
-void CompileCommands::adopt(CompileCommand &command, const std::vector<std::string> &foreign) {
-  const std::vector<std::string> arguments =
-      withoutPrecompiledHeader(plainArguments(foreign, command.folder));
+core::Result<void> CompileCommands::adopt(CompileCommand &command,
+                                          const core::Result<std::vector<std::string>> &foreign) {
+  if (!foreign)
+    return tl::unexpected(foreign.error());
+  const auto plain = plainArguments(*foreign, command.folder);
+  if (!plain)
+    return tl::unexpected(plain.error());
+  const std::vector<std::string> arguments = withoutPrecompiledHeader(*plain);
   const auto take = [&](StringRef option, StringRef value, std::vector<std::string> &to) {
     if (option == "-std") {
       to.push_back(("-std=" + value).str());
@@ -153,6 +192,7 @@ void CompileCommands::adopt(CompileCommand &command, const std::vector<std::stri
              argument == "-x")
       ++i;
   }
+  return {};
 }
 
 void CompileCommands::addTorchOf(const clang::tooling::CompilationDatabase &database,
@@ -163,7 +203,8 @@ void CompileCommands::addTorchOf(const clang::tooling::CompilationDatabase &data
     for (const clang::tooling::CompileCommand &other : database.getAllCompileCommands()) {
       CompileCommand adopted;
       adopted.folder = other.Directory;
-      adopt(adopted, other.CommandLine);
+      if (!adopt(adopted, other.CommandLine))
+        continue; // told where that file is read
       for (const std::vector<std::string> *list : {&adopted.local, &adopted.common})
         for (std::size_t i = 0; i + 1 < list->size(); ++i)
           if ((*list)[i].starts_with("-I") || (*list)[i].starts_with("-i"))
@@ -238,7 +279,9 @@ void CompileCommands::finish(CompileCommand &command) {
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
-  common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w"});
+  // A name that is not known is not another one, and looking for that takes long.
+  common.insert(common.end(),
+                {"-resource-dir", resources_, "-ferror-limit=0", "-w", "-fno-spell-checking"});
 }
 
 std::string CompileCommands::stubsIdentity() const {
@@ -262,9 +305,11 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   if (command.folder.empty())
     command.folder = llvm::sys::path::parent_path(file).str();
   if (options_.has_flags) {
-    adopt(command, project_flags_.of(file));
+    if (auto good = adopt(command, project_flags_.of(file)); !good)
+      return tl::unexpected(good.error());
     command.folder = currentFolder();
-    adopt(command, options_.flags);
+    if (auto good = adopt(command, options_.flags); !good)
+      return tl::unexpected(good.error());
     derive(command);
   } else {
     auto database = databaseFor(file);
@@ -273,7 +318,8 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
     const auto known = *database ? (*database)->getCompileCommands(file)
                                  : std::vector<clang::tooling::CompileCommand>();
     if (known.empty()) {
-      adopt(command, project_flags_.of(file));
+      if (auto good = adopt(command, project_flags_.of(file)); !good)
+        return tl::unexpected(good.error());
       derive(command);
       if (*database)
         addTorchOf(**database, command);
@@ -283,11 +329,13 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
       command.missing_in_database = *database != nullptr;
     } else {
       command.folder = known.front().Directory;
-      adopt(command, known.front().CommandLine);
+      if (auto good = adopt(command, known.front().CommandLine); !good)
+        return tl::unexpected(good.error());
     }
   }
   const std::string folder = std::exchange(command.folder, options_.extra_flags_folder);
-  adopt(command, options_.extra_flags);
+  if (auto good = adopt(command, options_.extra_flags); !good)
+    return tl::unexpected(good.error());
   command.folder = folder;
   finish(command);
   return command;

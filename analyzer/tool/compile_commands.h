@@ -45,7 +45,8 @@ private:
 
   core::Result<const clang::tooling::CompilationDatabase *> databaseFor(const std::string &file);
   void derive(CompileCommand &command);
-  void adopt(CompileCommand &command, const std::vector<std::string> &arguments);
+  core::Result<void> adopt(CompileCommand &command,
+                           const core::Result<std::vector<std::string>> &arguments);
   // LibTorch as the other files of the build have it.
   void addTorchOf(const clang::tooling::CompilationDatabase &database, CompileCommand &command);
   void finish(CompileCommand &command);

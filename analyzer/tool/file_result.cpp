@@ -85,13 +85,15 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
 std::string serialize(const FileResult &result) {
   llvm::json::Object object{{"report", core::jsonReport(result.findings, {})},
                             {"missing_headers", toJson(result.missing_headers)},
+                            {"refused", toJson(result.refused)},
                             {"files_read", toJson(result.files_read)},
                             {"first_error", llvm::json::fixUTF8(result.first_error)},
                             {"errors", result.errors},
                             {"errors_elsewhere", result.errors_elsewhere},
                             {"suppressed", result.suppressed},
                             {"has_functions", result.has_functions},
-                            {"found_torch", result.found_torch}};
+                            {"found_torch", result.found_torch},
+                            {"is_cut_off", result.is_cut_off}};
   llvm::json::Array contexts;
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{context.first_line, context.last_line,
@@ -124,6 +126,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
   read(*object, "missing_headers", result.missing_headers);
+  read(*object, "refused", result.refused);
   read(*object, "files_read", result.files_read);
   result.first_error = object->getString("first_error").value_or("").str();
   result.errors = object->getInteger("errors").value_or(0);
@@ -131,6 +134,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.suppressed = object->getInteger("suppressed").value_or(0);
   result.has_functions = object->getBoolean("has_functions").value_or(false);
   result.found_torch = object->getBoolean("found_torch").value_or(false);
+  result.is_cut_off = object->getBoolean("is_cut_off").value_or(false);
   return result;
 }
 

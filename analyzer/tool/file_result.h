@@ -30,6 +30,7 @@ struct FileResult {
   std::vector<FindingContext> contexts; // of each finding
   FileCalls calls;
   std::vector<std::string> missing_headers;
+  std::vector<std::string> refused;    // "/dev/zero is no regular file": what it includes, unread
   // Absolute paths, no system headers, each with the checksum of the text that was analysed.
   std::map<std::string, std::string> files_read;
   std::string first_error; // "file:line: text" of the first thing that did not parse
@@ -38,10 +39,13 @@ struct FileResult {
   unsigned suppressed = 0;       // by NOLINT
   bool has_functions = false;    // with bodies, in the user's code
   bool found_torch = false;      // a header of LibTorch that it includes is there
+  bool is_cut_off = false;       // an error ended the parsing
 
-  bool isPartial() const { return errors != 0 || !missing_headers.empty(); }
-  // What did not parse left nothing to look at.
-  bool isUnread() const { return errors != 0 && !has_functions; }
+  bool isPartial() const { return errors != 0 || !missing_headers.empty() || !refused.empty(); }
+  // What did not parse left nothing to look at, or what else there is was not parsed.
+  bool isUnread() const {
+    return (errors != 0 && !has_functions) || is_cut_off || !refused.empty();
+  }
 };
 
 // What they find in a function is none of it where all callers have set the device.

@@ -1,6 +1,7 @@
 #include "analyzer/tool/foreign_arguments.h"
 
 #include "analyzer/tool/source_files.h"
+#include "core/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
@@ -21,6 +22,7 @@ using llvm::StringRef;
 // Of response files, which may name themselves.
 constexpr unsigned kMaxNesting = 8;
 constexpr unsigned kMaxArgumentFiles = 1000;
+constexpr std::size_t kMaxRead = core::kMostSettings;
 
 // nvcc's spellings of options that clang has. Their value follows, or comes after `=`.
 constexpr std::pair<StringRef, StringRef> kRenamed[] = {
@@ -124,7 +126,11 @@ public:
     }
   }
 
-  std::vector<std::string> take() { return std::move(result_); }
+  core::Result<std::vector<std::string>> take() {
+    if (error_)
+      return tl::unexpected(*error_);
+    return std::move(result_);
+  }
 
 private:
   // nvcc's lists; quotes keep a comma from ending an item.
@@ -148,7 +154,14 @@ private:
     llvm::sys::path::make_absolute(folder_, path);
     if (nesting == kMaxNesting || ++files_ > kMaxArgumentFiles)
       return;
-    const std::string text = textOf(std::string(path));
+    const std::string text = scriptText(std::string(path), error_);
+    read_ += text.size();
+    if (read_ > kMaxRead && !error_)
+      error_ =
+          core::Error{std::string(path) + ": the response files of one command hold more than " +
+                      std::to_string(kMaxRead >> 20) + " MB"};
+    if (error_)
+      return;
     llvm::BumpPtrAllocator memory;
     llvm::StringSaver saver(memory);
     llvm::SmallVector<const char *> words;
@@ -158,13 +171,15 @@ private:
 
   const std::string &folder_;
   unsigned files_ = 0;
+  std::size_t read_ = 0;
+  std::optional<core::Error> error_;
   std::vector<std::string> result_;
 };
 
 } // namespace
 
-std::vector<std::string> plainArguments(const std::vector<std::string> &arguments,
-                                        const std::string &folder) {
+core::Result<std::vector<std::string>> plainArguments(const std::vector<std::string> &arguments,
+                                                      const std::string &folder) {
   Translator translator(folder);
   translator.add(arguments, 0);
   return translator.take();

@@ -3,13 +3,16 @@
 // names replaced, and what is nvcc's alone taken away together with its values.
 #pragma once
 
+#include "core/result.h"
+
 #include <string>
 #include <vector>
 
 namespace devsan::analyzer {
 
-// Paths of response files start in `folder`. A response file that cannot be read is left out.
-std::vector<std::string> plainArguments(const std::vector<std::string> &arguments,
-                                        const std::string &folder);
+// Paths of response files start in `folder`. One that is not there is left out; one that cannot be
+// read is an error.
+core::Result<std::vector<std::string>> plainArguments(const std::vector<std::string> &arguments,
+                                                      const std::string &folder);
 
 } // namespace devsan::analyzer

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace devsan::analyzer {
 namespace {
@@ -29,7 +30,7 @@ struct Answer {
   std::uint32_t number = kReady;
   std::int32_t signal = 0;
   std::uint32_t has_text = 0;
-  std::uint32_t timed_out = 0;
+  std::uint32_t limit = 0;
   std::uint64_t size = 0;
 };
 
@@ -54,7 +55,7 @@ public:
         answer({.number = static_cast<std::uint32_t>(number),
                 .signal = outcome.signal,
                 .has_text = outcome.text.has_value(),
-                .timed_out = outcome.timed_out,
+                .limit = static_cast<std::uint32_t>(outcome.limit),
                 .size = outcome.text ? outcome.text->size() : 0},
                outcome.text.value_or(""));
       });
@@ -207,7 +208,7 @@ private:
     return consumers;
   };
   runClang(command.folder, std::move(arguments), {header, files}, analysis.action(consumers),
-           analysis.consumer());
+           analysis.consumer(), analysis.refused());
   if (server.serves())
     _exit(1); // the headers do not parse, or not load
   server.finish(serialize(analysis.takeResult()));
@@ -225,7 +226,7 @@ std::unique_ptr<HeaderServer> HeaderServer::start(const ServedHeader &served,
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
-    attachToParent(parent);
+    attachToParent(parent, limit);
     close(ends[0]);
     run(served, commands, model, checks, limit, ends[1]);
   }
@@ -241,11 +242,18 @@ std::unique_ptr<HeaderServer> HeaderServer::start(const ServedHeader &served,
 }
 
 HeaderServer::~HeaderServer() {
-  close(socket_);
-  if (process_ < 0)
-    return;
-  kill(process_, SIGKILL);
-  waitpid(process_, nullptr, 0);
+  end();
+}
+
+Limit HeaderServer::end() {
+  close(std::exchange(socket_, -1));
+  const pid_t process = std::exchange(process_, -1);
+  int status = 0;
+  if (process < 0)
+    return Limit::kNone;
+  kill(process, SIGKILL);
+  waitpid(process, &status, 0);
+  return limitOf(status);
 }
 
 void HeaderServer::request(std::uint32_t number) {
@@ -275,7 +283,7 @@ bool HeaderServer::receive(llvm::function_ref<void(std::uint32_t, Outcome)> done
     if (answer.has_text)
       outcome.text = std::move(text);
     outcome.signal = answer.signal;
-    outcome.timed_out = answer.timed_out != 0;
+    outcome.limit = static_cast<Limit>(answer.limit);
     done(answer.number, std::move(outcome));
   }
   return true;

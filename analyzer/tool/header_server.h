@@ -40,6 +40,7 @@ public:
                                              std::size_t model, const std::string &checks,
                                              Seconds limit);
   ~HeaderServer(); // ends it, and its children, unless it was left
+  Limit end();     // the same, and tells the limit that had ended it
   void leave() { process_ = -1; }
 
   bool isReady() const { return ready_; }

@@ -72,6 +72,8 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.alone = given.alone;
   options.strict = given.strict;
   options.print_commands = given.print_commands;
+  options.total_limit = Seconds(given.total_timeout);
+  options.memory = given.memory;
   if (given.timeout)
     options.limit = Seconds(*given.timeout);
   if (options.inputs.empty() && app.count("--diff"))

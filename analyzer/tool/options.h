@@ -17,7 +17,7 @@ struct Shard {
   unsigned count = 1;
 };
 
-constexpr Seconds kDefaultLimit{300};
+constexpr Seconds kDefaultLimit{30};
 constexpr Seconds kLongestLimit{86'400};
 
 struct Options {
@@ -39,6 +39,8 @@ struct Options {
   unsigned jobs = 0;
   Shard shard;
   std::optional<Seconds> limit; // for one file; 0: none
+  Seconds total_limit{0};       // for the run; 0: none
+  unsigned memory = 0;          // megabytes, of each process; 0: any
   bool fix = false;
   bool only_show_fixes = false;
   bool update_baseline = false;

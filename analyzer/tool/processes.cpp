@@ -4,12 +4,21 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <new>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
 namespace devsan::analyzer {
+
+namespace {
+
+constexpr int kLimitStatus = 100; // of a child's exit, plus the limit
+constexpr std::size_t kMostText = std::size_t{64} << 20;
+
+} // namespace
 
 bool writeAll(int file, const void *data, std::size_t size) {
   const char *at = static_cast<const char *>(data);
@@ -25,12 +34,33 @@ bool writeAll(int file, const void *data, std::size_t size) {
   return true;
 }
 
-void attachToParent(pid_t parent) {
+void endBy(Limit limit) {
+  _exit(kLimitStatus + static_cast<int>(limit));
+}
+
+Limit limitOf(int status) {
+  if (WIFSIGNALED(status))
+    return WTERMSIG(status) == SIGXCPU ? Limit::kTime : Limit::kNone;
+  const int number = WEXITSTATUS(status) - kLimitStatus;
+  return number > 0 && number <= static_cast<int>(Limit::kRun) ? static_cast<Limit>(number)
+                                                               : Limit::kNone;
+}
+
+void attachToParent(pid_t parent, Seconds limit) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1); // it died before
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU})
     std::signal(signal, SIG_DFL);
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (limit.count() > 0) {
+    const rlim_t seconds = static_cast<rlim_t>(limit.count());
+    const rlimit time = {seconds, seconds + 1};
+    setrlimit(RLIMIT_CPU, &time);
+  }
+  if (std::get_new_handler())
+    std::set_new_handler([] { endBy(Limit::kMemory); });
   if (const int null = open("/dev/null", O_WRONLY | O_CLOEXEC); null >= 0) {
     dup2(null, STDERR_FILENO);
     close(null);
@@ -52,11 +82,17 @@ void detachFromParent(int kept, llvm::function_ref<void()> tell) {
 }
 
 Processes::~Processes() {
+  clear();
+}
+
+void Processes::clear() {
   for (const auto &[file, child] : running_) {
     kill(child.process, SIGKILL);
     waitpid(child.process, nullptr, 0);
     close(file);
   }
+  running_.clear();
+  failed_.clear();
 }
 
 std::optional<int> Processes::fork(std::size_t task, Seconds limit) {
@@ -68,7 +104,7 @@ std::optional<int> Processes::fork(std::size_t task, Seconds limit) {
   const pid_t parent = getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    attachToParent(parent);
+    attachToParent(parent, limit);
     close(ends[0]);
     for (const auto &[file, other] : running_)
       close(file);
@@ -84,7 +120,7 @@ std::optional<int> Processes::fork(std::size_t task, Seconds limit) {
   }
   Running running{task, child, std::nullopt, {}};
   if (limit.count() > 0)
-    running.deadline = Clock::now() + limit;
+    running.deadline = Clock::now() + kClockFactor * limit;
   running_.emplace(ends[0], std::move(running));
   return std::nullopt;
 }
@@ -121,19 +157,23 @@ void Processes::wait(std::vector<pollfd> &others, std::optional<Clock::time_poin
     ended.emplace_back(task, Outcome());
   for (auto it = running_.begin(); it != running_.end();) {
     auto &[file, child] = *it;
-    if (child.deadline && Clock::now() >= *child.deadline) {
-      child.timed_out = true;
+    const auto end_by = [&](Limit limit) {
+      child.limit = limit;
       child.deadline.reset();
       kill(child.process, SIGKILL);
-    }
+    };
+    if (child.deadline && Clock::now() >= *child.deadline)
+      end_by(Limit::kTime);
     const auto polled = std::find_if(files.begin() + others.size(), files.end(),
                                      [&](const pollfd &entry) { return entry.fd == it->first; });
     ssize_t size = 1;
     if (polled != files.end() && polled->revents) {
       char buffer[1 << 16];
       size = ::read(file, buffer, sizeof buffer);
-      if (size > 0)
+      if (size > 0 && child.text.size() <= kMostText)
         child.text.append(buffer, static_cast<std::size_t>(size));
+      if (child.text.size() > kMostText && child.limit == Limit::kNone)
+        end_by(Limit::kResult);
     }
     if (size > 0 || (size < 0 && errno == EINTR)) {
       ++it;
@@ -142,7 +182,7 @@ void Processes::wait(std::vector<pollfd> &others, std::optional<Clock::time_poin
     int status = 0;
     waitpid(child.process, &status, 0);
     Outcome outcome;
-    outcome.timed_out = child.timed_out;
+    outcome.limit = child.limit == Limit::kNone ? limitOf(status) : child.limit;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
       outcome.text = std::move(child.text);
     else if (WIFSIGNALED(status))

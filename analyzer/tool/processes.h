@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <poll.h>
@@ -15,14 +16,28 @@
 
 namespace devsan::analyzer {
 
+// What a task may not exceed, and what ended one that did.
+enum class Limit : std::uint8_t {
+  kNone,
+  kTime,
+  kMemory,
+  kTokens, // of a source, with all that it includes and expands
+  kResult, // of what it writes
+  kRun,    // the time of the whole run
+};
+
 // What became of a task.
 struct Outcome {
   std::optional<std::string> text; // what the child wrote; nothing where it died
   int signal = 0;                  // that killed it, if any
-  bool timed_out = false;
+  Limit limit = Limit::kNone;
 };
 
 using Seconds = std::chrono::seconds;
+
+// A limit of a task is one of processor time, so that a busy machine ends nobody's. One that waits
+// for something gets so many times that by the clock.
+constexpr int kClockFactor = 8;
 
 // The caller has no other threads.
 class Processes {
@@ -33,10 +48,13 @@ public:
 
   // Forks. Returns twice, like fork: in the child the file to write its text to, for finish(); in
   // this process nothing. `limit` of 0 is none. A fork that fails is an outcome without text.
+  // Children that were forked before are killed by clear().
   std::optional<int> fork(std::size_t task, Seconds limit);
 
   // Writes and ends the child, without destructors: tearing down an AST takes seconds.
   [[noreturn]] static void finish(int file, const std::string &text);
+
+  void clear();
 
   std::size_t running() const { return running_.size() + failed_.size(); }
 
@@ -52,7 +70,7 @@ private:
     pid_t process;
     std::optional<Clock::time_point> deadline;
     std::string text;
-    bool timed_out = false;
+    Limit limit = Limit::kNone;
   };
   int pollTime(std::optional<Clock::time_point> first) const;
 
@@ -61,8 +79,15 @@ private:
 };
 
 // In a child, right after fork: it dies with `parent`, and is mute: a crash of clang prints pages
-// of stack, which the parent says in a line.
-void attachToParent(pid_t parent);
+// of stack, which the parent says in a line. It leaves no core, and ends by the limits of time and
+// memory; `limit` of 0 is none.
+void attachToParent(pid_t parent, Seconds limit);
+
+// Ends a child so that limitOf() tells why.
+[[noreturn]] void endBy(Limit limit);
+
+// What ended a child, of the status that waitpid(2) tells.
+Limit limitOf(int status);
 
 // Undoes it for work that may outlive the parent, which is told by `tell` once that is so: a
 // session of its own, no file but `kept`, and two minutes at most.

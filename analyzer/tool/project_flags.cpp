@@ -70,7 +70,7 @@ const std::vector<SetupExtension> &ProjectFlags::setupScript(const std::string &
   auto [entry, is_new] = setup_scripts_.try_emplace(folder);
   const std::string path = folder + "/setup.py";
   if (is_new)
-    entry->second = readSetupScript(textOf(path), path);
+    entry->second = readSetupScript(scriptText(path, error_), path);
   return entry->second;
 }
 
@@ -91,7 +91,7 @@ const std::vector<std::string> &ProjectFlags::cmakeScripts(const std::string &fi
     return entry->second;
   CMakeScripts scripts(folders.back());
   for (const std::string &folder : llvm::reverse(folders))
-    scripts.read(textOf(folder + "/CMakeLists.txt"), folder);
+    scripts.read(scriptText(folder + "/CMakeLists.txt", error_), folder);
   for (const std::string &folder : scripts.flags().include_folders)
     entry->second.insert(entry->second.end(), {"-I", folder});
   for (const std::string &macro : scripts.flags().macros)
@@ -99,7 +99,14 @@ const std::vector<std::string> &ProjectFlags::cmakeScripts(const std::string &fi
   return entry->second;
 }
 
-std::vector<std::string> ProjectFlags::of(const std::string &file) {
+core::Result<std::vector<std::string>> ProjectFlags::of(const std::string &file) {
+  std::vector<std::string> flags = derived(file);
+  if (error_)
+    return tl::unexpected(*error_);
+  return flags;
+}
+
+std::vector<std::string> ProjectFlags::derived(const std::string &file) {
   const std::string folder = nearestFolderWith(file, {"setup.py"});
   std::vector<std::string> flags;
   if (folder.empty())

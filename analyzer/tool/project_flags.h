@@ -3,8 +3,10 @@
 #pragma once
 
 #include "analyzer/tool/setup_script.h"
+#include "core/result.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,13 +19,15 @@ bool isOfOtherPlatform(std::string_view macro);
 
 class ProjectFlags {
 public:
-  // As on a command line.
-  std::vector<std::string> of(const std::string &file);
+  // As on a command line. A script that cannot be read is an error that names it.
+  core::Result<std::vector<std::string>> of(const std::string &file);
 
 private:
+  std::vector<std::string> derived(const std::string &file);
   const std::vector<SetupExtension> &setupScript(const std::string &folder);
   const std::vector<std::string> &cmakeScripts(const std::string &file);
 
+  std::optional<core::Error> error_;
   std::map<std::string, std::vector<SetupExtension>> setup_scripts_; // by folder
   std::map<std::string, std::vector<std::string>> cmake_flags_;      // by innermost folder
 };

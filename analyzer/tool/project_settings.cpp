@@ -164,7 +164,7 @@ bool ProjectSettings::silences(const std::vector<std::string> &files,
 core::Result<core::Suppressions> ProjectSettings::suppressions(const Options &options) const {
   core::Suppressions suppressions;
   for (const std::string &path : options.suppressions) {
-    const core::Result<std::string> text = core::readFile(path);
+    const core::Result<std::string> text = core::readNamedFile(path, core::kMostSettings);
     if (!text)
       return core::failure("--suppressions: " + text.error().message);
     if (auto added = suppressions.add(*text, path, ""); !added)

@@ -1,11 +1,11 @@
 #include "analyzer/tool/result_cache.h"
 
 #include "analyzer/tool/cache_folder.h"
+#include "core/whole_file.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 #include <elf.h>
@@ -84,11 +84,9 @@ ResultCache::ResultCache(bool enabled, std::string configuration)
 
 const std::string &ResultCache::sumOf(const std::string &file) {
   auto [entry, is_new] = sums_.try_emplace(file);
-  if (is_new && llvm::sys::fs::is_regular_file(file))
-    if (auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
-                                                  /*RequiresNullTerminator=*/false,
-                                                  /*IsVolatile=*/true))
-      entry->second = checksum((*buffer)->getBuffer());
+  if (is_new)
+    if (const core::Result<std::string> text = core::readFile(file, core::kMostSource))
+      entry->second = checksum(*text);
   return entry->second;
 }
 

@@ -35,7 +35,7 @@ public:
            llvm::function_ref<void(std::size_t, FileOutcome)> done,
            llvm::function_ref<void()> parses_headers)
       : commands_(commands), settings_(settings), done_(done), parses_headers_(parses_headers),
-        with_header_(commands.size()) {
+        with_header_(commands.size()), ended_(commands.size()) {
     for (std::size_t i = 0; i < commands.size(); ++i) {
       std::optional<TorchHeader> header = torchHeaderOf(commands[i], settings.torch_version);
       if (!header) {
@@ -63,18 +63,42 @@ public:
   }
 
   void run() {
-    while (true) {
+    while (!isOver()) {
       while (busy() < settings_.jobs && startOne())
         ;
       if (busy() == 0)
         break;
       await();
     }
+    if (isOver())
+      breakOff();
     if (!storers_.empty())
       trimTorchHeaders();
   }
 
 private:
+  bool isOver() const { return settings_.until && Processes::Clock::now() >= *settings_.until; }
+
+  void breakOff() {
+    alone_running_.clear();
+    for (auto &[key, group] : groups_)
+      group.server.reset();
+    for (std::size_t i = 0; i < commands_.size(); ++i)
+      if (!ended_[i])
+        end(i, endedBy(Limit::kRun));
+  }
+
+  static FileOutcome endedBy(Limit limit) {
+    FileOutcome outcome;
+    outcome.limit = limit;
+    return outcome;
+  }
+
+  void end(std::size_t file, FileOutcome outcome) {
+    ended_[file] = true;
+    done_(file, std::move(outcome));
+  }
+
   std::size_t busy() const {
     std::size_t count = alone_running_.running();
     for (const auto &[key, group] : groups_)
@@ -155,7 +179,7 @@ private:
       return;
     }
     if (settings_.limit.count() > 0)
-      group.deadline = std::chrono::steady_clock::now() + settings_.limit;
+      group.deadline = std::chrono::steady_clock::now() + kClockFactor * settings_.limit;
   }
 
   void await() {
@@ -180,7 +204,7 @@ private:
               finish(file, std::move(o), &group);
           }));
       if (!alive)
-        serverDied(group);
+        serverDied(group, late);
       else if (group.isDone()) {
         if (group.left)
           group.server->leave();
@@ -190,7 +214,7 @@ private:
   }
 
   std::optional<std::chrono::steady_clock::time_point> deadline() const {
-    std::optional<std::chrono::steady_clock::time_point> first;
+    std::optional<std::chrono::steady_clock::time_point> first = settings_.until;
     for (const auto &[key, group] : groups_)
       if (group.server && !group.server->isReady() && group.deadline &&
           (!first || *group.deadline < *first))
@@ -198,8 +222,10 @@ private:
     return first;
   }
 
-  void serverDied(Group &group) {
+  void serverDied(Group &group, bool late) {
     const bool was_ready = group.server->isReady();
+    const Limit ended_by = group.server->end();
+    const Limit limit = late ? Limit::kTime : ended_by;
     group.server.reset();
     group.store_is_due = false;
     for (std::uint32_t file : group.asked)
@@ -213,6 +239,10 @@ private:
       ++group.failures;
       group.store_is_due = group.served.is_stored;
       group.served.is_stored = false;
+    } else if (limit != Limit::kNone && !was_ready) {
+      // The same headers would end each file by itself.
+      for (std::size_t file : std::exchange(group.waiting, {}))
+        end(file, endedBy(limit));
     } else {
       moveOut(group);
     }
@@ -228,7 +258,7 @@ private:
   void finish(std::size_t file, Outcome outcome, Group *group) {
     FileOutcome ended;
     ended.signal = outcome.signal;
-    ended.timed_out = outcome.timed_out;
+    ended.limit = outcome.limit;
     if (outcome.text)
       if (core::Result<FileResult> result = parseFileResult(*outcome.text))
         ended.result = std::move(*result);
@@ -238,7 +268,7 @@ private:
       const bool doubtful =
           ended.result ? ended.result->errors_elsewhere ||
                              (ended.result->errors && ended.result->missing_headers.empty())
-                       : !ended.timed_out;
+                       : ended.limit == Limit::kNone;
       if (doubtful) {
         with_header_[file] = {group, std::move(ended)};
         alone_.push_back(file);
@@ -256,7 +286,7 @@ private:
       else
         ended.signal_behind_headers = before.signal;
     }
-    done_(file, std::move(ended));
+    end(file, std::move(ended));
   }
 
   struct WithHeader {
@@ -274,6 +304,7 @@ private:
   std::deque<std::size_t> alone_;
   Processes alone_running_;
   std::vector<WithHeader> with_header_;
+  std::vector<bool> ended_;
 };
 
 } // namespace

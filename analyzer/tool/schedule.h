@@ -18,7 +18,8 @@ struct AnalysisSettings {
   std::string checks; // clang-tidy's list of globs
   std::string torch_version;
   unsigned jobs = 1;
-  Seconds limit{0}; // for one file; 0: none
+  Seconds limit{0};                                  // for one file; 0: none
+  std::optional<Processes::Clock::time_point> until; // for all
   bool use_cache = true;
   bool stores_behind = false; // LibTorch's headers are kept after the run has ended
 };
@@ -27,7 +28,7 @@ struct AnalysisSettings {
 struct FileOutcome {
   std::optional<FileResult> result;
   int signal = 0;
-  bool timed_out = false;
+  Limit limit = Limit::kNone;
   int signal_behind_headers = 0; // ended the first attempt, behind shared headers
   std::string encoding;          // of a file that is not in UTF-8 and was not looked at
 };

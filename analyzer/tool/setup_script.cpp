@@ -20,6 +20,9 @@ using llvm::StringRef;
 constexpr unsigned kMaxDepth = 200;
 constexpr std::size_t kMaxWeight = 10'000;
 constexpr std::size_t kMaxText = 65'536;
+// All that is looked at and copied, in characters; a value costs some beside its text.
+constexpr std::size_t kMaxWork = std::size_t{16} << 20;
+constexpr std::size_t kValueWork = 64;
 
 // A value as far as it is known.
 struct Value {
@@ -30,6 +33,15 @@ struct Value {
   bool isKnown() const { return text || !items.empty() || !entries.empty(); }
 
   std::size_t weight = 1; // how many values it holds
+
+  std::size_t work() const {
+    std::size_t sum = kValueWork + (text ? text->size() : 0);
+    for (const Value &item : items)
+      sum += item.work();
+    for (const auto &[key, value] : entries)
+      sum += key.size() + value.work();
+    return sum;
+  }
 
   // False, and nothing done, where it would hold too many: a script can double a list line by line.
   bool grow(const Value &other) {
@@ -92,9 +104,10 @@ public:
 
   std::vector<SetupExtension> run() {
     bool at_start = true;
-    while (!is(PythonToken::kEnd)) {
+    while (!is(PythonToken::kEnd) && work_ <= kMaxWork) {
       const std::size_t before = at_;
       if (!at_start || !statement()) {
+        spend(at_ - before); // it is read once more
         at_ = before;
         at_start = is(PythonToken::kNewline) || isSign(":") || isSign(";");
         // Wherever an extension is made, in an argument or a return; also by a name that stands for
@@ -119,6 +132,15 @@ private:
       return false;
     ++at_;
     return true;
+  }
+
+  // False, and the script at its end, where it asks for more than any script does.
+  bool spend(std::size_t work) {
+    work_ += work;
+    if (work_ <= kMaxWork)
+      return true;
+    at_ = tokens_.size() - 1;
+    return false;
   }
 
   // `name = …`, `name += …`, `name[key] = …`, `name.append(…)`, `name.extend(…)`. False where it is
@@ -229,6 +251,8 @@ private:
       at_ += !is(PythonToken::kEnd);
       return {};
     }
+    if (!spend(kValueWork))
+      return {};
     ++depth_;
     Value value;
     std::string callee;
@@ -237,7 +261,7 @@ private:
       for (; is(PythonToken::kString) || is(PythonToken::kFormatted); ++at_) {
         const std::optional<std::string> part =
             is(PythonToken::kString) ? now().text : formatted(now().text);
-        if (part && text)
+        if (part && text && text->size() + part->size() <= kMaxText)
           *text += *part;
         else
           text.reset();
@@ -250,7 +274,8 @@ private:
         value = textValue(path_);
       else if (callee == "not" || callee == "lambda" || callee == "await")
         expression();
-      else if (const auto known = names_.find(callee); known != names_.end())
+      else if (const auto known = names_.find(callee);
+               known != names_.end() && spend(known->second.work()))
         value = known->second;
     } else if (isSign("(") || isSign("[")) {
       value = list();
@@ -269,7 +294,7 @@ private:
   }
 
   Value trailers(Value value, std::string callee) {
-    while (true) {
+    while (spend(value.text ? value.text->size() : 0)) {
       if (isSign(".") && next().kind == PythonToken::kName) {
         ++at_;
         callee = now().text;
@@ -292,6 +317,7 @@ private:
         return value;
       }
     }
+    return {};
   }
 
   // "{here}/csrc", with names that are known.
@@ -304,7 +330,8 @@ private:
         break;
       const auto [name, after] = rest.split('}');
       const auto known = names_.find(name.trim().str());
-      if (known == names_.end() || !known->second.text)
+      if (known == names_.end() || !known->second.text || !spend(known->second.text->size()) ||
+          result.size() > kMaxText)
         return std::nullopt;
       result += *known->second.text;
       text = after;
@@ -405,6 +432,8 @@ private:
       if (StringRef(*part.text).starts_with("/"))
         path.clear();
       llvm::sys::path::append(path, *part.text);
+      if (path.size() > kMaxText)
+        return {};
     }
     return textValue(std::string(path));
   }
@@ -498,6 +527,7 @@ private:
   std::string folder_;
   std::size_t at_ = 0;
   unsigned depth_ = 0;
+  std::size_t work_ = 0;
   std::map<std::string, Value> names_;
   std::vector<SetupExtension> extensions_;
 };

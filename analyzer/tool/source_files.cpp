@@ -15,6 +15,9 @@ namespace fs = std::filesystem;
 // project.
 constexpr std::size_t kMaxHeaderFolders = 400;
 
+// Of one run: each takes memory and time before it is looked at.
+constexpr std::size_t kMostSources = 100'000;
+
 // A home directory under version control is no project.
 constexpr std::size_t kMostProjectFiles = 200'000;
 
@@ -41,7 +44,9 @@ bool isForeignFolder(const fs::path &folder, bool third_party) {
          fs::exists(folder / "pyvenv.cfg", ignored);
 }
 
-template <typename Visit> void walk(const fs::path &root, Visit visit, bool third_party = false) {
+// The error, if any, that broke the walk off.
+template <typename Visit>
+std::error_code walk(const fs::path &root, Visit visit, bool third_party = false) {
   std::error_code error;
   fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
                                          error);
@@ -51,9 +56,10 @@ template <typename Visit> void walk(const fs::path &root, Visit visit, bool thir
       if (isForeignFolder(entry->path(), third_party))
         entry.disable_recursion_pending();
     } else if (entry->is_regular_file(ignored) && !visit(entry->path())) {
-      return;
+      break;
     }
   }
+  return error;
 }
 
 // Headers under LibTorch's names are for targets that ask for them.
@@ -98,8 +104,15 @@ bool isCudaFile(std::string_view path) {
 }
 
 std::string textOf(const std::string &file) {
-  std::error_code error;
-  return fs::is_regular_file(file, error) ? core::readFile(file).value_or("") : "";
+  return core::readFile(file, core::kMostSource).value_or("");
+}
+
+std::string scriptText(const std::string &file, std::optional<core::Error> &error) {
+  core::Result<std::string> text = core::readFile(file, core::kMostSettings);
+  std::error_code ignored;
+  if (!text && !error && fs::exists(fs::symlink_status(file, ignored)))
+    error = text.error();
+  return text ? std::move(*text) : std::string();
 }
 
 void walkProject(const std::string &root, bool third_party,
@@ -132,11 +145,17 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
       continue;
     }
     std::vector<fs::path> found;
-    walk(path, [&](const fs::path &file) {
+    const std::error_code broken_off = walk(path, [&](const fs::path &file) {
       if (isSource(file))
         found.push_back(file);
-      return true;
+      return found.size() <= kMostSources;
     });
+    if (broken_off)
+      return core::failure(input + ": cannot be walked to its end: " + broken_off.message() +
+                           "; name the folders that count");
+    if (files.size() + found.size() > kMostSources)
+      return core::failure(input + ": holds more than " + std::to_string(kMostSources) +
+                           " C++ or CUDA sources; name the folders that count");
     if (found.empty())
       return core::failure(input + ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)");
     // A file goes by its own name where links to it are found, too.

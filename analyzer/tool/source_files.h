@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,10 @@ bool isCudaFile(std::string_view path);
 
 // What a file holds. Empty where it cannot be read, or is a pipe, which might never end.
 std::string textOf(const std::string &file);
+
+// The same of what says how sources are compiled: it is an error where it is there and cannot be
+// read. The first error stays.
+std::string scriptText(const std::string &file, std::optional<core::Error> &error);
 
 // Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked
 // for .cpp .cc .cxx .cu, without hidden, build and third-party folders. Missing files and folders

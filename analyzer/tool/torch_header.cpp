@@ -1,6 +1,7 @@
 #include "analyzer/tool/torch_header.h"
 
 #include "analyzer/tool/cache_folder.h"
+#include "core/whole_file.h"
 
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/SmallString.h>

@@ -1,8 +1,8 @@
 #include "core/command/files.h"
+#include "core/whole_file.h"
 
 #include <cstdlib>
 #include <fmt/format.h>
-#include <fstream>
 #include <unistd.h>
 
 namespace devsan::command {
@@ -10,17 +10,8 @@ namespace devsan::command {
 namespace fs = std::filesystem;
 
 std::optional<std::string> contents(const fs::path &path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    return std::nullopt;
-  // By read(), which does not throw where a folder or a broken disk is met.
-  std::string text;
-  char buffer[1 << 16];
-  while (stream.read(buffer, sizeof buffer) || stream.gcount())
-    text.append(buffer, std::size_t(stream.gcount()));
-  if (stream.bad())
-    return std::nullopt;
-  return text;
+  core::Result<std::string> text = core::readFile(path, core::kMostReport);
+  return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
 std::vector<fs::path> filesBelow(const fs::path &folder, const std::string &extension) {

@@ -118,7 +118,8 @@ Ci recognized(const fs::path &root) {
     return Ci::kGitlab;
   if (fs::is_directory(root / ".github", error))
     return Ci::kGithub;
-  const core::Result<std::string> config = core::readFile(root / ".git" / "config");
+  const core::Result<std::string> config =
+      core::readFile(root / ".git" / "config", core::kMostSettings);
   if (config && config->find("github") != std::string::npos)
     return Ci::kGithub;
   if (config && config->find("gitlab") != std::string::npos)

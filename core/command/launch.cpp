@@ -83,8 +83,9 @@ std::string whyNotThere(const std::string &program) {
   std::error_code error;
   if (program.find('/') == std::string::npos || !std::filesystem::exists(program, error))
     return "command not found";
-  std::string line;
-  std::getline(std::ifstream(program), line);
+  char start[256] = {}; // as much as the kernel looks at
+  std::ifstream(program).getline(start, sizeof start);
+  const std::string line = start;
   const std::size_t begin = line.starts_with("#!") ? line.find_first_not_of(" \t", 2) : line.npos;
   if (begin == line.npos)
     return "its loader is missing (the dynamic linker that the file names)";

@@ -134,7 +134,7 @@ core::Result<core::Suppressions> readSuppressions(const std::vector<std::string>
         !added)
       return tl::unexpected(added.error());
   for (const std::string &file : files) {
-    const core::Result<std::string> text = core::readFile(file);
+    const core::Result<std::string> text = core::readNamedFile(file, core::kMostSettings);
     if (!text)
       return tl::unexpected(text.error());
     if (core::Result<void> added = suppressions.add(*text, file, ""); !added)

@@ -45,6 +45,7 @@ struct Input {
   fs::path folder;            // of the logs
 };
 
+// What is no file is read once, as a report.
 bool isLog(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) // to open a pipe would wait for a writer
@@ -144,7 +145,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
 }
 
 core::Result<core::Report> readJson(const Input &input, FindingFilter &filter) {
-  core::Result<std::string> text = core::readFile(input.report);
+  core::Result<std::string> text = core::readNamedFile(input.report, core::kMostReport);
   if (!text)
     return core::failure(text.error().message + "; " + kValidInputs);
   core::Result<core::Report> report = core::readReport(*text, input.name);

@@ -120,10 +120,7 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const fs::path path = folder / kFile;
   if (!fs::exists(path, error))
     return facts;
-  // A kept folder may come from anywhere: no pipe is waited for, nothing endless is read.
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes)
-    return core::failure(path.string() + ": this is no file that `devsan run --keep-logs` writes");
-  core::Result<std::string> text = core::readFile(path);
+  core::Result<std::string> text = core::readFile(path, core::kMostSettings);
   if (!text)
     return tl::unexpected(text.error());
   core::Result<void> parsed = parseRunFacts(*text, path, facts);

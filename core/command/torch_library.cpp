@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string torchId(const fs::path &library) {
   struct stat status;
-  const int file = open(library.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(library.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return {};
   auto read = [file](std::uint64_t offset, void *to, std::size_t size) {

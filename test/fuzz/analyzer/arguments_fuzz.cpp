@@ -16,6 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   const auto plain = devsan::analyzer::plainArguments(arguments, "/p");
-  CHECK(!plain.empty() && plain.front() == "nvcc");
+  CHECK(plain && !plain->empty() && plain->front() == "nvcc");
   return 0;
 }

@@ -1,0 +1,52 @@
+#include "analyzer/tool/regular_files.h"
+
+#include "core/whole_file.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace devsan::analyzer {
+namespace {
+
+class RegularFileSystem : public llvm::vfs::ProxyFileSystem {
+public:
+  RegularFileSystem(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled,
+                    std::vector<std::string> &refused)
+      : ProxyFileSystem(std::move(files)), precompiled_(std::move(precompiled)), refused_(refused) {
+  }
+
+  llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
+  openFileForRead(const llvm::Twine &path) override {
+    // Opening a pipe waits for its writer.
+    const llvm::ErrorOr<llvm::vfs::Status> status = ProxyFileSystem::status(path);
+    if (!status)
+      return status.getError();
+    if (!status->isRegularFile() && !status->isDirectory())
+      return refuse(path.str(), " is no regular file");
+    if (status->getSize() > core::kMostSource && path.str() != precompiled_)
+      return refuse(path.str(),
+                    " is larger than " + std::to_string(core::kMostSource >> 20) + " MB");
+    return ProxyFileSystem::openFileForRead(path);
+  }
+
+private:
+  // As a file that is not there: clang reads on without it.
+  std::error_code refuse(const std::string &path, const std::string &why) {
+    if (!llvm::is_contained(refused_, path + why))
+      refused_.push_back(path + why);
+    return std::make_error_code(std::errc::no_such_file_or_directory);
+  }
+
+  std::string precompiled_;
+  std::vector<std::string> &refused_;
+};
+
+} // namespace
+
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
+regularFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled,
+             std::vector<std::string> &refused) {
+  return llvm::makeIntrusiveRefCnt<RegularFileSystem>(std::move(files), std::move(precompiled),
+                                                      refused);
+}
+
+} // namespace devsan::analyzer

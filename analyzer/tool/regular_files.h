@@ -1,0 +1,19 @@
+// What clang may open: regular files that are no larger than sources are. A pipe or a device that
+// a source includes would never end.
+#pragma once
+
+#include <llvm/ADT/IntrusiveRefCntPtr.h>
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+// Whatever else `files` holds is not there, and `refused` tells of it: "/dev/zero is no regular
+// file". `precompiled` is ours and may be of any size.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
+regularFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled,
+             std::vector<std::string> &refused);
+
+} // namespace devsan::analyzer
