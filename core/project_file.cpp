@@ -187,7 +187,8 @@ private:
     std::error_code error;
     const fs::path top = fs::weakly_canonical(folder(), error);
     const fs::path real = error ? fs::path() : fs::weakly_canonical(path, error);
-    return !error && isWithin(real, top);
+    // What is a link still leads to where nothing is yet.
+    return !error && isWithin(real, top) && !fs::is_symlink(fs::symlink_status(real, error));
   }
 
   fs::path folder() const {

@@ -178,7 +178,7 @@ private:
   std::optional<std::string> contents() const {
     auto buffer = llvm::MemoryBuffer::getOpenFile(
         llvm::sys::fs::convertFDToNativeFile(file_.get()), place_.name(), -1,
-        /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+        /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
     if (!buffer) {
       errno = buffer.getError().value();
       return std::nullopt;

@@ -1,4 +1,5 @@
 #include "core/command/run_folder.h"
+#include "core/replace_file.h"
 #include "core/whole_file.h"
 
 #include <cerrno>
@@ -54,6 +55,11 @@ core::Result<std::string> makeTemporary() {
 core::Result<std::string> makeBelow(const fs::path &keep) {
   std::error_code error;
   const fs::path folder = fs::absolute(keep, error);
+  fs::path there = folder; // before any folder is made
+  while (!fs::exists(there, error) && there.has_relative_path())
+    there = there.parent_path();
+  if (const auto place = core::FilePlace::of(there / kFile); !place)
+    return core::failure("--keep-logs=" + keep.string() + ": " + place.error().message);
   fs::create_directories(folder, error);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const fs::path path =
