@@ -156,10 +156,6 @@ public:
     compiler.getFrontendOpts().SkipFunctionBodies = true;
     compiler.getFrontendOpts().DisableFree = true;
     compiler.getPreprocessorOpts().DisablePragmaDebugCrash = true; // a source may ask for it
-    // What is analysed is what was read, though somebody writes the file meanwhile: the user's
-    // files are not mapped.
-    compiler.setSourceManager(llvm::makeIntrusiveRefCnt<clang::SourceManager>(
-        compiler.getDiagnostics(), compiler.getFileManager(), /*UserFilesAreVolatile=*/true));
     return true;
   }
 

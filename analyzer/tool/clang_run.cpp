@@ -59,8 +59,9 @@ bool runClang(const std::string &folder, std::vector<std::string> arguments,
               std::unique_ptr<clang::FrontendAction> action, clang::DiagnosticConsumer &consumer,
               std::vector<std::string> &refused) {
   llvm::sys::fs::set_current_path(folder);
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(joiningChevrons(
-      regularFiles(llvm::vfs::getRealFileSystem(), precompiledIn(arguments), refused)));
+  const std::string precompiled = precompiledIn(arguments);
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(regularFiles(
+      sourceFiles(llvm::vfs::getRealFileSystem(), precompiled), precompiled, refused));
   if (!memory_files.empty()) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const MemoryFile &file : memory_files)

@@ -1,5 +1,7 @@
 #include "analyzer/tool/launch_spelling.h"
 
+#include "analyzer/tool/source_files.h"
+
 #include <llvm/ADT/StringExtras.h>
 
 namespace devsan::analyzer {
@@ -69,41 +71,47 @@ void join(std::string &text, std::size_t begin, std::size_t end, char chevron) {
     text[i] = i < begin + 3 ? chevron : ' ';
 }
 
-class JoinedFile : public llvm::vfs::File {
+// Is read and not mapped, and has the size that was known before, so that what is analysed stays
+// what it is while somebody writes the file.
+class SourceFile : public llvm::vfs::File {
 public:
-  JoinedFile(llvm::vfs::Status status, std::string text)
-      : status_(std::move(status)), text_(std::move(text)) {}
+  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins)
+      : file_(std::move(file)), joins_(joins) {}
 
-  llvm::ErrorOr<llvm::vfs::Status> status() override { return status_; }
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name, int64_t,
-                                                               bool, bool) override {
-    return llvm::MemoryBuffer::getMemBufferCopy(text_, name);
+  llvm::ErrorOr<llvm::vfs::Status> status() override { return file_->status(); }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name,
+                                                               int64_t size, bool, bool) override {
+    auto buffer =
+        file_->getBuffer(name, size, /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
+    const std::optional<std::string> joined =
+        buffer && joins_ ? withJoinedChevrons((*buffer)->getBuffer()) : std::nullopt;
+    if (joined)
+      return llvm::MemoryBuffer::getMemBufferCopy(*joined, name);
+    return buffer;
   }
-  std::error_code close() override { return {}; }
+  std::error_code close() override { return file_->close(); }
 
 private:
-  llvm::vfs::Status status_;
-  std::string text_;
+  std::unique_ptr<llvm::vfs::File> file_;
+  bool joins_;
 };
 
-class JoiningFileSystem : public llvm::vfs::ProxyFileSystem {
+class SourceFileSystem : public llvm::vfs::ProxyFileSystem {
 public:
-  using ProxyFileSystem::ProxyFileSystem;
+  SourceFileSystem(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled)
+      : ProxyFileSystem(std::move(files)), precompiled_(std::move(precompiled)) {}
 
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
   openFileForRead(const llvm::Twine &path) override {
     const std::string name = path.str();
     auto file = ProxyFileSystem::openFileForRead(path);
-    if (!file || !(StringRef(name).ends_with(".cu") || StringRef(name).ends_with(".cuh")))
+    if (!file || name == precompiled_)
       return file;
-    auto status = (*file)->status();
-    auto buffer = (*file)->getBuffer(name);
-    if (!status || !buffer)
-      return ProxyFileSystem::openFileForRead(path);
-    const StringRef text = (*buffer)->getBuffer();
-    std::optional<std::string> joined = withJoinedChevrons(text);
-    return std::make_unique<JoinedFile>(*status, joined ? std::move(*joined) : text.str());
+    return std::make_unique<SourceFile>(std::move(*file), isCudaFile(name));
   }
+
+private:
+  std::string precompiled_;
 };
 
 } // namespace
@@ -138,8 +146,8 @@ std::optional<std::string> withJoinedChevrons(StringRef text) {
 }
 
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
-joiningChevrons(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files) {
-  return llvm::makeIntrusiveRefCnt<JoiningFileSystem>(std::move(files));
+sourceFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled) {
+  return llvm::makeIntrusiveRefCnt<SourceFileSystem>(std::move(files), std::move(precompiled));
 }
 
 } // namespace devsan::analyzer

@@ -13,8 +13,9 @@ namespace devsan::analyzer {
 // The text with joined chevrons; nothing where it has none to join.
 std::optional<std::string> withJoinedChevrons(llvm::StringRef text);
 
-// Shows CUDA files of `files` with joined chevrons, all others as they are.
+// Shows CUDA files of `files` with joined chevrons, all others as they are. None of them is mapped
+// but `precompiled`: while one is analysed its user may write it.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
-joiningChevrons(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files);
+sourceFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled);
 
 } // namespace devsan::analyzer
