@@ -27,6 +27,14 @@ namespace {
 constexpr int kParentDied = SIGHUP;
 constexpr int kProgramEnded = SIGUSR1;
 
+sigset_t news() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, kParentDied);
+  sigaddset(&set, kProgramEnded);
+  return set;
+}
+
 // Of a process that is nobody's child here; one that nobody collects has ended, too.
 void waitForEndOf(pid_t process) {
   if (process <= 0)
@@ -79,9 +87,14 @@ Keeper::Keeper(std::function<int(const ProgramRun &)> report, std::function<Boun
     return;
   shared_ = new (memory) Shared;
   const pid_t parent = getpid();
+  // Before the process is there: the program may end before it has run.
+  const sigset_t awaited = news();
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &awaited, &before);
   child_ = fork();
   if (child_ == 0)
     keep(parent);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
 Keeper::~Keeper() {
@@ -95,16 +108,12 @@ Keeper::~Keeper() {
 void Keeper::keep(pid_t parent) {
   // What ends the process group of the run, a key or a SIGKILL, does not mean this process.
   setsid();
-  sigset_t news;
-  sigemptyset(&news);
-  for (const int signal : {kParentDied, kProgramEnded})
-    sigaddset(&news, signal);
-  sigprocmask(SIG_BLOCK, &news, nullptr);
+  const sigset_t awaited = news();
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT})
     std::signal(signal, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, kParentDied);
   while (!shared_->has_ended.load() && getppid() == parent)
-    sigwaitinfo(&news, nullptr);
+    sigwaitinfo(&awaited, nullptr);
   ProgramRun run;
   if (shared_->has_ended.load()) {
     run = shared_->run;

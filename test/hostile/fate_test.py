@@ -398,6 +398,12 @@ class Fate(Canary):
         self.assertTrue(report["summary"]["partial"])
         self.assertEqual(report["findings"][0]["count"], WAITS)
 
+    def test_programs_that_end_at_once(self):
+        sandbox = self.prepare()
+        for _ in range(40):
+            done = sandbox.run("run", "--quiet", "--fail-on=error", "--", "true")
+            self.assertEqual((done.status, done.err.count("\n")), (0, 2), str(done))
+
     def test_children_whose_status_nobody_wants(self):
         """Whoever starts `devsan run` may ignore SIGCHLD, and so does the program then."""
         done = self.prepare().run("run", "--quiet", "--", sys.executable, "-c",
