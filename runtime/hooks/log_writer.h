@@ -74,7 +74,6 @@ private:
   int create();
   bool createOrSay();
 
-  char directory_[4096] = {};
   std::uint32_t simulated_devices_ = 0;
   std::atomic<bool> configured_{false};
   std::atomic<bool> is_open_{false};
@@ -84,6 +83,7 @@ private:
   std::atomic<std::uint64_t> tail_{0};
   std::atomic<char *> segments_[kMaxSegments] = {};
   std::atomic_flag growing_ = ATOMIC_FLAG_INIT;
+  char directory_[4096] = {};
   // Where the log lies, and what makes sure that it still is that file.
   char path_[4352] = {}; // longer than a path may be: such a log cannot be made
   dev_t device_ = 0;
