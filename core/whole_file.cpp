@@ -86,7 +86,7 @@ void noteRead(const fs::path &path) {
       *c = '?';
 }
 
-const char *kindOf(mode_t mode) {
+const char *kindOfFile(mode_t mode) {
   return S_ISDIR(mode)    ? "a directory"
          : S_ISFIFO(mode) ? "a pipe"
          : S_ISSOCK(mode) ? "a socket"
@@ -120,7 +120,7 @@ Result<std::string> readBounded(const fs::path &path, std::size_t most, bool may
   if (S_ISDIR(status.st_mode))
     return cannot("it is a directory");
   if (is_pipe && !may_be_pipe)
-    return cannot(std::string("it is ") + kindOf(status.st_mode) +
+    return cannot(std::string("it is ") + kindOfFile(status.st_mode) +
                   ", not a file; remove it, or put a file in its place");
   if (!is_pipe && static_cast<std::uintmax_t>(status.st_size) > most)
     return isTooLarge();

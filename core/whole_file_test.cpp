@@ -73,7 +73,7 @@ TEST_F(WholeFile, FollowsNoLinkOutOfAProject) {
               std::string::npos)
         << written.error().message;
   }
-  EXPECT_EQ(readFile(out / "a").value(), "before");
+  EXPECT_EQ(readFile(out / "a", kMostSettings).value(), "before");
   EXPECT_FALSE(fs::exists(out / "absent"));
   // Nobody but the user made this one.
   fs::create_symlink(project / ".git", folder_ / "in");
@@ -88,7 +88,7 @@ TEST_F(WholeFile, LeavesOtherHardLinks) {
   ASSERT_TRUE(write(folder_ / "a", "before"));
   fs::create_hard_link(folder_ / "a", folder_ / "b");
   ASSERT_TRUE(write(folder_ / "a", "after"));
-  EXPECT_EQ(readFile(folder_ / "b").value(), "before");
+  EXPECT_EQ(readFile(folder_ / "b", kMostSettings).value(), "before");
 }
 
 TEST_F(WholeFile, WritesToOpenFiles) {

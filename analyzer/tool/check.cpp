@@ -383,6 +383,8 @@ std::string silenceOf(const std::vector<std::string> &files, std::size_t exclude
   return !all || settings.silences(*all, rules)
              ? settings.path() + " excludes or suppresses whatever could be found"
              : std::string();
+}
+
 // The run is over then. Whatever this process does itself is broken off soon after.
 std::optional<Processes::Clock::time_point> startRunLimit(Seconds limit) {
   if (limit.count() == 0)

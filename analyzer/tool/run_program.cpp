@@ -57,7 +57,7 @@ std::string noEnd() {
 }
 
 // Takes what the program writes, until it closes both. Empty, or why it was not let on.
-std::string collect(Pipe &out, Pipe &errors, Clock::time_point end, ProgramOutput &result) {
+std::string collectOutput(Pipe &out, Pipe &errors, Clock::time_point end, ProgramOutput &result) {
   std::array<pollfd, 2> files = {{{out.reader(), POLLIN, 0}, {errors.reader(), POLLIN, 0}}};
   const std::array<std::string *, 2> texts = {&result.output, &result.errors};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
@@ -68,7 +68,7 @@ std::string collect(Pipe &out, Pipe &errors, Clock::time_point end, ProgramOutpu
       continue;
     for (std::size_t i = 0; i < files.size(); ++i) {
       char buffer[1 << 16];
-      const ssize_t size = files[i].revents ? read(files[i].fd, buffer, sizeof buffer) : 1;
+      const ssize_t size = files[i].revents ? ::read(files[i].fd, buffer, sizeof buffer) : 1;
       if (size <= 0 && (size == 0 || errno != EINTR))
         files[i].fd = -1; // poll() passes over it
       else if (files[i].revents && size > 0)
@@ -140,7 +140,7 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   errors.closeWriter();
   ProgramOutput result;
   const Clock::time_point end = Clock::now() + kLongest;
-  std::string broken_off = collect(out, errors, end, result);
+  std::string broken_off = collectOutput(out, errors, end, result);
   int status = 0;
   while (broken_off.empty() && waitpid(process, &status, WNOHANG) == 0) {
     usleep(500);
