@@ -39,7 +39,10 @@ bool isForeign(const struct stat &status) {
 
 Result<void> checkTrust(const fs::path &path) {
   struct stat link, file;
-  if (lstat(path.c_str(), &link) != 0 || stat(path.c_str(), &file) != 0)
+  const bool is_there = lstat(path.c_str(), &link) == 0;
+  if (!is_there && errno == ENOENT)
+    return {};
+  if (!is_there || stat(path.c_str(), &file) != 0)
     return failure(fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno)));
   return trusted(path, isForeign(link) || isForeign(file), file.st_mode);
 }

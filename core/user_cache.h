@@ -15,8 +15,8 @@ std::filesystem::path userCache();
 bool isForeign(const struct stat &status);
 
 // Fails where somebody else decides what is there: the file, or a link to it, belongs to another
-// user, or others can write it. What is kept there is loaded into the user's programs, or hides
-// findings.
+// user, or others can write it. Where nothing is, nobody does. What is kept there is loaded into
+// the user's programs, or hides findings.
 Result<void> checkTrust(const std::filesystem::path &path);
 // The same of an open file, which is no link.
 Result<void> checkTrust(const std::filesystem::path &path, const struct stat &status);

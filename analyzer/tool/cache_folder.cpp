@@ -41,9 +41,8 @@ std::string cacheFolder(llvm::StringRef name) {
   if (cache.empty())
     return {};
   const std::filesystem::path folder = cache / name.str();
-  struct stat status;
   for (const std::filesystem::path &path : {cache, folder})
-    if (lstat(path.c_str(), &status) == 0 && !isTrusted(core::checkTrust(path)))
+    if (!isTrusted(core::checkTrust(path)))
       return {};
   return folder;
 }

@@ -71,10 +71,7 @@ core::Result<void> makeEntry(const Recipe &recipe) {
   for (const fs::path &folder : {cache.parent_path(), cache, recipe.directory})
     if (core::Result<void> made = makeFolder(folder); !made)
       return made;
-  std::vector<fs::path> files = {recipe.library(), recipe.seal()};
-  std::erase_if(files,
-                [&](const fs::path &file) { return !fs::exists(fs::symlink_status(file, error)); });
-  return checkTrust(files);
+  return checkTrust({recipe.library(), recipe.seal()});
 }
 
 class FileLock {
