@@ -75,8 +75,7 @@ void LiveSession::findNewLogs() {
   for (fs::directory_iterator entry(settings_.logs, error), end; !error && entry != end;
        entry.increment(error))
     if (entry->path().extension() == ".devsanlog" && entry->is_regular_file(error) &&
-        !logs_.contains(entry->path()) &&
-        !others_.contains(entry->path()))
+        !logs_.contains(entry->path()) && !others_.contains(entry->path()))
       fresh.push_back(entry->path());
   for (const fs::path &path : fresh) {
     FileHeader header;
