@@ -42,10 +42,6 @@ std::string unquoted(StringRef name) {
   return result;
 }
 
-std::string firstLine(StringRef text) {
-  return text.split('\n').first.trim().str();
-}
-
 } // namespace
 
 core::Result<Changes> Changes::since(const std::string &revision, const std::string &first_file) {

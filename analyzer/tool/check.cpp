@@ -187,9 +187,8 @@ std::string shortcoming(const FileOutcome &outcome, const Options &options) {
   const FileResult &result = *outcome.result;
   if (!result.isPartial())
     return {};
-  std::string text = isAnalysed(outcome, options) ? "parsed in part"
-                     : lacksTorch(result, options)
-                         ? "not analysed, LibTorch's headers are missing"
+  std::string text = isAnalysed(outcome, options)  ? "parsed in part"
+                     : lacksTorch(result, options) ? "not analysed, LibTorch's headers are missing"
                      : !result.refused.empty() || result.is_cut_off
                          ? "not analysed as a whole"
                          : "not analysed, no function in it could be parsed";
@@ -525,7 +524,7 @@ core::Result<int> check(Options options) {
   if (auto applied = baseline->apply(findings, {core::Origin::kStatic}, summary, looked_at);
       !applied)
     return tl::unexpected(applied.error());
-    if (!silence.empty())
+  if (!silence.empty())
     summary.notes.push_back("not analysed: " + silence);
   const bool broken_off = until && Processes::Clock::now() >= *until;
   if (broken_off)

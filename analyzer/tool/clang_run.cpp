@@ -60,8 +60,8 @@ bool runClang(const std::string &folder, std::vector<std::string> arguments,
               std::vector<std::string> &refused) {
   llvm::sys::fs::set_current_path(folder);
   const std::string precompiled = precompiledIn(arguments);
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(regularFiles(
-      sourceFiles(llvm::vfs::getRealFileSystem(), precompiled), precompiled, refused));
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
+      regularFiles(sourceFiles(llvm::vfs::getRealFileSystem(), precompiled), precompiled, refused));
   if (!memory_files.empty()) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const MemoryFile &file : memory_files)

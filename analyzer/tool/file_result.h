@@ -30,7 +30,7 @@ struct FileResult {
   std::vector<FindingContext> contexts; // of each finding
   FileCalls calls;
   std::vector<std::string> missing_headers;
-  std::vector<std::string> refused;    // "/dev/zero is no regular file": what it includes, unread
+  std::vector<std::string> refused; // "/dev/zero is no regular file": what it includes, unread
   // Absolute paths, no system headers, each with the checksum of the text that was analysed.
   std::map<std::string, std::string> files_read;
   std::string first_error; // "file:line: text" of the first thing that did not parse

@@ -28,10 +28,6 @@ constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD"};
 constexpr const char *kOfRepository[] = {"refs", "packed-refs", "reftable",
                                          "logs", "info",        "shallow"};
 
-std::string firstLine(StringRef text) {
-  return text.split('\n').first.trim().str();
-}
-
 // What a small file says, seen from its folder.
 fs::path pathNamedIn(const fs::path &file, StringRef prefix) {
   const std::string line = firstLine(textOf(file));

@@ -95,6 +95,10 @@ std::vector<std::string> environmentWith(const EnvironmentChanges &changes) {
 
 } // namespace
 
+std::string firstLine(llvm::StringRef text) {
+  return text.split('\n').first.trim().str();
+}
+
 std::string findProgram(const std::string &name) {
   const std::string path = llvm::sys::Process::GetEnv("PATH").value_or("");
   llvm::SmallVector<llvm::StringRef> folders;
@@ -132,7 +136,8 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   posix_spawn_file_actions_adddup2(&actions, out.writer(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.writer(), STDERR_FILENO);
   pid_t process = 0;
-  const int error = posix_spawn(&process, path.c_str(), &actions, nullptr, words.data(), environment.data());
+  const int error =
+      posix_spawn(&process, path.c_str(), &actions, nullptr, words.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error)
     return {-1, {}, path + ": " + std::strerror(error)};

@@ -3,6 +3,8 @@
 
 #include "core/result.h"
 
+#include <llvm/ADT/StringRef.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +20,9 @@ struct ProgramOutput {
 
 // Changes to the environment of a program that is started; nothing takes a variable away.
 using EnvironmentChanges = std::vector<std::pair<std::string, std::optional<std::string>>>;
+
+// Without the spaces around it.
+std::string firstLine(llvm::StringRef text);
 
 // On PATH, of which only absolute folders count: the others depend on where the user stands, which
 // may be a checkout of somebody else's. Empty where there is none.
