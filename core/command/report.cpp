@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -489,7 +490,9 @@ int report(const InstallTree &tree, const ReportArguments &arguments) {
   };
   // What others wrote decides what it costs to read.
   const core::Result<int> status = runWithin(boundsFor(logsOf(arguments.inputs), kSeconds), work);
-  return status ? *status : fail(status.error().message);
+  return status ? *status
+                : fail(fmt::format("{}: {}", fmt::join(arguments.inputs, ", "),
+                                   status.error().message));
 }
 
 } // namespace devsan::command

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -137,26 +138,23 @@ class Sandbox:
                 limits()
 
         start = time.monotonic()
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            given.write(stdin)
-            given.seek(0)
+        with _input(stdin) as given:
             process = subprocess.Popen(command, cwd=cwd or self.repo, env=self.environment(**(env or {})), stdin=given,
-                                       stdout=out, stderr=err, start_new_session=True, preexec_fn=prepare)
-            ended, pause = 0, 0.001
-            while not ended:
-                # With what it waited for: the largest process of all.
-                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-                if not ended and time.monotonic() - start > seconds:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    ended, status, usage = os.wait4(process.pid, 0)
-                elif not ended:
-                    time.sleep(pause)
-                    pause = min(2 * pause, 0.02)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            texts = []
-            for file in (out, err):
-                file.seek(0)
-                texts.append(file.read())
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                       preexec_fn=prepare)
+        readers = [_Reader(process.stdout), _Reader(process.stderr)]
+        ended, pause = 0, 0.001
+        while not ended:
+            # With what it waited for: the largest process of all.
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not ended and time.monotonic() - start > seconds:
+                os.killpg(process.pid, signal.SIGKILL)
+                ended, status, usage = os.wait4(process.pid, 0)
+            elif not ended:
+                time.sleep(pause)
+                pause = min(2 * pause, 0.02)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = [reader.text(start + seconds) for reader in readers]
         done = Done(command, process.returncode, *texts, time.monotonic() - start, usage.ru_maxrss << 10)
         self.test.assertLess(done.seconds, seconds, f"no end after {seconds} s: {done}")
         self._check(done, before, writes, memory, may_be_killed, annotations)
@@ -195,16 +193,53 @@ class Sandbox:
                     path = os.path.join(folder, name)
                     if path in told or any(path.startswith(one + os.sep) for one in told):
                         continue
-                    found[path] = _identity(path)
+                    try:
+                        found[path] = _identity(path)
+                    except OSError as error:
+                        found[path] = error.errno  # a name that is too long
         return found
 
     def _remove(self):
         for folder, folders, _ in os.walk(self.root):
             for name in folders:
                 path = os.path.join(folder, name)
-                if not os.path.islink(path):
-                    os.chmod(path, 0o700)
+                try:
+                    if not os.path.islink(path):
+                        os.chmod(path, 0o700)
+                except OSError:
+                    pass  # a name that is too long: rmtree() goes by descriptors
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+class _Reader(threading.Thread):
+    """Reads a pipe until nobody has it open for writing any more."""
+
+    def __init__(self, pipe):
+        super().__init__(daemon=True)
+        self._pipe, self._parts = pipe, []
+        self.start()
+
+    def run(self):
+        with self._pipe:
+            while part := self._pipe.read1():
+                self._parts.append(part)
+
+    def text(self, end):
+        self.join(max(0, end - time.monotonic()))
+        return b"".join(self._parts)
+
+
+def _input(text):
+    """What a shell would give: a pipe, or a file where a pipe would not hold all."""
+    if len(text) > 60_000:
+        file = tempfile.TemporaryFile()
+        file.write(text)
+        file.seek(0)
+        return file
+    reader, writer = os.pipe()
+    os.write(writer, text)
+    os.close(writer)
+    return open(reader, "rb")
 
 
 def _identity(path):
