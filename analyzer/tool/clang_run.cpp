@@ -12,18 +12,34 @@
 
 namespace devsan::analyzer {
 
+namespace {
+
+// Of the options that a command holds. What follows one is its value, whatever it looks like.
+bool takesValue(llvm::StringRef option) {
+  return llvm::is_contained({"-I", "-iquote", "-idirafter", "-isystem", "-include", "-imacros",
+                             "-D", "-U", "-x", "-resource-dir"},
+                            option);
+}
+
+} // namespace
+
 std::vector<std::string> clangArguments(const CompileCommand &command,
                                         ForcedIncludes forced_includes) {
   std::vector<std::string> arguments = {"clang++"};
   const auto add = [&](const std::vector<std::string> &list, bool with_forced) {
-    for (std::size_t i = 0; i < list.size(); ++i)
-      if (list[i] != "-include") {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!takesValue(list[i]) || i + 1 == list.size()) {
         arguments.push_back(list[i]);
-      } else if (++i < list.size() && with_forced) {
+        continue;
+      }
+      const std::string &option = list[i], &value = list[++i];
+      if (option != "-include")
+        arguments.insert(arguments.end(), {option, value});
+      else if (with_forced)
         // Given a forced include, the driver looks for a precompiled form beside it (header.h.pch,
         // .gch) and in the current folder, and loads it, whoever made it. The front end does not.
-        arguments.insert(arguments.end(), {"-Xclang", "-include", "-Xclang", list[i]});
-      }
+        arguments.insert(arguments.end(), {"-Xclang", option, "-Xclang", value});
+    }
   };
   add(command.local, forced_includes == ForcedIncludes::kAll);
   add(command.common, true);

@@ -162,6 +162,8 @@ core::Result<void> CompileCommands::adopt(CompileCommand &command,
       to.push_back(("-std=" + value).str());
       return;
     }
+    if (value.starts_with("-"))
+      return; // neither a macro nor a file is called so
     to.push_back(option.str());
     const bool is_path = option == "-I" || option.starts_with("-i");
     // A forced include is searched for like any other, unless it lies in the folder of the command.

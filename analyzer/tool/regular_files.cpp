@@ -22,6 +22,11 @@ public:
       return status.getError();
     if (!status->isRegularFile() && !status->isDirectory())
       return refuse(path.str(), " is no regular file");
+    // Clang would believe what another compiler, or another person, has put there.
+    const std::string name = path.str();
+    if (name != precompiled_ &&
+        (llvm::StringRef(name).ends_with(".pch") || llvm::StringRef(name).ends_with(".gch")))
+      return refuse(name, " is a precompiled header");
     if (status->getSize() > core::kMostSource && path.str() != precompiled_)
       return refuse(path.str(),
                     " is larger than " + std::to_string(core::kMostSource >> 20) + " MB");

@@ -152,7 +152,7 @@ class Checking(Canary):
                  ["-emit-pch"], ["-fmodules", "-fmodules-cache-path=."], ["-D", f"X=-fplugin={library}"],
                  ["-I", f"-fplugin={library}"], ["-isystem", f"-fplugin={library}"],
                  ["-std=c++20 -fplugin=" + library], ["-x", "ir"], ["-analyze"], ["--analyze"],
-                 ["-Xanalyzer", "-load", "-Xanalyzer", library], ["-plugin", library], ["-include", library])
+                 ["-Xanalyzer", "-load", "-Xanalyzer", library], ["-D", "-include", "-DX"], ["-U", "-include", "x.h"], ["-D-include", "-I", "-include"], ["-imacros", "-include"], ["-include", "-include-pch"], ["-plugin", library], ["-include", library])
         entries = []
         for i, flags in enumerate(kinds):
             sandbox.write(f"repo/x{i}.cpp", BUG)
