@@ -277,7 +277,7 @@ void CompileCommands::finish(CompileCommand &command) {
           ++i;
     common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
                                  "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include",
-                                 stubs_ + "/cuda_runtime.h"});
+                                 stubs_ + "/forced_include.h"});
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
@@ -323,7 +323,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
       if (auto good = adopt(command, project_flags_.of(file)); !good)
         return tl::unexpected(good.error());
       derive(command);
-      if (*database)
+      if (*database && options_.torch != "none")
         addTorchOf(**database, command);
       for (const std::string &macro : macrosForTorch(command))
         if (!isOfOtherPlatform(macro))
