@@ -132,12 +132,18 @@ Result<FilePlace> FilePlace::of(const fs::path &path) {
     place.folder_path_ /= place.name_;
     place.name_.clear();
   }
+  if (place.name_.empty() || place.name_ == "..")
+    place.name_ = ".";
   for (const Followed &link : followed)
     if (!isWithin(place.path(), link.project))
       return failure(link.link.string() + " is a link that leads out of " + link.project.string() +
                      "; name the file that is meant, " + place.path().string() +
                      ", or remove the link");
   return place;
+}
+
+fs::path FilePlace::path() const {
+  return name_ == "." ? folder_path_ : folder_path_ / name_;
 }
 
 bool FilePlace::look(struct stat &status) const {

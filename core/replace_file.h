@@ -42,8 +42,8 @@ public:
   static Result<FilePlace> of(const std::filesystem::path &path);
 
   int folder() const { return folder_.get(); }
-  const std::string &name() const { return name_; }
-  std::filesystem::path path() const { return folder_path_ / name_; } // without links
+  const std::string &name() const { return name_; } // "." where the path ends in "/", "." or ".."
+  std::filesystem::path path() const;               // without links and dots
   // One of /proc/PID/fd, to which /dev/stdout leads: an open file, not a path.
   bool isOpenFile() const { return is_open_file_; }
   // What is there under the name; false, and errno, where nothing is.

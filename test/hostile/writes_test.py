@@ -484,6 +484,20 @@ class Fixes(Canary):
         sandbox.write("repo/a.h", header)
         self.assertFixed(sandbox, "repo/a.h", header.replace(".cuda()", ".to(x.device())"))
 
+    def test_names_of_folders(self):
+        for inputs, inside, repository in ((["."], "", True), (["./"], "", False), ([".."], "sub", True), (["../"], "sub", False),
+                                           (["sub/.."], "", False), (["link"], "", True), (["--diff=HEAD"], "", True)):
+            with self.subTest(f"{inputs}, repository: {repository}"):
+                sandbox = self.project()
+                os.mkdir(sandbox.path("repo/sub"))
+                sandbox.link("repo/link", ".")
+                if inputs == ["--diff=HEAD"]:
+                    sandbox.git("init", "-q")
+                    sandbox.git("commit", "-q", "--allow-empty", "-m", "none")
+                if not repository:
+                    os.rmdir(sandbox.path("repo/.git"))
+                self.assertFixed(sandbox, arguments=inputs, cwd=sandbox.path("repo", inside))
+
     def test_headers_outside(self):
         header = BROKEN.replace("at::Tensor move", "inline at::Tensor move")
         ways = {
