@@ -142,6 +142,16 @@ Result<FilePlace> FilePlace::of(const fs::path &path) {
   return place;
 }
 
+Result<FilePlace> FilePlace::in(const fs::path &folder, std::string name) {
+  FilePlace place;
+  place.folder_ = Descriptor(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.folder_)
+    return failure(std::strerror(errno));
+  place.folder_path_ = folder;
+  place.name_ = std::move(name);
+  return place;
+}
+
 fs::path FilePlace::path() const {
   return name_ == "." ? folder_path_ : folder_path_ / name_;
 }
@@ -156,7 +166,8 @@ NewFile::NewFile(const FilePlace &place, mode_t mode) : place_(place) {
     if (getrandom(&random, sizeof random, 0) != sizeof random)
       return;
     char name[32];
-    std::snprintf(name, sizeof name, ".devsan-%016llx", static_cast<unsigned long long>(random));
+    std::snprintf(name, sizeof name, "%s%016llx", kNewFile,
+                  static_cast<unsigned long long>(random));
     file_ = Descriptor(
         openat(place_.folder(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (file_)

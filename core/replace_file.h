@@ -40,6 +40,8 @@ class FilePlace {
 public:
   // The error is a reason without the path.
   static Result<FilePlace> of(const std::filesystem::path &path);
+  // The file itself, also where it is a link, in a folder that any links may lead to.
+  static Result<FilePlace> in(const std::filesystem::path &folder, std::string name);
 
   int folder() const { return folder_.get(); }
   const std::string &name() const { return name_; } // "." where the path ends in "/", "." or ".."
@@ -55,6 +57,8 @@ private:
   std::string name_;
   bool is_open_file_ = false;
 };
+
+inline constexpr const char *kNewFile = ".devsan-"; // what the names of these files begin with
 
 // A file beside another one, under a name that nobody can know before. It goes with this object.
 class NewFile {

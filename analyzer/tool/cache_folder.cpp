@@ -22,7 +22,6 @@
 namespace devsan::analyzer {
 namespace {
 
-constexpr llvm::StringLiteral kTemporary = ".tmp";
 constexpr std::chrono::hours kAbandoned(1);
 constexpr std::chrono::hours kUseIsNoted(1);
 
@@ -47,6 +46,11 @@ std::string cacheFolder(llvm::StringRef name) {
   return folder;
 }
 
+bool makeFolderOf(const std::string &file) {
+  return !llvm::sys::fs::create_directories(llvm::sys::path::parent_path(file), true,
+                                            llvm::sys::fs::owner_all);
+}
+
 std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &file) {
   const core::Descriptor open(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status;
@@ -60,22 +64,21 @@ std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &file) {
 }
 
 bool storeFile(const std::string &file, llvm::ArrayRef<llvm::StringRef> parts) {
-  llvm::SmallString<256> temporary;
-  int descriptor = -1;
-  if (llvm::sys::fs::create_directories(llvm::sys::path::parent_path(file), true,
-                                        llvm::sys::fs::owner_all) ||
-      llvm::sys::fs::createUniqueFile(file + ".%%%%%%%%" + kTemporary, descriptor, temporary))
+  if (!makeFolderOf(file))
     return false;
-  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  // A link that lies there goes, and what it leads to stays.
+  const std::filesystem::path path = file;
+  const core::Result<core::FilePlace> place =
+      core::FilePlace::in(path.parent_path(), path.filename());
+  if (!place)
+    return false;
+  core::NewFile stored(*place, 0600);
+  if (!stored)
+    return false;
+  core::DescriptorStream stream(stored.descriptor());
   for (llvm::StringRef part : parts)
-    out << part;
-  out.close();
-  const bool good = !out.has_error();
-  out.clear_error();
-  if (good && !llvm::sys::fs::rename(temporary, file))
-    return true;
-  llvm::sys::fs::remove(temporary);
-  return false;
+    stream.write(part.data(), static_cast<std::streamsize>(part.size()));
+  return stream.flush() && stored.takePlace();
 }
 
 void noteUse(const std::string &file) {
@@ -100,7 +103,7 @@ void trimFolder(const std::string &folder, std::uint64_t max_bytes) {
     const auto status = it->status();
     if (!status || status->type() != llvm::sys::fs::file_type::regular_file)
       continue;
-    if (!llvm::StringRef(it->path()).ends_with(kTemporary))
+    if (!llvm::sys::path::filename(it->path()).starts_with(core::kNewFile))
       entries.push_back({it->path(), status->getSize(), status->getLastModificationTime()});
     else if (status->getLastModificationTime() + kAbandoned < now)
       llvm::sys::fs::remove(it->path());

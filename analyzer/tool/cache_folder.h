@@ -1,6 +1,6 @@
-// The user's cache (core/user_cache.h). Several runs share it: files are
-// written under a temporary name and renamed. It is a help and never a condition: what cannot be
-// read is absent, what cannot be written is not kept.
+// The user's cache (core/user_cache.h). Several runs share it: files are replaced
+// (core/replace_file.h). It is a help and never a condition: what cannot be read is absent, what
+// cannot be written is not kept.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -19,6 +19,10 @@ std::string cacheFolder(llvm::StringRef name);
 // Null where it cannot be read, or is not to be trusted. No zero ends it.
 std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &path);
 
+// Makes the folder of a file in the cache, for this user alone.
+bool makeFolderOf(const std::string &path);
+
+// For this user alone, whatever the umask: readCached() trusts nothing else.
 bool storeFile(const std::string &path, llvm::ArrayRef<llvm::StringRef> parts);
 
 // Deletes what was used longest ago until at most `max_bytes` are left, and temporary files that

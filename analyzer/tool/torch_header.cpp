@@ -209,8 +209,7 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
 }
 
 std::optional<int> lockForStoring(const TorchHeader &header) {
-  if (header.path.empty() ||
-      llvm::sys::fs::create_directories(llvm::sys::path::parent_path(header.path), true))
+  if (header.path.empty() || !makeFolderOf(header.path))
     return std::nullopt;
   const int file =
       open(lockFile(header.path).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -578,6 +578,22 @@ class Init(Canary):
         self.assertSays(sandbox.run("init", "--force"), 2, "is a link, nothing was written")
 
 
+class CacheOfAUser(Canary):
+    """The cache under a umask that lets a group write."""
+
+    def test_what_a_run_stores_the_next_one_trusts(self):
+        for umask in (0o002, 0o000, 0o077):
+            with self.subTest(oct(umask)):
+                sandbox = self.sandbox()
+                os.utime(sandbox.write("repo/a.cpp", BROKEN), (1, 1))
+                for _ in range(2):
+                    done = sandbox.run("check", "--torch=none", "a.cpp", *FLAGS, limits=lambda umask=umask: os.umask(umask))
+                    self.assertSays(done, 1, "[device-bare-cuda]")
+                    self.assertNotIn("nothing is loaded from there", done.err)
+                modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in Path(sandbox.home, ".cache/devsan").rglob("*")}
+                self.assertEqual(modes, {0})
+
+
 @unittest.skipUnless(is_root(), "gives files to another user: needs root")
 class Cache(Canary):
     """What another user put into the cache, or could."""
@@ -618,17 +634,21 @@ class Cache(Canary):
                 self.assertEqual(done.err.count("so nothing is loaded from there"), 1, str(done))
 
     def test_odd_entries(self):
+        def endless(sandbox):  # of its own: what follows the link may replace it
+            os.mknod(sandbox.path("outside/zero"), 0o666 | stat.S_IFCHR, os.stat("/dev/zero").st_rdev)
+            sandbox.entry.symlink_to(sandbox.path("outside/zero"))
         ways = {
-            "pipe": lambda entry: os.mkfifo(entry),
-            "link": lambda entry: os.symlink("/proc/self/environ", entry),
-            "folder": lambda entry: entry.mkdir(),
-            "endless": lambda entry: os.symlink("/dev/zero", entry),
+            "pipe": lambda sandbox: os.mkfifo(sandbox.entry),
+            "link": lambda sandbox: sandbox.entry.symlink_to(sandbox.path("outside/kept.txt")),
+            "dangling link": lambda sandbox: sandbox.entry.symlink_to(sandbox.path("outside/absent")),
+            "folder": lambda sandbox: sandbox.entry.mkdir(),
+            "endless": endless,
         }
         for way, make in ways.items():
             with self.subTest(way):
                 sandbox = self.filled()
                 sandbox.entry.unlink()
-                make(sandbox.entry)
+                make(sandbox)
                 self.assertSays(self.check(sandbox), 1, "[device-bare-cuda]")
 
 
