@@ -48,6 +48,7 @@ public:
   // At the end of the headers. Each child comes back from here, having entered its file, or nothing
   // more where it shall store the headers; the server itself only where that is its last work.
   void serve(clang::Preprocessor &preprocessor) {
+    liftTimeLimit(); // it was one for the headers; forking for thousands of files takes longer
     answer({});
     while (true) {
       std::vector<pollfd> files = {{socket_, POLLIN, 0}};

@@ -18,6 +18,14 @@ namespace {
 constexpr int kLimitStatus = 100; // of a child's exit, plus the limit
 constexpr std::size_t kMostText = std::size_t{64} << 20;
 
+// Of the processor. The hard limit stays, so that this one can be lifted.
+void limitTime(rlim_t seconds) {
+  rlimit time = {};
+  getrlimit(RLIMIT_CPU, &time);
+  time.rlim_cur = std::min(seconds, time.rlim_max);
+  setrlimit(RLIMIT_CPU, &time);
+}
+
 } // namespace
 
 bool writeAll(int file, const void *data, std::size_t size) {
@@ -54,17 +62,18 @@ void attachToParent(pid_t parent, Seconds limit) {
     std::signal(signal, SIG_DFL);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  if (limit.count() > 0) {
-    const rlim_t seconds = static_cast<rlim_t>(limit.count());
-    const rlimit time = {seconds, seconds + 1};
-    setrlimit(RLIMIT_CPU, &time);
-  }
+  if (limit.count() > 0)
+    limitTime(static_cast<rlim_t>(limit.count()));
   if (std::get_new_handler())
     std::set_new_handler([] { endBy(Limit::kMemory); });
   if (const int null = open("/dev/null", O_WRONLY | O_CLOEXEC); null >= 0) {
     dup2(null, STDERR_FILENO);
     close(null);
   }
+}
+
+void liftTimeLimit() {
+  limitTime(RLIM_INFINITY);
 }
 
 void detachFromParent(int kept, llvm::function_ref<void()> tell) {

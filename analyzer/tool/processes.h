@@ -83,6 +83,9 @@ private:
 // memory; `limit` of 0 is none.
 void attachToParent(pid_t parent, Seconds limit);
 
+// Of a child whose task is done, and that goes on to serve others.
+void liftTimeLimit();
+
 // Ends a child so that limitOf() tells why.
 [[noreturn]] void endBy(Limit limit);
 

@@ -5,13 +5,17 @@ what is only passed by changes nothing. And sources and scripts that double them
 analysed, and the one beside it has its finding.
 """
 
+import contextlib
 import json
 import os
+import resource
 import socket
+import subprocess
 import time
 import unittest
+from pathlib import Path
 
-from canary import DEVSAN, Canary, is_root, main
+from canary import DEVSAN, SECONDS, Canary, is_root, main
 
 TORCH = """#pragma once
 namespace at {
@@ -402,6 +406,23 @@ class Sources(Ends):
         done = self.run_in(sandbox, "check", "--no-cache", "--torch=none", "-j2", "--timeout=1", "src", "--", f"-I{sandbox.repo}/include")
         self.assertSays(done, 2, "b3.cpp: not analysed", "(--timeout)")
         self.assertLess(time.monotonic() - begin, 15)
+
+    def test_the_limit_of_a_file_is_none_of_those_that_serve_it(self):
+        sandbox = self.sandbox()
+        self.place(sandbox, READERS["source"])
+        sandbox.write("repo/src/b.cpp", "#include <torch/torch.h>\n" + SOURCES["constant expressions"][1])
+        command = [DEVSAN, *CHECK[:-1], "--timeout=1", "-j1", "src/b.cpp"]
+        process = subprocess.Popen(command, cwd=sandbox.repo, env=sandbox.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        limits = []
+        while limits[2:] != [1] and process.poll() is None:
+            with contextlib.suppress(OSError):  # one of them has ended
+                chain = [process.pid]
+                while children := Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split():
+                    chain.append(int(children[0]))
+                limits = [resource.prlimit(pid, resource.RLIMIT_CPU)[0] for pid in chain]
+        self.assertEqual(process.wait(SECONDS), 2)
+        own = resource.getrlimit(resource.RLIMIT_CPU)[0]
+        self.assertEqual(limits, [own, own, 1], "of the command, of the server of its headers, and of the file's process")
 
     def test_the_checker_itself(self):
         """Its own memory, not that of a file's analysis."""
