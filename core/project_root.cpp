@@ -1,6 +1,7 @@
 #include "core/project_root.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace devsan::core {
 namespace fs = std::filesystem;
@@ -32,6 +33,16 @@ std::optional<fs::path> nearest(const fs::path &directory, bool (*is_it)(const f
   return std::nullopt;
 }
 
+// Where all users work, or all of a user's work is.
+bool holdsManyProjects(const fs::path &folder) {
+  std::error_code error;
+  if (folder == folder.root_path() ||
+      (fs::status(folder, error).permissions() & fs::perms::sticky_bit) != fs::perms::none)
+    return true;
+  const char *home = std::getenv("HOME");
+  return home && *home == '/' && isWithin(fs::weakly_canonical(home, error), folder);
+}
+
 } // namespace
 
 std::optional<fs::path> findProjectRoot(const fs::path &directory) {
@@ -44,7 +55,8 @@ std::optional<fs::path> projectAround(const fs::path &folder) {
     return root;
   std::error_code error;
   const fs::path here = fs::current_path(error);
-  return !error && isWithin(folder, here) ? std::optional(here) : std::nullopt;
+  return !error && isWithin(folder, here) && !holdsManyProjects(here) ? std::optional(here)
+                                                                      : std::nullopt;
 }
 
 bool isWithin(const fs::path &path, const fs::path &folder) {

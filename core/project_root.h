@@ -15,7 +15,8 @@ std::optional<std::filesystem::path> findProjectRoot(const std::filesystem::path
 std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 
 // The project that a folder is part of, by its path without links: as above, or else the working
-// directory where that holds it. Nothing where there is none, as for /tmp.
+// directory where that holds it, unless it is /, a folder such as /tmp, or the user's home or above
+// it. Nothing where there is none.
 std::optional<std::filesystem::path> projectAround(const std::filesystem::path &folder);
 
 // Both absolute, without links and dots.

@@ -517,6 +517,18 @@ class Fixes(Canary):
                     include(sandbox)
                     self.assertSkipped(sandbox, "out")
 
+    def test_folders_that_are_no_project(self):
+        header = BROKEN.replace("at::Tensor move", "inline at::Tensor move")
+        for what, inside, home, mode in (("root", "/", "home", 0o700), ("home", "", "", 0o700), ("above home", "", "home", 0o700),
+                                         ("all users'", "", "/nowhere", 0o1777)):
+            with self.subTest(what):
+                sandbox = self.project()
+                os.rmdir(sandbox.path("repo/.git"))
+                os.chmod(sandbox.root, mode)
+                sandbox.write("repo/a.cpp", f'#include "{sandbox.write("outside/a.h", header)}"\n')
+                self.assertSkipped(sandbox, f"it is outside of {sandbox.repo}", arguments=[sandbox.path("repo/a.cpp")],
+                                   cwd=sandbox.path(inside), env={"HOME": sandbox.path(home)})
+
     def test_sources_outside(self):
         for name, arguments in (("a.cpp", ["a.cpp"]), ("a.cpp", ["."]), ("sub/a.cpp", ["sub"]), ("sub/a.cpp", ["sub/a.cpp"])):
             with self.subTest(f"{name} by {arguments}"):
