@@ -13,11 +13,13 @@ namespace fs = std::filesystem;
 namespace {
 
 // An empty one where there is no file and one shall be made.
-Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool update) {
+Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool update,
+                           bool is_found) {
   std::error_code error;
   if (update && !fs::exists(fs::symlink_status(path, error)))
     return Baseline();
-  const Result<std::string> text = readNamedFile(path, kMostReport);
+  const Result<std::string> text =
+      is_found ? readFile(path, kMostReport) : readNamedFile(path, kMostReport);
   if (!text)
     return failure(text.error().message + "; `--baseline=" + shown +
                    " --update-baseline` makes it");
@@ -26,7 +28,7 @@ Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool 
 
 } // namespace
 
-Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
+Result<BaselineFile> BaselineFile::open(const std::string &path, bool update, bool is_found) {
   BaselineFile baseline;
   if (path.empty()) {
     if (update)
@@ -36,7 +38,8 @@ Result<BaselineFile> BaselineFile::open(const std::string &path, bool update) {
   std::error_code error;
   baseline.path_ = fs::absolute(path, error);
   baseline.update_ = update;
-  Result<Baseline> content = contentOf(baseline.path_, path, update);
+  baseline.is_found_ = is_found;
+  Result<Baseline> content = contentOf(baseline.path_, path, update, is_found);
   if (!content)
     return tl::unexpected(content.error());
   baseline.content_ = std::move(*content);
@@ -53,7 +56,7 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
   if (update_) {
     // The sources' findings and a run's may come into one file at the same time.
     const Descriptor lock = lockFolderOf(path_);
-    Result<Baseline> content = contentOf(path_, path_.string(), true);
+    Result<Baseline> content = contentOf(path_, path_.string(), true, is_found_);
     if (!content)
       return tl::unexpected(content.error());
     content_ = std::move(*content);

@@ -15,7 +15,8 @@ namespace devsan::core {
 class BaselineFile {
 public:
   // Reads the file, unless it is absent and shall be made. Without a path there is no baseline.
-  static Result<BaselineFile> open(const std::string &path, bool update);
+  // `is_found`: a project file names it, and not the user, so that it must be no pipe.
+  static Result<BaselineFile> open(const std::string &path, bool update, bool is_found = false);
 
   bool updates() const { return update_; }
 
@@ -27,6 +28,7 @@ public:
 private:
   std::filesystem::path path_; // absolute
   bool update_ = false;
+  bool is_found_ = false;
   Baseline content_;
 };
 

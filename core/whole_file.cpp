@@ -165,6 +165,17 @@ Result<std::string> readNamedFile(const fs::path &path, std::size_t most) {
   return readBounded(path, most, /*may_be_pipe=*/true);
 }
 
+std::string readHead(const fs::path &path, std::size_t size) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  struct stat status;
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return {};
+  std::string head(size, '\0');
+  const ssize_t got = ::read(file.get(), head.data(), size);
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return head;
+}
+
 const char *lastRead() {
   return last_read;
 }

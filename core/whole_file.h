@@ -23,6 +23,9 @@ Result<std::string> readFile(const std::filesystem::path &path, std::size_t most
 // The same of a file that the user names, which may be a pipe, as in `devsan report <(…)`.
 Result<std::string> readNamedFile(const std::filesystem::path &path, std::size_t most);
 
+// The first bytes of a regular file: fewer where it is shorter, none where it cannot be read.
+std::string readHead(const std::filesystem::path &path, std::size_t size);
+
 // The file that was read last, for a message; without control characters, and empty before.
 const char *lastRead();
 

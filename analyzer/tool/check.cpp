@@ -428,7 +428,8 @@ core::Result<int> check(Options options) {
   auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
     return tl::unexpected(checks.error());
-  auto baseline = core::BaselineFile::open(options.baseline, options.update_baseline);
+  auto baseline = core::BaselineFile::open(options.baseline, options.update_baseline,
+                                           options.baseline_is_found);
   if (!baseline)
     return tl::unexpected(baseline.error());
   auto suppressions = project->suppressions(options);

@@ -28,6 +28,7 @@ struct Options {
   core::ColorMode color = core::ColorMode::kAuto;
   std::string diff; // a revision of git; empty: everything
   std::string baseline;
+  bool baseline_is_found = false; // in the project file
   std::string torch;
   std::string python;
   std::vector<std::string> suppressions;

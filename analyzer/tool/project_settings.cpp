@@ -129,8 +129,10 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
       options.limit = Seconds(seconds);
   }
   if (const core::ProjectSetting *baseline = check.find("baseline");
-      baseline && options.baseline.empty())
+      baseline && options.baseline.empty()) {
     options.baseline = baseline->text;
+    options.baseline_is_found = true;
+  }
   if (const core::ProjectSetting *strict = check.find("strict"); strict && !options.strict)
     options.strict = strict->text == "true";
   if (auto valid = checkFlags(file_.extra_flags); !valid)

@@ -50,6 +50,7 @@ struct RunArguments {
   std::string sync;
   std::string warmup;
   std::string baseline;
+  bool baseline_is_found = false; // in the project file
   bool update_baseline = false;
   std::string keep_logs;
   std::string trace;

@@ -106,8 +106,10 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
                 arguments.sim_protect, parseSwitch);
   if (good)
     good = fill(file, "fail-on", arguments.fail_on.has_value(), arguments.fail_on, parseFailOn);
+  const bool names_baseline = !arguments.baseline.empty();
   if (good)
-    good = fill(file, "baseline", !arguments.baseline.empty(), arguments.baseline, any);
+    good = fill(file, "baseline", names_baseline, arguments.baseline, any);
+  arguments.baseline_is_found = !names_baseline;
   if (good)
     good = fill(file, "transfer", !arguments.transfer.empty(), arguments.transfer,
                 parseTransferLevels);

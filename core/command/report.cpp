@@ -19,7 +19,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
@@ -48,12 +47,10 @@ struct Input {
 
 // What is no file is read once, as a report.
 bool isLog(const fs::path &path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) // to open a pipe would wait for a writer
-    return false;
   std::uint64_t magic = 0;
-  std::ifstream stream(path, std::ios::binary);
-  return stream.read(reinterpret_cast<char *>(&magic), sizeof magic) && magic == runtime::kLogMagic;
+  const std::string head = core::readHead(path, sizeof magic);
+  std::memcpy(&magic, head.data(), head.size());
+  return magic == runtime::kLogMagic;
 }
 
 // The runs below a folder: it holds one itself, or its folders do.
@@ -122,6 +119,9 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   core::Result<RunFacts> facts = readRunFacts(input.folder);
   if (!facts)
     return tl::unexpected(facts.error());
+  // The caller's project: whoever wrote the logs may name any folder as theirs.
+  std::error_code error;
+  const fs::path project = core::projectRootOf(fs::current_path(error));
   enter(facts->working_directory);
   core::Report report;
   report.summary.subject = facts->command;
@@ -139,8 +139,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   takeAnalysis(report, std::move(analysis), *facts);
   core::assignFingerprints(report.findings);
   for (core::Finding &finding : report.findings)
-    if (!finding.locations.empty() &&
-        !core::liesBelow(finding.locations.front().file, fs::current_path()))
+    if (!finding.locations.empty() && !core::liesBelow(finding.locations.front().file, project))
       finding.statement.clear();
   return report;
 }
@@ -321,6 +320,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     // A folder may hold the runs of several hosts, which are one report.
     MergedReport merged;
     for (const Input &input : *inputs) {
+      enter(here);
       core::Result<core::Report> report = readInput(input, tree, filter);
       if (!report)
         return tl::unexpected(report.error());

@@ -311,8 +311,8 @@ int run(const InstallTree &tree, RunArguments arguments) {
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return fail(suppressions.error().message);
-  core::Result<core::BaselineFile> baseline =
-      core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
+  core::Result<core::BaselineFile> baseline = core::BaselineFile::open(
+      arguments.baseline, arguments.update_baseline, arguments.baseline_is_found);
   if (!baseline)
     return fail(baseline.error().message);
   if (core::Result<void> good = tryReports(*options); !good)

@@ -235,7 +235,8 @@ int session(const InstallTree &tree, const std::vector<std::string> &arguments) 
   core::Result<core::Suppressions> suppressions = readSuppressions({});
   if (!suppressions)
     return fail(suppressions.error().message);
-  core::Result<core::BaselineFile> baseline = core::BaselineFile::open(settings.baseline, false);
+  core::Result<core::BaselineFile> baseline =
+      core::BaselineFile::open(settings.baseline, false, settings.baseline_is_found);
   if (!baseline)
     return fail(baseline.error().message);
   std::error_code ignored;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string>
 
 namespace devsan::runtime {
@@ -199,15 +198,6 @@ std::size_t innermostEngineFrame(const std::vector<ResolvedFrame> &frames) {
   return static_cast<std::size_t>(engine - frames.begin());
 }
 
-std::string sourceLine(const core::Location &place) {
-  std::ifstream file(place.file);
-  std::string line;
-  for (unsigned i = 0; i < place.line; ++i)
-    if (!std::getline(file, line))
-      return {};
-  return line;
-}
-
 // The text up to the bracket that closes the one before it; nothing where the line ends first.
 std::optional<std::string_view> argumentsOf(std::string_view text) {
   int depth = 1;
@@ -222,9 +212,9 @@ std::optional<std::string_view> argumentsOf(std::string_view text) {
 
 // Does every `.cuda(…)` on this line of Python leave the device open? What cannot be read, because
 // the source is not there or the call goes on in the next line, is taken to name one.
-bool cudaCallsNameNoDevice(const core::Location &place) {
+bool cudaCallsNameNoDevice(const core::Location &place, core::SourceText &sources) {
   constexpr std::string_view kCall = ".cuda(";
-  const std::string line = sourceLine(place);
+  const std::string line = sources.line(place.file, place.line).value_or("");
   std::string_view rest = line;
   bool found = false;
   for (std::size_t at; (at = rest.find(kCall)) != std::string_view::npos; found = true) {
@@ -246,7 +236,7 @@ bool cudaCallsNameNoDevice(const core::Location &place) {
 
 } // namespace
 
-void readIntent(ResolvedStack &stack) {
+void readIntent(ResolvedStack &stack, core::SourceText &sources) {
   const std::size_t engine = innermostEngineFrame(stack.frames);
   for (std::size_t i = engine; i < stack.frames.size() && !stack.backward_start; ++i)
     if (stack.frames[i].kind == FrameKind::kUser)
@@ -301,7 +291,7 @@ void readIntent(ResolvedStack &stack) {
   // In C++, cuda() takes no device.
   if (calls_cuda)
     stack.without_index = user == stack.frames.size() || !stack.frames[user].interpreted ||
-                          cudaCallsNameNoDevice(stack.frames[user].frame.location);
+                          cudaCallsNameNoDevice(stack.frames[user].frame.location, sources);
   if (display) {
     stack.intent = Intent::kDisplay;
     stack.op = "print";

@@ -1,11 +1,13 @@
 #include "runtime/offline/live_session.h"
 
 #include "core/merge.h"
+#include "core/whole_file.h"
 #include "runtime/detectors/detector.h"
 #include "runtime/offline/processes.h"
 #include "runtime/offline/resolve.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <tuple>
 
@@ -79,9 +81,10 @@ void LiveSession::findNewLogs() {
       fresh.push_back(entry->path());
   for (const fs::path &path : fresh) {
     FileHeader header;
-    std::ifstream stream(path, std::ios::binary);
+    const std::string head = core::readHead(path, sizeof header);
+    std::memcpy(static_cast<void *>(&header), head.data(), head.size());
     // One that is only being made comes next time.
-    if (!stream.read(reinterpret_cast<char *>(&header), sizeof header) || header.magic != kLogMagic)
+    if (head.size() != sizeof header || header.magic != kLogMagic)
       continue;
     if (header.version != FileHeader{}.version)
       note(path.filename().string() + " is of another version of DevSan and not read");

@@ -175,7 +175,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     if (frame.frame.user && !stack.innermost_user)
       stack.innermost_user = i;
   }
-  readIntent(stack); // before the paths change: it knows torch's files by their places
+  readIntent(stack, sources_); // before the paths change: it knows torch's files by their places
   for (ResolvedFrame &frame : stack.frames)
     frame.frame.location.file = paths_.shown(frame.frame.location.file);
   return entry->second = &stack;

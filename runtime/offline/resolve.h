@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/finding.h"
+#include "core/source_text.h"
 #include "runtime/offline/frame_kind.h"
 #include "runtime/offline/log_reader.h"
 #include "runtime/offline/occurrences.h"
@@ -141,6 +142,7 @@ private:
                                const std::string &kernel = {});
 
   SourcePaths paths_;
+  core::SourceText sources_;
   std::vector<DeviceId> homes_of_others_;
   std::uint32_t processes_ = 0;
   std::uint32_t steps_ = 0;

@@ -222,6 +222,17 @@ class Readers(Ends):
         self.assertSays(self.run_in(sandbox, "report", "/dev/zero"), 2, "/dev/zero", "MB")
         self.assertSays(sandbox.run(command=["bash", "-c", '"$0" report <(cat)', DEVSAN], stdin=REPORT.encode()), 0, "1 finding")
 
+    def test_what_a_project_names_may_not(self):
+        sandbox = self.sandbox()
+        self.place(sandbox, READERS["source"])
+        open_pipe = os.open(sandbox.fifo("repo/base.json"), os.O_RDWR)  # somebody who says nothing
+        for table, command in (("check", CHECK), ("run", ["run", "--", "true"])):
+            with self.subTest(table):
+                sandbox.write("repo/.devsan.toml", f'[{table}]\nbaseline = "base.json"\n')
+                done = self.run_in(sandbox, *command, seconds=20)
+                self.assertSays(done, 2, "base.json: it is a pipe, not a file")
+        os.close(open_pipe)
+
     def test_large_reports(self):
         findings = '{"schema":"devsan/1","findings":['
         for what, text, status in (("of 300 MB", None, 2), ("of small findings", findings + '{"rule":"a"},' * 4_000_000 + '{"rule":"a"}]}', 2),

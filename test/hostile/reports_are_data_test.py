@@ -4,8 +4,10 @@ the project alone. What stdout and stderr must not hold, canary.py checks after 
 usage: reports_are_data_test.py DEVSAN [unittest options]
 """
 
+import glob
 import json
 import os
+import sys
 
 from canary import Canary, main
 
@@ -189,6 +191,28 @@ class Reports(Canary):
                     self.assertNotIn("root:", done.out + done.err)
                     if is_shown and form in ("text", "sarif"):
                         self.assertIn("x.cpu().cuda()", done.out)
+
+    def test_logs_that_name_files_elsewhere(self):
+        """Whoever wrote them says in which folder the program ran, and what its files are called."""
+        sandbox = self.sandbox()
+        program = sandbox.write("outside/program.py", "import torch\ntorch.ones(1).cuda()  # SECRET-OF-OUTSIDE\n")
+        done = sandbox.run("run", "--sim=1", "--keep-logs=../logs", "--quiet", "--", sys.executable, program)
+        self.assertSays(done, 0)
+        (facts,) = glob.glob(sandbox.path("logs/**/run.json"), recursive=True)
+        with open(facts) as file:
+            text = file.read()
+        with open(facts, "w") as file:
+            file.write(text.replace(json.dumps(sandbox.repo), json.dumps(sandbox.outside)))
+        self.assertNotEqual(text.find(json.dumps(sandbox.repo)), -1)
+        sandbox.run("report", "--update-baseline", "--baseline=base.json", "../logs", writes=["repo/base.json"])
+        baseline = sandbox.read("repo/base.json").decode()
+        self.assertIn("program.py", baseline)
+        self.assertNotIn("SECRET-OF-OUTSIDE", baseline)
+        os.unlink(program)
+        sandbox.fifo("outside/program.py")
+        done = sandbox.run("report", "../logs")
+        self.assertSays(done, 0, "program.py")
+        self.assertLess(done.seconds, 20)
 
     def test_secrets_of_command_lines(self):
         sandbox = self.sandbox()
