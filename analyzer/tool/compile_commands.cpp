@@ -69,6 +69,7 @@ std::string absolute(StringRef folder, StringRef path) {
 bool isFlatJson(StringRef text) {
   constexpr unsigned kMaxDepth = 8;
   unsigned depth = 0;
+  text.consume_front("\xef\xbb\xbf");
   while (!text.empty()) {
     const char c = text.front();
     text = text.drop_front();
@@ -83,8 +84,10 @@ bool isFlatJson(StringRef text) {
     } else if (c == ']' || c == '}') {
       if (depth-- == 0)
         return false;
-    } else if (llvm::isAlnum(c)) { // true, null, numbers
-      text = text.drop_while([](char d) { return llvm::isAlnum(d) || d == '.'; });
+    } else if (llvm::isAlnum(c) || (c == '-' && !text.empty() && llvm::isDigit(text.front()))) {
+      // true, null, numbers
+      text =
+          text.drop_while([](char d) { return llvm::isAlnum(d) || StringRef(".+-").contains(d); });
     } else if (!llvm::isSpace(c) && c != ',' && c != ':') {
       return false;
     }
@@ -133,10 +136,10 @@ CompileCommands::databaseFor(const std::string &file) {
   }
   auto [entry, is_new] = databases_.try_emplace(path);
   if (is_new) {
-    const core::Result<std::string> text = core::readFile(path, core::kMostSource);
+    const core::Result<std::string> text = core::readFile(path, core::kMostReport);
     if (!text)
       return tl::unexpected(text.error());
-    std::string error = "it is not JSON";
+    std::string error = "it is not JSON, or nests too deep";
     if (isFlatJson(*text))
       entry->second = clang::tooling::JSONCompilationDatabase::loadFromBuffer(
           *text, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
