@@ -2,14 +2,17 @@
 
 #include "core/project_root.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <vector>
 
@@ -40,6 +43,28 @@ bool isPlanted(int folder, const struct stat &link) {
   return fstat(folder, &around) == 0 &&
          (around.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
          link.st_uid != geteuid() && link.st_uid != around.st_uid;
+}
+
+// Those that say who may use the file, and the user's own; others, such as a signature, speak of
+// what it held.
+bool isKept(std::string_view attribute) {
+  constexpr std::string_view kKept[] = {"user.", "system.", "security.selinux"};
+  return std::ranges::any_of(kKept, [&](auto start) { return attribute.starts_with(start); });
+}
+
+// As far as both file systems have them, and the system lets us.
+void copyAttributes(const FilePlace &from, int to) {
+  const std::string path = "/proc/self/fd/" + std::to_string(from.folder()) + "/" + from.name();
+  std::string names(XATTR_LIST_MAX, '\0'), value(XATTR_SIZE_MAX, '\0');
+  const ssize_t size = llistxattr(path.c_str(), names.data(), names.size());
+  for (ssize_t i = 0; i < size;) {
+    const char *name = names.c_str() + i;
+    i += static_cast<ssize_t>(std::strlen(name)) + 1;
+    if (const ssize_t length =
+            isKept(name) ? lgetxattr(path.c_str(), name, value.data(), value.size()) : -1;
+        length >= 0)
+      fsetxattr(to, name, value.data(), static_cast<std::size_t>(length), 0);
+  }
 }
 
 // The last comes first.
@@ -192,7 +217,10 @@ bool NewFile::resemble(const struct stat &other) {
                         fchown(descriptor(), other.st_uid, other.st_gid) == 0;
   // What the old group could do is not for another.
   const mode_t mode = other.st_mode & (is_owned ? 0777 : 0707);
-  return fchmod(descriptor(), mode) == 0 && is_owned;
+  if (fchmod(descriptor(), mode) != 0 || !is_owned)
+    return false;
+  copyAttributes(place_, descriptor());
+  return true;
 }
 
 bool NewFile::takePlace() {

@@ -73,7 +73,8 @@ public:
   explicit operator bool() const { return static_cast<bool>(file_); }
   // What stands under the new name.
   bool look(struct stat &status) const;
-  // Gives the new file the owner and the permissions of another.
+  // Gives the new file the owner and the permissions of another that has the place, and what it
+  // can of its access control list and extended attributes.
   bool resemble(const struct stat &other);
   // Takes the place of what is there, if anything is.
   bool takePlace();

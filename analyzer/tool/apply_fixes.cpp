@@ -170,9 +170,24 @@ private:
   Refusal keepOthersOut() {
     fcntl(file_.get(), F_SETSIG, SIGURG); // the usual one ends a process
     is_held_ = fcntl(file_.get(), F_SETLEASE, F_RDLCK) == 0;
-    if (!is_held_ && errno == EAGAIN)
+    if (!is_held_ && errno == EAGAIN && folderLendsLeases())
       return "another program has it open to write it; run again";
     return std::nullopt;
+  }
+
+  // Some file systems say of every file that it is open elsewhere. So one is asked for that nobody
+  // else can have open.
+  bool folderLendsLeases() const {
+    const auto make = [&] {
+      core::NewFile file(place_, 0600);
+      return file ? file.keep() : std::string();
+    };
+    const std::string name = make();
+    const core::Descriptor file(
+        openat(place_.folder(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!name.empty())
+      unlinkat(place_.folder(), name.c_str(), 0);
+    return file && fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0;
   }
 
   std::optional<std::string> contents() const {

@@ -4,8 +4,10 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import socket
 import stat
+import struct
 import subprocess
 import threading
 import unittest
@@ -319,6 +321,8 @@ class Settings(Canary):
                 self.assertSays(sandbox.run(*CHECK, "a.cpp", *FLAGS), 1, "[device-bare-cuda]",
                                 "does not count: it belongs to another user")
                 self.assertSays(sandbox.run("run", "--", "true"), 0, "does not count: it belongs to another user")
+                for command in ([*CHECK, "--strict", "a.cpp", *FLAGS], ["run", "--strict", "--", "true"]):
+                    self.assertSays(sandbox.run(*command), 2, "error: ", "does not count: it belongs to another user", "--strict")
 
     @unittest.skipUnless(is_root(), "gives files to another user: needs root")
     def test_settings_of_the_user_whose_sources_root_checks(self):
@@ -457,6 +461,20 @@ class Fixes(Canary):
         self.assertTrue(os.path.islink(sandbox.path("repo/a.cpp")))
         self.assertEqual(stat.S_IMODE(os.stat(sandbox.path("repo/a.cpp")).st_mode), 0o751)
 
+    def test_attributes_stay(self):
+        sandbox = self.project()
+        path = sandbox.path("repo/a.cpp")
+        entries = ((1, 6, -1), (2, 6, OTHER), (4, 4, -1), (16, 6, -1), (32, 4, -1))  # u::rw-,u:OTHER:rw-,g::r--,m::rw-,o::r--
+        access = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+        attributes = {"user.origin": b"kept\0", "system.posix_acl_access": access}
+        try:
+            for name, value in attributes.items():
+                os.setxattr(path, name, value)
+        except OSError as error:
+            self.skipTest(f"needs a temporary folder whose files have attributes: {error}")
+        self.assertFixed(sandbox)
+        self.assertEqual({name: os.getxattr(path, name) for name in os.listxattr(path) if name in attributes}, attributes)
+
     def test_hard_links_keep_what_they_hold(self):
         sandbox = self.project()
         os.link(sandbox.path("repo/a.cpp"), sandbox.path("outside/a.cpp"))
@@ -546,6 +564,30 @@ class Fixes(Canary):
         with open(sandbox.path("repo/a.cpp"), "ab"):
             self.assertSkipped(sandbox, "another program has it open to write it")
         self.assertFixed(sandbox)
+
+    @unittest.skipUnless(shutil.which("cc"), "compiles what stands for a network's file system: needs cc")
+    def test_a_file_system_that_lends_nothing(self):
+        """One whose answer is that of a file that is being written."""
+        sandbox = self.project()
+        shim = sandbox.write("shim.c", """
+            #include <errno.h>
+            #include <stdarg.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            int fcntl64(int file, int command, ...) {
+              va_list rest;
+              va_start(rest, command);
+              void *argument = va_arg(rest, void *);
+              va_end(rest);
+              if (command == 1024 /* F_SETLEASE */)
+                return errno = EAGAIN, -1;
+              return syscall(SYS_fcntl, file, command, argument);
+            }
+            int fcntl(int, int, ...) __attribute__((alias("fcntl64")));
+            """)
+        library = sandbox.path("shim.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, shim], check=True)
+        self.assertFixed(sandbox, env={"LD_PRELOAD": library})
 
     def test_a_file_that_cannot_be_written(self):
         self.assertSkipped(self.project(BROKEN + "// filling\n"), "File too large", limits=small_files)
