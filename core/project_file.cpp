@@ -267,6 +267,10 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
   return found;
 }
 
+std::string notWhenStrict(const std::string &passed_over) {
+  return passed_over + " and leave out --strict";
+}
+
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source) {
   const Result<toml::table> parsed = parseToml(toml_text, source);
   if (!parsed)

@@ -75,6 +75,9 @@ struct FoundProjectFile {
 // does not count; one that is a link out of the project is an error.
 Result<FoundProjectFile> findProjectSettings(const std::filesystem::path &folder);
 
+// The error of a strict run whose project file is passed over: what it asks for might be stricter.
+std::string notWhenStrict(const std::string &passed_over);
+
 // `source` is the path of the file; the text of `baseline` and of reports comes back absolute. A
 // path out of the folder, an unknown table or key or a value of the wrong type is an error with
 // file and line; suppressions are not looked at.

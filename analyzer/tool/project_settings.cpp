@@ -94,7 +94,8 @@ core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> 
   if (!found)
     return tl::unexpected(found.error());
   if (!found->passed_over.empty())
-    settings.passed_over_.push_back(std::move(found->passed_over));
+    settings.passed_over_.push_back(found->passed_over);
+  settings.foreign_ = std::move(found->passed_over);
   settings.path_ = found->path;
   settings.text_ = std::move(found->text);
   settings.file_ = std::move(found->file);
@@ -102,6 +103,8 @@ core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> 
 }
 
 core::Result<void> ProjectSettings::apply(Options &options) const {
+  if (!foreign_.empty() && options.strict.value_or(false))
+    return core::failure(core::notWhenStrict(foreign_));
   const core::ProjectTable &check = file_.check;
   // Judged even where the command line goes before it: a mistake should not wait for its day.
   if (const core::ProjectSetting *checks = check.find("checks")) {

@@ -42,6 +42,7 @@ private:
   std::string text_;
   core::ProjectFile file_;
   std::vector<std::string> passed_over_;
+  std::string foreign_; // of these, the one that belongs to another user
 };
 
 // The rules that such a list names.

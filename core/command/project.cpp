@@ -90,6 +90,8 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
   const core::Result<core::FoundProjectFile> found = readProjectFile();
   if (!found)
     return tl::unexpected(found.error());
+  if (!found->passed_over.empty() && arguments.strict.value_or(false))
+    return core::failure(core::notWhenStrict(found->passed_over));
   const core::ProjectFile &file = found->file;
   const auto any = [](const std::string &, const std::string &value) {
     return core::Result<std::string>(value);
