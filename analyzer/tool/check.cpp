@@ -400,7 +400,8 @@ std::optional<Processes::Clock::time_point> startRunLimit(Seconds limit) {
   return Processes::Clock::now() + limit;
 }
 
-std::string projectRootOf(const std::string &file) {
+// Empty where that is /.
+std::string repositoryOf(const std::string &file) {
   std::error_code error;
   const fs::path folder = fs::absolute(file, error).parent_path();
   const fs::path root = core::findProjectRoot(folder).value_or(fs::current_path(error));
@@ -453,7 +454,7 @@ core::Result<int> check(Options options) {
     return kClean;
   }
   const std::string silence = silenceOf(*files, excluded, checksIn(*checks), *project, options);
-  const std::string repository = projectRootOf(first_file);
+  const std::string repository = repositoryOf(first_file);
   keepShard(*commands, options.shard, repository);
 
   const AnalysisSettings settings{*checks,         *torch ? (*torch)->version : std::string(),
