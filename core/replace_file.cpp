@@ -217,6 +217,7 @@ bool NewFile::resemble(const struct stat &other) {
                         fchown(descriptor(), other.st_uid, other.st_gid) == 0;
   // What the old group could do is not for another.
   const mode_t mode = other.st_mode & (is_owned ? 0777 : 0707);
+  fremovexattr(descriptor(), "system.posix_acl_access"); // the folder's default
   if (fchmod(descriptor(), mode) != 0 || !is_owned)
     return false;
   copyAttributes(place_, descriptor());

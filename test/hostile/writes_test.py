@@ -60,6 +60,12 @@ def give_to_other(sandbox, *paths):
                 os.chown(os.path.join(folder, name), OTHER, OTHER, follow_symlinks=False)
 
 
+def acl():
+    """u::rw-,u:OTHER:rw-,g::r--,m::rw-,o::r--"""
+    entries = ((1, 6, -1), (2, 6, OTHER), (4, 4, -1), (16, 6, -1), (32, 4, -1))
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+
+
 class Outputs(Canary):
     """Each output at each obstacle."""
 
@@ -464,9 +470,7 @@ class Fixes(Canary):
     def test_attributes_stay(self):
         sandbox = self.project()
         path = sandbox.path("repo/a.cpp")
-        entries = ((1, 6, -1), (2, 6, OTHER), (4, 4, -1), (16, 6, -1), (32, 4, -1))  # u::rw-,u:OTHER:rw-,g::r--,m::rw-,o::r--
-        access = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
-        attributes = {"user.origin": b"kept\0", "system.posix_acl_access": access}
+        attributes = {"user.origin": b"kept\0", "system.posix_acl_access": acl()}
         try:
             for name, value in attributes.items():
                 os.setxattr(path, name, value)
@@ -474,6 +478,16 @@ class Fixes(Canary):
             self.skipTest(f"needs a temporary folder whose files have attributes: {error}")
         self.assertFixed(sandbox)
         self.assertEqual({name: os.getxattr(path, name) for name in os.listxattr(path) if name in attributes}, attributes)
+
+    def test_attributes_of_the_folder_stay_away(self):
+        sandbox = self.project()
+        try:
+            os.setxattr(sandbox.repo, "system.posix_acl_default", acl())
+        except OSError as error:
+            self.skipTest(f"needs a temporary folder with access control lists: {error}")
+        self.assertFixed(sandbox)
+        self.assertNotIn("system.posix_acl_access", os.listxattr(sandbox.path("repo/a.cpp")))
+        self.assertEqual(stat.S_IMODE(os.stat(sandbox.path("repo/a.cpp")).st_mode), 0o644)
 
     def test_hard_links_keep_what_they_hold(self):
         sandbox = self.project()
