@@ -30,7 +30,7 @@
 
 // The project's own file, found above the source.
 // RUN: echo '[suppressions]' > %t/.devsan.toml
-// RUN: echo 'device-raw-set-device = "*x.cpp"' >> %t/.devsan.toml
+// RUN: echo 'device-raw-set-device = "function:user::*"' >> %t/.devsan.toml
 // RUN: %devsan_check --checks=device-raw-set-device --torch=none %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/torch.h>
