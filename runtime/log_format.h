@@ -6,14 +6,15 @@
 // RecordHeader. Writers reserve room with one atomic addition, write `size`, then the body, and
 // publish the record by storing `kind` last; so a reader meets kind 0 for a record whose writer
 // died or is still at work, and skips it by `size`; where `size` is 0 too it scans forward by 8
-// bytes for the next header with kRecordMagic. The file grows by whole segments that are zero.
-// Everything is little-endian. Strings and stacks are interned: their ids count from 1 with gaps,
-// the record says which id it has, the same content may come again under another id, and a record
-// comes before (by offset) or at most concurrently with the first event that names it, so a reader
-// resolves ids after reading the whole file. A kDropped record lies at the start of every file; it
-// is unpublished while nothing was lost, and its number grows in place. Modules are written when
-// the log starts, when a new stack is met after something was loaded, and at exit; a later record
-// for the same addresses replaces an earlier one.
+// bytes for the next header with kRecordMagic. The file grows by whole segments that are zero,
+// which the header counts: a file without one of them was truncated. Everything is little-endian.
+// Strings and stacks are interned: their ids count from 1 with gaps, the record says which id it
+// has, the same content may come again under another id, and a record comes before (by offset) or
+// at most concurrently with the first event that names it, so a reader resolves ids after reading
+// the whole file. A kDropped record lies at the start of every file; it is unpublished while
+// nothing was lost, and its number grows in place. Modules are written when the log starts, when a
+// new stack is met after something was loaded, and at exit; a later record for the same addresses
+// replaces an earlier one.
 //
 // Events are counted, so that a log is bounded however long a process runs. Equal events (see
 // event_identity.h) have one kTally record, whose numbers grow in place and count all of them; the
@@ -29,12 +30,14 @@
 #include "runtime/event.h"
 #include "runtime/step_run.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace devsan::runtime {
 
 inline constexpr std::uint64_t kLogMagic = 0x31474f4c53564544; // "DEVSLOG1"
 inline constexpr std::uint16_t kRecordMagic = 0xd5a1;
+inline constexpr std::size_t kSegmentSize = std::size_t{1} << 20;
 
 enum class RecordKind : std::uint16_t {
   kUnfinished = 0,
@@ -66,7 +69,7 @@ struct FileHeader {
   std::uint32_t no_device_used = 0;
   // 0x030d where the process holds CPython 3.13 and the runtime cannot read its frames, else 0.
   std::uint32_t unreadable_python = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t segments = 0; // that the file has; 0: written by a DevSan that did not count them
 };
 static_assert(sizeof(FileHeader) == 48);
 

@@ -4,22 +4,36 @@
  * V shared memory, which needs neither a path nor a descriptor nor room: `devsan run` makes it and
  * marks it for removal at once, so that the kernel frees it with its last user, however that ends;
  * its number stands in the environment. A process attaches it before anything can go wrong, and its
- * forks inherit it. Not reached are processes in another IPC namespace.
+ * forks inherit it. Not reached are processes in another IPC namespace. Where the system has no
+ * such memory, it is a file in memory that `devsan run` holds open, and its path below /proc stands
+ * in the environment: not reached are processes that become another user, or enter a chroot or a
+ * PID namespace, before they map it.
  *
- * The memory can be written by every process of the machine, so it holds numbers alone, and what
- * they say makes a report partial at worst. C, because the shim is; the functions may be called
- * from any thread, after fork too, and neither allocate nor lock. */
+ * It can be written by the processes of its user, and where that is root, whose processes may
+ * become other users, by everybody. So it holds numbers alone, which end up in sentences of the
+ * report and nowhere else. Whoever forges them can add losses or hide them. That the run is over
+ * long before it is cannot be said unnoticed, unless each trace of it is wiped, too. C, because the
+ * shim is; the functions may be called from any thread, after fork too, and neither allocate nor
+ * lock. */
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* The variable: the memory's number and its token, "123:0123456789abcdef". */
+#ifndef F_GET_SEALS /* without _GNU_SOURCE */
+#define F_GET_SEALS 1034
+#define F_SEAL_SHRINK 2
+#endif
+
+/* The variable: the memory's number, or the file's absolute path, and its token,
+ * "123:0123456789abcdef". */
 #define DEVSAN_RUN_BOARD "DEVSAN_RUN_BOARD"
 
 enum DevsanLoss {
@@ -34,6 +48,7 @@ struct DevsanRunBoard {
   uint64_t token;   /* tells the memory of this run from another with its number */
   uint32_t is_over; /* the logs are being read: what comes now belongs to no report */
   uint32_t logs;    /* that were made */
+  uint32_t refused; /* and those that were not, because it was over */
   struct {
     uint32_t processes;
     uint32_t first; /* its number, and its errno or 0 */
@@ -41,28 +56,52 @@ struct DevsanRunBoard {
   } losses[kDevsanLosses];
 };
 
+static inline void *devsanMapBoard(const char *path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  void *memory = MAP_FAILED;
+  /* Sealed: what another process put at that place could shrink, and end this one. */
+  if (file >= 0 && (fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK) &&
+      lseek(file, 0, SEEK_END) >= (off_t)sizeof(struct DevsanRunBoard))
+    memory = mmap(NULL, sizeof(struct DevsanRunBoard), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (file >= 0)
+    close(file);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+static inline void *devsanAttachBoard(const char *number) {
+  const int id = (int)strtol(number, NULL, 10);
+  struct shmid_ds status;
+  if (shmctl(id, IPC_STAT, &status) != 0 || status.shm_segsz < sizeof(struct DevsanRunBoard))
+    return NULL;
+  void *memory = shmat(id, NULL, 0);
+  return memory == (void *)-1 ? NULL : memory;
+}
+
 /* Null where there is none, or none that can be reached. */
 static inline struct DevsanRunBoard *devsanRunBoard(void) {
   static struct DevsanRunBoard *attached;
   struct DevsanRunBoard *board = __atomic_load_n(&attached, __ATOMIC_ACQUIRE);
-  const char *text = getenv(DEVSAN_RUN_BOARD);
-  if (board || !text || !*text)
+  if (board)
     return board;
+  const char *text = getenv(DEVSAN_RUN_BOARD);
+  const char *colon = text ? strrchr(text, ':') : NULL;
+  char place[4096];
+  if (!colon || (size_t)(colon - text) >= sizeof place)
+    return NULL;
+  memcpy(place, text, (size_t)(colon - text));
+  place[colon - text] = 0;
   const int saved_errno = errno;
-  char *end = NULL;
-  const long id = strtol(text, &end, 10);
-  struct shmid_ds status;
-  if (*end == ':' && shmctl((int)id, IPC_STAT, &status) == 0 && status.shm_segsz >= sizeof *board) {
-    const uint64_t token = strtoull(end + 1, NULL, 16);
-    void *memory = shmat((int)id, NULL, 0);
-    board = memory == (void *)-1 ? NULL : (struct DevsanRunBoard *)memory;
-    if (board && board->token != token) {
-      shmdt(memory);
-      board = NULL;
-    }
-    if (board)
-      __atomic_store_n(&attached, board, __ATOMIC_RELEASE);
+  const int is_file = *place == '/';
+  board = (struct DevsanRunBoard *)(is_file ? devsanMapBoard(place) : devsanAttachBoard(place));
+  if (board && board->token != strtoull(colon + 1, NULL, 16)) {
+    if (is_file)
+      munmap(board, sizeof *board);
+    else
+      shmdt(board);
+    board = NULL;
   }
+  if (board)
+    __atomic_store_n(&attached, board, __ATOMIC_RELEASE);
   errno = saved_errno;
   return board;
 }
@@ -72,9 +111,12 @@ static inline struct DevsanRunBoard *devsanRunBoard(void) {
  */
 static inline int devsanRunIsOver(const char *logs) {
   struct DevsanRunBoard *board = devsanRunBoard();
-  if (board)
-    return __atomic_load_n(&board->is_over, __ATOMIC_ACQUIRE) != 0;
-  return access(logs, F_OK) != 0;
+  if (!board)
+    return access(logs, F_OK) != 0;
+  if (!__atomic_load_n(&board->is_over, __ATOMIC_ACQUIRE))
+    return 0;
+  __atomic_fetch_add(&board->refused, 1, __ATOMIC_RELAXED);
+  return 1;
 }
 
 static inline void devsanCountLog(void) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #ifdef DEVSAN_WITH_RUNTIME
+#include "core/command/run_board.h"
 #include "runtime/hooks/python_frames.h"
 #endif
 
@@ -182,6 +183,14 @@ void checkDriver(Checkup &checkup) {
                  "with a CUDA build of PyTorch --sim would hide the GPUs: it needs --sim-force");
 }
 
+void checkSharedMemory(Checkup &checkup) {
+  const std::string error = RunBoard().sharedMemoryError();
+  if (!error.empty())
+    checkup.note("shared memory", "no System V shared memory: " + error,
+                 "processes that become another user are not counted where they cannot record: "
+                 "allow shmget(), raise kernel.shmmni");
+}
+
 // The LibTorchs that programs can use without a build before.
 void checkRuntimes(Checkup &checkup, const RuntimeSources &sources) {
   checkup.ok("prebuilt for",
@@ -227,6 +236,7 @@ int doctor(const InstallTree &tree) {
     checkPython(checkup, *sources);
   describePythonFrames(checkup);
   checkDriver(checkup);
+  checkSharedMemory(checkup);
   if (sources)
     checkRuntimes(checkup, *sources);
   else

@@ -284,6 +284,7 @@ int reportRun(Run &run, const ProgramRun &program) {
 // Where there is nobody to make the report: that there is none, in the place of each.
 int reportNothing(Run &run, const ProgramRun &program, const std::string &why) {
   core::outliveFailedWrites();
+  run.board.close();
   take(run.facts, program);
   run.facts.missing.push_back(why);
   core::Report report{{}, summaryOf(run)};
@@ -354,7 +355,10 @@ int run(const InstallTree &tree, RunArguments arguments) {
   const auto wall = std::chrono::steady_clock::now() - start;
   const ProgramRun program = {*end,
                               static_cast<std::uint64_t>(std::chrono::nanoseconds(wall).count())};
-  core::Result<int> status = keeper.finish(program, [&] { run.reset(); });
+  core::Result<int> status = keeper.finish(program, [&] {
+    run->board.close();
+    run.reset();
+  });
   if (!status)
     status =
         run ? reportNothing(*run, program, status.error().message) : fail(status.error().message);

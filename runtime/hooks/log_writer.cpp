@@ -103,6 +103,7 @@ int LogWriter::create() {
     header.rank = rank_.load(std::memory_order_relaxed);
   header.start_time_ns = start;
   header.simulated_devices = simulated_devices_;
+  header.segments = 1;
   char *first = segments_[0].load(std::memory_order_relaxed);
   std::memcpy(first, &header, sizeof header);
   RecordHeader dropped;
@@ -122,6 +123,12 @@ int LogWriter::grow(std::size_t index) {
     return errno;
   const int error = map(file, index);
   ::close(file);
+  // Under the lock; segments come in order, but for those that threads reserve at once.
+  if (!error) {
+    auto &count =
+        reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))->segments;
+    count = std::max(count, std::uint32_t(index + 1));
+  }
   return error;
 }
 

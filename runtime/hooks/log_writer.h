@@ -18,7 +18,7 @@ namespace devsan::runtime {
 
 class LogWriter {
 public:
-  static constexpr std::size_t kSegmentSize = std::size_t{1} << 20;
+  static constexpr std::size_t kSegmentSize = runtime::kSegmentSize;
   static constexpr std::size_t kMaxSegments = 1 << 16;
 
   // Never destroyed: threads may write until the process is gone.

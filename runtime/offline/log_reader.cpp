@@ -464,8 +464,15 @@ core::Result<ProcessLog> readLog(const std::filesystem::path &path, SingleEvents
   if (file.error())
     return core::failure("cannot read " + path.string() + ": " +
                          (file.error() == EINVAL ? "it is no file" : std::strerror(file.error())));
-  return parse(file.bytes(), path.filename(), wanted,
-               [&](std::size_t before) { file.release(before); });
+  core::Result<ProcessLog> log = parse(file.bytes(), path.filename(), wanted,
+                                       [&](std::size_t before) { file.release(before); });
+  // A writer makes whole segments, and what is cut between two records looks like the end.
+  const std::size_t size = file.bytes().size();
+  if (log && (size % kSegmentSize != 0 ||
+              size < std::max<std::uint64_t>(log->header.segments, 1) * kSegmentSize))
+    log->damage.push_back(log->source + ": the file was truncated to " + std::to_string(size) +
+                          " bytes");
+  return log;
 }
 
 struct LogFollower::State {

@@ -252,6 +252,33 @@ TEST(LogReader, ReadsAFile) {
   EXPECT_EQ(log->events.size(), 2u);
 }
 
+TEST(LogReader, SaysThatAFileWasTruncated) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() / "1-1.devsanlog";
+  for (const std::uint32_t segments : {0u, 1u, 3u}) {
+    LogBuilder builder = smallLog();
+    builder.header.segments = segments;
+    const std::vector<std::byte> bytes = builder.bytes();
+    std::ofstream(path).write(reinterpret_cast<const char *>(bytes.data()),
+                              static_cast<std::streamsize>(bytes.size()));
+    const std::size_t whole = std::max(segments, 1u) * kSegmentSize;
+    for (const auto &[size, is_damaged] : {std::pair{sizeof(FileHeader), true},
+                                           {bytes.size(), true},
+                                           {whole - kSegmentSize / 2, true},
+                                           {whole - kSegmentSize, segments > 1},
+                                           {whole, false},
+                                           {whole + kSegmentSize, false},
+                                           {whole + 8, true}}) {
+      if (size < sizeof(FileHeader))
+        continue;
+      std::filesystem::resize_file(path, size);
+      const auto log = readLog(path);
+      ASSERT_TRUE(log);
+      EXPECT_EQ(!log->damage.empty(), is_damaged) << segments << " segments, " << size << " bytes";
+    }
+  }
+}
+
 class LogFollowing : public ::testing::Test {
 protected:
   Event event(const char *op, const char *function) {

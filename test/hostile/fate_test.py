@@ -68,13 +68,22 @@ def overwrite():
             file.seek(48)
             file.write(random.Random(1).randbytes(1 << 16))
 
-def truncate():
+def truncate(size=0):
     for path in of_logs():
-        os.truncate(path, 0)
+        os.truncate(path, size)
 
 def remove_logs():
     for path in of_logs():
-        os.remove(path)
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            pass  # another rank was faster
+
+def forge(offset, number):
+    """Overwrites a number in the memory in which the run's processes count themselves."""
+    libc.shmat.restype = ctypes.c_void_p
+    board = libc.shmat(int(os.environ["DEVSAN_RUN_BOARD"].split(":")[0]), None, 0)
+    ctypes.c_uint32.from_address(board + offset).value = number
 
 def namespace(flag):
     assert libc.unshare(flag) == 0, os.strerror(ctypes.get_errno())
@@ -116,6 +125,9 @@ FAULTS = {
     "no_open": no_open,
     "environment": os.environ.clear,
     "killed": lambda: None,
+    "forged_token": lambda: forge(0, 1),
+    "forged_end": lambda: forge(8, 1),
+    "forged_end_for_a_while": lambda: forge(8, 1),
 }
 
 def work():
@@ -128,8 +140,10 @@ def child():
         FAULTS[FAULT[6:]]()
     ctypes.CDLL(LIBRARY)
     if not early:
-        FAULTS[FAULT]()
+        FAULTS.get(FAULT, FAULTS["none"])()
     work()
+    if FAULT == "forged_end_for_a_while":
+        forge(8, 0)
     if FAULT == "killed" and KIND != "one":
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -156,6 +170,9 @@ if __name__ == "__main__":
         child()
     os.write(1, b"end\n")
     sys.stdout.flush()
+    if FAULT.startswith("cut:"):
+        truncate(int(FAULT[4:]))
+        os._exit(int(STATUS))
     os._exit(int(STATUS)) if FAULT == "no_descriptor_left" else sys.exit(int(STATUS))
 '''
 
@@ -194,7 +211,7 @@ class Fate(Canary):
         return root + "/bin/devsan"
 
     def command(self, kind, fault, *, device="cuda:1", status=0):
-        launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--log-dir", "/nonexistent", "--standalone"]
+        launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--log-dir", "../empty", "--standalone"]
         return [sys.executable, *(launcher if kind == "torchrun" else []), "program.py", kind, fault, WORK, device, str(status)]
 
     def written(self, kind, device="cuda:1"):
@@ -265,6 +282,30 @@ class Fate(Canary):
                 done = self.run_case(kind, fault, complete=False)
                 self.assertIn(count, done.err)
                 self.assertLessEqual(done.err.count("runs on unobserved"), 1, str(done))
+
+    def test_a_log_that_is_cut_as_the_last_thing(self):
+        """Nothing of it is written any more: what is left may end where a record does."""
+        for kind, size in (("one", 48), ("one", 64), ("one", 4096), ("one", 1 << 19), ("fork", 48)):
+            with self.subTest(kind=kind, size=size):
+                self.run_case(kind, f"cut:{size}", complete=False)
+
+    def test_whoever_forges_what_processes_count_is_noticed(self):
+        for kind, fault in (("one", "forged_token"), ("one", "forged_end"), ("fork", "forged_end"),
+                            ("fork", "forged_end_for_a_while")):
+            with self.subTest(kind=kind, fault=fault):
+                done = self.run_case(kind, fault, complete=False)
+                self.assertIn("was changed by somebody else", done.err)
+
+    def test_without_shared_memory(self):
+        if not is_root():
+            self.skipTest("needs an IPC namespace: run it as root")
+        for kind, fault, complete in (("fork", "none", True), ("fork", "closed_descriptors", True), ("fork", "small_files", False),
+                                      ("fork", "no_open", False), ("one", "remove_logs", False)):
+            with self.subTest(kind=kind, fault=fault):
+                done = self.run_case(kind, fault, complete=complete,
+                                     before=["unshare", "-i", "sh", "-c", "echo 0 > /proc/sys/kernel/shmmni && exec \"$@\"", "-"])
+                if kind == "fork" and not complete:
+                    self.assertIn("2 processes were", done.err)
 
     def test_without_a_gate_the_status_is_the_programs(self):
         for status in (0, 7):
@@ -444,6 +485,19 @@ class Fate(Canary):
         for name in names:
             self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o7777, 0o600, name)
         self.hostile_logs(sandbox, folder)
+
+    def test_a_gate_on_kept_logs(self):
+        for fault, options, status in (("none", [], 0), ("small_files", [], 2), ("cut:48", [], 2), ("cut:48", ["--merge"], 2)):
+            sandbox = self.prepare()
+            done = sandbox.run(command=[DEVSAN, "run", "--sim=2", "--quiet", "--keep-logs=kept", "--", *self.command("fork", fault)],
+                               env={"EMPTY": sandbox.path("empty")}, writes=["repo/kept"])
+            self.assertEqual(done.status, 0, str(done))
+            for gate in ("--fail-on=error", "--max=device-host-sync=1000"):
+                with self.subTest(fault=fault, gate=gate, options=options):
+                    done = sandbox.run("report", *options, gate, "kept")
+                    self.assertSays(done, status, *(["no verdict"] if status else []))
+            for no_gate in ([], ["--fail-on=none"]):
+                self.assertSays(sandbox.run("report", *options, *no_gate, "kept"), 0)
 
     def hostile_logs(self, sandbox, folder):
         """Variants of a good log, read by `devsan report`: it ends, in little memory, with a status that fits."""
