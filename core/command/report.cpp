@@ -114,8 +114,10 @@ struct TraceInputs {
   std::uint32_t processes = 0;
 };
 
+// What the logs lack, in `unseen`, where they lack something.
 core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
-                                    FindingFilter &filter, TraceInputs *trace = nullptr) {
+                                    FindingFilter &filter, std::string &unseen,
+                                    TraceInputs *trace = nullptr) {
   core::Result<RunFacts> facts = readRunFacts(input.folder);
   if (!facts)
     return tl::unexpected(facts.error());
@@ -136,7 +138,10 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
     trace->processes += static_cast<std::uint32_t>(analysis.observed.processes.size());
     trace->runs.push_back(std::move(analysis.observed));
   }
+  const bool is_incomplete = analysis.incomplete || !facts->missing.empty();
   takeAnalysis(report, std::move(analysis), *facts);
+  if (is_incomplete)
+    unseen = report.summary.notes.empty() ? input.name : report.summary.notes.front();
   core::assignFingerprints(report.findings);
   for (core::Finding &finding : report.findings)
     if (!finding.locations.empty() && !core::liesBelow(finding.locations.front().file, project))
@@ -241,16 +246,22 @@ core::Result<void> writeOutput(core::ReportFormat format, const fs::path &output
 }
 
 core::Result<core::Report> readInput(const Input &input, const InstallTree &tree,
-                                     FindingFilter &filter) {
+                                     FindingFilter &filter, std::string &unseen) {
   const std::uint64_t suppressed = filter.suppressed();
   core::Result<core::Report> report =
-      input.report.empty() ? readLogs(input, tree, filter) : readJson(input, filter);
+      input.report.empty() ? readLogs(input, tree, filter, unseen) : readJson(input, filter);
   if (!report)
     return report;
   if (report->summary.tool.empty())
     report->summary.tool = kTool;
   report->summary.suppressed += filter.suppressed() - suppressed;
   return report;
+}
+
+// Whether a verdict was asked for, which nobody can give who has not seen everything.
+bool isGate(const ReportArguments &arguments) {
+  return arguments.update_baseline || (arguments.fail_on && *arguments.fail_on != "none") ||
+         !arguments.budgets.empty();
 }
 
 // Options that say something about one report are no help with two.
@@ -312,6 +323,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   const fs::path output =
       arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
   FindingFilter filter(std::move(*suppressions));
+  std::string unseen;
   std::vector<core::Report> sides;
   for (const std::string &name : arguments.inputs) {
     core::Result<std::vector<Input>> inputs = findInputs({name});
@@ -321,7 +333,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     MergedReport merged;
     for (const Input &input : *inputs) {
       enter(here);
-      core::Result<core::Report> report = readInput(input, tree, filter);
+      core::Result<core::Report> report = readInput(input, tree, filter, unseen);
       if (!report)
         return tl::unexpected(report.error());
       merged.add(std::move(*report));
@@ -340,7 +352,9 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   if (*format == core::ReportFormat::kGithub)
     if (core::Result<void> written = appendJobSummary(core::compareMarkdown(comparison)); !written)
       return tl::unexpected(written.error());
-  return failure->failed(comparison.fresh) ? kFindings : kSuccess;
+  if (failure->failed(comparison.fresh))
+    return kFindings;
+  return isGate(arguments) && !unseen.empty() ? failWithoutVerdict(unseen) : kSuccess;
 }
 
 // A trace shows what happened, and judges nothing.
@@ -371,12 +385,13 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
   FindingFilter filter(std::move(*suppressions));
   TraceInputs trace;
   MergedReport merged;
+  std::string unseen; // the trace shows it
   for (const Input &input : *inputs) {
     if (!input.report.empty())
       return core::failure(input.name + ": a trace is made of event logs (.devsanlog) and folders "
                                         "of them (`devsan run --keep-logs=DIR --trace=FILE`)");
     enter(here);
-    core::Result<core::Report> report = readLogs(input, tree, filter, &trace);
+    core::Result<core::Report> report = readLogs(input, tree, filter, unseen, &trace);
     if (!report)
       return tl::unexpected(report.error());
     merged.add(std::move(*report));
@@ -434,11 +449,12 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
 
   FindingFilter filter(std::move(*suppressions));
   MergedReport merged;
+  std::string unseen;
   std::set<core::Origin> origins;
   std::vector<core::Report> reports;
   for (const Input &input : *inputs) {
     enter(here);
-    core::Result<core::Report> report = readInput(input, tree, filter);
+    core::Result<core::Report> report = readInput(input, tree, filter, unseen);
     if (!report)
       return tl::unexpected(report.error());
     origins.merge(originsOf(*report));
@@ -473,7 +489,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
               appendJobSummary(core::markdownReport(report.findings, report.summary));
           !written)
         return tl::unexpected(written.error());
-  return failed ? kFindings : kSuccess;
+  if (failed)
+    return kFindings;
+  return isGate(arguments) && !unseen.empty() ? failWithoutVerdict(unseen) : kSuccess;
 }
 
 } // namespace

@@ -33,6 +33,10 @@ core::Result<void> writeReport(const ReportFile &file, const core::Report &repor
   });
 }
 
+int failWithoutVerdict(const std::string &unseen) {
+  return fail("no verdict, because not everything was seen: " + unseen);
+}
+
 core::Result<bool> judge(core::Report &report, const FailureCriteria &failure,
                          core::BaselineFile &baseline, const std::set<core::Origin> &origins) {
   auto &[findings, summary] = report;

@@ -20,4 +20,7 @@ core::Result<void> appendJobSummary(const std::string &markdown);
 
 core::Result<void> writeReport(const ReportFile &file, const core::Report &report);
 
+// Where a verdict was asked for and nobody can give one. Returns kCannotStart.
+int failWithoutVerdict(const std::string &unseen);
+
 } // namespace devsan::command
