@@ -1,5 +1,5 @@
-// Work whose cost others' data decides, in a process of its own with a limit of time and memory:
-// where it dies, whoever waits for it goes on.
+// Work whose cost others' data decides, in a process of its own with limits of processor time and
+// memory: where it dies, whoever waits for it goes on.
 #pragma once
 
 #include "core/result.h"
@@ -13,7 +13,7 @@
 namespace devsan::command {
 
 struct Bounds {
-  unsigned seconds = 0;
+  unsigned seconds = 0;     // of the processor
   std::uint64_t memory = 0; // bytes
 };
 

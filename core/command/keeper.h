@@ -32,8 +32,10 @@ public:
   // Without finish(): the program never started, and there is nothing to report.
   ~Keeper();
 
+  // In this process or a child of it.
   void programStarted(pid_t program);
-  // Waits for the report. An interruption of this process ends both; `clean_up` is called then.
+  // Waits for the report. An interruption ends it; `clean_up` is called then, and this process ends
+  // by the signal where the program itself did not fail.
   core::Result<int> finish(const ProgramRun &run, const std::function<void()> &clean_up);
 
 private:

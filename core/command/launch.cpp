@@ -20,10 +20,12 @@ constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2
 volatile pid_t forward_to = 0;
 
 // A signal typed at the terminal goes to the whole process group, so the program has it already
-// (SI_KERNEL); one sent to this process alone must be passed on.
+// (SI_KERNEL); one sent to this process alone must be passed on, and so must that of a terminal
+// that closes, which the kernel sends to the leader of the session only.
 void forward(int signal, siginfo_t *info, void *) {
   const int saved_errno = errno;
-  if (forward_to > 0 && info->si_code != SI_KERNEL)
+  const bool is_for_leader = signal == SIGHUP && getsid(0) == getpid();
+  if (forward_to > 0 && (info->si_code != SI_KERNEL || is_for_leader))
     kill(forward_to, signal);
   errno = saved_errno;
 }
@@ -123,6 +125,8 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
   if (child == 0) {
     sigaction(SIGCHLD, &children, nullptr);
     sigprocmask(SIG_SETMASK, &previous, nullptr);
+    if (started)
+      started(getpid());
     become(argv.data(), environment, exec_error);
   }
   const int fork_error = errno;
@@ -130,9 +134,6 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
     sigprocmask(SIG_SETMASK, &previous, nullptr);
     return core::failure(std::string("cannot start a process: ") + std::strerror(fork_error));
   }
-
-  if (started)
-    started(child);
 
   int wait_status = 0;
   {

@@ -21,7 +21,7 @@ struct ProgramEnd {
 };
 
 // Starts `command` (looked up in PATH) with `environment` set on top of the own one, and waits for
-// its end. `started` is told its process.
+// its end. `started` is called in its process, before it becomes the program.
 core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
                                 const Environment &environment,
                                 const std::function<void(pid_t)> &started = {});

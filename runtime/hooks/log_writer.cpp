@@ -104,6 +104,11 @@ int LogWriter::create() {
   header.start_time_ns = start;
   header.simulated_devices = simulated_devices_;
   header.segments = 1;
+  page_size_ = std::uintptr_t(sysconf(_SC_PAGESIZE));
+  has_board_ = devsanRunBoard() != nullptr;
+  std::snprintf(cut_, sizeof cut_,
+                "devsan: process %ld runs on unobserved: its event log was truncated\n",
+                long(getpid()));
   char *first = segments_[0].load(std::memory_order_relaxed);
   std::memcpy(first, &header, sizeof header);
   RecordHeader dropped;
@@ -273,15 +278,13 @@ bool LogWriter::survivesTruncation(const void *address) {
     const auto begin = reinterpret_cast<std::uintptr_t>(segments_[i].load());
     if (!begin || at < begin || at - begin >= kSegmentSize)
       continue;
-    const std::uintptr_t page = at & ~std::uintptr_t{4095};
+    const std::uintptr_t page = at & ~(page_size_ - 1);
     if (mmap(reinterpret_cast<void *>(page), begin + kSegmentSize - page, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
       return false;
     full_.store(true, std::memory_order_relaxed);
-    if (!is_cut_.exchange(true) && devsanCountLoss(kDevsanLogCut, 0))
-      dprintf(STDERR_FILENO,
-              "devsan: process %ld runs on unobserved: its event log was truncated\n",
-              long(getpid()));
+    if (!is_cut_.exchange(true) && (!has_board_ || devsanCountLoss(kDevsanLogCut, 0)))
+      (void)!write(STDERR_FILENO, cut_, std::strlen(cut_));
     return true;
   }
   return false;

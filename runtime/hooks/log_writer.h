@@ -88,6 +88,10 @@ private:
   char path_[4352] = {}; // longer than a path may be: such a log cannot be made
   dev_t device_ = 0;
   ino_t inode_ = 0;
+  // What a signal handler must not ask for.
+  std::uintptr_t page_size_ = 0;
+  bool has_board_ = false;
+  char cut_[96] = {};
 };
 
 } // namespace devsan::runtime

@@ -79,11 +79,11 @@ __attribute__((constructor)) void startRuntime() {
     return;
   const char *simulated = std::getenv("DEVSAN_SIM_DEVICES");
   readOptions(simulated && *simulated);
-  recorder().start();
-  if (!recorder().recording())
-    return;
-  KeptSignal<SIGBUS>::keep(onBusError, SA_ONSTACK | SA_NODEFER | SA_RESTART);
   try {
+    recorder().start();
+    if (!recorder().recording())
+      return;
+    KeptSignal<SIGBUS>::keep(onBusError, SA_ONSTACK | SA_NODEFER | SA_RESTART);
     installDispatcherHooks();
     installFactoryHooks();
     installProvenance();

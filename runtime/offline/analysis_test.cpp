@@ -18,6 +18,8 @@ protected:
     std::ofstream(directory_ / name, std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
+    if (!bytes.empty()) // as its writer makes it
+      fs::resize_file(directory_ / name, kSegmentSize);
   }
 
   Analysis analysed(const char *symbolizer = DEVSAN_SYMBOLIZER) const {

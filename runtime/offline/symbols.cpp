@@ -56,9 +56,17 @@ int start(const std::filesystem::path &symbolizer, int questions, int answers, p
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, questions, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO);
+  // Whoever makes a report may block all signals.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   std::string program = symbolizer;
   char *argv[] = {program.data(), nullptr};
-  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, argv, environ);
+  const int error = posix_spawn(&child, program.c_str(), &actions, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }

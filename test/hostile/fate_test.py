@@ -13,6 +13,7 @@ The program loads LibTorch by a library of three operators (fate_work.cpp). With
 import glob
 import json
 import os
+import pty
 import resource
 import shutil
 import signal
@@ -107,6 +108,18 @@ def no_open():
     assert libc.prctl(38, 1, 0, 0, 0) == 0
     assert libc.prctl(22, 2, ctypes.byref(Program(4, filters)), 0, 0) == 0
 
+def signals_to_devsan():
+    """What is sent to each process of its name (pkill devsan) means the program."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended
+        if parent == os.getppid() and int(entry) != os.getpid():
+            for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
+                os.kill(int(entry), number)
+
 FAULTS = {
     "none": lambda: None,
     "setuid": setuid,
@@ -125,6 +138,7 @@ FAULTS = {
     "no_open": no_open,
     "environment": os.environ.clear,
     "killed": lambda: None,
+    "signals_to_devsan": signals_to_devsan,
     "forged_token": lambda: forge(0, 1),
     "forged_end": lambda: forge(8, 1),
     "forged_end_for_a_while": lambda: forge(8, 1),
@@ -428,6 +442,51 @@ class Fate(Canary):
                     report = json.load(file)
                 self.assertTrue(report["summary"]["partial"])
                 self.assertEqual([finding["count"] for finding in report["findings"]], [WAITS])
+
+    def test_signals_while_the_program_runs(self):
+        self.run_case("one", "signals_to_devsan", complete=True)
+
+    def test_signals_while_the_report_is_made(self):
+        """They end it, unless whoever started DevSan ignores them; a program that failed has its status all the same."""
+        symbolizer = ("#!/bin/sh\nread _ _ _ devsan _ < /proc/$PPID/stat\nkill -%d $devsan\n[ %s = ignored ] || while read _; do :; done\n"
+                      "exec " + BUILD + "/libexec/devsan-symbolize\n")
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            for status, ignored in ((0, True), (0, False), (7, False)):
+                with self.subTest(number, status=status, ignored=ignored):
+                    sandbox = self.prepare()
+                    devsan = self.tree(sandbox, **{"libexec/devsan-symbolize": symbolizer % (number, "ignored" if ignored else "-")})
+                    if ignored:
+                        self.run_case("one", "none", sandbox=sandbox, devsan=devsan, complete=True,
+                                      limits=lambda: signal.signal(number, signal.SIG_IGN))
+                        continue
+                    done = sandbox.run(command=[devsan, "run", "--quiet", "--sim=2", "--", *self.command("one", "none", status=status)],
+                                       env={"EMPTY": sandbox.path("empty")}, may_be_killed=not status)
+                    self.assertEqual(done.status, status or -number, str(done))
+
+    def test_a_terminal_that_closes(self):
+        """Only the leader of its session is told."""
+        sandbox = self.prepare()
+        child, terminal = pty.fork()
+        if child == 0:
+            try:
+                os.chdir(sandbox.repo)
+                os.execve(DEVSAN, [DEVSAN, "run", "--quiet", "--", "sh", "-c", "trap 'touch told; exit' HUP; echo $$ > new; "
+                                   "mv new pid; while :; do sleep 0.05; done"], sandbox.environment())
+            finally:
+                os._exit(127)
+        self.wait_for(lambda: os.path.exists(sandbox.path("repo/pid")), "the program did not start")
+        os.close(terminal)
+        try:
+            end = time.monotonic() + 5
+            while not os.path.exists(sandbox.path("repo/told")) and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertTrue(os.path.exists(sandbox.path("repo/told")), "the program was not told")
+        finally:
+            try:
+                os.kill(int(sandbox.read("repo/pid")), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            os.waitpid(child, 0)
 
     def test_a_program_that_is_killed(self):
         sandbox = self.prepare()
