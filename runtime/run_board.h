@@ -58,9 +58,10 @@ struct DevsanRunBoard {
 
 static inline void *devsanMapBoard(const char *path) {
   const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  const int seals = file < 0 ? -1 : fcntl(file, F_GET_SEALS);
   void *memory = MAP_FAILED;
-  /* Sealed: what another process put at that place could shrink, and end this one. */
-  if (file >= 0 && (fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK) &&
+  /* What another process put at that place could shrink, and end this one. */
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) &&
       lseek(file, 0, SEEK_END) >= (off_t)sizeof(struct DevsanRunBoard))
     memory = mmap(NULL, sizeof(struct DevsanRunBoard), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0)
@@ -85,7 +86,7 @@ static inline struct DevsanRunBoard *devsanRunBoard(void) {
     return board;
   const char *text = getenv(DEVSAN_RUN_BOARD);
   const char *colon = text ? strrchr(text, ':') : NULL;
-  char place[4096];
+  char place[64];
   if (!colon || (size_t)(colon - text) >= sizeof place)
     return NULL;
   memcpy(place, text, (size_t)(colon - text));

@@ -781,6 +781,26 @@ TEST_F(LogWriterTest, ABoardOfAnotherRunIsLeftAlone) {
   EXPECT_EQ(board->logs, 0u);
 }
 
+TEST_F(LogWriterTest, ABoardInAFileIsSealed) {
+  for (const bool is_sealed : {false, true}) {
+    const int file = memfd_create("board", MFD_ALLOW_SEALING);
+    ASSERT_EQ(ftruncate(file, sizeof(DevsanRunBoard)), 0);
+    if (is_sealed)
+      fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
+    setenv(DEVSAN_RUN_BOARD,
+           ("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file) + ":0").c_str(), 1);
+    saidBy([&] {
+      static LogWriter log;
+      log.open(directory_.c_str(), 0);
+    });
+    unsetenv(DEVSAN_RUN_BOARD);
+    DevsanRunBoard board;
+    EXPECT_EQ(pread(file, &board, sizeof board, 0), ssize_t(sizeof board));
+    EXPECT_EQ(board.logs, is_sealed ? 1u : 0u);
+    close(file);
+  }
+}
+
 TEST_F(LogWriterTest, LogsAreTheirOwnersAlone) {
   saidBy([&] {
     umask(0777);

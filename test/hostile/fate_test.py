@@ -276,7 +276,7 @@ class Fate(Canary):
         self.inside("one", INSIDE)
 
     def test_fork(self):
-        self.inside("fork", INSIDE)
+        self.inside("fork", [fault for fault in INSIDE if FULL or not fault.startswith("early:") or fault == "early:setuid"])
 
     def test_spawn(self):
         self.inside("spawn", INSIDE if FULL else ["setuid", "remove_temporary", "early:setuid", "early:small_files"])
@@ -299,13 +299,12 @@ class Fate(Canary):
 
     def test_a_log_that_is_cut_as_the_last_thing(self):
         """Nothing of it is written any more: what is left may end where a record does."""
-        for kind, size in (("one", 48), ("one", 64), ("one", 4096), ("one", 1 << 19), ("fork", 48)):
+        for kind, size in (("one", 48), ("one", 4096), ("one", 1 << 19), ("fork", 48)):
             with self.subTest(kind=kind, size=size):
                 self.run_case(kind, f"cut:{size}", complete=False)
 
     def test_whoever_forges_what_processes_count_is_noticed(self):
-        for kind, fault in (("one", "forged_token"), ("one", "forged_end"), ("fork", "forged_end"),
-                            ("fork", "forged_end_for_a_while")):
+        for kind, fault in (("one", "forged_token"), ("fork", "forged_end"), ("fork", "forged_end_for_a_while")):
             with self.subTest(kind=kind, fault=fault):
                 done = self.run_case(kind, fault, complete=False)
                 self.assertIn("was changed by somebody else", done.err)
@@ -313,8 +312,7 @@ class Fate(Canary):
     def test_without_shared_memory(self):
         if not is_root():
             self.skipTest("needs an IPC namespace: run it as root")
-        for kind, fault, complete in (("fork", "none", True), ("fork", "closed_descriptors", True), ("fork", "small_files", False),
-                                      ("fork", "no_open", False), ("one", "remove_logs", False)):
+        for kind, fault, complete in (("fork", "none", True), ("fork", "small_files", False), ("fork", "no_open", False)):
             with self.subTest(kind=kind, fault=fault):
                 done = self.run_case(kind, fault, complete=complete,
                                      before=["unshare", "-i", "sh", "-c", "echo 0 > /proc/sys/kernel/shmmni && exec \"$@\"", "-"])
@@ -450,8 +448,10 @@ class Fate(Canary):
         """They end it, unless whoever started DevSan ignores them; a program that failed has its status all the same."""
         symbolizer = ("#!/bin/sh\nread _ _ _ devsan _ < /proc/$PPID/stat\nkill -%d $devsan\n[ %s = ignored ] || while read _; do :; done\n"
                       "exec " + BUILD + "/libexec/devsan-symbolize\n")
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM) if FULL else (signal.SIGHUP, signal.SIGTERM):
             for status, ignored in ((0, True), (0, False), (7, False)):
+                if not FULL and ignored != (number == signal.SIGHUP):
+                    continue
                 with self.subTest(number, status=status, ignored=ignored):
                     sandbox = self.prepare()
                     devsan = self.tree(sandbox, **{"libexec/devsan-symbolize": symbolizer % (number, "ignored" if ignored else "-")})
@@ -546,7 +546,7 @@ class Fate(Canary):
         self.hostile_logs(sandbox, folder)
 
     def test_a_gate_on_kept_logs(self):
-        for fault, options, status in (("none", [], 0), ("small_files", [], 2), ("cut:48", [], 2), ("cut:48", ["--merge"], 2)):
+        for fault, options, status in (("none", [], 0), ("small_files", [], 2), ("cut:48", ["--merge"], 2)):
             sandbox = self.prepare()
             done = sandbox.run(command=[DEVSAN, "run", "--sim=2", "--quiet", "--keep-logs=kept", "--", *self.command("fork", fault)],
                                env={"EMPTY": sandbox.path("empty")}, writes=["repo/kept"])
@@ -555,8 +555,7 @@ class Fate(Canary):
                 with self.subTest(fault=fault, gate=gate, options=options):
                     done = sandbox.run("report", *options, gate, "kept")
                     self.assertSays(done, status, *(["no verdict"] if status else []))
-            for no_gate in ([], ["--fail-on=none"]):
-                self.assertSays(sandbox.run("report", *options, *no_gate, "kept"), 0)
+            self.assertSays(sandbox.run("report", *options, "kept"), 0)
 
     def hostile_logs(self, sandbox, folder):
         """Variants of a good log, read by `devsan report`: it ends, in little memory, with a status that fits."""
