@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using llvm::StringRef;
 
-// Of the repository's settings those that say how its files are compared. None is a command.
+// Of the settings those that say how files are compared. None is a command.
 constexpr char kKeptSettings[] =
     "^(core\\.(autocrlf|eol|filemode|ignorecase|symlinks|checkstat|trustctime)"
     "|extensions\\.(objectformat|refstorage))$";
@@ -43,11 +43,36 @@ void link(const fs::path &target, const fs::path &link) {
     fs::create_symlink(target, link, ignored);
 }
 
+// In a file of settings. Whatever it holds is data there.
+std::string quoted(StringRef value) {
+  std::string result = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return result + '"';
+}
+
+// As `git config --null --get-regexp` tells them.
+void writeSettings(StringRef told, std::ostream &config) {
+  llvm::SmallVector<StringRef> settings;
+  told.split(settings, '\0', -1, /*KeepEmpty=*/false);
+  for (const StringRef setting : settings) {
+    const auto [key, value] = setting.split('\n');
+    const auto [section, name] = key.split('.');
+    config << "[" << section.str() << "]\n\t" << name.str();
+    if (setting.contains('\n')) // else it is true
+      config << " = " << quoted(value);
+    config << "\n";
+  }
+}
+
 } // namespace
 
 GitRepository::GitRepository(GitRepository &&other) noexcept
     : root_(std::move(other.root_)), folder_(std::exchange(other.folder_, {})),
-      objects_(std::move(other.objects_)), index_(std::move(other.index_)) {}
+      objects_(std::move(other.objects_)) {}
 
 GitRepository::~GitRepository() {
   std::error_code ignored;
@@ -93,44 +118,66 @@ core::Result<void> GitRepository::prepare() {
     if (entry->path().filename().string().starts_with("sharedindex."))
       link(entry->path(), ours / entry->path().filename());
   objects_ = common / "objects";
-  // A hook before a commit sees what is to be committed.
-  index_ = fs::path(root_) / llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
-  if (!fs::is_regular_file(index_, error))
-    index_ = ours / "index";
+  // A copy: git writes what it learns about the files into it. A hook before a commit sees what is
+  // to be committed. Git compares the time of the index with those of the files.
+  const fs::path index =
+      fs::path(root_) / llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
+  if (fs::is_regular_file(index, error)) {
+    fs::copy_file(index, ours / "index", error);
+    fs::last_write_time(ours / "index", fs::last_write_time(index, error), error);
+  }
+  objects_ = common / "objects";
   copySettings(common / "config");
   return {};
 }
 
-void GitRepository::copySettings(const std::string &from) const {
-  std::error_code error;
-  if (!fs::is_regular_file(from, error))
-    return;
-  const ProgramOutput told =
-      ask({"config", "--file", from, "--no-includes", "--null", "--get-regexp", kKeptSettings});
-  llvm::SmallVector<StringRef> settings;
-  StringRef(told.output).split(settings, '\0', -1, /*KeepEmpty=*/false);
-  std::ofstream config(fs::path(folder_) / "config", std::ios::app);
-  for (const StringRef setting : settings) {
-    const auto [key, value] = setting.split('\n');
-    const auto [section, name] = key.split('.');
-    if (llvm::all_of(value, llvm::isAlnum))
-      config << "[" << section.str() << "]\n\t" << name.str() << " = " << value.str() << "\n";
+void GitRepository::copySettings(const std::string &of_repository) const {
+  const auto kept_in = [this](std::vector<std::string> where, Settings settings) {
+    where.insert(where.begin(), "config");
+    where.insert(where.end(), {"--null", "--get-regexp", kKeptSettings});
+    return ask(std::move(where), settings).output;
+  };
+  const std::string of_user = kept_in({}, Settings::kUsers);
+  // Git's default lies in the user's home, which git does not see later.
+  fs::path ignored = firstLine(
+      ask({"config", "--type=path", "--get", "core.excludesFile"}, Settings::kUsers).output);
+  if (ignored.empty()) {
+    const fs::path home = llvm::sys::Process::GetEnv("HOME").value_or("");
+    ignored = fs::path(llvm::sys::Process::GetEnv("XDG_CONFIG_HOME").value_or(home / ".config")) /
+              "git" / "ignore";
   }
+  std::error_code error;
+  const std::string told =
+      fs::is_regular_file(of_repository, error)
+          ? kept_in({"--file", of_repository, "--no-includes"}, Settings::kOurs)
+          : std::string();
+  std::ofstream config(fs::path(folder_) / "config", std::ios::app);
+  writeSettings(of_user, config);
+  if (ignored.is_absolute())
+    config << "[core]\n\texcludesFile = " << quoted(ignored.string()) << "\n";
+  writeSettings(told, config);
 }
 
-ProgramOutput GitRepository::ask(std::vector<std::string> arguments) const {
+ProgramOutput GitRepository::ask(std::vector<std::string> arguments, Settings settings) const {
   arguments.insert(arguments.begin(), {"-C", root_, "-c", "core.quotePath=true"});
-  return runProgram("git", arguments,
-                    {{"GIT_DIR", folder_},
-                     {"GIT_WORK_TREE", root_},
-                     {"GIT_OBJECT_DIRECTORY", objects_},
-                     {"GIT_INDEX_FILE", index_},
-                     {"GIT_COMMON_DIR", std::nullopt},
-                     {"GIT_EXTERNAL_DIFF", std::nullopt},
-                     {"GIT_DIFF_OPTS", std::nullopt},
-                     {"GIT_OPTIONAL_LOCKS", "0"}, // the index is not ours to write
-                     {"GIT_ALLOW_PROTOCOL", ""},
-                     {"GIT_TERMINAL_PROMPT", "0"}});
+  EnvironmentChanges changes = {{"GIT_DIR", folder_},
+                                {"GIT_WORK_TREE", root_},
+                                {"GIT_OBJECT_DIRECTORY", objects_},
+                                {"GIT_INDEX_FILE", std::nullopt},
+                                {"GIT_COMMON_DIR", std::nullopt},
+                                {"GIT_EXTERNAL_DIFF", std::nullopt},
+                                {"GIT_DIFF_OPTS", std::nullopt},
+                                {"GIT_ALLOW_PROTOCOL", ""},
+                                {"GIT_TERMINAL_PROMPT", "0"}};
+  if (settings == Settings::kOurs)
+    changes.insert(changes.end(), {{"GIT_CONFIG_GLOBAL", "/dev/null"},
+                                   {"GIT_CONFIG_NOSYSTEM", "1"},
+                                   {"GIT_CONFIG_COUNT", std::nullopt},
+                                   {"GIT_CONFIG_PARAMETERS", std::nullopt},
+                                   // Before git 2.32 these are the way.
+                                   {"HOME", folder_},
+                                   {"XDG_CONFIG_HOME", folder_}});
+  return runProgram("git", arguments, changes);
 }
 
 bool GitRepository::isShallow() const {

@@ -1,7 +1,8 @@
 // A repository of git, asked without obeying it. Its configuration names commands (file system
 // monitors, filters, text converters, hooks, remotes), and whoever made the repository chose them.
-// So git works on a folder of ours with a configuration of ours, and takes from the repository
-// what is data alone: objects, references, the index, and how lines end.
+// The user's names some that lie in whatever repository git works on. So git works on a folder of
+// ours with a configuration of ours, and takes from both what is data alone: objects, references,
+// a copy of the index, and how files are compared.
 #pragma once
 
 #include "analyzer/tool/run_program.h"
@@ -19,19 +20,22 @@ public:
   GitRepository &operator=(GitRepository &&) = delete;
   ~GitRepository();
 
-  ProgramOutput ask(std::vector<std::string> arguments) const;
+  ProgramOutput ask(std::vector<std::string> arguments) const {
+    return ask(std::move(arguments), Settings::kOurs);
+  }
   // Some history may not be there.
   bool isShallow() const;
 
 private:
   explicit GitRepository(std::string root) : root_(std::move(root)) {}
   core::Result<void> prepare();
-  void copySettings(const std::string &from) const;
+  void copySettings(const std::string &of_repository) const;
+  enum class Settings { kOurs, kUsers };
+  ProgramOutput ask(std::vector<std::string> arguments, Settings settings) const;
 
   std::string root_;
   std::string folder_; // ours
   std::string objects_;
-  std::string index_;
 };
 
 } // namespace devsan::analyzer

@@ -18,7 +18,7 @@ struct ProgramOutput {
   std::string errors;
 };
 
-// Changes to the environment of a program that is started; nothing takes a variable away.
+// Changes to the environment of a program that is started; std::nullopt removes the variable.
 using EnvironmentChanges = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
 // Without the spaces around it.

@@ -310,6 +310,34 @@ class Differences(Canary):
                 done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
                 self.assertSays(done, 2, "--diff=HEAD: git says: ")
 
+    def test_settings_of_the_user(self):
+        """Common ones, by which git would start what lies in the checkout, or write the index."""
+        filters = "[filter \"lfs\"]\n\tclean = ./tool %f\n\tprocess = ./tool\n\trequired = true\n"
+        for where, name in (("home/.gitconfig", None), ("home/.config/git/config", None), ("home/named", "GIT_CONFIG_GLOBAL"),
+                            ("home/named", "GIT_CONFIG_SYSTEM")):
+            with self.subTest(where=where, name=name):
+                sandbox = self.repository()
+                sandbox.trap("repo/tool", then="cat")
+                sandbox.trap("repo/.githooks/post-index-change")
+                sandbox.trap("repo/.githooks/fsmonitor")
+                sandbox.write("repo/.git/info/exclude", "tool\n.githooks\n")
+                sandbox.write("repo/.git/info/attributes", "*.cpp filter=lfs diff=t\n")
+                sandbox.write(where, "[core]\n\thooksPath = .githooks\n\tfsmonitor = .githooks/fsmonitor\n\texcludesFile = "
+                              "~/ignored\n\tautocrlf = true\n[diff]\n\texternal = ./tool\n\tautoRefreshIndex = true\n"
+                              "[diff \"t\"]\n\ttextconv = ./tool\n" + filters)
+                sandbox.write("home/ignored", "ignored.cpp\n")
+                sandbox.write("repo/ignored.cpp", BUG)
+                sandbox.write("repo/old.cpp", BUG.replace("moved", "old").replace("\n", "\r\n"))
+                os.utime(sandbox.path("repo/old.cpp"), (1, 1))
+                index = sandbox.read("repo/.git/index")
+                done = self.check(sandbox, env={name: sandbox.path(where)} if name else {})
+                self.assertNotIn("ignored.cpp", done.out)
+                self.assertEqual(sandbox.read("repo/.git/index"), index, "the index was written")
+        sandbox = self.repository()
+        sandbox.write("home/.config/git/ignore", "ignored.cpp\n")
+        sandbox.write("repo/ignored.cpp", BUG)
+        self.assertNotIn("ignored.cpp", self.check(sandbox).out)
+
     def test_other_places_of_the_repository(self):
         """Worktrees, submodules, .git files: changes are found there, too."""
         sandbox = self.repository()
