@@ -4,9 +4,7 @@
 #include "analyzer/tool/source_files.h"
 
 #include <llvm/ADT/SmallString.h>
-#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -17,6 +15,8 @@ namespace devsan::analyzer {
 namespace {
 
 using llvm::StringRef;
+
+constexpr std::pair<unsigned, unsigned> kAllLines = {0, std::numeric_limits<unsigned>::max()};
 
 // Git quotes names with unusual characters as C strings.
 std::string unquoted(StringRef name) {
@@ -42,45 +42,94 @@ std::string unquoted(StringRef name) {
   return result;
 }
 
+// Of files: those that hold .git, each once.
+core::Result<std::set<std::string>> repositoriesOf(const std::vector<std::string> &files) {
+  std::set<std::string> repositories;
+  std::set<StringRef> folders;
+  for (const std::string &file : files) {
+    if (!folders.insert(llvm::sys::path::parent_path(file)).second)
+      continue;
+    std::string repository = nearestFolderWith(file, {".git"});
+    if (repository.empty())
+      return core::failure(file + " lies in no repository of git");
+    repositories.insert(std::move(repository));
+  }
+  return repositories;
+}
+
 } // namespace
 
-core::Result<Changes> Changes::since(const std::string &revision, const std::string &first_file) {
-  const std::string repository = nearestFolderWith(first_file, {".git"});
-  if (repository.empty())
-    return core::failure("--diff=" + revision + ": " + first_file +
-                         " lies in no repository of git");
-  core::Result<GitRepository> git = GitRepository::open(repository);
-  if (!git)
-    return core::failure("--diff=" + revision + ": " + git.error().message);
-  // What others have changed since the branches parted is not this change.
-  const ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
-  if (parting.status < 0)
-    return core::failure("--diff=" + revision + ": " + firstLine(parting.errors));
-  const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
-  const ProgramOutput diff =
-      git->ask({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv",
-                "--no-renames", "--no-relative", "--ignore-submodules=all", "--src-prefix=a/",
-                "--dst-prefix=b/", base, "--"});
-  if (diff.status != 0)
-    return core::failure(
-        "--diff=" + revision + ": git says: " +
-        (diff.errors.empty() ? "nothing, with status " + std::to_string(diff.status)
-                             : firstLine(diff.errors)) +
-        (git->isShallow() ? "; the clone is shallow: fetch its history (git fetch --unshallow, or "
-                            "fetch-depth: 0 of actions/checkout)"
-                          : ""));
+core::Result<Changes> Changes::since(const std::string &revision,
+                                     const std::vector<std::string> &files) {
+  const auto failure = [&](const std::string &message) {
+    return core::failure("--diff=" + revision + ": " + message);
+  };
+  const auto repositories = repositoriesOf(files);
+  if (!repositories)
+    return failure(repositories.error().message);
   Changes changes;
-  changes.addDiff(diff.output, repository);
-  const ProgramOutput untracked = git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
-  llvm::SmallVector<StringRef> names;
-  StringRef(untracked.output).split(names, '\0', -1, /*KeepEmpty=*/false);
-  for (StringRef name : names)
-    changes.addWholeFile(repository + "/" + name.str());
+  for (const std::string &repository : *repositories)
+    if (auto added = changes.addRepository(repository, revision); !added)
+      return failure((repositories->size() > 1 ? repository + ": " : "") + added.error().message);
   return changes;
 }
 
+core::Result<void> Changes::addRepository(const std::string &repository,
+                                          const std::string &revision) {
+  core::Result<GitRepository> git = GitRepository::open(repository);
+  if (!git)
+    return tl::unexpected(git.error());
+  // What others have changed since the branches parted is not this change.
+  const ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
+  if (parting.status < 0)
+    return core::failure(firstLine(parting.errors));
+  const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
+  const auto names = [](StringRef output) {
+    llvm::SmallVector<StringRef> list;
+    output.split(list, '\0', -1, /*KeepEmpty=*/false);
+    return list;
+  };
+  const auto diff = [&](std::vector<std::string> options,
+                        const std::vector<std::string> &paths) -> core::Result<std::string> {
+    options.insert(options.begin(),
+                   {"diff", "--no-renames", "--no-relative", "--ignore-submodules=all"});
+    options.insert(options.end(), {base, "--"});
+    llvm::append_range(options, paths);
+    ProgramOutput told = git->ask(options);
+    if (told.status == 0)
+      return std::move(told.output);
+    return core::failure(
+        "git says: " +
+        (told.errors.empty() ? "nothing, with status " + std::to_string(told.status)
+                             : firstLine(told.errors)) +
+        (git->isShallow() ? "; the clone is shallow: fetch its history (git fetch --unshallow, "
+                            "or fetch-depth: 0 of actions/checkout)"
+                          : ""));
+  };
+  const core::Result<std::string> changed = diff({"--name-only", "-z"}, {});
+  if (!changed)
+    return tl::unexpected(changed.error());
+  for (const StringRef name : names(*changed))
+    addWholeFile(repository + "/" + name.str());
+  // Other files are seldom included, and may be large: they are not compared line by line.
+  std::vector<std::string> code;
+  for (const std::string_view extension : codeExtensions())
+    code.push_back("*" + std::string(extension));
+  const core::Result<std::string> lines =
+      diff({"--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
+            "--dst-prefix=b/"},
+           code);
+  if (!lines)
+    return tl::unexpected(lines.error());
+  addDiff(*lines, repository);
+  const ProgramOutput untracked = git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
+  for (const StringRef name : names(untracked.output))
+    addWholeFile(repository + "/" + name.str());
+  return {};
+}
+
 void Changes::addDiff(std::string_view diff, const std::string &repository) {
-  std::string file;
+  std::vector<std::pair<unsigned, unsigned>> *ranges = nullptr;
   unsigned hunk_lines = 0; // of the hunk that have not come yet: they may look like headers
   StringRef rest(diff.data(), diff.size());
   while (!rest.empty()) {
@@ -93,14 +142,14 @@ void Changes::addDiff(std::string_view diff, const std::string &repository) {
     if (line.starts_with("\\"))
       continue; // no newline at the end
     hunk_lines = 0;
-    if (line.consume_front("+++ ")) {
-      StringRef name = line;
-      name.consume_back("\t"); // after a name with spaces
-      const std::string path = unquoted(name);
-      file = StringRef(path).starts_with("b/") ? repository + path.substr(1) : std::string();
-      if (!file.empty())
-        lines_[file];
-    } else if (line.consume_front("@@ -")) {
+    if (line.consume_front("diff --git ")) { // a/NAME b/NAME
+      const std::string name = unquoted(line.substr(line.size() / 2 + 1));
+      ranges = &lines_[repository + name.substr(std::min<std::size_t>(name.size(), 1))];
+      ranges->clear();
+    } else if (ranges && line.starts_with("Binary files ")) {
+      // Attributes or a zero byte make it that to git, not to a compiler.
+      ranges->push_back(kAllLines);
+    } else if (ranges && line.consume_front("@@ -")) {
       const auto count = [](StringRef &text) {
         unsigned number = 1;
         if (text.consume_front(",") && text.consumeInteger(10, number))
@@ -115,16 +164,14 @@ void Changes::addDiff(std::string_view diff, const std::string &repository) {
         continue;
       const unsigned added = count(line);
       hunk_lines = removed + added;
-      if (file.empty())
-        continue;
       // Where lines were only taken away, what was around them is touched.
-      lines_[file].emplace_back(first, added ? first + added - 1 : first + 1);
+      ranges->emplace_back(first, added ? first + added - 1 : first + 1);
     }
   }
 }
 
 void Changes::addWholeFile(const std::string &file) {
-  lines_[file].emplace_back(0, std::numeric_limits<unsigned>::max());
+  lines_[file].push_back(kAllLines);
 }
 
 bool Changes::touches(const std::string &file, unsigned first, unsigned last) const {

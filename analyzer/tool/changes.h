@@ -19,12 +19,9 @@ namespace devsan::analyzer {
 class Changes {
 public:
   // Since the commit at which HEAD and `revision` part, in the working tree, with files that git
-  // does not know yet. `first_file` tells the repository.
-  static core::Result<Changes> since(const std::string &revision, const std::string &first_file);
-
-  // From `git diff --unified=0`.
-  void addDiff(std::string_view diff, const std::string &repository);
-  void addWholeFile(const std::string &file);
+  // does not know yet. `files` tell the repositories; the revision is one of each.
+  static core::Result<Changes> since(const std::string &revision,
+                                     const std::vector<std::string> &files);
 
   bool touchesFile(const std::string &file) const { return lines_.contains(file); }
   // Any of the lines, first and last included.
@@ -34,6 +31,11 @@ public:
   bool touches(const core::Finding &finding, const FindingContext &context) const;
 
 private:
+  core::Result<void> addRepository(const std::string &repository, const std::string &revision);
+  // From `git diff --unified=0`, which replaces what was known of its files.
+  void addDiff(std::string_view diff, const std::string &repository);
+  void addWholeFile(const std::string &file);
+
   std::map<std::string, std::vector<std::pair<unsigned, unsigned>>> lines_; // first and last
 };
 

@@ -269,10 +269,10 @@ core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::stri
 // Drops the commands that the changes of --diff do not reach; nothing without that option.
 core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &commands,
                                                  const Options &options,
-                                                 const std::string &first_file) {
+                                                 const std::vector<std::string> &files) {
   if (options.diff.empty())
     return std::nullopt;
-  auto changes = Changes::since(options.diff, first_file);
+  auto changes = Changes::since(options.diff, files);
   if (!changes)
     return tl::unexpected(changes.error());
   Includes includes;
@@ -445,7 +445,7 @@ core::Result<int> check(Options options) {
   auto commands = commandsOf(*files, compile_commands);
   if (!commands)
     return tl::unexpected(commands.error());
-  auto changes = keepChanged(*commands, options, first_file);
+  auto changes = keepChanged(*commands, options, *files);
   if (!changes)
     return tl::unexpected(changes.error());
   if (options.print_commands) {

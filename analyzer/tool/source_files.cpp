@@ -3,6 +3,7 @@
 #include "core/whole_file.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -21,14 +22,21 @@ constexpr std::size_t kMostSources = 100'000;
 // A home directory under version control is no project.
 constexpr std::size_t kMostProjectFiles = 200'000;
 
+constexpr std::array<std::string_view, 8> kExtensions = {".cpp", ".cc",  ".cxx", ".cu",
+                                                         ".h",   ".hpp", ".cuh", ".hh"};
+constexpr auto kSources = std::span(kExtensions).first<4>();
+constexpr auto kHeaders = std::span(kExtensions).subspan<4>();
+
+bool hasOneOf(std::span<const std::string_view> extensions, const fs::path &path) {
+  return std::ranges::find(extensions, path.extension().string()) != extensions.end();
+}
+
 bool isSource(const fs::path &path) {
-  const fs::path extension = path.extension();
-  return extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".cu";
+  return hasOneOf(kSources, path);
 }
 
 bool isHeader(const fs::path &path) {
-  const fs::path extension = path.extension();
-  return extension == ".h" || extension == ".hpp" || extension == ".cuh" || extension == ".hh";
+  return hasOneOf(kHeaders, path);
 }
 
 bool isForeignFolder(const fs::path &folder, bool third_party) {
@@ -101,6 +109,10 @@ Project readProject(const fs::path &root) {
 
 bool isCudaFile(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cuh");
+}
+
+std::span<const std::string_view> codeExtensions() {
+  return kExtensions;
 }
 
 std::string textOf(const std::string &file) {

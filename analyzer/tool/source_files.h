@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@
 namespace devsan::analyzer {
 
 bool isCudaFile(std::string_view path);
+
+// Of sources and headers, with the dot.
+std::span<const std::string_view> codeExtensions();
 
 // What a file holds. Empty where it cannot be read, or is a pipe, which might never end.
 std::string textOf(const std::string &file);

@@ -338,6 +338,52 @@ class Differences(Canary):
         sandbox.write("repo/ignored.cpp", BUG)
         self.assertNotIn("ignored.cpp", self.check(sandbox).out)
 
+    def test_files_that_git_takes_for_binary(self):
+        """By the attributes or the bytes of a pull request."""
+        for name, text in ((".gitattributes", "*.cpp binary\n"), (".gitattributes", "*.cpp -diff\n"),
+                           (".git/info/attributes", "*.cpp -diff\n"), ("x.cpp", f"{BUG}// \0\n"),
+                           ("x.cpp", f"{BUG}// {chr(0) * 9000}\n")):
+            with self.subTest(name=name, text=text[-20:]):
+                sandbox = self.repository()
+                sandbox.write(f"repo/{name}", text)
+                self.check(sandbox)
+                sandbox.git("add", ".")
+                sandbox.git("commit", "-qm", "second")
+                done = sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_MOCK)
+                self.assertSays(done, 1, "x.cpp:3", "new.cpp:3")
+        sandbox = self.repository()  # a mode alone is no change
+        sandbox.git("checkout", "x.cpp")
+        os.chmod(sandbox.path("repo/x.cpp"), 0o755)
+        os.unlink(sandbox.path("repo/new.cpp"))
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 0, "no findings")
+
+    def test_large_files_of_other_kinds(self):
+        """They are not compared; where a source includes one, it counts as changed."""
+        sandbox = self.repository()
+        sandbox.write("repo/data.json", "0\n" * 10)
+        sandbox.git("add", ".")
+        sandbox.git("commit", "-qm", "second")
+        sandbox.write("repo/data.json", "1234567\n" * (9 << 20))
+        sandbox.write("repo/part.inc", BUG.replace("moved", "part"))
+        sandbox.write("repo/x.cpp", '#include "part.inc"\n')
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
+        self.assertSays(done, 1, "part.inc:3")
+
+    def test_repositories_inside_and_beside(self):
+        sandbox = self.sandbox()
+        for place in ("outside", "repo/aaa", "repo"):
+            sandbox.write(f"{place}/src/z.cpp", BUG)
+            sandbox.write(f"{place}/src/old.cpp", BUG)
+            for arguments in (("init", "-q"), ("add", "src"), ("commit", "-qm", "first")):
+                sandbox.git("-C", sandbox.path(place), *arguments)
+            sandbox.write(f"{place}/src/z.cpp", BUG.replace("return", "return  "))
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", "../outside/src", *WITH_MOCK)
+        self.assertSays(done, 1, "3 files of 6", "aaa/src/z.cpp:3", "\nsrc/z.cpp:3", "outside/src/z.cpp:3")
+        self.assertNotIn("old.cpp:3", done.out)
+        file = sandbox.write("lone.cpp", BUG)
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", file, *WITH_MOCK)
+        self.assertSays(done, 2, f"--diff=HEAD: {file} lies in no repository of git")
+
     def test_other_places_of_the_repository(self):
         """Worktrees, submodules, .git files: changes are found there, too."""
         sandbox = self.repository()
