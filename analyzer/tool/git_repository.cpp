@@ -1,10 +1,10 @@
 #include "analyzer/tool/git_repository.h"
 
 #include "analyzer/tool/source_files.h"
-#include "core/whole_file.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallString.h>
-#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Process.h>
@@ -18,15 +18,20 @@ namespace {
 namespace fs = std::filesystem;
 using llvm::StringRef;
 
-// Of the settings those that say how files are compared. None is a command.
+// Of the settings those that say how files are compared and what @{upstream}
+// is. None is a command.
 constexpr char kKeptSettings[] =
     "^(core\\.(autocrlf|eol|filemode|ignorecase|symlinks|checkstat|trustctime)"
-    "|extensions\\.(objectformat|refstorage))$";
+    "|extensions\\.(objectformat|refstorage)"
+    "|branch\\..*\\.(remote|merge)|remote\\..*\\.fetch)$";
 
 // Of a worktree, and of the repository that it belongs to.
-constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD"};
-constexpr const char *kOfRepository[] = {"refs", "packed-refs", "reftable",
-                                         "logs", "info",        "shallow"};
+constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD",
+                                       "logs/HEAD"};
+constexpr const char *kOfRepository[] = {"packed-refs", "reftable", "logs/refs",
+                                         "info", "shallow"};
+constexpr const char *kReferencesOfWorktree[] = {"bisect", "worktree",
+                                                 "rewritten"};
 
 // What a small file says, seen from its folder.
 fs::path pathNamedIn(const fs::path &file, StringRef prefix) {
@@ -41,6 +46,16 @@ void link(const fs::path &target, const fs::path &link) {
   std::error_code ignored;
   if (fs::is_regular_file(target, ignored) || fs::is_directory(target, ignored))
     fs::create_symlink(target, link, ignored);
+}
+
+void linkEach(const fs::path &from, const fs::path &to,
+              llvm::function_ref<bool(StringRef name)> is_wanted) {
+  std::error_code error;
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
+       entry.increment(error))
+    if (const fs::path name = entry->path().filename();
+        is_wanted(name.native()))
+      link(entry->path(), to / name);
 }
 
 // In a file of settings. Whatever it holds is data there.
@@ -60,8 +75,12 @@ void writeSettings(StringRef told, std::ostream &config) {
   told.split(settings, '\0', -1, /*KeepEmpty=*/false);
   for (const StringRef setting : settings) {
     const auto [key, value] = setting.split('\n');
-    const auto [section, name] = key.split('.');
-    config << "[" << section.str() << "]\n\t" << name.str();
+    const auto [place, name] = key.rsplit('.');
+    const auto [section, subsection] = place.split('.');
+    config << "[" << section.str();
+    if (place.contains('.'))
+      config << " " << quoted(subsection);
+    config << "]\n\t" << name.str();
     if (setting.contains('\n')) // else it is true
       config << " = " << quoted(value);
     config << "\n";
@@ -101,30 +120,39 @@ core::Result<void> GitRepository::prepare() {
 
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("devsan-git", folder))
-    return core::failure("cannot make a folder for temporary files; set TMPDIR to one that you "
-                         "may write to");
+    return core::failure(
+        "cannot make a folder for temporary files; set TMPDIR to one that you "
+        "may write to");
   folder_ = std::string(folder);
   const fs::path ours = folder_;
   std::ofstream(ours / "HEAD") << head << "\n";
-  std::ofstream(ours / "config") << "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
+  std::ofstream(ours / "config")
+      << "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
+  for (const char *name : {"objects", "refs"}) // by which git knows its folders
+    fs::create_directory(ours / name, error);
+  fs::create_directory(ours / "logs", error);
   for (const char *name : kOfWorktree)
     link(own / name, ours / name);
   for (const char *name : kOfRepository)
     link(common / name, ours / name);
-  fs::create_directory(ours / "objects", error); // by which git knows its folders
-  fs::create_directory(ours / "refs", error);
-  for (fs::directory_iterator entry(own, error), end; !error && entry != end;
-       entry.increment(error))
-    if (entry->path().filename().string().starts_with("sharedindex."))
-      link(entry->path(), ours / entry->path().filename());
+  for (const char *name : kReferencesOfWorktree)
+    link(own / "refs" / name, ours / "refs" / name);
+  linkEach(common / "refs", ours / "refs", [](StringRef name) {
+    return !llvm::is_contained(kReferencesOfWorktree, name);
+  });
+  linkEach(own, ours,
+           [](StringRef name) { return name.starts_with("sharedindex."); });
   objects_ = common / "objects";
-  // A copy: git writes what it learns about the files into it. A hook before a commit sees what is
-  // to be committed. Git compares the time of the index with those of the files.
+  // A copy: git writes what it learns about the files into it. A hook before a
+  // commit sees what is to be committed. Git compares the time of the index
+  // with those of the files.
   const fs::path index =
-      fs::path(root_) / llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
+      fs::path(root_) /
+      llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
   if (fs::is_regular_file(index, error)) {
     fs::copy_file(index, ours / "index", error);
-    fs::last_write_time(ours / "index", fs::last_write_time(index, error), error);
+    fs::last_write_time(ours / "index", fs::last_write_time(index, error),
+                        error);
   }
   objects_ = common / "objects";
   copySettings(common / "config");
@@ -132,18 +160,22 @@ core::Result<void> GitRepository::prepare() {
 }
 
 void GitRepository::copySettings(const std::string &of_repository) const {
-  const auto kept_in = [this](std::vector<std::string> where, Settings settings) {
+  const auto kept_in = [this](std::vector<std::string> where,
+                              Settings settings) {
     where.insert(where.begin(), "config");
     where.insert(where.end(), {"--null", "--get-regexp", kKeptSettings});
     return ask(std::move(where), settings).output;
   };
   const std::string of_user = kept_in({}, Settings::kUsers);
   // Git's default lies in the user's home, which git does not see later.
-  fs::path ignored = firstLine(
-      ask({"config", "--type=path", "--get", "core.excludesFile"}, Settings::kUsers).output);
+  fs::path ignored =
+      firstLine(ask({"config", "--type=path", "--get", "core.excludesFile"},
+                    Settings::kUsers)
+                    .output);
   if (ignored.empty()) {
     const fs::path home = llvm::sys::Process::GetEnv("HOME").value_or("");
-    ignored = fs::path(llvm::sys::Process::GetEnv("XDG_CONFIG_HOME").value_or(home / ".config")) /
+    ignored = fs::path(llvm::sys::Process::GetEnv("XDG_CONFIG_HOME")
+                           .value_or(home / ".config")) /
               "git" / "ignore";
   }
   std::error_code error;
@@ -158,8 +190,10 @@ void GitRepository::copySettings(const std::string &of_repository) const {
   writeSettings(told, config);
 }
 
-ProgramOutput GitRepository::ask(std::vector<std::string> arguments, Settings settings) const {
-  arguments.insert(arguments.begin(), {"-C", root_, "-c", "core.quotePath=true"});
+ProgramOutput GitRepository::ask(std::vector<std::string> arguments,
+                                 Settings settings) const {
+  arguments.insert(arguments.begin(),
+                   {"-C", root_, "-c", "core.quotePath=true"});
   EnvironmentChanges changes = {{"GIT_DIR", folder_},
                                 {"GIT_WORK_TREE", root_},
                                 {"GIT_OBJECT_DIRECTORY", objects_},

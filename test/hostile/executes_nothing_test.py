@@ -384,6 +384,32 @@ class Differences(Canary):
         done = sandbox.run(*CHECK, "--diff=HEAD", ".", file, *WITH_MOCK)
         self.assertSays(done, 2, f"--diff=HEAD: {file} lies in no repository of git")
 
+    def test_revisions(self):
+        """What git finds by its settings and its folders is found."""
+        for revision, prepare in (
+                ("@{upstream}", ()), ("@{u}", ()), ("main@{upstream}", ()), ("HEAD@{0}", ()), ("@{1 second ago}", ()),
+                ("refs/bisect/bad", ("update-ref", "refs/bisect/bad", "HEAD"))):
+            for in_worktree in (False, True):
+                with self.subTest(revision=revision, in_worktree=in_worktree):
+                    sandbox = self.repository()
+                    sandbox.git("remote", "add", "origin", "ext::false")
+                    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+                    sandbox.git("config", "branch.main.remote", "origin")
+                    sandbox.git("config", "branch.main.merge", "refs/heads/main")
+                    sandbox.git("config", "branch.a\"b\\c.merge", "refs/heads/d\"e\\f\n[core]\n")
+                    place = sandbox.repo
+                    if in_worktree:
+                        place = sandbox.path("tree")
+                        sandbox.git("checkout", "-qf", "--detach")
+                        sandbox.git("worktree", "add", "-q", place, "main")
+                        for name in ("x.cpp", "new.cpp"):
+                            shutil.copy(sandbox.path("repo", name), place)
+                    if prepare:
+                        sandbox.git("-C", place, *prepare)
+                    done = sandbox.run(*CHECK, f"--diff={revision}", ".", *WITH_MOCK, cwd=place)
+                    self.assertSays(done, 1, "new.cpp:3")
+                    self.assertNotIn("old.cpp:3", done.out, str(done))
+
     def test_other_places_of_the_repository(self):
         """Worktrees, submodules, .git files: changes are found there, too."""
         sandbox = self.repository()
