@@ -419,6 +419,7 @@ core::Result<int> check(Options options) {
   auto project = ProjectSettings::find(*files);
   if (!project)
     return tl::unexpected(project.error());
+  const bool is_told_what_fails = options.fail_on.has_value();
   if (auto applied = project->apply(options); !applied)
     return tl::unexpected(applied.error());
   // Where the project is; all of its files may be excluded.
@@ -547,6 +548,11 @@ core::Result<int> check(Options options) {
   const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
   const core::FailOn fail_on =
       options.fail_on.value_or(core::FailOn{.severity = core::Severity::kNote, .rules = {}});
+  const std::size_t failing = std::ranges::count_if(
+      findings, [&](const core::Finding &finding) { return fail_on.covers(finding); });
+  if (!is_told_what_fails && failing < new_findings)
+    summary.notes.push_back("'fail-on' of " + project->path() + " lets " +
+                            core::countText(new_findings - failing, "finding") + " pass");
 
   if (options.format == core::ReportFormat::kText)
     showPathsFromHere(findings, repository);
@@ -576,8 +582,7 @@ core::Result<int> check(Options options) {
            "the report's notes name them\n";
     return kFailed;
   }
-  const auto fails = [&](const core::Finding &finding) { return fail_on.covers(finding); };
-  return std::ranges::any_of(findings, fails) ? kFindings : kClean;
+  return failing ? kFindings : kClean;
 }
 
 } // namespace devsan::analyzer

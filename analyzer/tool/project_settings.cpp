@@ -118,6 +118,10 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
         core::parseFailOn(setting->where + ": 'fail-on'", setting->text);
     if (!fail_on)
       return tl::unexpected(fail_on.error());
+    if (!fail_on->severity && fail_on->rules.empty())
+      return core::failure(setting->where + ": 'fail-on' must name something: whether findings "
+                                            "matter at all is for --fail-on=none of the command "
+                                            "line to say");
     if (!options.fail_on)
       options.fail_on = std::move(*fail_on);
   }
@@ -136,8 +140,10 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
     options.baseline = baseline->text;
     options.baseline_is_found = true;
   }
-  if (const core::ProjectSetting *strict = check.find("strict"); strict && !options.strict)
-    options.strict = strict->text == "true";
+  // It can ask for more. That files need not be analysed is for the command line to say.
+  if (const core::ProjectSetting *strict = check.find("strict");
+      strict && strict->text == "true" && !options.strict)
+    options.strict = true;
   if (auto valid = checkFlags(file_.extra_flags); !valid)
     return valid;
   for (const core::ProjectSetting &flag : file_.extra_flags)

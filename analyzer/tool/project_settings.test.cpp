@@ -20,7 +20,7 @@
 // RUN: printf '[check]\nchecks = "device-mismatch"\n' > %t/.devsan.toml
 // RUN: not %devsan_check --torch=none %t/src 2>&1 | FileCheck %s --check-prefix=RUN-TIME
 // RUN-TIME: error: {{.*}}.devsan.toml:2: 'checks': 'device-mismatch' is found at run time only, by devsan run; the rules for sources are device-
-// RUN: printf '[check]\n\ntimeout = 301\n' > %t/.devsan.toml
+// RUN: printf '[check]\n\ntimeout = 31\n' > %t/.devsan.toml
 // RUN: not %devsan_check --torch=none %t/src 2>&1 | FileCheck %s --check-prefix=TIMEOUT
 // TIMEOUT: error: {{.*}}.devsan.toml:3: 'timeout' must be from 1 to 30 seconds; --timeout of the command line may be longer
 // RUN: printf '[check]\nstrict = true\n' > %t/.devsan.toml

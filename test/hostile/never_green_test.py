@@ -99,6 +99,24 @@ class WithoutTorch(Canary):
                     sandbox.write("outside/b/compile_commands.json", "[]")
                 self.assertSays(self.check(sandbox, *options, "src"), 1, "x.cpp:3", "y.cpp:3")
 
+    def test_project_files_that_ask_for_green(self):
+        sandbox = self.project()
+        sandbox.write("repo/.devsan.toml", "[check]\nstrict = false\n")
+        self.assertSays(self.check(sandbox, "src"), 2, "2 files, 2 not analysed", "LibTorch's headers are missing")
+        sandbox.write("repo/src/x.cpp", "int f( {\n")
+        self.assertSays(self.check(sandbox, "src/x.cpp"), 2, "src/x.cpp: not analysed, no function in it could be parsed")
+        sandbox = self.project()
+        flags = ("--", "-I" + MOCK)
+        for value in ('"none"', '["none"]'):
+            sandbox.write("repo/.devsan.toml", f"[check]\nfail-on = {value}\n")
+            self.assertSays(self.check(sandbox, "src", *flags), 2, ".devsan.toml:2: 'fail-on'", "--fail-on=none")
+        sandbox.write("repo/.devsan.toml", "[check]\nfail-on = [\"error\"]\n")
+        note = "'fail-on' of {0} lets 2 findings pass"
+        self.assertSays(self.check(sandbox, "src", *flags), 0, note.format(sandbox.path("repo/.devsan.toml")))
+        done = self.check(sandbox, "--fail-on=error", "src", *flags)
+        self.assertSays(done, 0)
+        self.assertNotIn("lets", done.out)
+
     def test_a_new_file_takes_torch_from_the_others(self):
         for option in ("-I", "-isystem ", "-isystem"):
             with self.subTest(option):
