@@ -25,15 +25,12 @@
 #include <clang/Basic/Version.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/ADT/StringSet.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Process.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <set>
 #include <unistd.h>
@@ -85,11 +82,7 @@ std::string subjectOf(const Options &options, std::size_t files, std::size_t all
 
 // clang crashes on a main file with another byte order mark than UTF-8's.
 std::string foreignEncoding(const std::string &file) {
-  std::ifstream stream(file, std::ios::binary);
-  char start[4] = {};
-  stream.read(start, sizeof start);
-  const char *encoding = clang::SrcMgr::ContentCache::getInvalidBOM(
-      llvm::StringRef(start, static_cast<std::size_t>(stream.gcount())));
+  const char *encoding = clang::SrcMgr::ContentCache::getInvalidBOM(textOf(file));
   return encoding ? encoding : "";
 }
 
@@ -542,8 +535,9 @@ core::Result<int> check(Options options) {
       summary.notes.push_back(core::countText(fixed.findings, "finding") +
                               " fixed in the sources and left out of this report");
     std::ranges::move(fixed.skipped, std::back_inserter(summary.notes));
-    llvm::outs() << fixed.diff;
-    llvm::outs().flush();
+    std::cout << fixed.diff;
+    if (!std::cout.flush())
+      return core::failure("cannot write the difference to stdout");
   }
   const std::size_t new_findings = std::ranges::count(findings, false, &core::Finding::known);
   const core::FailOn fail_on =

@@ -5,7 +5,7 @@
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <ostream>
+#include <iostream>
 
 namespace devsan::analyzer {
 namespace {
@@ -52,7 +52,8 @@ core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
       return core::failure("-o " + output + ": " + written.error().message);
     return {};
   }
-  llvm::outs() << text;
+  if (!(std::cout << text).flush())
+    return core::failure("cannot write the commands to stdout");
   return {};
 }
 

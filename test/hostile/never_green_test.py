@@ -117,6 +117,15 @@ class WithoutTorch(Canary):
         self.assertSays(done, 0)
         self.assertNotIn("lets", done.out)
 
+    def test_reports_that_cannot_be_written(self):
+        """A full disk is no finding and no absence of findings."""
+        sandbox = self.project()
+        for options in ((), ("--fix=dry-run",), ("--print-commands",), ("--format=json",), ("--fail-on=none",)):
+            with self.subTest(options):
+                command = ["/bin/sh", "-c", 'exec "$0" check --checks=device-bare-cuda --no-cache "$@" >/dev/full', self.program]
+                done = sandbox.run(*options, "src", "--", "-I" + MOCK, command=command, env={"PATH": self.path})
+                self.assertSays(done, 2, "stdout")
+
     def test_a_new_file_takes_torch_from_the_others(self):
         for option in ("-I", "-isystem ", "-isystem"):
             with self.subTest(option):
