@@ -4,6 +4,7 @@
 #include "analyzer/tool/apply_fixes.h"
 #include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/changes.h"
+#include "analyzer/tool/git_repository.h"
 #include "analyzer/tool/print_commands.h"
 #include "analyzer/tool/progress.h"
 #include "analyzer/tool/project_settings.h"
@@ -32,6 +33,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <set>
 #include <unistd.h>
 
@@ -377,6 +379,23 @@ std::string silenceOf(const std::vector<std::string> &files, std::size_t exclude
              : std::string();
 }
 
+// The first file by which a part of the project passes for a build or an environment: what those
+// leave behind is not tracked. Empty where there is none.
+std::string hidingPartOf(const std::set<std::string> &hiding) {
+  std::map<std::string, core::Result<GitRepository>> repositories;
+  for (const std::string &file : hiding) {
+    const std::string root = nearestFolderWith(file, {".git"});
+    if (root.empty())
+      continue;
+    auto known = repositories.find(root);
+    if (known == repositories.end())
+      known = repositories.emplace(root, GitRepository::open(root)).first;
+    if (known->second && known->second->tracks(file))
+      return file;
+  }
+  return {};
+}
+
 // The run is over then. Whatever this process does itself is broken off soon after.
 std::optional<Processes::Clock::time_point> startRunLimit(Seconds limit) {
   if (limit.count() == 0)
@@ -406,7 +425,8 @@ std::string repositoryOf(const std::string &file) {
 core::Result<int> check(Options options) {
   core::limitMemory(options.memory, "devsan check");
   const std::optional<Processes::Clock::time_point> until = startRunLimit(options.total_limit);
-  auto files = expandInputs(options.inputs);
+  std::set<std::string> hiding;
+  auto files = expandInputs(options.inputs, &hiding);
   if (!files)
     return tl::unexpected(files.error());
   auto project = ProjectSettings::find(*files);
@@ -419,6 +439,7 @@ core::Result<int> check(Options options) {
   const std::string first_file = files->front();
   const auto is_excluded = [&](const std::string &file) { return project->excludes(file); };
   const std::size_t excluded = std::erase_if(*files, is_excluded);
+  std::erase_if(hiding, is_excluded);
   options.limit = options.limit.value_or(kDefaultLimit);
   auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
@@ -447,7 +468,11 @@ core::Result<int> check(Options options) {
       return tl::unexpected(written.error());
     return kClean;
   }
-  const std::string silence = silenceOf(*files, excluded, checksIn(*checks), *project, options);
+  std::string silence = silenceOf(*files, excluded, checksIn(*checks), *project, options);
+  if (silence.empty() && options.strict != false)
+    if (const std::string file = hidingPartOf(hiding); !file.empty())
+      silence = "sources beside " + file +
+                ", which git tracks: remove that file, or exclude its folder in .devsan.toml";
   const std::string repository = repositoryOf(first_file);
   keepShard(*commands, options.shard, repository);
 
@@ -493,6 +518,10 @@ core::Result<int> check(Options options) {
                          "no LibTorch found: name the folder of the installed torch package with "
                          "--torch=DIR, its Python with --python=FILE, or the folder of "
                          "compile_commands.json with -p DIR");
+  for (const fs::path file : hiding)
+    summary.notes.push_back(shortPath(file.parent_path()) + ": not analysed, holds sources, and " +
+                            file.filename().string() +
+                            ", by which it is a build or an environment; name it to look at it");
   llvm::append_range(summary.notes, project->passedOver());
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {

@@ -26,12 +26,9 @@ constexpr char kKeptSettings[] =
     "|branch\\..*\\.(remote|merge)|remote\\..*\\.fetch)$";
 
 // Of a worktree, and of the repository that it belongs to.
-constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD",
-                                       "logs/HEAD"};
-constexpr const char *kOfRepository[] = {"packed-refs", "reftable", "logs/refs",
-                                         "info", "shallow"};
-constexpr const char *kReferencesOfWorktree[] = {"bisect", "worktree",
-                                                 "rewritten"};
+constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "logs/HEAD"};
+constexpr const char *kOfRepository[] = {"packed-refs", "reftable", "logs/refs", "info", "shallow"};
+constexpr const char *kReferencesOfWorktree[] = {"bisect", "worktree", "rewritten"};
 
 // What a small file says, seen from its folder.
 fs::path pathNamedIn(const fs::path &file, StringRef prefix) {
@@ -53,8 +50,7 @@ void linkEach(const fs::path &from, const fs::path &to,
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end;
        entry.increment(error))
-    if (const fs::path name = entry->path().filename();
-        is_wanted(name.native()))
+    if (const fs::path name = entry->path().filename(); is_wanted(name.native()))
       link(entry->path(), to / name);
 }
 
@@ -120,14 +116,12 @@ core::Result<void> GitRepository::prepare() {
 
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("devsan-git", folder))
-    return core::failure(
-        "cannot make a folder for temporary files; set TMPDIR to one that you "
-        "may write to");
+    return core::failure("cannot make a folder for temporary files; set TMPDIR to one that you "
+                         "may write to");
   folder_ = std::string(folder);
   const fs::path ours = folder_;
   std::ofstream(ours / "HEAD") << head << "\n";
-  std::ofstream(ours / "config")
-      << "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
+  std::ofstream(ours / "config") << "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
   for (const char *name : {"objects", "refs"}) // by which git knows its folders
     fs::create_directory(ours / name, error);
   fs::create_directory(ours / "logs", error);
@@ -137,22 +131,18 @@ core::Result<void> GitRepository::prepare() {
     link(common / name, ours / name);
   for (const char *name : kReferencesOfWorktree)
     link(own / "refs" / name, ours / "refs" / name);
-  linkEach(common / "refs", ours / "refs", [](StringRef name) {
-    return !llvm::is_contained(kReferencesOfWorktree, name);
-  });
-  linkEach(own, ours,
-           [](StringRef name) { return name.starts_with("sharedindex."); });
+  linkEach(common / "refs", ours / "refs",
+           [](StringRef name) { return !llvm::is_contained(kReferencesOfWorktree, name); });
+  linkEach(own, ours, [](StringRef name) { return name.starts_with("sharedindex."); });
   objects_ = common / "objects";
   // A copy: git writes what it learns about the files into it. A hook before a
   // commit sees what is to be committed. Git compares the time of the index
   // with those of the files.
   const fs::path index =
-      fs::path(root_) /
-      llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
+      fs::path(root_) / llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
   if (fs::is_regular_file(index, error)) {
     fs::copy_file(index, ours / "index", error);
-    fs::last_write_time(ours / "index", fs::last_write_time(index, error),
-                        error);
+    fs::last_write_time(ours / "index", fs::last_write_time(index, error), error);
   }
   objects_ = common / "objects";
   copySettings(common / "config");
@@ -160,22 +150,18 @@ core::Result<void> GitRepository::prepare() {
 }
 
 void GitRepository::copySettings(const std::string &of_repository) const {
-  const auto kept_in = [this](std::vector<std::string> where,
-                              Settings settings) {
+  const auto kept_in = [this](std::vector<std::string> where, Settings settings) {
     where.insert(where.begin(), "config");
     where.insert(where.end(), {"--null", "--get-regexp", kKeptSettings});
     return ask(std::move(where), settings).output;
   };
   const std::string of_user = kept_in({}, Settings::kUsers);
   // Git's default lies in the user's home, which git does not see later.
-  fs::path ignored =
-      firstLine(ask({"config", "--type=path", "--get", "core.excludesFile"},
-                    Settings::kUsers)
-                    .output);
+  fs::path ignored = firstLine(
+      ask({"config", "--type=path", "--get", "core.excludesFile"}, Settings::kUsers).output);
   if (ignored.empty()) {
     const fs::path home = llvm::sys::Process::GetEnv("HOME").value_or("");
-    ignored = fs::path(llvm::sys::Process::GetEnv("XDG_CONFIG_HOME")
-                           .value_or(home / ".config")) /
+    ignored = fs::path(llvm::sys::Process::GetEnv("XDG_CONFIG_HOME").value_or(home / ".config")) /
               "git" / "ignore";
   }
   std::error_code error;
@@ -190,10 +176,8 @@ void GitRepository::copySettings(const std::string &of_repository) const {
   writeSettings(told, config);
 }
 
-ProgramOutput GitRepository::ask(std::vector<std::string> arguments,
-                                 Settings settings) const {
-  arguments.insert(arguments.begin(),
-                   {"-C", root_, "-c", "core.quotePath=true"});
+ProgramOutput GitRepository::ask(std::vector<std::string> arguments, Settings settings) const {
+  arguments.insert(arguments.begin(), {"-C", root_, "-c", "core.quotePath=true"});
   EnvironmentChanges changes = {{"GIT_DIR", folder_},
                                 {"GIT_WORK_TREE", root_},
                                 {"GIT_OBJECT_DIRECTORY", objects_},
@@ -212,6 +196,11 @@ ProgramOutput GitRepository::ask(std::vector<std::string> arguments,
                                    {"HOME", folder_},
                                    {"XDG_CONFIG_HOME", folder_}});
   return runProgram("git", arguments, changes);
+}
+
+bool GitRepository::tracks(const std::string &file) const {
+  return !ask({"ls-files", "--", ":(literal)" + fs::path(file).lexically_relative(root_).string()})
+              .output.empty();
 }
 
 bool GitRepository::isShallow() const {

@@ -23,6 +23,8 @@ public:
   ProgramOutput ask(std::vector<std::string> arguments) const {
     return ask(std::move(arguments), Settings::kOurs);
   }
+  // By a path below the root.
+  bool tracks(const std::string &file) const;
   // Some history may not be there.
   bool isShallow() const;
 

@@ -39,35 +39,60 @@ bool isHeader(const fs::path &path) {
   return hasOneOf(kHeaders, path);
 }
 
-bool isForeignFolder(const fs::path &folder, bool third_party) {
+bool isForeignName(const std::string &name, bool third_party) {
   static const std::set<std::string> kBuilt = {
       "build", "_build", "dist", "node_modules", "venv", "__pycache__", "site-packages"};
   static const std::set<std::string> kThirdParty = {"third_party", "3rdparty", "third-party",
                                                     "thirdparty", "external"};
-  const std::string name = folder.filename().string();
-  std::error_code ignored;
   return name.starts_with(".") || name.starts_with("cmake-build") || kBuilt.contains(name) ||
-         (!third_party && kThirdParty.contains(name)) ||
-         fs::exists(folder / "CMakeCache.txt", ignored) ||
-         fs::exists(folder / "pyvenv.cfg", ignored);
+         (!third_party && kThirdParty.contains(name));
+}
+
+// By which a folder of any name is a build or an environment. Empty where there is none.
+fs::path markerIn(const fs::path &folder) {
+  std::error_code ignored;
+  for (const char *name : {"CMakeCache.txt", "pyvenv.cfg"})
+    if (fs::exists(folder / name, ignored))
+      return folder / name;
+  return {};
 }
 
 // The error, if any, that broke the walk off.
 template <typename Visit>
-std::error_code walk(const fs::path &root, Visit visit, bool third_party = false) {
+std::error_code walk(const fs::path &root, Visit visit, bool third_party = false,
+                     std::vector<fs::path> *markers = nullptr) {
   std::error_code error;
   fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
-      if (isForeignFolder(entry->path(), third_party))
+      if (isForeignName(entry->path().filename().string(), third_party)) {
         entry.disable_recursion_pending();
+      } else if (fs::path marker = markerIn(entry->path()); !marker.empty()) {
+        entry.disable_recursion_pending();
+        if (markers)
+          markers->push_back(std::move(marker));
+      }
     } else if (entry->is_regular_file(ignored) && !visit(entry->path())) {
       break;
     }
   }
   return error;
+}
+
+// Beside those that CMake writes to try the compiler.
+bool holdsSources(const fs::path &folder) {
+  bool found = false;
+  std::vector<fs::path> markers;
+  walk(
+      folder,
+      [&](const fs::path &file) {
+        found = isSource(file) && file.string().find("/CMakeFiles/") == std::string::npos;
+        return !found;
+      },
+      /*third_party=*/false, &markers);
+  return found || std::ranges::any_of(markers, holdsSources, &fs::path::parent_path);
 }
 
 // Headers under LibTorch's names are for targets that ask for them.
@@ -132,7 +157,8 @@ void walkProject(const std::string &root, bool third_party,
   walk(root, [&](const fs::path &file) { return visit(file.string()); }, third_party);
 }
 
-core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs) {
+core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs,
+                                                    std::set<std::string> *hiding) {
   std::vector<std::string> files;
   std::set<fs::path> seen; // real paths: links to a file are that file
   const auto add = [&](const fs::path &path) {
@@ -156,12 +182,19 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
       add(path);
       continue;
     }
-    std::vector<fs::path> found;
-    const std::error_code broken_off = walk(path, [&](const fs::path &file) {
-      if (isSource(file))
-        found.push_back(file);
-      return found.size() <= kMostSources;
-    });
+    std::vector<fs::path> found, markers;
+    const std::error_code broken_off = walk(
+        path,
+        [&](const fs::path &file) {
+          if (isSource(file))
+            found.push_back(file);
+          return found.size() <= kMostSources;
+        },
+        /*third_party=*/false, &markers);
+    if (hiding)
+      for (const fs::path &marker : markers)
+        if (holdsSources(marker.parent_path()))
+          hiding->insert(marker.lexically_normal().string());
     if (broken_off)
       return core::failure(input + ": cannot be walked to its end: " + broken_off.message() +
                            "; name the folders that count");

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,8 +30,10 @@ std::string scriptText(const std::string &file, std::optional<core::Error> &erro
 
 // Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked
 // for .cpp .cc .cxx .cu, without hidden, build and third-party folders. Missing files and folders
-// without sources are errors.
-core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs);
+// without sources are errors. `hiding` gets the files by which folders of other names that hold
+// sources are taken for builds and environments.
+core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs,
+                                                    std::set<std::string> *hiding = nullptr);
 
 // The sources of the project that `file` belongs to, found as those of a folder are; none for a
 // file that such a walk would not find, which is no part of a project, and in a folder without end.

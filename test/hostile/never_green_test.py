@@ -117,6 +117,39 @@ class WithoutTorch(Canary):
         self.assertSays(done, 0)
         self.assertNotIn("lets", done.out)
 
+    def test_markers_that_hide_folders(self):
+        """One file makes a folder a build or an environment; what is hidden so is named, and is none where git tracks it."""
+        for marker in ("pyvenv.cfg", "CMakeCache.txt"):
+            with self.subTest(marker):
+                sandbox = self.project()
+                sandbox.write("repo/other/y.cpp", "int f() { return 1; }\n")
+                sandbox.write(f"repo/src/deep/{marker}")
+                sandbox.write("repo/src/deep/er/pyvenv.cfg")
+                os.rename(sandbox.path("repo/src/x.cpp"), sandbox.path("repo/src/deep/er/x.cpp"))
+                sandbox.write("repo/src/y.cpp", "int f() { return 1; }\n")
+                note = "src/deep: not analysed, holds sources, and " + marker
+                self.assertSays(self.check(sandbox, "."), 0, "2 files: no findings", note)
+                sandbox.git("init", "-q")
+                self.assertSays(self.check(sandbox, "."), 0, "2 files: no findings", note)
+                sandbox.git("add", ".")
+                self.assertSays(self.check(sandbox, "."), 2, note, f"src/deep/{marker}, which git tracks", "exclude")
+                self.assertSays(self.check(sandbox, "--format=json", "src"), 2, '"partial": true')
+                self.assertSays(self.check(sandbox, "--no-strict", "."), 0, note)
+                self.assertSays(self.check(sandbox, "src/deep/er"), 2, "x.cpp: not analysed, LibTorch's headers")
+                sandbox.write("repo/.devsan.toml", "[check]\nexclude = [\"src/deep\"]\n")
+                done = self.check(sandbox, ".")
+                self.assertSays(done, 0, "2 files: no findings")
+                self.assertNotIn("not analysed", done.out)
+        for folder in ("build", "_build/b", ".venv", "node_modules", "cmake-build-debug", "out/CMakeFiles"):
+            for name, text in (("pyvenv.cfg", ""), ("CMakeCache.txt", ""), ("z.cpp", BUG)):
+                sandbox.write(f"repo/{folder}/{name}", text)
+        sandbox.write("repo/out/CMakeCache.txt")
+        sandbox.write("repo/myenv/pyvenv.cfg")
+        sandbox.write("repo/myenv/lib/python3.11/site-packages/torch/x.cpp", BUG)
+        done = self.check(sandbox, ".")
+        self.assertSays(done, 0, "2 files: no findings")
+        self.assertNotIn("not analysed", done.out)
+
     def test_reports_that_cannot_be_written(self):
         """A full disk is no finding and no absence of findings."""
         sandbox = self.project()
