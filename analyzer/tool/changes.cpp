@@ -80,10 +80,10 @@ core::Result<void> Changes::addRepository(const std::string &repository,
   if (!git)
     return tl::unexpected(git.error());
   // What others have changed since the branches parted is not this change.
-  const ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
+  const core::ProgramOutput parting = git->ask({"merge-base", revision, "HEAD"});
   if (parting.status < 0)
-    return core::failure(firstLine(parting.errors));
-  const std::string base = parting.status == 0 ? firstLine(parting.output) : revision;
+    return core::failure(core::firstLine(parting.errors));
+  const std::string base = parting.status == 0 ? core::firstLine(parting.output) : revision;
   const auto names = [](StringRef output) {
     llvm::SmallVector<StringRef> list;
     output.split(list, '\0', -1, /*KeepEmpty=*/false);
@@ -95,13 +95,13 @@ core::Result<void> Changes::addRepository(const std::string &repository,
                    {"diff", "--no-renames", "--no-relative", "--ignore-submodules=all"});
     options.insert(options.end(), {base, "--"});
     llvm::append_range(options, paths);
-    ProgramOutput told = git->ask(options);
+    core::ProgramOutput told = git->ask(options);
     if (told.status == 0)
       return std::move(told.output);
     return core::failure(
         "git says: " +
         (told.errors.empty() ? "nothing, with status " + std::to_string(told.status)
-                             : firstLine(told.errors)) +
+                             : core::firstLine(told.errors)) +
         (git->isShallow() ? "; the clone is shallow: fetch its history (git fetch --unshallow, "
                             "or fetch-depth: 0 of actions/checkout)"
                           : ""));
@@ -122,7 +122,8 @@ core::Result<void> Changes::addRepository(const std::string &repository,
   if (!lines)
     return tl::unexpected(lines.error());
   addDiff(*lines, repository);
-  const ProgramOutput untracked = git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
+  const core::ProgramOutput untracked =
+      git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
   for (const StringRef name : names(untracked.output))
     addWholeFile(repository + "/" + name.str());
   return {};

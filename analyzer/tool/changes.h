@@ -23,6 +23,9 @@ public:
   static core::Result<Changes> since(const std::string &revision,
                                      const std::vector<std::string> &files);
 
+  // From `git diff --unified=0`, which replaces what was known of its files.
+  void addDiff(std::string_view diff, const std::string &repository);
+
   bool touchesFile(const std::string &file) const { return lines_.contains(file); }
   // Any of the lines, first and last included.
   bool touches(const std::string &file, unsigned first, unsigned last) const;
@@ -32,8 +35,6 @@ public:
 
 private:
   core::Result<void> addRepository(const std::string &repository, const std::string &revision);
-  // From `git diff --unified=0`, which replaces what was known of its files.
-  void addDiff(std::string_view diff, const std::string &repository);
   void addWholeFile(const std::string &file);
 
   std::map<std::string, std::vector<std::pair<unsigned, unsigned>>> lines_; // first and last

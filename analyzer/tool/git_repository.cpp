@@ -32,7 +32,7 @@ constexpr const char *kReferencesOfWorktree[] = {"bisect", "worktree", "rewritte
 
 // What a small file says, seen from its folder.
 fs::path pathNamedIn(const fs::path &file, StringRef prefix) {
-  const std::string line = firstLine(textOf(file));
+  const std::string line = core::firstLine(textOf(file));
   StringRef name = line;
   if (!name.consume_front(prefix) || name.trim().empty())
     return {};
@@ -110,7 +110,7 @@ core::Result<void> GitRepository::prepare() {
   fs::path common = own;
   if (const fs::path named = pathNamedIn(own / "commondir", ""); !named.empty())
     common = named;
-  const std::string head = firstLine(textOf(own / "HEAD"));
+  const std::string head = core::firstLine(textOf(own / "HEAD"));
   if (head.empty())
     return core::failure(root_ + "/.git: no repository of git");
 
@@ -157,7 +157,7 @@ void GitRepository::copySettings(const std::string &of_repository) const {
   };
   const std::string of_user = kept_in({}, Settings::kUsers);
   // Git's default lies in the user's home, which git does not see later.
-  fs::path ignored = firstLine(
+  fs::path ignored = core::firstLine(
       ask({"config", "--type=path", "--get", "core.excludesFile"}, Settings::kUsers).output);
   if (ignored.empty()) {
     const fs::path home = llvm::sys::Process::GetEnv("HOME").value_or("");
@@ -176,17 +176,18 @@ void GitRepository::copySettings(const std::string &of_repository) const {
   writeSettings(told, config);
 }
 
-ProgramOutput GitRepository::ask(std::vector<std::string> arguments, Settings settings) const {
+core::ProgramOutput GitRepository::ask(std::vector<std::string> arguments,
+                                       Settings settings) const {
   arguments.insert(arguments.begin(), {"-C", root_, "-c", "core.quotePath=true"});
-  EnvironmentChanges changes = {{"GIT_DIR", folder_},
-                                {"GIT_WORK_TREE", root_},
-                                {"GIT_OBJECT_DIRECTORY", objects_},
-                                {"GIT_INDEX_FILE", std::nullopt},
-                                {"GIT_COMMON_DIR", std::nullopt},
-                                {"GIT_EXTERNAL_DIFF", std::nullopt},
-                                {"GIT_DIFF_OPTS", std::nullopt},
-                                {"GIT_ALLOW_PROTOCOL", ""},
-                                {"GIT_TERMINAL_PROMPT", "0"}};
+  core::EnvironmentChanges changes = {{"GIT_DIR", folder_},
+                                      {"GIT_WORK_TREE", root_},
+                                      {"GIT_OBJECT_DIRECTORY", objects_},
+                                      {"GIT_INDEX_FILE", std::nullopt},
+                                      {"GIT_COMMON_DIR", std::nullopt},
+                                      {"GIT_EXTERNAL_DIFF", std::nullopt},
+                                      {"GIT_DIFF_OPTS", std::nullopt},
+                                      {"GIT_ALLOW_PROTOCOL", ""},
+                                      {"GIT_TERMINAL_PROMPT", "0"}};
   if (settings == Settings::kOurs)
     changes.insert(changes.end(), {{"GIT_CONFIG_GLOBAL", "/dev/null"},
                                    {"GIT_CONFIG_NOSYSTEM", "1"},
@@ -195,7 +196,7 @@ ProgramOutput GitRepository::ask(std::vector<std::string> arguments, Settings se
                                    // Before git 2.32 these are the way.
                                    {"HOME", folder_},
                                    {"XDG_CONFIG_HOME", folder_}});
-  return runProgram("git", arguments, changes);
+  return core::runProgram("git", arguments, changes);
 }
 
 bool GitRepository::tracks(const std::string &file) const {

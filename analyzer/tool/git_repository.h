@@ -5,7 +5,7 @@
 // a copy of the index, and how files are compared.
 #pragma once
 
-#include "analyzer/tool/run_program.h"
+#include "core/run_program.h"
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ public:
   GitRepository &operator=(GitRepository &&) = delete;
   ~GitRepository();
 
-  ProgramOutput ask(std::vector<std::string> arguments) const {
+  core::ProgramOutput ask(std::vector<std::string> arguments) const {
     return ask(std::move(arguments), Settings::kOurs);
   }
   // By a path below the root.
@@ -33,7 +33,7 @@ private:
   core::Result<void> prepare();
   void copySettings(const std::string &of_repository) const;
   enum class Settings { kOurs, kUsers };
-  ProgramOutput ask(std::vector<std::string> arguments, Settings settings) const;
+  core::ProgramOutput ask(std::vector<std::string> arguments, Settings settings) const;
 
   std::string root_;
   std::string folder_; // ours

@@ -2,8 +2,8 @@
 
 #include "analyzer/tool/cache_folder.h"
 #include "analyzer/tool/report_paths.h"
-#include "analyzer/tool/run_program.h"
 #include "analyzer/tool/source_files.h"
+#include "core/run_program.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
@@ -62,7 +62,7 @@ std::string pythonInclude(llvm::StringRef prefix, llvm::StringRef name) {
 // For LibTorch without Python.
 std::string systemPythonInclude() {
   llvm::SmallString<256> python; // PREFIX/bin/python3.N
-  if (llvm::sys::fs::real_path(findProgram("python3"), python))
+  if (llvm::sys::fs::real_path(core::findProgram("python3"), python))
     return {};
   using llvm::sys::path::parent_path;
   return pythonInclude(parent_path(parent_path(python)), llvm::sys::path::filename(python));
@@ -189,7 +189,7 @@ std::optional<Found> ask(const std::string &python, bool use_cache) {
   const KeptAnswer kept(use_cache, python);
   if (std::optional<Found> answer = kept.read())
     return answer;
-  const ProgramOutput asked = runProgram(python, {"-I", "-c", kAskPython});
+  const core::ProgramOutput asked = core::runProgram(python, {"-I", "-c", kAskPython});
   if (asked.status != 0)
     return std::nullopt;
   const auto [torch, rest] = llvm::StringRef(asked.output).split('\n');
@@ -231,7 +231,7 @@ std::optional<Found> look(const TorchPlaces &places, bool use_cache) {
   // What the launcher of our wheel runs in.
   if (auto found = asked(llvm::sys::Process::GetEnv("DEVSAN_PYTHON").value_or("")))
     return found;
-  return asked(findProgram("python3"));
+  return asked(core::findProgram("python3"));
 }
 
 std::string quotedBehind(llvm::StringRef text, llvm::StringRef words, char quote) {

@@ -2,16 +2,13 @@
 #include "core/command/files.h"
 #include "core/command/real_driver.h"
 #include "core/command/runtime_cache.h"
+#include "core/run_program.h"
 #include "core/terminal_text.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <spawn.h>
 #include <string_view>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -19,8 +16,6 @@
 #include "core/command/run_board.h"
 #include "runtime/hooks/python_frames.h"
 #endif
-
-extern char **environ;
 
 namespace devsan::command {
 namespace {
@@ -60,36 +55,10 @@ private:
   int status_ = 0;
 };
 
-// What a program prints, empty where it fails. Without a shell.
-std::string outputOf(const std::vector<std::string> &command) {
-  std::vector<char *> argv;
-  for (const std::string &argument : command)
-    argv.push_back(const_cast<char *>(argument.c_str()));
-  argv.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = -1;
-  const bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string text;
-  char buffer[512];
-  for (ssize_t got; started && (got = read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, std::size_t(got));
-  close(ends[0]);
-  int status = -1;
-  while (started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0 ? text : "";
-}
-
-std::string firstLine(const std::string &text) {
-  return text.substr(0, text.find('\n'));
+// Empty where it fails.
+std::string outputOf(const std::string &program, const std::vector<std::string> &arguments) {
+  core::ProgramOutput told = core::runProgram(program, arguments);
+  return told.status == 0 ? std::move(told.output) : std::string();
 }
 
 std::size_t countOf(const std::string &text, std::string_view word) {
@@ -101,7 +70,7 @@ std::size_t countOf(const std::string &text, std::string_view word) {
 
 // 0 for what is no clang-tidy.
 int releaseOf(const std::string &clang_tidy) {
-  const std::string text = outputOf({clang_tidy, "--version"});
+  const std::string text = outputOf(clang_tidy, {"--version"});
   const std::size_t at = text.find("version ");
   return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + std::strlen("version "));
 }
@@ -112,7 +81,7 @@ void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
   checkup.begin("clang-tidy");
   bool found = false;
   for (const char *name : {"clang-tidy", "clang-tidy-22", "clang-tidy-19"}) {
-    const std::string program = findProgram(name);
+    const std::string program = core::findProgram(name);
     if (program.empty())
       continue;
     found = true;
@@ -126,7 +95,7 @@ void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
       continue;
     }
     const std::size_t checks = countOf(
-        outputOf({program, "--load=" + plugin.string(), "--checks=-*,device-*", "--list-checks"}),
+        outputOf(program, {"--load=" + plugin.string(), "--checks=-*,device-*", "--list-checks"}),
         "    device-");
     if (checks > 0)
       checkup.ok("clang-tidy", what + " lists " + std::to_string(checks) + " checks of " +
@@ -147,8 +116,8 @@ void checkPython(Checkup &checkup, const RuntimeSources &sources) {
   const std::string python = sources.python;
   checkup.begin("Python");
   // Isolated: a torch.py in the working directory must not be run.
-  const std::string found = firstLine(outputOf(
-      {python, "-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"}));
+  const std::string found = core::firstLine(outputOf(
+      python, {"-I", "-c", "import sys, torch; print(sys.version.split()[0], torch.__version__)"}));
   const std::size_t space = found.find(' ');
   const std::string version = space == std::string::npos ? "" : found.substr(space + 1);
   const bool is_ours = version == sources.torch_version;

@@ -18,12 +18,6 @@ std::optional<std::string> contents(const std::filesystem::path &path);
 std::vector<std::filesystem::path> filesBelow(const std::filesystem::path &folder,
                                               const std::string &extension);
 
-bool isExecutable(const std::filesystem::path &path);
-
-// As a shell finds a program: a path where the name holds a slash, else the first on PATH. Empty
-// where there is none.
-std::filesystem::path findProgram(const std::string &name);
-
 // FNV-1a over 8 bytes at a time: entries are checked at every start of a program.
 class Hash {
 public:

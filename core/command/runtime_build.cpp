@@ -1,6 +1,7 @@
 #include "core/command/runtime_build.h"
 
 #include "core/command/files.h"
+#include "core/run_program.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -60,7 +61,7 @@ pid_t start(const Command &command, const fs::path &log) {
                                    O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = -1;
-  if (posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) != 0)
+  if (posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) != 0)
     child = -1;
   posix_spawn_file_actions_destroy(&actions);
   return child;
@@ -148,26 +149,26 @@ core::Result<Command> findCompiler(const RuntimeSources &sources) {
   const char *variable = std::getenv("CXX");
   const std::string named = variable ? variable : "";
   if (Command command = commandWords(named); !command.empty()) {
-    if (isExecutable(named))
+    if (core::isExecutable(named))
       return Command{named};
-    const fs::path found = findProgram(command.front());
+    const fs::path found = core::findProgram(command.front());
     if (found.empty())
       return core::failure(
           fmt::format("CXX names {}, which is no program; {}", command.front(), kInstallCompiler));
     command.front() = found;
     return command;
   }
-  if (isExecutable(sources.compiler))
+  if (core::isExecutable(sources.compiler))
     return Command{sources.compiler};
   for (const char *name : {"clang++", "clang++-22", "clang++-19", "clang++-16", "g++", "c++"})
-    if (fs::path found = findProgram(name); !found.empty())
+    if (fs::path found = core::findProgram(name); !found.empty())
       return Command{found};
   return core::failure(fmt::format("there is no C++ compiler; {}", kInstallCompiler));
 }
 
 bool Recipe::canGenerate() const {
   std::error_code error;
-  return fs::exists(operators(), error) && isExecutable(sources.python);
+  return fs::exists(operators(), error) && core::isExecutable(sources.python);
 }
 
 bool Recipe::hasCuda() const {
@@ -199,7 +200,7 @@ std::string keyOf(const Recipe &recipe) {
   }
   for (const std::string &word : recipe.compiler) {
     struct stat program = {};
-    stat(findProgram(word).c_str(), &program);
+    stat(core::findProgram(word).c_str(), &program);
     hash.add(fmt::format("{} {} {}", word, program.st_size, program.st_mtime));
   }
   for (const char *flag : kCompileFlags)

@@ -4,6 +4,7 @@
 #include "core/command/files.h"
 #include "core/command/runtime_build.h"
 #include "core/command/torch_library.h"
+#include "core/run_program.h"
 #include "core/terminal_text.h"
 #include "core/user_cache.h"
 
@@ -210,7 +211,7 @@ fs::path pythonNamed(const std::string &name) {
   const char *ours = std::getenv("DEVSAN_PYTHON");
   if (name.find('/') != std::string::npos)
     return name;
-  return ours && isExecutable(ours) ? fs::path(ours) : fs::path(findProgram(name));
+  return ours && core::isExecutable(ours) ? fs::path(ours) : fs::path(core::findProgram(name));
 }
 
 } // namespace

@@ -222,6 +222,11 @@ class Checking(Canary):
 
     def test_commands_in_a_hostile_folder(self):
         """The commands that look around in their folder, where everything that they could start is a trap."""
+        sandbox = self.repository()
+        for name in ("clang-tidy", "clang-tidy-22"):  # of the user's, and they do not end
+            sandbox.write(f"outside/{name}", "#!/bin/sh\nexec yes\n", 0o755)
+        done = sandbox.run("doctor", env={"PATH": sandbox.path("outside") + ":" + os.environ["PATH"]})
+        self.assertSays(done, (0, 1), "clang-tidy of release 0: no plugin for it")
         for arguments, statuses in ((("doctor",), (0, 1, 2)), (("rules",), (0,)), (("--version",), (0,)),
                                     (("--help",), (0,)), (("report", "missing.json"), (2,)), (("check", "--help"), (0,)),
                                     (("completion", "bash"), (0, 2))):
@@ -231,7 +236,7 @@ class Checking(Canary):
                     for folder in ("repo", "repo/bin", "repo/.venv/bin"):
                         for name in ("python3", "python", "git", "addr2line", "gdb", "nvidia-smi", "c++", "g++", "clang++",
                                      "cmake", "ninja", "less", "more", "pager", "ldd", "file", "nvcc", "devsan-check",
-                                     "devsan-symbolize"):
+                                     "devsan-symbolize", "clang-tidy", "clang-tidy-22", "clang-tidy-19"):
                             sandbox.trap(f"{folder}/{name}", then="exit 1")
                     env = {"PATH": path.format(os.environ["PATH"])}
                     self.assertSays(sandbox.run(*arguments, env=env, seconds=90), statuses)

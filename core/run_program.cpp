@@ -1,44 +1,44 @@
-#include "analyzer/tool/run_program.h"
-
-#include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/SmallVector.h>
-#include <llvm/Support/Path.h>
-#include <llvm/Support/Process.h>
-#include <llvm/Support/Program.h>
+#include "core/run_program.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <poll.h>
 #include <spawn.h>
+#include <sstream>
+#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace devsan::analyzer {
+extern char **environ;
+
+namespace devsan::core {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLongest{30};
+constexpr std::chrono::seconds kLongestRun{30};
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
-class Pipe {
+class ProgramPipe {
 public:
-  Pipe() {
+  ProgramPipe() {
     if (pipe2(ends_.data(), O_CLOEXEC) != 0)
       ends_ = {-1, -1};
   }
-  ~Pipe() {
+  ~ProgramPipe() {
     for (const int end : ends_)
       if (end >= 0)
         close(end);
   }
-  Pipe(const Pipe &) = delete;
-  Pipe &operator=(const Pipe &) = delete;
+  ProgramPipe(const ProgramPipe &) = delete;
+  ProgramPipe &operator=(const ProgramPipe &) = delete;
 
   bool isOpen() const { return ends_[0] >= 0; }
   int reader() const { return ends_[0]; }
@@ -53,11 +53,12 @@ private:
 };
 
 std::string noEnd() {
-  return "no end after " + std::to_string(kLongest.count()) + " s";
+  return "no end after " + std::to_string(kLongestRun.count()) + " s";
 }
 
 // Takes what the program writes, until it closes both. Empty, or why it was not let on.
-std::string collectOutput(Pipe &out, Pipe &errors, Clock::time_point end, ProgramOutput &result) {
+std::string collectOutput(ProgramPipe &out, ProgramPipe &errors, Clock::time_point end,
+                          ProgramOutput &result) {
   std::array<pollfd, 2> files = {{{out.reader(), POLLIN, 0}, {errors.reader(), POLLIN, 0}}};
   const std::array<std::string *, 2> texts = {&result.output, &result.errors};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
@@ -83,8 +84,8 @@ std::string collectOutput(Pipe &out, Pipe &errors, Clock::time_point end, Progra
 std::vector<std::string> environmentWith(const EnvironmentChanges &changes) {
   std::vector<std::string> result;
   for (char **variable = environ; *variable; ++variable) {
-    const llvm::StringRef name = llvm::StringRef(*variable).split('=').first;
-    if (llvm::none_of(changes, [&](const auto &change) { return name == change.first; }))
+    const std::string_view text = *variable, name = text.substr(0, text.find('='));
+    if (std::ranges::none_of(changes, [&](const auto &change) { return name == change.first; }))
       result.emplace_back(*variable);
   }
   for (const auto &[name, value] : changes)
@@ -95,19 +96,28 @@ std::vector<std::string> environmentWith(const EnvironmentChanges &changes) {
 
 } // namespace
 
-std::string firstLine(llvm::StringRef text) {
-  return text.split('\n').first.trim().str();
+std::string firstLine(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  const std::size_t first = text.find_first_not_of(" \t\r\v\f");
+  if (first == std::string_view::npos)
+    return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\v\f") - first + 1));
+}
+
+bool isExecutable(const std::string &file) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
 }
 
 std::string findProgram(const std::string &name) {
-  const std::string path = llvm::sys::Process::GetEnv("PATH").value_or("");
-  llvm::SmallVector<llvm::StringRef> folders;
-  llvm::StringRef(path).split(folders, llvm::sys::EnvPathSeparator, -1, /*KeepEmpty=*/false);
-  llvm::erase_if(folders, [](llvm::StringRef f) { return !llvm::sys::path::is_absolute(f); });
-  if (folders.empty())
-    return {}; // LLVM would take its own PATH
-  auto found = llvm::sys::findProgramByName(name, folders);
-  return found ? *found : std::string();
+  if (name.find('/') != std::string::npos)
+    return isExecutable(name) ? name : std::string();
+  const char *path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const std::string file = folder + "/" + name; folder.starts_with('/') && isExecutable(file))
+      return file;
+  return {};
 }
 
 ProgramOutput runProgram(const std::string &program, const std::vector<std::string> &arguments,
@@ -118,7 +128,7 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
     if (path.empty())
       return {-1, {}, program + ": not found on PATH"};
   }
-  Pipe out, errors;
+  ProgramPipe out, errors;
   if (!out.isOpen() || !errors.isOpen())
     return {-1, {}, "cannot make a pipe"};
   std::vector<char *> words = {path.data()};
@@ -144,7 +154,7 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   out.closeWriter();
   errors.closeWriter();
   ProgramOutput result;
-  const Clock::time_point end = Clock::now() + kLongest;
+  const Clock::time_point end = Clock::now() + kLongestRun;
   std::string broken_off = collectOutput(out, errors, end, result);
   int status = 0;
   while (broken_off.empty() && waitpid(process, &status, WNOHANG) == 0) {
@@ -161,4 +171,4 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   return result;
 }
 
-} // namespace devsan::analyzer
+} // namespace devsan::core

@@ -3,14 +3,13 @@
 
 #include "core/result.h"
 
-#include <llvm/ADT/StringRef.h>
-
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace devsan::analyzer {
+namespace devsan::core {
 
 struct ProgramOutput {
   int status = -1; // below 0 where it could not run or was killed
@@ -22,14 +21,17 @@ struct ProgramOutput {
 using EnvironmentChanges = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
 // Without the spaces around it.
-std::string firstLine(llvm::StringRef text);
+std::string firstLine(std::string_view text);
 
-// On PATH, of which only absolute folders count: the others depend on where the user stands, which
-// may be a checkout of somebody else's. Empty where there is none.
+bool isExecutable(const std::string &file);
+
+// `name` itself where it holds a slash, else on PATH, of which only absolute folders count: the
+// others depend on where the user stands, which may be a checkout of somebody else's. Empty where
+// there is none.
 std::string findProgram(const std::string &name);
 
-// `program` is looked up by findProgram() unless it holds a slash.
+// `program` is looked up by findProgram() unless it holds a slash. It has 30 s and 64 MB of output.
 ProgramOutput runProgram(const std::string &program, const std::vector<std::string> &arguments,
                          const EnvironmentChanges &changes = {});
 
-} // namespace devsan::analyzer
+} // namespace devsan::core
