@@ -4,9 +4,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
-#include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringRef.h>
-#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Process.h>
 
 #include <filesystem>
@@ -85,16 +83,6 @@ void writeSettings(StringRef told, std::ostream &config) {
 
 } // namespace
 
-GitRepository::GitRepository(GitRepository &&other) noexcept
-    : root_(std::move(other.root_)), folder_(std::exchange(other.folder_, {})),
-      objects_(std::move(other.objects_)) {}
-
-GitRepository::~GitRepository() {
-  std::error_code ignored;
-  if (!folder_.empty())
-    fs::remove_all(folder_, ignored);
-}
-
 core::Result<GitRepository> GitRepository::open(const std::string &root) {
   GitRepository repository(root);
   if (core::Result<void> prepared = repository.prepare(); !prepared)
@@ -114,11 +102,11 @@ core::Result<void> GitRepository::prepare() {
   if (head.empty())
     return core::failure(root_ + "/.git: no repository of git");
 
-  llvm::SmallString<128> folder;
-  if (llvm::sys::fs::createUniqueDirectory("devsan-git", folder))
+  ours_ = std::make_unique<TemporaryFolder>("devsan-git");
+  folder_ = ours_->path();
+  if (folder_.empty())
     return core::failure("cannot make a folder for temporary files; set TMPDIR to one that you "
                          "may write to");
-  folder_ = std::string(folder);
   const fs::path ours = folder_;
   std::ofstream(ours / "HEAD") << head << "\n";
   std::ofstream(ours / "config") << "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";

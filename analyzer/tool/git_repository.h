@@ -5,8 +5,10 @@
 // a copy of the index, and how files are compared.
 #pragma once
 
+#include "analyzer/tool/scratch_folder.h"
 #include "core/run_program.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,10 +18,6 @@ class GitRepository {
 public:
   // `root` holds .git: a folder, or a file that names one, as in worktrees and submodules.
   static core::Result<GitRepository> open(const std::string &root);
-  GitRepository(GitRepository &&other) noexcept;
-  GitRepository &operator=(GitRepository &&) = delete;
-  ~GitRepository();
-
   core::ProgramOutput ask(std::vector<std::string> arguments) const {
     return ask(std::move(arguments), Settings::kOurs);
   }
@@ -36,7 +34,8 @@ private:
   core::ProgramOutput ask(std::vector<std::string> arguments, Settings settings) const;
 
   std::string root_;
-  std::string folder_; // ours
+  std::unique_ptr<TemporaryFolder> ours_;
+  std::string folder_; // its path
   std::string objects_;
 };
 

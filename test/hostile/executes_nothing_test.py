@@ -6,8 +6,10 @@ usage: executes_nothing_test.py DEVSAN [unittest options]
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from canary import DEVSAN, Canary, main
 
@@ -414,6 +416,31 @@ class Differences(Canary):
                     done = sandbox.run(*CHECK, f"--diff={revision}", ".", *WITH_MOCK, cwd=place)
                     self.assertSays(done, 1, "new.cpp:3")
                     self.assertNotIn("old.cpp:3", done.out, str(done))
+
+    def test_temporary_folders(self):
+        """They are the user's alone, and gone however the run ends."""
+        sandbox = self.repository()
+        git = sandbox.write("outside/bin/git", '#!/bin/sh\nstat -c %a "$GIT_DIR" >"$HOME/mode"\n[ -z "$END" ] || kill -"$END" '
+                            f'"$PPID"\nexec {shutil.which("git")} "$@"\n', 0o755)
+        env = {"PATH": os.path.dirname(git) + ":" + os.environ["PATH"]}
+        self.check(sandbox, env=env, limits=lambda: os.umask(0))
+        self.assertEqual(sandbox.read("home/mode"), b"700\n")
+        os.mkdir(sandbox.path("repo/t"))
+        self.check(sandbox, env={"TMPDIR": "t"})
+        self.assertEqual(os.listdir(sandbox.path("repo/t")), [])
+        for name in ("INT", "TERM", "HUP", "ALRM", "KILL"):
+            with self.subTest(name):
+                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK, env={**env, "END": name}, may_be_killed=True)
+                self.assertNotIn(done.status, (0, 1))
+                process = subprocess.Popen([DEVSAN, *CHECK, ".", *WITH_MOCK], cwd=sandbox.repo, env=sandbox.environment(),
+                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                end = time.monotonic() + 20
+                while not os.listdir(sandbox.tmp) and time.monotonic() < end:
+                    time.sleep(0.001)
+                self.assertNotEqual(os.listdir(sandbox.tmp), [])
+                process.send_signal(signal.Signals["SIG" + name])
+                process.communicate()
+                self.assertEqual(os.listdir(sandbox.tmp), [])
 
     def test_other_places_of_the_repository(self):
         """Worktrees, submodules, .git files: changes are found there, too."""
