@@ -1,6 +1,5 @@
 #include "analyzer/tool/clang_run.h"
 
-#include "analyzer/tool/launch_spelling.h"
 #include "analyzer/tool/regular_files.h"
 
 #include <clang/Basic/SourceManager.h>
@@ -77,7 +76,7 @@ bool runClang(const std::string &folder, std::vector<std::string> arguments,
   llvm::sys::fs::set_current_path(folder);
   const std::string precompiled = precompiledIn(arguments);
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
-      regularFiles(sourceFiles(llvm::vfs::getRealFileSystem(), precompiled), precompiled, refused));
+      regularFiles(llvm::vfs::getRealFileSystem(), precompiled, refused));
   if (!memory_files.empty()) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const MemoryFile &file : memory_files)

@@ -1,7 +1,5 @@
 #include "analyzer/tool/launch_spelling.h"
 
-#include "analyzer/tool/source_files.h"
-
 #include <llvm/ADT/StringExtras.h>
 
 namespace devsan::analyzer {
@@ -71,49 +69,6 @@ void join(std::string &text, std::size_t begin, std::size_t end, char chevron) {
     text[i] = i < begin + 3 ? chevron : ' ';
 }
 
-// Is read and not mapped, and has the size that was known before, so that what is analysed stays
-// what it is while somebody writes the file.
-class SourceFile : public llvm::vfs::File {
-public:
-  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins)
-      : file_(std::move(file)), joins_(joins) {}
-
-  llvm::ErrorOr<llvm::vfs::Status> status() override { return file_->status(); }
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name,
-                                                               int64_t size, bool, bool) override {
-    auto buffer =
-        file_->getBuffer(name, size, /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
-    const std::optional<std::string> joined =
-        buffer && joins_ ? withJoinedChevrons((*buffer)->getBuffer()) : std::nullopt;
-    if (joined)
-      return llvm::MemoryBuffer::getMemBufferCopy(*joined, name);
-    return buffer;
-  }
-  std::error_code close() override { return file_->close(); }
-
-private:
-  std::unique_ptr<llvm::vfs::File> file_;
-  bool joins_;
-};
-
-class SourceFileSystem : public llvm::vfs::ProxyFileSystem {
-public:
-  SourceFileSystem(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled)
-      : ProxyFileSystem(std::move(files)), precompiled_(std::move(precompiled)) {}
-
-  llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
-  openFileForRead(const llvm::Twine &path) override {
-    const std::string name = path.str();
-    auto file = ProxyFileSystem::openFileForRead(path);
-    if (!file || name == precompiled_)
-      return file;
-    return std::make_unique<SourceFile>(std::move(*file), isCudaFile(name));
-  }
-
-private:
-  std::string precompiled_;
-};
-
 } // namespace
 
 std::optional<std::string> withJoinedChevrons(StringRef text) {
@@ -143,11 +98,6 @@ std::optional<std::string> withJoinedChevrons(StringRef text) {
     i = closed;
   }
   return joined;
-}
-
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
-sourceFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled) {
-  return llvm::makeIntrusiveRefCnt<SourceFileSystem>(std::move(files), std::move(precompiled));
 }
 
 } // namespace devsan::analyzer

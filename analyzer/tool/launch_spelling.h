@@ -3,7 +3,7 @@
 // every place in the file stays what it is.
 #pragma once
 
-#include <llvm/Support/VirtualFileSystem.h>
+#include <llvm/ADT/StringRef.h>
 
 #include <optional>
 #include <string>
@@ -12,10 +12,5 @@ namespace devsan::analyzer {
 
 // The text with joined chevrons; nothing where it has none to join.
 std::optional<std::string> withJoinedChevrons(llvm::StringRef text);
-
-// Shows CUDA files of `files` with joined chevrons, all others as they are. None of them is mapped
-// but `precompiled`: while one is analysed its user may write it.
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
-sourceFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled);
 
 } // namespace devsan::analyzer

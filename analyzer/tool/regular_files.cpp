@@ -1,11 +1,38 @@
 #include "analyzer/tool/regular_files.h"
 
+#include "analyzer/tool/launch_spelling.h"
+#include "analyzer/tool/source_files.h"
 #include "core/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 namespace devsan::analyzer {
 namespace {
+
+// Is read and not mapped, and has the size that was known before, so that what is analysed stays
+// what it is while somebody writes the file.
+class SourceFile : public llvm::vfs::File {
+public:
+  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins)
+      : file_(std::move(file)), joins_(joins) {}
+
+  llvm::ErrorOr<llvm::vfs::Status> status() override { return file_->status(); }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name,
+                                                               int64_t size, bool, bool) override {
+    auto buffer =
+        file_->getBuffer(name, size, /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
+    const std::optional<std::string> joined =
+        buffer && joins_ ? withJoinedChevrons((*buffer)->getBuffer()) : std::nullopt;
+    if (joined)
+      return llvm::MemoryBuffer::getMemBufferCopy(*joined, name);
+    return buffer;
+  }
+  std::error_code close() override { return file_->close(); }
+
+private:
+  std::unique_ptr<llvm::vfs::File> file_;
+  bool joins_;
+};
 
 class RegularFileSystem : public llvm::vfs::ProxyFileSystem {
 public:
@@ -30,7 +57,10 @@ public:
     if (status->getSize() > core::kMostSource && path.str() != precompiled_)
       return refuse(path.str(),
                     " is larger than " + std::to_string(core::kMostSource >> 20) + " MB");
-    return ProxyFileSystem::openFileForRead(path);
+    auto file = ProxyFileSystem::openFileForRead(path);
+    if (!file || path.str() == precompiled_)
+      return file;
+    return std::make_unique<SourceFile>(std::move(*file), isCudaFile(path.str()));
   }
 
 private:

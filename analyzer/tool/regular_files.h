@@ -1,5 +1,5 @@
 // What clang may open: regular files that are no larger than sources are. A pipe or a device that
-// a source includes would never end.
+// a source includes would never end. CUDA files are shown with joined chevrons (launch_spelling.h).
 #pragma once
 
 #include <llvm/ADT/IntrusiveRefCntPtr.h>
@@ -11,7 +11,8 @@
 namespace devsan::analyzer {
 
 // Whatever else `files` holds is not there, and `refused` tells of it: "/dev/zero is no regular
-// file". `precompiled` is ours and may be of any size.
+// file". None is mapped, as its user may write it while it is analysed. `precompiled` is ours: it
+// may be of any size, and is mapped.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
 regularFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, std::string precompiled,
              std::vector<std::string> &refused);
