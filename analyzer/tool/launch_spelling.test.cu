@@ -10,30 +10,28 @@ template <typename T> __global__ void scale(T *x, int n) {}
 
 void spaced(at::Tensor x) {
   int n = x.numel();
-  scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
+  scale<float> << <1, 256>> >(x.data_ptr<float>(), n);
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
-  scale<float><<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), n);
+  scale<float> < < <(n + 255) / 256, 256 > > > (x.data_ptr<float>(), n);
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
-  scale<float><<<dim3(n >> 8), 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(),
-                                                                           n); /* << < */
-  scale<float><<<1, 256, 0, 0>>>(x.data_ptr<float>(), n);
-  scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
+  scale<float> << < dim3(n >> 8), 256, 0, at::cuda::getCurrentCUDAStream() >> >(x.data_ptr<float>(), n); /* << < */
+  scale<float><<<1, 256, 0, 0>> >(x.data_ptr<float>(), n); scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
   // CHECK: :[[@LINE-2]]:60: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
 }
 
-#define LAUNCH(kernel, x) kernel<<<1, 256>>>(x.data_ptr<float>(), x.numel())
-void inMacro(at::Tensor x) {
-  LAUNCH(scale<float>, x);
-}
+#define LAUNCH(kernel, x) \
+  kernel << <1, 256>> > \
+    (x.data_ptr<float>(), x.numel())
+void inMacro(at::Tensor x) { LAUNCH(scale<float>, x); }
 // CHECK: :[[@LINE-3]]:10: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
 
 // What only looks like it.
 template <typename T> struct Box {};
-template <typename T> std::ostream &operator<<(std::ostream &out, const Box<T> &);
+template <typename T> std::ostream &operator<< (std::ostream &out, const Box<T> &);
 template <typename T> struct Friend {
   friend std::ostream &operator<< <T>(std::ostream &out, const Box<T> &);
 };
-void similar(std::vector<std::vector<std::vector<int>>> x) {
-  std::cout << "<< <1>> >(" << x.size() << std::vector<std::vector<std::vector<int>>>(x).size();
+void similar(std::vector<std::vector<std::vector<int> > > x) {
+  std::cout << "<< <1>> >(" << x.size() << std::vector<std::vector<std::vector<int> > >(x).size();
 }
