@@ -432,7 +432,7 @@ class Sources(Ends):
             with contextlib.suppress(OSError):  # one of them has ended
                 chain = [process.pid]
                 while children := Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split():
-                    chain.append(int(children[0]))
+                    chain.append(int(children[-1]))  # the first one keeps the temporary folder
                 limits = [resource.prlimit(pid, resource.RLIMIT_CPU)[0] for pid in chain]
         process.kill()
         process.wait()
