@@ -1,12 +1,18 @@
 #include "core/command/launch.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string_view>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,63 +22,128 @@ namespace {
 
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// Read by the signal handler.
-volatile pid_t forward_to = 0;
-
-// A signal typed at the terminal goes to the whole process group, so the program has it already
-// (SI_KERNEL); one sent to this process alone must be passed on, and so must that of a terminal
-// that closes, which the kernel sends to the leader of the session only.
-void forward(int signal, siginfo_t *info, void *) {
-  const int saved_errno = errno;
-  const bool is_for_leader = signal == SIGHUP && getsid(0) == getpid();
-  if (forward_to > 0 && (info->si_code != SI_KERNEL || is_for_leader))
-    kill(forward_to, signal);
-  errno = saved_errno;
+sigset_t forwardedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : kForwarded)
+    sigaddset(&set, signal);
+  return set;
 }
 
-// Installs the forwarding handlers, and restores what was there.
-class SignalForwarding {
-public:
-  explicit SignalForwarding(pid_t child) {
-    forward_to = child;
-    struct sigaction action = {};
-    action.sa_sigaction = forward;
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    for (std::size_t i = 0; i < std::size(kForwarded); ++i)
-      sigaction(kForwarded[i], &action, &previous_[i]);
-  }
-  ~SignalForwarding() {
-    for (std::size_t i = 0; i < std::size(kForwarded); ++i)
-      sigaction(kForwarded[i], &previous_[i], nullptr);
-    forward_to = 0;
-  }
+void pauseFor(long ns) {
+  const timespec pause = {0, ns};
+  nanosleep(&pause, nullptr);
+}
 
-private:
-  struct sigaction previous_[std::size(kForwarded)];
-};
+// Forgets those of `signals` that wait for this process.
+void drop(const sigset_t &signals) {
+  const timespec at_once = {0, 0};
+  while (sigtimedwait(&signals, nullptr, &at_once) > 0) {
+  }
+}
 
-// A number that a child can write. Not a pipe: descriptors may have run out.
-class SharedError {
+// What a child can write. Not a pipe: descriptors may have run out.
+template <typename T> class Shared {
 public:
-  SharedError()
-      : memory_(mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                     0)) {}
-  ~SharedError() {
+  Shared()
+      : memory_(
+            mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
+  ~Shared() {
     if (memory_ != MAP_FAILED)
-      munmap(memory_, sizeof(int));
+      munmap(memory_, sizeof(T));
   }
-  SharedError(const SharedError &) = delete;
-  SharedError &operator=(const SharedError &) = delete;
+  Shared(const Shared &) = delete;
+  Shared &operator=(const Shared &) = delete;
   bool isThere() const { return memory_ != MAP_FAILED; }
-  volatile int &operator*() const { return *static_cast<volatile int *>(memory_); }
+  T &operator*() const { return *static_cast<T *>(memory_); }
 
 private:
   void *memory_;
 };
 
+// A process of our group that only remembers its signals. One that it had, too, was sent to the
+// group.
+class GroupWitness {
+public:
+  GroupWitness() {
+    if (!had_.isThere())
+      return;
+    const sigset_t forwarded = forwardedSignals();
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const pid_t parent = getpid();
+    process_ = fork();
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      prctl(PR_SET_NAME, "witness");
+      // What is sent to each process of DevSan's name is not meant for the group.
+      std::ifstream command_line("/proc/self/cmdline", std::ios::binary);
+      const std::string words(std::istreambuf_iterator<char>(command_line), {});
+      std::memset(program_invocation_name, 0, words.size());
+      while (getppid() == parent)
+        if (const int signal = sigwaitinfo(&forwarded, nullptr); signal > 0)
+          (*had_)[signal] = true;
+      _exit(0);
+    }
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~GroupWitness() {
+    if (process_ <= 0)
+      return;
+    kill(process_, SIGKILL);
+    while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  GroupWitness(const GroupWitness &) = delete;
+  GroupWitness &operator=(const GroupWitness &) = delete;
+
+  // Whether it had `signal`, which is then forgotten.
+  bool had(int signal) {
+    if (process_ <= 0)
+      return false;
+    for (int tries = 0; tries < 200 && isPending(signal); ++tries)
+      pauseFor(1'000'000);
+    return (*had_)[signal].exchange(false);
+  }
+
+private:
+  bool isPending(int signal) const {
+    constexpr std::string_view kField = "ShdPnd:";
+    std::ifstream status("/proc/" + std::to_string(process_) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with(kField))
+        return std::strtoull(line.c_str() + kField.size(), nullptr, 16) >> (signal - 1) & 1;
+    return false;
+  }
+
+  Shared<std::array<std::atomic<bool>, 32>> had_;
+  pid_t process_ = -1;
+};
+
+// Passes on what the program has not got itself. A signal typed at the terminal goes to the whole
+// process group (SI_KERNEL), but that of a terminal that closes to the leader of the session only.
+void forward(const siginfo_t &info, pid_t program, GroupWitness &witness) {
+  const bool is_in_group = getpgid(program) == getpgrp();
+  if (info.si_code == SI_KERNEL) {
+    if (info.si_signo != SIGHUP || getsid(0) != getpid())
+      return;
+  } else if (is_in_group) {
+    // The kernel is at the next process of the group within microseconds.
+    pauseFor(5'000'000);
+    sigset_t same;
+    sigemptyset(&same);
+    sigaddset(&same, info.si_signo);
+    drop(same);
+    if (witness.had(info.si_signo))
+      return;
+  }
+  kill(program, info.si_signo);
+}
+
 // In the child: becomes the program, or tells the parent why not.
 [[noreturn]] void become(char *const *argv, const Environment &environment,
-                         const SharedError &exec_error) {
+                         const Shared<std::atomic<int>> &exec_error) {
   for (const auto &[name, value] : environment)
     setenv(name.c_str(), value.c_str(), 1);
   execvp(argv[0], argv);
@@ -106,16 +177,15 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
 
-  const SharedError exec_error;
+  const Shared<std::atomic<int>> exec_error;
   if (!exec_error.isThere())
     return core::failure(std::string("cannot start a process: ") + std::strerror(errno));
 
-  // Blocked until the handlers are in place, so that a signal meanwhile is not lost on either side.
-  sigset_t forwarded, previous;
-  sigemptyset(&forwarded);
-  for (int signal : kForwarded)
-    sigaddset(&forwarded, signal);
-  sigprocmask(SIG_BLOCK, &forwarded, &previous);
+  // Blocked before the program is there, so that no signal is lost on either side.
+  sigset_t awaited = forwardedSignals(), previous;
+  sigaddset(&awaited, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &awaited, &previous);
+  GroupWitness witness;
   // Where whoever started us ignores it, the program's status would be lost. The program inherits
   // what it would without us.
   struct sigaction collect = {}, children;
@@ -136,12 +206,12 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
   }
 
   int wait_status = 0;
-  {
-    SignalForwarding forwarding(child);
-    sigprocmask(SIG_SETMASK, &previous, nullptr);
-    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
-    }
-  }
+  siginfo_t info;
+  while (waitpid(child, &wait_status, WNOHANG) == 0)
+    if (sigwaitinfo(&awaited, &info) > 0 && info.si_signo != SIGCHLD)
+      forward(info, child, witness);
+  drop(awaited); // sent to both, and not meant for the report
+  sigprocmask(SIG_SETMASK, &previous, nullptr);
   if (const int error = *exec_error)
     return core::failure("cannot execute '" + command[0] + "': " +
                          (error == ENOENT ? whyNotThere(command[0]) : std::strerror(error)));

@@ -138,6 +138,35 @@ class Faults(unittest.TestCase):
             output = process.communicate(timeout=LIMIT)[0]
         self.assertEqual((output, process.returncode), ("interrupted\n", -signal.SIGINT))
 
+    def test_signals_come_once(self):
+        """Whether one process is meant, each of DevSan's name, or the group, by the program itself, too."""
+        program = self.write("""
+            import os, signal, time
+            counted = []
+            for kind in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
+                signal.signal(kind, lambda kind, _: counted.append(signal.Signals(kind).name))
+            print("ready", flush=True)
+            while "SIGHUP" not in counted:
+                time.sleep(0.01)
+            os.kill(0, signal.SIGUSR1)
+            time.sleep(0.3)
+            print(sorted(counted), flush=True)
+            """)
+        with subprocess.Popen(self.observed(sys.executable, program), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              start_new_session=True, text=True) as process:
+            process.stdout.readline()
+            os.killpg(process.pid, signal.SIGTERM)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            for ours in subprocess.check_output(["pgrep", "-f", "devsan run"], text=True).split():
+                if os.path.exists(f"/proc/{ours}") and os.getpgid(int(ours)) == process.pid:
+                    os.kill(int(ours), signal.SIGUSR1)
+            time.sleep(0.3)
+            os.killpg(process.pid, signal.SIGHUP)
+            output = process.communicate(timeout=LIMIT)[0]
+        self.assertEqual(output, str(["SIGHUP", "SIGTERM", "SIGTERM", "SIGUSR1", "SIGUSR1"]) + "\n")
+
     def test_another_program(self):
         done = self.execute(self.observed(sys.executable, "-c", "import os, torch; os.execv('/bin/echo', ['echo', 'replaced'])"))
         self.assertEqual((done.returncode, done.stdout), (0, b"replaced\n"), done.stderr)
