@@ -43,10 +43,11 @@ void finishBackwardThreads() {
   c10::InferenceMode no_inference(false);
   c10::AutoGradMode with_grad(true);
   for (c10::DeviceIndex index = 0; index < devsan::sim::deviceCount(); ++index)
-    at::ones({}, at::TensorOptions(c10::Device(c10::kCUDA, index)))
-        .set_requires_grad(true)
-        .neg()
-        .backward();
+    if (devsan::sim::isUsed(index))
+      at::ones({}, at::TensorOptions(c10::Device(c10::kCUDA, index)))
+          .set_requires_grad(true)
+          .neg()
+          .backward();
 }
 
 // TorchScript's forks run on a pool. Its threads all have a task of ours at the same time: then

@@ -1,6 +1,5 @@
 """Devices, their properties, and what a forked child may do with them."""
 
-import atexit
 import ctypes
 import os
 import sys
@@ -53,9 +52,6 @@ def functions(c, library):
         if count() == 0:
             raise RuntimeError("No CUDA GPUs are available")
         _Fork.watch()
-        # A device's autograd thread still owes Python references after backward() has returned. It would find the
-        # interpreter gone and abort the process if a short program ended at once.
-        atexit.register(library.devsan_sim_finish_backward)
         library.devsan_sim_initialize()
         import torch
 

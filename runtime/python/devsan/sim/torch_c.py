@@ -6,6 +6,7 @@ errors; the rest through the library's extern "C" functions. Each module of _PAR
 `functions(c, library)`, which gives what it adds to `torch._C`, by name.
 """
 
+import atexit
 import ctypes
 import os
 import sys
@@ -41,17 +42,25 @@ def provide(c, library):
         setattr(c, name, value)
         if isinstance(value, types.ModuleType):
             sys.modules[value.__name__] = value
+    _finish_backward_at_exit(library)
     c._has_cuda = True
     legacy_types.unlock_when_bound(c)
 
 
 def provide_to_cuda_build(c, library):
     """Replaces what a CUDA build's `torch._C` would do by kernels outside of operators, or by NCCL."""
+    _finish_backward_at_exit(library)
     graphs.provide_to_cuda_build(c, library)
     parts = (comm.functions(c, library), nccl.single_process_collectives(), nccl.process_groups(c, library))
     for part in parts:
         for name, value in part.items():
             setattr(c, name, value)
+
+
+def _finish_backward_at_exit(library):
+    """A device's autograd thread still owes Python references after backward() has returned. It would find the
+    interpreter gone and abort the process if a short program ended at once."""
+    atexit.register(library.devsan_sim_finish_backward)
 
 
 def after_torch_cuda(cuda, library):

@@ -53,6 +53,16 @@ class Training(Program):
             self.assertAlmostEqual(loss, expected, delta=1e-5 * abs(expected))
         self.assertEqual([f for f in self.findings if f["severity"] == "error"], [])
 
+    def test_a_short_program_ends_before_its_backward_threads(self):
+        """They still owe Python references then, and would find it gone: now and then, on a busy machine."""
+        program = self.folder / "program.py"
+        program.write_text("import torch\nfor i in 0, 1:\n    x = torch.ones(4, device=f'cuda:{i}', requires_grad=True)\n    gradient = torch.autograd.grad(x.sum(), x)\n")
+        command = [DEVSAN, "run", "--sim=2", "--fail-on=none", "--quiet", "--", sys.executable, str(program)]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(8)]
+        for process in processes:
+            output = process.communicate(timeout=560)[0]
+            self.assertEqual(process.returncode, 0, output)
+
     def test_operators_give_the_results_of_the_cpu(self):
         self.run_text("""
             import torch
