@@ -389,16 +389,19 @@ static void *openFromOrigin(const char *file, int mode, const void *caller) {
 }
 
 // The runtime looks into every module for calls that it has to see.
-static void tellRuntimeOfModules(void) {
+static void tellOfModules(void) {
+  static const char *const kNames[] = {"devsan_modules_changed", "devsan_sim_modules_changed"};
   typedef void (*Function)(void);
-  static _Atomic(Function) cached;
-  Function function = atomic_load_explicit(&cached, memory_order_acquire);
-  if (!function) {
-    function = (Function)dlsym(RTLD_DEFAULT, "devsan_modules_changed");
-    atomic_store_explicit(&cached, function, memory_order_release);
+  static _Atomic(Function) cached[2];
+  for (int i = 0; i < 2; ++i) {
+    Function function = atomic_load_explicit(&cached[i], memory_order_acquire);
+    if (!function) {
+      function = (Function)dlsym(RTLD_DEFAULT, kNames[i]);
+      atomic_store_explicit(&cached[i], function, memory_order_release);
+    }
+    if (function)
+      function();
   }
-  if (function)
-    function();
 }
 
 DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
@@ -422,7 +425,7 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
     devsanNoteOpened(handle, mode);
     if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded) {
       lookForSecondTorch();
-      tellRuntimeOfModules();
+      tellOfModules();
     } else {
       loadRuntimeIfTorchIsHere();
     }

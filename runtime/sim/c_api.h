@@ -58,6 +58,8 @@ DEVSAN_SIM_API void devsan_sim_finish_backward();
 // Called by the preload shim once the libraries of a run are loaded and no other thread waits for
 // them.
 DEVSAN_SIM_API void devsan_after_loading();
+// Called by the preload shim after each dlopen from then on.
+DEVSAN_SIM_API void devsan_sim_modules_changed();
 
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);

@@ -167,8 +167,9 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   facts->structured = cuda && cuda->structured;
   facts->dtype_rule = cuda ? dtypeRule(facts->name.name) : nullptr;
   // ATen's generated variants are not listed, and are there.
-  facts->cuda_kernels =
-      cuda ? cuda->cuda_kernels : (hasCudaKernelsElsewhere(facts->name.name) ? 0xff : 0);
+  const bool has_cuda_kernels = op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) ||
+                                hasCudaKernelsElsewhere(facts->name.name);
+  facts->cuda_kernels = cuda ? cuda->cuda_kernels : (has_cuda_kernels ? 0xff : 0);
   // Operators of other libraries have no generated wrapper: what they check is their own affair.
   facts->check = cuda ? cuda->check : DeviceCheck::kNone;
   constexpr runtime::Layouts kLayoutOfKind[] = {runtime::kDense, runtime::kSparse,
