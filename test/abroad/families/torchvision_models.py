@@ -34,7 +34,7 @@ def operators(name, told):
         result.square().mean().backward()
         told("result", [result, features.grad, offset.grad, weight.grad])
     elif name == "focal":
-        told("loss", ops.sigmoid_focal_loss(features, torch.rand_like(features).round(), reduction="mean"))
+        told("loss", ops.sigmoid_focal_loss(features, torch.rand(2, 8, 32, 32).round().to(told.device), reduction="mean"))
     else:
         result = getattr(ops, name)(features, regions, output_size=2)
         result.square().mean().backward()

@@ -514,6 +514,22 @@ class Extensions(Program):
         self.assertIn("ValueError: cannot scale", self.errors)
         self.assertEqual(self.lines_of("device-host-access"), [])
 
+    def test_an_operators_cpu_kernel_gives_the_numbers(self):
+        """Its own kernel runs too, for its guards; and alone where its launches have an effect."""
+        self.run_extension("""
+            import devsan
+            x = torch.arange(4.0, device="cuda:1")
+            assert extension.scale_by_either_(x, 2.0) is not None
+            assert x.tolist() == [2, 4, 6, 8]
+            @devsan.host_kernel("scale(float*, float, int)")
+            def scale(launch, values, factor, count):
+                values.tensor(count).mul_(-factor)
+            extension.scale_by_either_(x, 2.0)
+            assert x.tolist() == [-6, -10, -14, -18]
+            """)
+        self.assertNotIn("does nothing here", self.errors)
+        self.assertEqual(self.places_of("device-missing-guard"), [("scale.cu", "launch", ["made on cuda:1 here"])])
+
     def test_launches_without_a_guard_are_found(self):
         self.run_extension("""
             x = torch.ones(4, device="cuda:1")

@@ -116,7 +116,19 @@ static void rowAdded(const at::Tensor &to, const at::Tensor &row) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
+// Without a guard. Half of the work is an operator of ATen's, which runs.
+static at::Tensor &scaledByEither(at::Tensor &values, double factor) {
+  values.add_(1.0);
+  scaledWithoutGuard(values, factor);
+  return values;
+}
+
+static at::Tensor &scaledOnCpu(at::Tensor &values, double factor) {
+  return values.add_(1.0).mul_(factor);
+}
+
 TORCH_LIBRARY(devsan_test, library) {
+  library.def("scale_by_either_(Tensor(a!) values, float factor) -> Tensor(a!)");
   library.def("scale_", scaled);
   library.def("scale_without_guard_", scaledWithoutGuard);
   library.def("scale_on_default_stream_", scaledOnDefaultStream);
@@ -126,4 +138,12 @@ TORCH_LIBRARY(devsan_test, library) {
   library.def("scale_on_blocking_stream_", scaledOnBlockingStream);
   library.def("copy_", copied);
   library.def("scale_in_scratch_", scaledInScratch);
+}
+
+TORCH_LIBRARY_IMPL(devsan_test, CUDA, library) {
+  library.impl("scale_by_either_", scaledByEither);
+}
+
+TORCH_LIBRARY_IMPL(devsan_test, CPU, library) {
+  library.impl("scale_by_either_", scaledOnCpu);
 }
