@@ -181,6 +181,7 @@ std::string keyOf(const Recipe &recipe) {
   std::vector<fs::path> files;
   for (const char *folder : {"runtime/hooks", "runtime/operators", "runtime/sim", "runtime/cuda"})
     std::ranges::copy(filesBelow(recipe.sources.root / folder, ".h"), std::back_inserter(files));
+  std::ranges::copy(filesBelow(recipe.sources.cuda_headers, ".h"), std::back_inserter(files));
   for (const auto *list :
        {&recipe.sources.hooks, &recipe.sources.simulator, &recipe.sources.simulator_cuda_build})
     files.insert(files.end(), list->begin(), list->end());

@@ -10,28 +10,20 @@
 #include "runtime/sim/memory/protection.h"
 
 namespace devsan::sim {
-namespace {
 
-c10::Allocator *cudaAllocator() {
+c10::Allocator *deviceAllocator() {
   static c10::Allocator *allocator = at::detail::getCUDAHooks().getCUDADeviceAllocator();
   return allocator;
 }
 
-} // namespace
-
 void *takeBlock(std::size_t bytes, c10::DeviceIndex) {
-  return cudaAllocator()->allocate(bytes).release_context();
+  return deviceAllocator()->allocate(bytes).release_context();
 }
 void releaseBlock(void *address) {
   if (address != nullptr)
-    cudaAllocator()->raw_deleter()(deviceAddress(address));
+    deviceAllocator()->raw_deleter()(deviceAddress(address));
 }
 
-c10::DeviceAllocator *deviceAllocator() {
-  static auto *allocator = dynamic_cast<c10::DeviceAllocator *>(cudaAllocator());
-  TORCH_CHECK(allocator != nullptr, "not simulated: the CUDA allocator of this LibTorch");
-  return allocator;
-}
 // A fork leaves a child nothing of the driver's memory, and PyTorch itself refuses to use it there.
 bool memoryIsTheParents() {
   return false;
@@ -41,7 +33,7 @@ void relabelBlock(c10::DataPtr &data, c10::Device device) {
   void *address = data.release_context();
   if (address != nullptr)
     address = deviceAddress(address);
-  data = c10::DataPtr(address, address, cudaAllocator()->raw_deleter(), device);
+  data = c10::DataPtr(address, address, deviceAllocator()->raw_deleter(), device);
 }
 
 // Blocks are known to PyTorch alone; the driver knows what they were cut from.

@@ -89,7 +89,7 @@ public:
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override { waitForDevice(index); }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
-    deviceAllocator()->recordStream(data, stream);
+    recordStream(data, stream);
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");

@@ -45,7 +45,7 @@ bool isInitialized(void *) {
 }
 // A c10::cuda::CUDAStream is a c10::Stream and nothing more.
 void recordStream(void *, const c10::DataPtr &data, c10::Stream stream) {
-  deviceAllocator()->recordStream(data, stream);
+  sim::recordStream(data, stream);
 }
 void *rawAllocate(void *, std::size_t bytes) {
   return bytes ? takeBlock(bytes, currentDevice()) : nullptr;

@@ -132,8 +132,11 @@ void releaseBlock(void *address) {
   deviceMemory(block->segment->device).free(block);
 }
 
-c10::DeviceAllocator *deviceAllocator() {
+c10::Allocator *deviceAllocator() {
   return &allocators().device;
+}
+void recordStream(const c10::DataPtr &data, c10::Stream stream) {
+  allocators().device.recordStream(data, stream);
 }
 c10::Allocator *pinnedAllocator() {
   return &allocators().pinned;

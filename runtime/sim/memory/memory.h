@@ -10,15 +10,18 @@
 
 #include <atomic>
 
-#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/StorageImpl.h>
+#include <c10/core/Stream.h>
 
 #include "arena.h"
 
 namespace devsan::sim {
 
 // Allocates on the current device, and keeps its statistics.
-c10::DeviceAllocator *deviceAllocator();
+c10::Allocator *deviceAllocator();
+// The memory is not given out again before the stream has done what it has to do now.
+void recordStream(const c10::DataPtr &data, c10::Stream stream);
 // Page-locked host memory: host memory that isPinned() knows.
 c10::Allocator *pinnedAllocator();
 bool isPinned(const void *data);

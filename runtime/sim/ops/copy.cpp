@@ -117,7 +117,7 @@ at::Scalar localScalarDense(const at::Tensor &self) {
 void recordTensorStream(at::Tensor &self, c10::Stream stream) {
   TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
               stream.device(), ", not on a CUDA device");
-  deviceAllocator()->recordStream(self.storage().data_ptr(), stream);
+  recordStream(self.storage().data_ptr(), stream);
 }
 
 } // namespace
