@@ -177,11 +177,10 @@ private:
   static bool isFresh(const at::Tensor &tensor) {
     constexpr std::size_t kCallerAndStack = 2;
     return tensor.use_count() <= kCallerAndStack &&
-           (tensor.is_inference() || tensor._version() == 0) &&
-           tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj() == nullptr;
+           (tensor.is_inference() || tensor._version() == 0) && !isKnownToPython(tensor);
   }
 
-  c10::SafeKernelFunction kernel_;
+  SafeKernelFunction kernel_;
   const OperatorEffect &hooked_;
   bool is_copy_;
 };

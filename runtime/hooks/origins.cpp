@@ -165,7 +165,7 @@ private:
     return true;
   }
 
-  c10::SafeKernelFunction kernel_;
+  SafeKernelFunction kernel_;
 };
 
 } // namespace

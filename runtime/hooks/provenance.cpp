@@ -455,7 +455,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction kernel_;
+  SafeKernelFunction kernel_;
   bool functional_;
 };
 

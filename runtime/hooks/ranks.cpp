@@ -46,7 +46,7 @@ private:
     recorder().noteRank(group->getRank());
   }
 
-  c10::SafeKernelFunction kernel_;
+  SafeKernelFunction kernel_;
   std::size_t group_argument_;
 };
 

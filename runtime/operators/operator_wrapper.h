@@ -3,7 +3,6 @@
 // exit would pull kernels from under running threads.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -11,11 +10,13 @@
 #include <string>
 #include <utility>
 
+#include "runtime/operators/torch_release.h"
+
 namespace devsan::runtime {
 
 struct WrappedKernel {
   c10::OperatorHandle op;
-  c10::SafeKernelFunction kernel;
+  SafeKernelFunction kernel;
 };
 
 // The kernel that runs for `key`. None where this LibTorch lacks the operator or has no kernel, and
@@ -29,7 +30,7 @@ inline std::optional<WrappedKernel> findKernel(const char *name, const char *ove
   if (!op->hasKernelForDispatchKey(key) &&
       op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
     return std::nullopt;
-  return WrappedKernel{*op, op->getComputedKernelForDispatchKey(key)};
+  return WrappedKernel{*op, computedKernel(*op, key)};
 }
 
 // LibTorch warns on stderr about kernels registered over others.

@@ -59,7 +59,7 @@ template <TensorKind kind> void replaceKernels() {
 // Within one device a copy is a kernel where it converts or rearranges.
 class CopyWithinDevice : public c10::OperatorKernel {
 public:
-  explicit CopyWithinDevice(c10::SafeKernelFunction own) : own_(std::move(own)) {}
+  explicit CopyWithinDevice(runtime::SafeKernelFunction own) : own_(std::move(own)) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const c10::IValue *arguments = stack->data() + stack->size() - 3;
@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction own_;
+  runtime::SafeKernelFunction own_;
 };
 
 } // namespace

@@ -104,7 +104,8 @@ at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, Storage
 
 void giveBackAlias(at::Tensor &alias) {
   const TensorImpl &impl = *alias.unsafeGetTensorImpl();
-  if (typeid(impl) != typeid(Shell) || !alias.getIntrusivePtr().is_uniquely_owned() || closed)
+  const bool is_only_ours = alias.use_count() == 1 && alias.weak_use_count() == 1;
+  if (typeid(impl) != typeid(Shell) || !is_only_ours || closed)
     return;
   TensorPointer pointer = alias.unsafeReleaseIntrusivePtr();
   auto *shell = static_cast<Shell *>(pointer.get());

@@ -148,7 +148,7 @@ constexpr const char *kSums[] = {"c10d::allreduce_", "c10d::reduce_scatter_",
 
 class SumOnHost : public c10::OperatorKernel {
 public:
-  explicit SumOnHost(c10::SafeKernelFunction own) : own_(std::move(own)) {}
+  explicit SumOnHost(runtime::SafeKernelFunction own) : own_(std::move(own)) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -175,7 +175,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction own_;
+  runtime::SafeKernelFunction own_;
 };
 
 DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_WRAPPERS) {

@@ -225,6 +225,7 @@ c10::intrusive_ptr<Work> NcclBackend::endCoalescing() {
   return issue(description, std::move(all), std::move(outputs), true, pairs_only);
 }
 
+#if DEVSAN_TORCH_SINCE(2, 9)
 c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const c10::intrusive_ptr<c10d::Store> &store,
                                                      const std::vector<int> &ranks,
                                                      const c10::intrusive_ptr<Options> &options) {
@@ -242,11 +243,23 @@ c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const c10::intrusive_ptr<c1
   made->setBoundDeviceId(getBoundDeviceId());
   return made;
 }
+#endif
 
 void NcclBackend::shutdown() {
   queue_->finishAll(-1);
   queue_->clear();
 }
+
+namespace {
+
+// Before 2.9 a group tells its store to nobody else.
+struct StoreOf : c10d::ProcessGroup {
+  static c10::intrusive_ptr<c10d::Store> of(const c10d::ProcessGroup &group) {
+    return group.*&StoreOf::store_;
+  }
+};
+
+} // namespace
 
 } // namespace devsan::sim
 
@@ -256,8 +269,8 @@ const char *devsan_sim_make_nccl_backend(const char *group_name, long long timeo
   try {
     auto group = c10d::resolve_process_group(group_name);
     auto backend = c10::make_intrusive<devsan::sim::NcclBackend>(
-        group->getBackend(c10::kCPU), group->getStore(), group->getRank(), group->getSize(),
-        std::chrono::milliseconds(timeout_milliseconds), global_rank);
+        group->getBackend(c10::kCPU), devsan::sim::StoreOf::of(*group), group->getRank(),
+        group->getSize(), std::chrono::milliseconds(timeout_milliseconds), global_rank);
     group->setBackend(c10::kCUDA, c10d::ProcessGroup::NCCL, backend);
     return nullptr;
   } catch (const std::exception &error) {

@@ -29,10 +29,12 @@ public:
   ~NcclBackend() override;
 
   const std::string getBackendName() const override { return "nccl"; }
-  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
-  bool supportsSplitting() const override { return true; }
+  c10::intrusive_ptr<Options> getBackendOptions() DEVSAN_OVERRIDE_SINCE_2_9 { return options_; }
+  bool supportsSplitting() const override { return DEVSAN_TORCH_SINCE(2, 9); }
   bool supportsCoalescing() const override { return true; }
-  void setTimeout(std::chrono::milliseconds timeout) override { options_->timeout = timeout; }
+  void setTimeout(std::chrono::milliseconds timeout) DEVSAN_OVERRIDE_SINCE_2_9 {
+    options_->timeout = timeout;
+  }
 
   c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor> &tensors,
                                            const c10d::BroadcastOptions &options) override;
@@ -86,9 +88,11 @@ public:
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   c10d::ErrorType getError() override { return c10d::ErrorType::SUCCESS; }
   void eagerConnectSingleDevice(at::Device device) override { connect(device); }
+#if DEVSAN_TORCH_SINCE(2, 9)
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store,
                                           const std::vector<int> &ranks,
                                           const c10::intrusive_ptr<Options> &options) override;
+#endif
   void abort() override { queue_->clear(); }
   void shutdown() override;
 

@@ -16,6 +16,8 @@
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "runtime/operators/torch_release.h"
+
 namespace devsan::sim {
 
 class NcclWork;
@@ -53,7 +55,7 @@ public:
   std::vector<at::Tensor> result() override { return outputs_; }
   void synchronize() override { wait(kNoTimeout); }
   bool wait(std::chrono::milliseconds timeout) override;
-  void blockCurrentStream() override { wait(kNoTimeout); }
+  void blockCurrentStream() DEVSAN_OVERRIDE_SINCE_2_9 { wait(kNoTimeout); }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
   std::uint64_t getSequencenumber() const override { return description_.sequence; }

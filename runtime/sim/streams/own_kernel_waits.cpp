@@ -18,7 +18,7 @@ bool announcesItself(std::string_view name) {
 
 class WaitsFirst : public c10::OperatorKernel {
 public:
-  WaitsFirst(c10::SafeKernelFunction kernel, runtime::EffectFunction effect)
+  WaitsFirst(runtime::SafeKernelFunction kernel, runtime::EffectFunction effect)
       : kernel_(std::move(kernel)), effect_(effect) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction kernel_;
+  runtime::SafeKernelFunction kernel_;
   runtime::EffectFunction effect_;
 };
 
