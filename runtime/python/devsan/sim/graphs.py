@@ -36,6 +36,8 @@ def _use(library, handle):
 def provide_to_cuda_build(c, library):
     """PyTorch's own graphs hold kernels, which no device here runs; its streams know that they are captured."""
     _use(library, lambda: _torch().cuda.current_stream().cuda_stream)
+    for name in vars(c._CUDAGraph).keys() - set(dir(_CUDAGraph)):
+        setattr(_CUDAGraph, name, lambda *args, name=name, **kwargs: _refuse(f"CUDAGraph.{name}"))
     c._CUDAGraph = _CUDAGraph
 
 
@@ -212,6 +214,11 @@ class _CUDAGraph:
         self._mode.__enter__()
 
     def capture_end(self):
+        self.capture_end_pre()
+        self.capture_end_post()
+
+    # The halves of it, between which PyTorch instantiates the graph from 2.15 on.
+    def capture_end_pre(self):
         global _capturing
         if self._mode is None:
             _fail("operation not permitted")
@@ -236,7 +243,14 @@ class _CUDAGraph:
                 "or stream.",
                 stacklevel=3,
             )
-        self._captured, self._instantiated = True, not self._keep_graph
+        self._captured = True
+
+    def capture_end_post(self):
+        self._instantiated |= not self._keep_graph
+
+    @property
+    def _has_graph_exec(self):
+        return self._instantiated
 
     def _record(self, operator):
         self._operators.append(operator)
@@ -271,7 +285,7 @@ class _CUDAGraph:
     def instantiate(self):
         if not self._captured:
             raise RuntimeError("capture_end() must have been called before calling instantiate")
-        if not self._keep_graph:
+        if not self._keep_graph and self._instantiated:
             raise RuntimeError("instantiate() is intended to be called by the user only when keep_graph=true")
         self._instantiated = True
 
@@ -297,6 +311,12 @@ class _CUDAGraph:
         if not self._captured:
             raise RuntimeError("Called CUDAGraph::pool() without a preceding successful capture.")
         return self._pool
+
+    def pools(self):
+        return [self.pool()]
+
+    def _retain_pool(self, pool):
+        """What is named here is no memory: that belongs to the tensors that the graph holds."""
 
     def enable_debug_mode(self):
         pass
