@@ -143,6 +143,15 @@ core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Works
   return {};
 }
 
+// The hooks need far less of LibTorch than the simulator does.
+core::Result<void> doesNotFit(const Recipe &recipe) {
+  return core::failure(
+      recipe.is_simulator
+          ? "DevSan's simulator does not fit this release, so there are no simulated devices with "
+            "it; without --sim the program runs observed, by DevSan's hooks alone"
+          : "DevSan's hooks do not fit this release");
+}
+
 } // namespace
 
 core::Result<Command> findCompiler(const RuntimeSources &sources) {
@@ -244,13 +253,13 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
     link.push_back(object);
   }
   if (!workshop.run(commands))
-    return core::failure("DevSan's sources do not compile with it");
+    return doesNotFit(recipe);
   // Nothing that is not used must be asked of the loader; what the program's LibTorch lacks is
   // found now, not in the program.
   link.insert(link.end(), {libraries / "libtorch_cpu.so", libraries / "libc10.so", "-ldl",
                            "-Wl,-rpath," + libraries.string()});
   if (!workshop.run({link}))
-    return core::failure("the library cannot be linked");
+    return doesNotFit(recipe);
   return {};
 }
 

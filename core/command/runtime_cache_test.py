@@ -26,6 +26,7 @@ OTHER_ID = b"\xaa" * 20
 STAND_IN = """\
 #!/bin/sh
 # A compiler: writes what -o names, and a line in {log} for each library.
+words=$*
 while [ $# -gt 0 ]; do
   case $1 in
     -shared) shared=1;;
@@ -181,6 +182,21 @@ class OtherTorch(unittest.TestCase):
         for _ in range(2):
             self.assertEqual(self.prepare().returncode, 2)
         self.assertEqual(self.libraries_compiled(), ["tried"] * 2)
+
+    def test_where_the_simulator_does_not_compile_the_hooks_do(self):
+        with open(self.compiler, "w", encoding="utf-8") as file:
+            file.write(STAND_IN.format(log=self.compiled, root=ROOT, pause="case $words in *runtime/sim/*) exit 1;; esac"))
+        result = self.run_program()
+        self.assert_runs_without(result)
+        self.assertIn("DevSan's simulator does not fit this release, so there are no simulated devices with it; without --sim the "
+                      "program runs observed, by DevSan's hooks alone; the compiler's messages are in ", result.stderr)
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write("import torch\nprint(torch.ones(3).sum().item())\n")
+        observed = subprocess.run([DEVSAN, "run", "--", sys.executable, self.program], capture_output=True, text=True,
+                                  timeout=300, env=self.environment())
+        self.assertEqual((observed.returncode, observed.stdout), (0, "3.0\n"), observed.stderr)
+        self.assertNotIn("unobserved", observed.stderr)
+        self.assertEqual(self.libraries_compiled(), ["libdevsan_runtime.so"])
 
     def test_compiler_with_arguments(self):
         wrapper = os.path.join(self.directory, "wrapper")
