@@ -22,9 +22,13 @@ c10::DataPtr unowned(StorageImpl &device) {
 
 class Shell final : public TensorImpl {
 public:
-  Shell()
+  // TensorImpl's constructor would go by the mode of the thread.
+  explicit Shell(bool inference)
       : TensorImpl(c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(),
-                   c10::Device(c10::kCPU)) {}
+                   c10::Device(c10::kCPU)) {
+    if (version_counter_.enabled() == inference)
+      version_counter_ = inference ? c10::VariableVersion() : c10::VariableVersion(0);
+  }
 
   void become(const TensorImpl &tensor, c10::DispatchKeySet keys, StorageImpl *shared) {
     copy_generic_tensor_metadata(&tensor, this);
@@ -39,7 +43,10 @@ public:
       moveStorageTo(device);
   }
   // Nothing is left on it that the next become() would not replace.
-  bool reusable() const { return autograd_meta() == nullptr && extra_meta_ == nullptr; }
+  bool reusable() {
+    return autograd_meta() == nullptr && extra_meta_ == nullptr &&
+           version_counter_.enabled() != is_inference();
+  }
   void keepStorageIfOwn() {
     if (C10_UNLIKELY(!isOwn(storage_)))
       storage_ = c10::Storage();
@@ -69,11 +76,12 @@ thread_local bool closed = false;
 
 class Shells {
 public:
+  explicit Shells(bool inference) : inference_(inference) {}
   ~Shells() { closed = true; }
 
   TensorPointer take() {
     return C10_LIKELY(count_ > 0) ? std::move(kept_[--count_])
-                                  : TensorPointer(c10::make_intrusive<Shell>());
+                                  : TensorPointer(c10::make_intrusive<Shell>(inference_));
   }
   void keep(TensorPointer shell) {
     if (count_ < kept_.size())
@@ -83,9 +91,16 @@ public:
 private:
   std::array<TensorPointer, 16> kept_;
   std::size_t count_ = 0;
+  const bool inference_;
 };
 
-thread_local Shells shells;
+// A tensor made in inference mode has no version counter, whichever mode the operator runs in; all
+// else that a shell carries is replaced by become().
+thread_local Shells shells{false}, inference_shells{true};
+
+Shells &shellsFor(TensorImpl &tensor) {
+  return C10_UNLIKELY(tensor.is_inference()) ? inference_shells : shells;
+}
 
 } // namespace
 
@@ -96,9 +111,11 @@ c10::intrusive_ptr<StorageImpl> makeCpuStorage(StorageImpl &device) {
 }
 
 at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, StorageImpl *shared) {
-  TensorPointer shell =
-      C10_UNLIKELY(closed) ? TensorPointer(c10::make_intrusive<Shell>()) : shells.take();
-  static_cast<Shell *>(shell.get())->become(*tensor.unsafeGetTensorImpl(), keys, shared);
+  TensorImpl &impl = *tensor.unsafeGetTensorImpl();
+  TensorPointer shell = C10_UNLIKELY(closed)
+                            ? TensorPointer(c10::make_intrusive<Shell>(impl.is_inference()))
+                            : shellsFor(impl).take();
+  static_cast<Shell *>(shell.get())->become(impl, keys, shared);
   return at::Tensor(std::move(shell));
 }
 
@@ -112,7 +129,7 @@ void giveBackAlias(at::Tensor &alias) {
   if (!shell->reusable())
     return;
   shell->keepStorageIfOwn();
-  shells.keep(std::move(pointer));
+  shellsFor(*shell).keep(std::move(pointer));
 }
 
 } // namespace devsan::sim

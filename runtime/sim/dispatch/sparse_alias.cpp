@@ -3,6 +3,7 @@
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
+#include <c10/core/InferenceMode.h>
 
 #include "runtime/sim/devices/devices.h"
 
@@ -29,6 +30,8 @@ bool isSparse(const at::Tensor &tensor) {
 at::Tensor translateSparse(const at::Tensor &tensor, c10::Device device, TranslatePart translate) {
   // A new sparse tensor asks for the current device before it is given its parts.
   CurrentDeviceScope current(device.is_cuda() ? device.index() : currentDevice());
+  // As the tensor is, whatever the thread's mode.
+  c10::InferenceMode mode(tensor.is_inference());
   at::Tensor made;
   if (tensor.is_sparse()) {
     auto key = device.is_cpu() ? c10::DispatchKey::SparseCPU : c10::DispatchKey::SparseCUDA;

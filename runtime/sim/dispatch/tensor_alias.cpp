@@ -76,24 +76,22 @@ at::Tensor copyAlias(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &
                      DispatchKeySet from, DispatchKeySet to, c10::Device device) {
   // A Python dispatch mode would make the copy otherwise.
   c10::impl::ExcludeDispatchKeyGuard no_python(DispatchKey::Python);
-  at::Tensor alias(
-      like.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  TensorImpl *impl = like.unsafeGetTensorImpl();
+  at::Tensor alias(impl->shallow_copy_and_detach(
+      impl->is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), true));
   alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(std::move(storage)));
   relabelTensor(*alias.unsafeGetTensorImpl(), from, to, device);
   return alias;
 }
 
-at::Tensor makeDenseTensor(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like,
-                           DispatchKeySet keys) {
+// A view, also in that it is an inference tensor where `like` is one: whatever the thread's mode.
+at::Tensor makeDenseTensor(c10::intrusive_ptr<StorageImpl> storage, const at::Tensor &like) {
   TensorImpl *impl = like.unsafeGetTensorImpl();
-  auto alias =
-      at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), keys, like.dtype());
+  auto alias = at::detail::make_tensor<TensorImpl>(
+      TensorImpl::VIEW, c10::Storage(std::move(storage)),
+      swapBackend(impl->key_set(), kCpuBits, kCudaBits), like.dtype());
   TensorImpl *made = alias.unsafeGetTensorImpl();
   made->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
-  if (C10_UNLIKELY(impl->is_conj()))
-    made->_set_conj(true);
-  if (C10_UNLIKELY(impl->is_neg()))
-    made->_set_neg(true);
   if (C10_UNLIKELY(impl->is_wrapped_number()))
     made->set_wrapped_number(true);
   return alias;
@@ -191,7 +189,7 @@ at::Tensor Translation::makeDeviceTensor(at::Tensor tensor) {
   c10::Storage shared = deviceStorage(impl->unsafe_storage());
   auto storage_over = c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.unsafeGetStorageImpl());
   if (C10_LIKELY(impl->key_set().has(DispatchKey::CPU)))
-    return makeDenseTensor(std::move(storage_over), tensor, DispatchKeySet(DispatchKey::CUDA));
+    return makeDenseTensor(std::move(storage_over), tensor);
   return copyAlias(std::move(storage_over), tensor, kCpuBits, kCudaBits, device_);
 }
 

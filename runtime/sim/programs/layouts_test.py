@@ -1,6 +1,7 @@
 """Sparse, quantised, nested and other tensors that are not plain dense ones, on simulated devices. Run by ctest with the
 environment that `devsan run --sim=2` sets."""
 
+import itertools
 import unittest
 
 from devsan import sim
@@ -216,6 +217,59 @@ class Nested(Case):
             expected = encoder(x, src_key_padding_mask=padding)
             result = encoder.to(DEVICE)(x.to(DEVICE), src_key_padding_mask=padding.to(DEVICE))
         torch.testing.assert_close(result.cpu(), expected, atol=1e-5, rtol=1e-4)
+
+
+class Modes(Case):
+    """Made in one mode and used in another, a tensor is an inference tensor where the CPU's is one, and nowhere else."""
+
+    DENSE = [
+        lambda t: t * 2,
+        lambda t: t.view(-1),
+        lambda t: t.unfold(0, 2, 1),
+        lambda t: torch.ops.aten.alias(t),
+        lambda t: t.detach(),
+        lambda t: t.conj().imag if t.is_complex() else t.add_(1),
+        lambda t: torch.add(t, 1, out=torch.empty_like(t)),
+    ]
+    KINDS = {
+        "dense": (lambda device: torch.ones(4, 3, device=device), DENSE),
+        "complex": (lambda device: torch.ones(4, 3, device=device, dtype=torch.complex64), DENSE),
+        "sparse": (
+            lambda device: torch.eye(3, device=device).to_sparse(),
+            [lambda t: t + t, lambda t: t.coalesce(), lambda t: t._values(), lambda t: t.to_dense()],
+        ),
+        "compressed": (
+            lambda device: torch.eye(3, device=device).to_sparse_csr(),
+            [lambda t: t * 2, lambda t: t.values(), lambda t: t @ t.to_dense()],
+        ),
+        "quantised": (
+            lambda device: torch.quantize_per_tensor(torch.ones(4, 3, device=device), 0.1, 0, torch.qint8),
+            [lambda t: t.dequantize(), lambda t: t.view(-1).dequantize(), lambda t: t.int_repr()],
+        ),
+        "nested": (
+            lambda device: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device=device),
+            [lambda t: (t * 2).to_padded_tensor(0), lambda t: t.values(), lambda t: t.unbind()[0]],
+        ),
+    }
+
+    def test_every_kind(self):
+        modes = (torch.enable_grad, torch.no_grad, torch.inference_mode)
+        for (kind, (make, uses)), made_in, used_in in itertools.product(self.KINDS.items(), modes, modes):
+            for number, use in enumerate(uses):
+                with self.subTest(kind=kind, use=number, made_in=made_in.__name__, used_in=used_in.__name__):
+                    with made_in():
+                        host, device = make(HOST), make(DEVICE)
+                    with used_in():
+                        try:
+                            expected = use(host)
+                        except RuntimeError as error:
+                            with self.assertRaisesRegex(RuntimeError, str(error)[:40]):
+                                use(device)
+                            continue
+                        result = use(device)
+                        self.assertSame(result, expected)
+                    self.assertEqual(device.is_inference(), host.is_inference())
+                    self.assertEqual(result.is_inference(), expected.is_inference())
 
 
 class Others(Case):

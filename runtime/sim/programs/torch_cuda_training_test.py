@@ -1,6 +1,8 @@
 """torch.cuda on simulated devices: training: the CPU's results, on the device. Run by ctest under _simulated."""
 
 import copy
+import itertools
+import threading
 import unittest
 
 from devsan import sim
@@ -71,6 +73,31 @@ class Training(unittest.TestCase):
                 expected, actual = expected[0], actual[0]
             self.assertEqual(actual.device, SECOND)
             torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
+
+    def test_modes_by_turns(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GRU(6, 5)).eval()
+        x = torch.randn(2, 3, 8, 8)
+
+        def output(layers, x):
+            return layers[2](layers[1](layers[0](x))[0])[0]
+
+        moved, expected = copy.deepcopy(model).to(SECOND), output(model, x).detach()
+        results = []
+
+        def run(modes):
+            for mode in modes:
+                with mode():
+                    results.append(output(moved, x.to(SECOND)).cpu())
+
+        # What a thread keeps for its next operator is from its first.
+        for modes in itertools.permutations((torch.inference_mode, torch.no_grad, torch.enable_grad)):
+            thread = threading.Thread(target=run, args=(modes,))
+            thread.start()
+            thread.join()
+        self.assertEqual(len(results), 18)
+        for result in results:
+            torch.testing.assert_close(result.detach(), expected, rtol=1e-4, atol=1e-5)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Runs PyTorch's own operator samples (OpInfo) on the CPU and on cuda:1 of two simulated devices, and compares.
 
-usage: opinfo.py [--full] [--samples N] [--dtype NAME]... [--jobs N] [--verbose] [OP...]
+usage: opinfo.py [--full] [--samples N] [--dtype NAME]... [--modes NAMES] [--seed N] [--jobs N] [--verbose] [OP...]
 
 Without arguments a fixed subset runs with a few samples; --full takes every entry, dtype and sample. For each sample the
 results (values, device, dtype, shape, strides) and gradients on cuda:1 must be the CPU's; so must the in-place, method
 and out= forms on the first samples; and OpInfo's error inputs must raise what OpInfo expects on CUDA. A dtype that
-OpInfo does not list for CUDA must be refused by at least one sample. The status is 1 if anything else differs, or an
-exception listed here is no longer one.
+OpInfo does not list for CUDA must be refused by at least one sample. With several --modes each sample runs in one of
+them, on inputs made in one of them, as drawn: what a worker keeps from one call to the next meets every mode. The status
+is 1 if anything else differs, or an exception listed here is no longer one.
 Needs DEVSAN_SIM_DEVICES=2, DEVSAN_LIBS and the package `devsan` on PYTHONPATH, as `devsan run --sim=2` sets them; and
 the PyPI package expecttest, which PyTorch's samples import.
 """
@@ -16,6 +17,7 @@ import collections
 import json
 import operator
 import os
+import random
 import re
 import subprocess
 import sys
@@ -67,6 +69,7 @@ DTYPES = (
     torch.complex64,
     torch.float16,
 )
+MODES = {"grad": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
 # How many samples of an entry and dtype also run in place, as a method and with out=.
 VARIANT_SAMPLES = 3
 # Seeds that show the distribution of an operator that draws its own numbers.
@@ -116,12 +119,12 @@ def is_refusal(error):
     return isinstance(error, RuntimeError) and REFUSAL.search(str(error)) and "INTERNAL ASSERT" not in str(error)
 
 
-def run(function, sample, arguments, keywords, backward):
+def run(function, sample, arguments, keywords, mode):
     torch.manual_seed(0)
-    with torch.set_grad_enabled(backward):
+    with MODES[mode]():
         result = function(*arguments, **keywords)
     gradients = []
-    if backward:
+    if mode == "grad":
         inputs = [t for t in tensors_in((arguments, keywords)) if t.requires_grad]
         outputs = [t for t in tensors_in(sample.output_process_fn_grad(result)) if t.requires_grad and t.numel()]
         if inputs and outputs:
@@ -131,14 +134,14 @@ def run(function, sample, arguments, keywords, backward):
     return result, gradients
 
 
-def run_on_cpu(function, sample, arguments, keywords, backward):
-    """(whether gradients were taken, what run() gave), the latter None if the CPU cannot run the operator."""
-    for differentiated in (True, False) if backward else (False,):
+def run_on_cpu(function, sample, arguments, keywords, mode):
+    """(the mode, which is no_grad where there are no gradients; what run() gave, None if the CPU cannot run it)."""
+    for possible in (mode, "no_grad") if mode == "grad" else (mode,):
         try:
-            return differentiated, run(function, sample, arguments, keywords, differentiated)
+            return possible, run(function, sample, arguments, keywords, possible)
         except Exception:
             continue
-    return False, None
+    return mode, None
 
 
 def moments(function, given):
@@ -154,7 +157,8 @@ def moments(function, given):
 
 def agrees(expected, out):
     try:
-        compare(expected, out, "out=", CPU, strides=False)
+        # Made in the mode that `out` was made in.
+        compare(copies(expected, CPU), out, "out=", CPU, strides=False)
     except Mismatch:
         return False
     return True
@@ -163,11 +167,13 @@ def agrees(expected, out):
 class Entry:
     """One OpInfo entry with one dtype."""
 
-    def __init__(self, op, dtype, limit, variants):
+    def __init__(self, op, dtype, options):
         self.op = op
         self.dtype = dtype
-        self.limit = limit
-        self.variants = variants
+        self.limit = options.samples
+        self.variants = options.variants
+        self.modes = options.modes
+        self.draw = random.Random(f"{options.seed} {name_of(op)} {dtype}")
         self.samples_run = 0
         self.refusals = 0
         self.form_exceptions = set()
@@ -190,7 +196,8 @@ class Entry:
             if self.limit and number >= self.limit:
                 break
             try:
-                self.check_sample(number, sample, backward)
+                mode = self.draw.choice(self.modes)
+                self.check_sample(number, sample, "no_grad" if mode == "grad" and not backward else mode)
             except Refused:
                 self.refusals += 1
             except Exception as error:
@@ -209,25 +216,29 @@ class Entry:
         arguments = tuple(on(CPU, a) if position in stays else a for position, a in enumerate(arguments))
         return arguments, {key: on(CPU, value) if key in stays else value for key, value in keywords.items()}
 
-    def check_sample(self, number, sample, backward):
+    def check_sample(self, number, sample, mode):
         values_given = ((sample.input, *sample.args), sample.kwargs)
-        arguments, keywords = on(CPU, values_given)
-        device_arguments, device_keywords = self.on_device(values_given)
+        made_in = self.draw.choice(self.modes)
+        with MODES[made_in]():
+            if made_in == "inference":
+                values_given = copies(values_given, CPU)
+            arguments, keywords = on(CPU, values_given)
+            device_arguments, device_keywords = self.on_device(values_given)
         where = DEVICE if names_device((device_arguments, device_keywords)) else CPU
-        differentiated, reference = run_on_cpu(self.op, sample, arguments, keywords, backward)
+        mode, reference = run_on_cpu(self.op, sample, arguments, keywords, mode)
         if reference is None:
             return
         expected, expected_gradients = reference
         self.samples_run += 1
         try:
-            actual, gradients = run(self.op, sample, device_arguments, device_keywords, differentiated)
+            actual, gradients = run(self.op, sample, device_arguments, device_keywords, mode)
         except Exception as error:
-            lacking = not self.on_cuda or differentiated and not self.backward_on_cuda
+            lacking = not self.on_cuda or mode == "grad" and not self.backward_on_cuda
             if lacking and is_refusal(error):
                 raise Refused(str(error)) from error
             raise Mismatch(f"sample {number}: {brief(error)}") from error
         if OWN_NUMBERS.get(name_of(self.op), lambda keywords: False)(keywords):
-            again = run(self.op, sample, *self.on_device(values_given), differentiated)
+            again = run(self.op, sample, *self.on_device(values_given), mode)
             compare((actual, gradients), again, f"sample {number}, the same seed again", DEVICE)
             compare(expected, actual, f"sample {number}, result", where, strides=False, contents=False)
             self.compare_distribution(number, (arguments, keywords), (device_arguments, device_keywords))
@@ -239,7 +250,7 @@ class Entry:
         except Mismatch:
             if self.dtype not in REDUCED and not (self.dtype in WIDER and name_of(self.op) in CUDA_LAYOUT):
                 raise
-            exact = run(self.op, sample, *on(CPU, widened(values_given, self.dtype)), differentiated)
+            exact = run(self.op, sample, *on(CPU, widened(values_given, self.dtype)), mode)
             what = f"sample {number}, result"
             compare_with_float(exact[0], expected, actual, self.dtype, what, where, strides)
             what = f"sample {number}, gradient"
@@ -266,38 +277,37 @@ class Entry:
 
     def check_variants(self, number, sample, expected, where):
         given = ((sample.input, *sample.args), sample.kwargs)
-        with torch.no_grad():
-            if self.op.inplace_variant and isinstance(sample.input, torch.Tensor):
-                self.attempt(
-                    "in place", lambda: self.check_form("in place", self.op.inplace_variant, number, sample, given)
-                )
-            if self.op.method_variant and isinstance(sample.input, torch.Tensor):
-                self.attempt("method", lambda: self.check_form("method", self.op.method_variant, number, sample, given))
-            if self.op.supports_out and tensors_in(expected) and "out" not in sample.kwargs:
-                self.attempt("out=", lambda: self.check_out(number, sample, given, expected))
+        if self.op.inplace_variant and isinstance(sample.input, torch.Tensor):
+            self.attempt("in place", self.check_form, "in place", self.op.inplace_variant, number, sample, given)
+        if self.op.method_variant and isinstance(sample.input, torch.Tensor):
+            self.attempt("method", self.check_form, "method", self.op.method_variant, number, sample, given)
+        if self.op.supports_out and tensors_in(expected) and "out" not in sample.kwargs:
+            self.attempt("out=", self.check_out, number, sample, given, expected)
 
-    def attempt(self, form, check):
+    def attempt(self, form, check, *what):
         """One way of calling the operator; a form that is an exception must still be one."""
         excuse = FORM_EXCEPTIONS.get(f"{name_of(self.op)} {form}")
+        mode = self.draw.choice(("no_grad", "inference"))
         try:
-            check()
+            with MODES[mode]():
+                check(*what, mode)
         except Exception as error:
             if excuse is None or not excuse.covers(str(error)):
                 raise
             self.form_exceptions.add(form)
 
-    def check_form(self, form, function, number, sample, given):
+    def check_form(self, form, function, number, sample, given, mode):
         host_arguments, host_keywords = copies(on(CPU, given), CPU)
         device_arguments, device_keywords = copies(self.on_device(given), DEVICE)
-        _, reference = run_on_cpu(function, sample, host_arguments, host_keywords, False)
+        _, reference = run_on_cpu(function, sample, host_arguments, host_keywords, mode)
         if reference is None:
             return
-        actual, _ = run(function, sample, device_arguments, device_keywords, False)
+        actual, _ = run(function, sample, device_arguments, device_keywords, mode)
         where = DEVICE if names_device((device_arguments, device_keywords)) else CPU
         compare(reference[0], actual, f"sample {number}, {form}", where, False)
         compare(host_arguments, device_arguments, f"sample {number}, {form}, arguments after", None, False)
 
-    def check_out(self, number, sample, given, expected):
+    def check_out(self, number, sample, given, expected, mode):
         if not isinstance(expected, (torch.Tensor, tuple, list)):
             return
         for shape in ("full", "resized", "fresh") if number == 0 else ("full", "resized"):
@@ -305,11 +315,11 @@ class Entry:
             device_arguments, device_keywords = self.on_device(given)
             host_out, device_out = (outs_for(expected, shape, device) for device in (CPU, DEVICE))
             host_keywords, device_keywords = {**host_keywords, "out": host_out}, {**device_keywords, "out": device_out}
-            _, reference = run_on_cpu(self.op, sample, host_arguments, host_keywords, False)
+            _, reference = run_on_cpu(self.op, sample, host_arguments, host_keywords, mode)
             if reference is None or not agrees(expected, host_out):
                 self.broken_on_cpu = True
                 return
-            run(self.op, sample, device_arguments, device_keywords, False)
+            run(self.op, sample, device_arguments, device_keywords, mode)
             compare(host_out, device_out, f"sample {number}, out= ({shape})", DEVICE)
 
 
@@ -355,7 +365,7 @@ def check_error_inputs(op):
 def check_entry(op, options, dtypes):
     """Yields one record for each dtype and one for the error inputs."""
     for dtype in [d for d in dtypes if d in op.dtypes] or sorted(op.dtypes & op.dtypesIfCUDA, key=str):
-        entry = Entry(op, dtype, options.samples, options.variants)
+        entry = Entry(op, dtype, options)
         started = time.perf_counter()
         try:
             outcome = entry.check()
@@ -384,13 +394,13 @@ def key_of_excuse(name, what):
     return next((key for key in (f"{name} {what}", name) if key in EXCEPTIONS), None)
 
 
-def judge(name, record):
+def judge(name, record, options):
     """(column of the table, problem or None, key of the excuse or None)."""
     outcome, key = record["outcome"], key_of_excuse(name, record["what"])
     if outcome in ("skipped", "refused"):
         return outcome, None, None
     if outcome is None:
-        if key == f"{name} {record['what']}":
+        if options.modes == ["grad"] and key == f"{name} {record['what']}":
             return "different", f"{key}: passes; take it off EXCEPTIONS", None
         return "equal", None, None
     if key and EXCEPTIONS[key].covers(outcome):
@@ -401,10 +411,13 @@ def judge(name, record):
 def selected(options):
     wanted = set(options.ops or SUBSET)
     if options.full and not options.ops:
-        return sorted(op_db, key=lambda op: name_of(op) not in SLOW)
+        wanted = {op.name for op in op_db}
     if unknown := wanted - {op.name for op in op_db} - {name_of(op) for op in op_db}:
         sys.exit("no such OpInfo entry: " + ", ".join(sorted(unknown)))
-    return [op for op in op_db if op.name in wanted or name_of(op) in wanted]
+    chosen = [op for op in op_db if op.name in wanted or name_of(op) in wanted]
+    if len(options.modes) > 1:
+        random.Random(options.seed).shuffle(chosen)
+    return sorted(chosen, key=lambda op: name_of(op) not in SLOW)
 
 
 def work(options, entries, dtypes):
@@ -498,9 +511,9 @@ def report(entries, options, arguments):
     entry_kinds = collections.Counter()
     for done, (op, records) in enumerate(share(entries, options.jobs, arguments), 1):
         name = name_of(op)
-        entry_kinds[kind_of_entry([judge(name, record)[0] for record in records if record["what"] != "errors"])] += 1
+        entry_kinds[kind_of_entry([judge(name, record, options)[0] for record in records if record["what"] != "errors"])] += 1
         for record in records:
-            column, problem, excuse = judge(name, record)
+            column, problem, excuse = judge(name, record, options)
             counts.setdefault(record["what"], collections.Counter())[column] += 1
             seconds[record["what"]] += record["seconds"]
             samples[record["what"]] += record["samples"]
@@ -515,7 +528,7 @@ def report(entries, options, arguments):
         if done % 50 == 0:
             print(f"{done} of {len(entries)} entries, {time.perf_counter() - started:.0f} s", flush=True)
     problems += [f"{name} out=: differs on the CPU itself; say why in BROKEN_ON_THE_CPU" for name in broken - BROKEN_ON_THE_CPU.keys()]
-    if options.full and options.variants and not options.ops and not options.dtype:
+    if options.full and options.variants and not options.ops and not options.dtype and options.modes == ["grad"]:
         used |= broken
         known = [*EXCEPTIONS, *FORM_EXCEPTIONS, *BROKEN_ON_THE_CPU]
         problems += [f"{key}: nothing is wrong there; take it off exceptions.py" for key in known if key not in used]
@@ -532,6 +545,8 @@ def main():
     parser.add_argument("--full", action="store_true", help="every OpInfo entry and dtype, all samples")
     parser.add_argument("--samples", type=int, help="samples per entry and dtype, 0 for all")
     parser.add_argument("--dtype", action="append", help="only this dtype, for example int64")
+    parser.add_argument("--modes", default="grad", help=f"of {','.join(MODES)} those that samples run in (default grad)")
+    parser.add_argument("--seed", type=int, default=0, help="which mode is drawn when (default 0)")
     parser.add_argument("--no-variants", dest="variants", action="store_false", help="neither in-place, method, out= nor errors")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
     parser.add_argument("--verbose", action="store_true", help="a line for each entry and dtype")
@@ -539,6 +554,9 @@ def main():
     parser.add_argument("ops", nargs="*", metavar="OP", help="entries by name")
     arguments = [a for a in sys.argv[1:] if a != "--worker"]
     options = parser.parse_args()
+    options.modes = options.modes.split(",")
+    if not set(options.modes) <= MODES.keys():
+        parser.error(f"argument --modes: takes names of {', '.join(MODES)} with commas between them")
     if options.samples is None:
         options.samples = 0 if options.full or options.ops else SUBSET_SAMPLES
     dtypes = tuple(getattr(torch, name) for name in options.dtype) if options.dtype else DTYPES

@@ -130,6 +130,8 @@ def compare_one(expected, actual, what, where, strides, contents):
         raise Mismatch(f"{what}: on {actual.device}, not on {where}")
     if actual.dtype != expected.dtype or actual.layout != expected.layout:
         raise Mismatch(f"{what}: {actual.dtype} {actual.layout}, on the CPU {expected.dtype} {expected.layout}")
+    if actual.is_inference() != expected.is_inference():
+        raise Mismatch(f"{what}: is_inference() is {actual.is_inference()}, on the CPU {expected.is_inference()}")
     if actual.layout == torch.strided and not actual.is_nested:
         if actual.shape != expected.shape:
             raise Mismatch(f"{what}: shape {tuple(actual.shape)}, on the CPU {tuple(expected.shape)}")
