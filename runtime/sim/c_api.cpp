@@ -84,6 +84,7 @@ void devsan_sim_adopt_host_storage(void *device, void *host) {
   auto *storage = static_cast<c10::StorageImpl *>(device);
   auto kept =
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(static_cast<c10::StorageImpl *>(host));
+  devsan::sim::materialize(*storage);
   void *data = kept->_mutable_data_ptr_no_checks().get();
   std::size_t bytes = kept->nbytes();
   c10::DataPtr shared(

@@ -86,7 +86,7 @@ bool askForCopies(const VectorClock &) {
 }
 
 namespace detail {
-void finishCopiesToStorage(c10::StorageImpl *) {}
+void finishCopiesToAddress(const void *) {}
 } // namespace detail
 
 // No pinned memory is closed.

@@ -37,7 +37,7 @@ public:
     StorageImpl &device = *tensor.unsafe_storage().unsafeGetStorageImpl();
     if (C10_UNLIKELY(shared != nullptr))
       storage_ = c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared));
-    else if (C10_UNLIKELY(!storage_))
+    else if (C10_UNLIKELY(!storage_ || isCopyOnWrite(device)))
       storage_ = c10::Storage(makeCpuStorage(device));
     else
       moveStorageTo(device);
@@ -105,6 +105,15 @@ Shells &shellsFor(TensorImpl &tensor) {
 } // namespace
 
 c10::intrusive_ptr<StorageImpl> makeCpuStorage(StorageImpl &device) {
+  if (C10_UNLIKELY(isCopyOnWrite(device))) {
+    auto clone = c10::impl::cow::lazy_clone_storage(device);
+    c10::DataPtr &data = clone->_mutable_data_ptr_no_checks();
+    const c10::DeleterFnPtr deleter = data.get_deleter();
+    void *address = kernelAddress(data.get());
+    data = c10::DataPtr(address, data.release_context(), deleter, c10::Device(c10::kCPU));
+    clone->set_allocator(kernelAllocator());
+    return clone;
+  }
   return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                           static_cast<std::int64_t>(device.nbytes()),
                                           unowned(device), kernelAllocator(), true);

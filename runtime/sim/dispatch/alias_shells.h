@@ -11,7 +11,8 @@ namespace devsan::sim {
 // and no wrapper made in Python.
 at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, c10::StorageImpl *shared);
 
-// A CPU storage over the memory of `device`, which it does not own.
+// A CPU storage over the memory of `device`, which it does not own. Where `device` is copy-on-write
+// it is so, too: ATen gives it memory of its own on the first write.
 c10::intrusive_ptr<c10::StorageImpl> makeCpuStorage(c10::StorageImpl &device);
 
 // Keeps the objects behind `alias`, which takeAlias() may have made, for the next one if nobody

@@ -223,7 +223,7 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
       generator.emplace(device.index());
     op.redispatchBoxed(c10::DispatchKeySet(key), stack);
   }
-  if (facts.mutates)
+  if (facts.mutates || C10_UNLIKELY(translation.hasCopyOnWrite()))
     translation.updateArguments();
   if (C10_UNLIKELY(devices.toHost()))
     return;

@@ -128,6 +128,7 @@ at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
                               tensor.layout(), " on ", tensor.device());
   StorageImpl *storage = storageOf(tensor);
   finishCopiesTo(storage);
+  has_copy_on_write_ |= isCopyOnWrite(*storage);
   DispatchKeySet keys = impl->key_set();
   if (C10_LIKELY(keys.has(DispatchKey::CUDA) && !keys.has(DispatchKey::Python)))
     return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits), boundTo(storage));
@@ -150,6 +151,7 @@ c10::Storage Translation::toCpu(const c10::Storage &storage) {
     return storage;
   StorageImpl *device = storage.unsafeGetStorageImpl();
   finishCopiesTo(device);
+  has_copy_on_write_ |= isCopyOnWrite(*device);
   auto cpu = cpuStorage(*device);
   storages_.push_back({c10::intrusive_ptr<StorageImpl>::reclaim_copy(device), cpu});
   return c10::Storage(std::move(cpu));
@@ -204,6 +206,7 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
   if (!shareMemory(device, cpu)) {
+    materialize(device); // the storage forgets that it was copy-on-write
     takeFromHost(cpu, device.device().index());
     c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();
     if (ownsDeviceBlock(data) || data.get() == nullptr) {
@@ -252,6 +255,7 @@ void Translation::updateArguments() {
 }
 
 at::Tensor cpuAlias(const at::Tensor &tensor) {
+  materialize(*storageOf(tensor));
   Translation translation(tensor.device());
   return translation.toCpu(tensor);
 }

@@ -29,8 +29,10 @@ public:
   at::Tensor toDevice(at::Tensor tensor);
 
   // Carries what the kernel did to its arguments' shape, storage and size back to the device
-  // tensors (out= arguments that were resized, resize_, set_).
+  // tensors (out= arguments that were resized, resize_, set_, copy-on-write).
   void updateArguments();
+  // Whether a kernel that changes no argument may have given one another storage.
+  bool hasCopyOnWrite() const { return has_copy_on_write_; }
 
 private:
   struct Binding {
@@ -51,13 +53,14 @@ private:
   void updateStorage(c10::StorageImpl &device, c10::StorageImpl &cpu);
 
   c10::Device device_;
+  bool has_copy_on_write_ = false;
   c10::SmallVector<Binding, 6> tensors_;
   // Storages bound by themselves: Storage arguments, and results that share memory.
   c10::SmallVector<StorageBinding, 2> storages_;
 };
 
 // The CPU tensor over the memory of a CUDA tensor that outlives the result; for kernels written by
-// hand.
+// hand, which may write to it.
 at::Tensor cpuAlias(const at::Tensor &tensor);
 
 } // namespace devsan::sim

@@ -74,6 +74,7 @@ public:
   }
   c10::DeleterFnPtr raw_deleter() const override { return &releaseBlock; }
   void copy_data(void *to, const void *from, std::size_t bytes) const override {
+    finishCopiesTo(from);
     std::memcpy(kernelAddress(to), kernelAddress(from), bytes);
   }
 };
@@ -185,6 +186,7 @@ void relabelBlock(c10::DataPtr &data, c10::Device device) {
 void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes) {
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
   finishCopiesTo(&storage);
+  materialize(storage);
   CurrentDeviceScope current(storage.device().index());
   c10::DataPtr data = deviceAllocator()->allocate(bytes);
   std::size_t kept = std::min(bytes, storage.nbytes());

@@ -100,6 +100,16 @@ void takeFromHost(c10::StorageImpl &result, c10::DeviceIndex device) {
   result.set_data_ptr_noswap({block, block, &releaseBlock, c10::Device(c10::kCPU)});
 }
 
+void materialize(c10::StorageImpl &storage) {
+  if (C10_LIKELY(!isCopyOnWrite(storage)))
+    return;
+  // ATen takes the new memory on the current device.
+  std::optional<CurrentDeviceScope> current;
+  if (storage.device().is_cuda())
+    current.emplace(storage.device().index());
+  storage.mutable_data_ptr();
+}
+
 KernelScope::KernelScope(c10::DeviceIndex index, bool takes_numbers) : previous_(running) {
   attendToMemoryIfNeeded();
   running = {index, takes_numbers};

@@ -13,6 +13,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/Stream.h>
+#include <c10/core/impl/COW.h>
+#include <c10/core/impl/COWDeleter.h>
 
 #include "arena.h"
 
@@ -48,6 +50,15 @@ void relabelBlock(c10::DataPtr &data, c10::Device device);
 
 // The allocator that CPU tensors made inside kernels have; also resizes them.
 c10::Allocator *kernelAllocator();
+
+// Whether others have the storage's memory, too, until the first of them writes to it
+// (torch._lazy_clone).
+inline bool isCopyOnWrite(c10::StorageImpl &storage) {
+  return storage._mutable_data_ptr_no_checks().get_deleter() == &c10::impl::cow::cow_deleter;
+}
+
+// Gives a storage memory of its own where it is copy-on-write.
+void materialize(c10::StorageImpl &storage);
 
 // Gives a device storage a block of `bytes` with its content, as far as it fits; on the storage's
 // device.

@@ -96,6 +96,7 @@ void copyBetweenDevices(at::Tensor &self, const at::Tensor &source) {
 
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
   attendToMemoryIfNeeded();
+  materialize(*self.storage().unsafeGetStorageImpl());
   announceWait(runtime::copyEffect(self, source, non_blocking));
   if (self.is_cuda() && source.is_cuda())
     copyBetweenDevices(self, source);

@@ -309,6 +309,45 @@ class Others(Case):
         a.set_(b.untyped_storage(), 2, (2,), (1,))
         self.assertEqual(a.tolist(), [2, 3])
 
+    def test_lazy_clones_part_at_the_first_write(self):
+        norm = nn.BatchNorm1d(3).to(DEVICE)
+        norm.running_mean.set_(torch._lazy_clone(shared := torch.zeros(3, device=DEVICE)))
+
+        def write_after_address(t):
+            with torch.cuda.device(DEVICE):  # where ATen takes the memory from
+                t.data_ptr()
+            t.fill_(1)
+
+        writes = {
+            "in place": lambda t: t.add_(1),
+            "copy": lambda t: t.copy_(torch.ones(3)),
+            "late copy": lambda t: t.copy_(torch.ones(3).pin_memory(), non_blocking=True),
+            "out=": lambda t: torch.add(t, 1, out=t),
+            "view": lambda t: t.view(3, 1).fill_(1),
+            "resize": lambda t: t.resize_(5)[:3].fill_(1),
+            "storage": lambda t: t.set_(t.untyped_storage(), 0, (3,), (1,)).fill_(1),
+            "address": write_after_address,
+        }
+        for name, write in writes.items():
+            for written in (0, 1):
+                with self.subTest(name=name, written=written):
+                    x = torch.zeros(3, device=DEVICE)
+                    pair = [x, torch._lazy_clone(x)]
+                    self.assertTrue(torch._C._is_cow_tensor(pair[1]))
+                    write(pair[written])
+                    self.assertEqual(pair[written][:3].tolist(), [1, 1, 1])
+                    self.assertEqual(pair[1 - written].tolist(), [0, 0, 0])
+                    self.assertEqual(pair[written].untyped_storage().device, DEVICE)
+        # Statistics are written although the schema does not say so.
+        norm(torch.ones(4, 3, device=DEVICE) * 5)
+        self.assertEqual(shared.tolist(), [0, 0, 0])
+        self.assertTrue((norm.running_mean != 0).all())
+        # What reads leaves them shared.
+        (x + 1, x.sum(), x.cpu(), x.clone())
+        y = torch._lazy_clone(x)
+        self.assertEqual((y + x).sum().item(), 2 * x.sum().item())
+        self.assertTrue(torch._C._is_cow_tensor(y) and torch._C._is_cow_tensor(x))
+
     def test_mkldnn_is_for_the_host(self):
         with self.assertRaisesRegex(RuntimeError, "mkldnn|MkldnnCPU|MKLDNN|Mkldnn"):
             torch.ones(2, device=DEVICE).to_mkldnn()

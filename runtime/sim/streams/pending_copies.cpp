@@ -111,6 +111,7 @@ at::Tensor memoryAt(void *begin, const at::Tensor &like, c10::IntArrayRef stride
 // The program's tensor may change its shape, its memory, and is seen by autograd; this one stays as
 // it is.
 void keepHost(PendingCopy &copy, const at::Tensor &host) {
+  materialize(*host.storage().unsafeGetStorageImpl());
   copy.range = rangeOf(host);
   copy.host_storage = host.storage();
   copy.host = memoryAt(const_cast<char *>(copy.range.begin), host, host.strides());
@@ -337,8 +338,8 @@ void detail::finishCopiesToBlock(const void *block) {
   runAll([&](const PendingCopy &copy) { return copy.block == block; });
 }
 
-void detail::finishCopiesToStorage(c10::StorageImpl *storage) {
-  const void *block = blockAround(storage->_mutable_data_ptr_no_checks().get());
+void detail::finishCopiesToAddress(const void *address) {
+  const void *block = blockAround(address);
   if (block != nullptr && mayAwaitCopies(block))
     finishCopiesToBlock(block);
 }

@@ -57,14 +57,17 @@ inline bool mayAwaitCopies(const void *block) {
   return C10_UNLIKELY(awaited != 0) && (awaited >> blockBit(block) & 1) != 0;
 }
 void finishCopiesToBlock(const void *block);
-void finishCopiesToStorage(c10::StorageImpl *storage);
+void finishCopiesToAddress(const void *address);
 void dropCopiesToBlock(const void *block);
 } // namespace detail
 
-// The device is about to use the storage: what was to be copied into its block, arrives.
-inline void finishCopiesTo(c10::StorageImpl *storage) {
+// The device is about to use the memory: what was to be copied into its block, arrives.
+inline void finishCopiesTo(const void *address) {
   if (C10_UNLIKELY(detail::awaited_blocks.load(std::memory_order_relaxed) != 0))
-    detail::finishCopiesToStorage(storage);
+    detail::finishCopiesToAddress(address);
+}
+inline void finishCopiesTo(c10::StorageImpl *storage) {
+  finishCopiesTo(storage->_mutable_data_ptr_no_checks().get());
 }
 
 // The block is about to be released: nobody can see what arrives there.
