@@ -221,7 +221,13 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     std::optional<DefaultGeneratorScope> generator;
     if (C10_UNLIKELY(facts.draws_implicitly))
       generator.emplace(device.index());
-    op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+    try {
+      op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+    } catch (...) {
+      // Kernels resize results before they refuse operands.
+      translation.updateArguments();
+      throw;
+    }
   }
   if (facts.mutates || C10_UNLIKELY(translation.hasCopyOnWrite()))
     translation.updateArguments();

@@ -205,8 +205,9 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
 }
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
+  if (C10_UNLIKELY(has_copy_on_write_) && !isCopyOnWrite(cpu))
+    materialize(device);
   if (!shareMemory(device, cpu)) {
-    materialize(device); // the storage forgets that it was copy-on-write
     takeFromHost(cpu, device.device().index());
     c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();
     if (ownsDeviceBlock(data) || data.get() == nullptr) {
@@ -237,7 +238,7 @@ void Translation::updateArguments() {
     TensorImpl *cpu = binding.cpu.unsafeGetTensorImpl();
     StorageImpl *cpu_storage = storageOf(binding.cpu);
     StorageImpl *device_storage = storageOf(binding.device);
-    if (!shareMemory(*device_storage, *cpu_storage) ||
+    if (C10_UNLIKELY(has_copy_on_write_) || !shareMemory(*device_storage, *cpu_storage) ||
         cpu_storage->nbytes() != device_storage->nbytes())
       updateStorage(*device_storage, *cpu_storage);
     if (C10_UNLIKELY(

@@ -105,8 +105,9 @@ const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
   for (std::int64_t one : sizes)
     TORCH_CHECK(one >= 0, "Trying to create tensor with negative dimension ", one, ": ", sizes);
   auto old_bytes = static_cast<std::int64_t>(self.storage().nbytes());
-  growStorage(self.storage(), sizes, {}, self.dtype().itemsize(),
-              static_cast<std::size_t>(self.storage_offset()));
+  if (self.sizes() != sizes) // a tensor of that size stays as it is, whatever its strides
+    growStorage(self.storage(), sizes, {}, self.dtype().itemsize(),
+                static_cast<std::size_t>(self.storage_offset()));
   at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
   // The native resize sees no growth: the storage has grown above.
   return fillsUninitialized() ? at::native::fill_resize_deterministic_(self, old_bytes) : self;

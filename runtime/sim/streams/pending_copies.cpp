@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/copy_ops.h>
 #include <c10/core/TensorImpl.h>
@@ -266,7 +267,9 @@ bool mayCopyLater(const at::Tensor &host, const at::Tensor &device, bool to_host
   if (to_host)
     return host.is_contiguous() ||
            (same_type && host.sizes() == device.sizes() && sameSizeAndOrder(host, device));
+  // ATen refuses to write to memory that overlaps itself.
   return host.sizes() == device.sizes() &&
+         at::has_internal_overlap(device) != at::MemOverlap::Yes &&
          (host.is_contiguous() || (same_type && sameSizeAndOrder(host, device)));
 }
 
