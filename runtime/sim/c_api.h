@@ -26,6 +26,11 @@ DEVSAN_SIM_API void devsan_sim_mark_context(int index, const char *function);
 DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
 DEVSAN_SIM_API bool devsan_sim_end_capture();
 DEVSAN_SIM_API bool devsan_sim_is_capturing(std::int64_t stream, int device);
+// The next capture takes its memory from the pool, which its graph releases when it is gone.
+DEVSAN_SIM_API void devsan_sim_capture_into_pool(std::uint64_t pool);
+DEVSAN_SIM_API void devsan_sim_release_pool(std::uint64_t pool);
+// Which of them a block's address is from; 0: none.
+DEVSAN_SIM_API std::uint64_t devsan_sim_pool_of(const void *address);
 // Whether what this thread issues counts as work of its stream (stream_accesses.h).
 DEVSAN_SIM_API void devsan_sim_note_accesses(bool noted);
 

@@ -7,6 +7,7 @@
 #include "caching_allocator.h"
 #include "memory.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/streams/capturing.h"
 
 using namespace devsan::sim;
 
@@ -54,6 +55,24 @@ double devsan_sim_memory_fraction(int device) {
   return deviceMemory(static_cast<c10::DeviceIndex>(device)).fraction();
 }
 
+void devsan_sim_capture_into_pool(std::uint64_t pool) {
+  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device)
+    deviceMemory(device).holdMempool(pool);
+  captureInto(pool);
+}
+
+void devsan_sim_release_pool(std::uint64_t pool) {
+  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device)
+    deviceMemory(device).releaseMempool(pool);
+}
+
+std::uint64_t devsan_sim_pool_of(const void *address) {
+  if (!isDeviceAddress(address) || !isAllocatedBlock(address))
+    return 0;
+  const Segment &segment = *blockBeginningAt(address)->segment;
+  return segment.cached ? segment.pool->key.mempool : 0;
+}
+
 char *devsan_sim_memory_snapshot() {
   std::string json = "[";
   auto number = [&json](const char *name, std::uint64_t value) {
@@ -68,6 +87,7 @@ char *devsan_sim_memory_snapshot() {
       number("allocated_size", segment.allocated_size);
       number("active_size", segment.active_size);
       number("requested_size", segment.requested_size);
+      number("segment_pool_id", segment.owner_private_pool_id.second);
       number("stream", reinterpret_cast<std::uint64_t>(segment.stream));
       json += std::string("\"segment_type\":\"") + (segment.is_large ? "large" : "small") +
               "\",\"blocks\":[";

@@ -103,15 +103,15 @@ void DeviceMemory::start(c10::DeviceIndex device) {
   holdOverForks(mutex_);
 }
 
-Pool &DeviceMemory::poolFor(std::size_t size, c10::StreamId stream) {
-  if (C10_UNLIKELY(stream != last_stream_ || last_pools_ == nullptr)) {
-    auto [pools, made] = pools_.try_emplace(stream);
+Pool &DeviceMemory::poolFor(std::size_t size, PoolKey key) {
+  if (C10_UNLIKELY(key != last_key_ || last_pools_ == nullptr)) {
+    auto [pools, made] = pools_.try_emplace(key);
     if (made) {
-      pools->second.small.stream = pools->second.large.stream = stream;
+      pools->second.small.key = pools->second.large.key = key;
       pools->second.small.small = true;
     }
     last_pools_ = &pools->second;
-    last_stream_ = stream;
+    last_key_ = key;
   }
   return size <= kSmallSize ? last_pools_->small : last_pools_->large;
 }
@@ -204,7 +204,7 @@ Block *DeviceMemory::takeNewSegment(Pool &pool, std::size_t bytes, bool retry) {
   return segment->first;
 }
 
-Block *DeviceMemory::allocate(std::size_t bytes, c10::StreamId stream, bool cached) {
+Block *DeviceMemory::allocate(std::size_t bytes, PoolKey key, bool cached) {
   TORCH_CHECK_WITH(OutOfMemoryError, bytes < kExaByte,
                    "CUDA out of memory. Tried to allocate more than 1EB memory.");
   Lock lock(mutex_);
@@ -221,7 +221,7 @@ Block *DeviceMemory::allocate(std::size_t bytes, c10::StreamId stream, bool cach
   if (C10_UNLIKELY(!waiting_.empty()))
     freeWhatIsDone(/*wait=*/false, lock);
   std::size_t size = roundedSize(bytes);
-  Pool &pool = poolFor(size, stream);
+  Pool &pool = poolFor(size, key);
   Block *block = takeFree(pool, size);
   if (C10_UNLIKELY(block == nullptr)) {
     std::size_t segment_size = segmentSizeFor(size);
@@ -376,7 +376,7 @@ void DeviceMemory::putBack(Block *block) {
 
 void DeviceMemory::recordStream(Block *block, c10::Stream stream) {
   Lock lock(mutex_);
-  if (!block->segment->cached || stream.id() == block->segment->pool->stream)
+  if (!block->segment->cached || stream.id() == block->segment->pool->key.stream)
     return;
   if (block->uses == nullptr)
     block->uses = new StreamUses;
@@ -427,7 +427,7 @@ void DeviceMemory::releaseFreeSegments() {
   std::vector<Segment *> free;
   for (auto &[begin, segment] : segments_)
     if (segment->cached && !segment->first->isSplit() && !segment->first->allocated &&
-        !segment->first->waits)
+        !segment->first->waits && !held_mempools_.contains(segment->pool->key.mempool))
       free.push_back(segment.get());
   for (Segment *segment : free) {
     Pool &pool = *segment->pool;
@@ -446,6 +446,18 @@ void DeviceMemory::emptyCache() {
   freeWhatIsDone(/*wait=*/true, lock);
   ++stats_.num_sync_all_streams;
   releaseFreeSegments();
+}
+
+void DeviceMemory::holdMempool(std::uint64_t mempool) {
+  Lock lock(mutex_);
+  ++held_mempools_[mempool];
+}
+
+void DeviceMemory::releaseMempool(std::uint64_t mempool) {
+  Lock lock(mutex_);
+  auto held = held_mempools_.find(mempool);
+  if (held != held_mempools_.end() && --held->second == 0)
+    held_mempools_.erase(held);
 }
 
 void DeviceMemory::throwOutOfMemory(std::size_t bytes, Lock &lock) {
@@ -594,7 +606,8 @@ std::vector<c10::CachingDeviceAllocator::SegmentInfo> DeviceMemory::snapshot() {
     info.device = device_;
     info.address = reinterpret_cast<std::size_t>(begin);
     info.total_size = segment->size;
-    info.stream = reinterpret_cast<void *>(segment->pool->stream);
+    info.stream = reinterpret_cast<void *>(segment->pool->key.stream);
+    info.owner_private_pool_id = {0, segment->pool->key.mempool};
     info.is_large = !segment->pool->small;
     for (const Block *block = segment->first; block; block = block->next) {
       auto &part = info.blocks.emplace_back();

@@ -23,9 +23,15 @@
 
 namespace devsan::sim {
 
+struct PoolKey {
+  c10::StreamId stream = 0;
+  std::uint64_t mempool = 0; // of CUDA graphs, which share it; 0: the one for everything else
+  auto operator<=>(const PoolKey &) const = default;
+};
+
 struct Pool {
   FreeBlocks free;
-  c10::StreamId stream = 0;
+  PoolKey key;
   bool small = false;
 };
 
@@ -46,11 +52,15 @@ public:
   void start(c10::DeviceIndex device);
 
   // Throws OutOfMemoryError.
-  Block *allocate(std::size_t bytes, c10::StreamId stream, bool cached);
+  Block *allocate(std::size_t bytes, PoolKey key, bool cached);
   void free(Block *block);
   // The block is not given out again before the work that `stream` has now, is done.
   void recordStream(Block *block, c10::Stream stream);
   void emptyCache();
+  // A graph knows addresses of the mempool's memory, which keeps its segments until as many graphs
+  // have released it.
+  void holdMempool(std::uint64_t mempool);
+  void releaseMempool(std::uint64_t mempool);
 
   Stats stats();
   void resetPeakStats();
@@ -65,7 +75,7 @@ public:
 
 private:
   using Lock = std::unique_lock<std::mutex>;
-  struct StreamPools {
+  struct Pools {
     Pool small, large;
   };
   struct Waiting {
@@ -73,7 +83,7 @@ private:
     std::vector<std::pair<c10::Stream, c10::Event>> uses;
   };
 
-  Pool &poolFor(std::size_t size, c10::StreamId stream);
+  Pool &poolFor(std::size_t size, PoolKey key);
   Block *takeFree(Pool &pool, std::size_t size);
   Block *takeNewSegment(Pool &pool, std::size_t bytes, bool retry);
   void give(Block *block, Pool &pool, std::size_t size, std::size_t requested);
@@ -100,9 +110,10 @@ private:
   std::optional<double> fraction_;
   Stats stats_;
 
-  std::map<c10::StreamId, StreamPools> pools_;
-  StreamPools *last_pools_ = nullptr;
-  c10::StreamId last_stream_ = -1;
+  std::map<PoolKey, Pools> pools_;
+  Pools *last_pools_ = nullptr;
+  PoolKey last_key_;
+  std::map<std::uint64_t, int> held_mempools_; // and by how many graphs
 
   std::map<char *, std::unique_ptr<Segment>> segments_;
   std::map<char *, std::size_t> gaps_; // free parts of the device's address range

@@ -11,6 +11,7 @@
 #include "pinned.h"
 #include "protection.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/stream_accesses.h"
 
@@ -114,10 +115,11 @@ const bool memory_registered = [] {
 void *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
   attendToMemoryIfNeeded();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
-  Block *block =
-      deviceMemory(index).allocate(bytes, originalStream(currentStream(index)).id(), cached);
+  const c10::Stream stream = currentStream(index);
+  Block *block = deviceMemory(index).allocate(
+      bytes, {originalStream(stream).id(), mempoolFor(stream)}, cached);
   if (C10_UNLIKELY(areAccessesNoted())) {
-    noteAllocation(block->data, block->size, currentStream(index));
+    noteAllocation(block->data, block->size, stream);
     tellWhatWasGivenOut();
   }
   return block->data;

@@ -1,6 +1,7 @@
 """torch.cuda on simulated devices: CUDA graphs. Run by ctest under _simulated."""
 
 import copy
+import gc
 import threading
 import unittest
 import warnings
@@ -97,6 +98,63 @@ class Graphs(unittest.TestCase):
             plain(x).sum().backward()
             for ours, theirs in zip(model.parameters(), plain.parameters()):
                 torch.testing.assert_close(ours.grad, theirs.grad)
+
+    def test_graphs_that_share_a_pool(self):
+        """What one of them frees during its capture, the next one gets: replays in another order overwrite it."""
+        for shared in (False, True):
+            one, two, three = (torch.cuda.CUDAGraph() for _ in range(3))
+            pool = torch.cuda.graph_pool_handle() if shared else None
+            a = torch.ones(4, device=SECOND)
+            with torch.cuda.graph(one, pool=pool):
+                c, d = a + 1, a + 2
+            with torch.cuda.graph(two, pool=pool):
+                e = c + 3
+                del c
+            with torch.cuda.graph(three, pool=pool):
+                f = d + 4
+            for graph in (one, two, three):
+                graph.replay()
+            self.assertEqual((e.tolist(), f.tolist()), ([5] * 4, [7] * 4))
+            for graph in (one, three, two):
+                graph.replay()
+            self.assertEqual((e.tolist(), f.tolist()), ([10 if shared else 5] * 4, [7] * 4))
+
+    def test_memory_of_a_graph(self):
+        a = torch.ones(1 << 20, device=SECOND)
+        gc.collect()  # what other tests left
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated(1), torch.cuda.memory_reserved(1)
+        graph, y = self.capture(lambda: ((a + 1) + 1) + 1)
+        self.assertEqual(torch.cuda.memory_allocated(1), before[0] + a.nbytes)
+        graph.replay()
+        torch.cuda.empty_cache()
+        other = torch.zeros(1 << 20, device=SECOND)  # outside the pool, which the graph holds
+        graph.replay()
+        self.assertEqual((y.unique().tolist(), other.unique().tolist()), ([4], [0]))
+        del graph, other
+        self.assertEqual(y.unique().tolist(), [4])
+        del y
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        self.assertEqual((torch.cuda.memory_allocated(1), torch.cuda.memory_reserved(1)), before)
+
+    def test_a_graph_knows_memory_not_tensors(self):
+        x, y = torch.zeros(2, 3, device=SECOND), torch.ones(3, 2, device=SECOND)
+        old, parameter = x.detach(), torch.nn.Parameter(torch.zeros(2, device=SECOND))
+        held = parameter.data
+        graph, z = self.capture(lambda: x.add_(1) + parameter.detach().sum())
+        seen = z.detach()
+        x.t_()
+        x.set_(y)
+        z.data = torch.zeros(1, device=SECOND)
+        parameter.data = torch.full((2,), 7.0, device=SECOND)
+        graph.replay()
+        self.assertEqual((old.unique().tolist(), x.unique().tolist(), seen.unique().tolist()), ([1], [1], [1]))
+        self.assertEqual((x.shape, old.shape, z.tolist()), ((3, 2), (2, 3), [0]))
+        held.fill_(2)
+        graph.replay()
+        self.assertEqual((old.unique().tolist(), seen.unique().tolist()), ([2], [6]))
 
     def test_what_cannot_be_captured(self):
         x = torch.ones(2, device=SECOND)

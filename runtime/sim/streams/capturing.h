@@ -12,7 +12,8 @@ namespace devsan::sim {
 
 namespace detail {
 inline std::atomic<std::uint64_t> capture{0}; // the number of the capture that runs; 0: none
-}
+inline std::atomic<std::uint64_t> mempool{0};
+} // namespace detail
 
 void beginCapture(c10::Stream stream);
 void endCapture();
@@ -20,6 +21,16 @@ bool isInCapture(c10::Stream stream);
 
 inline bool isCapturing(c10::Stream stream) {
   return C10_UNLIKELY(detail::capture.load(std::memory_order_relaxed) != 0) && isInCapture(stream);
+}
+
+// The captures that begin from now on take memory from `mempool`.
+inline void captureInto(std::uint64_t mempool) {
+  detail::mempool.store(mempool, std::memory_order_relaxed);
+}
+
+// Where the stream's memory comes from: 0 outside a capture.
+inline std::uint64_t mempoolFor(c10::Stream stream) {
+  return isCapturing(stream) ? detail::mempool.load(std::memory_order_relaxed) : 0;
 }
 
 } // namespace devsan::sim

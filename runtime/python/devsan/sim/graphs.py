@@ -4,9 +4,14 @@ A dispatch mode sees every operator of the capturing thread, and of the backward
 autocast: what a GPU would see as kernels. As on a GPU, capturing computes nothing that lasts: memory that existed before
 has its content back when the capture ends, random generators their state, and what was made during the capture holds
 nothing until a replay fills it. What waits for the device cannot be captured, and invalidates the capture.
+
+What is made during a capture lies in the graph's pool, and the graph knows it by address alone: memory that is freed there
+is given to what is captured later, in this graph or in another one that shares the pool, and a replay writes to it whoever
+has it then. Memory from elsewhere is kept alive by the graph, which a GPU would not do.
 """
 
 import ctypes
+import functools
 import itertools
 import sys
 
@@ -17,10 +22,14 @@ _WAITING = frozenset(
     "aten::_local_scalar_dense aten::nonzero aten::masked_select aten::_unique2 aten::unique_dim aten::unique_consecutive "
     "aten::equal aten::is_nonzero aten::_assert_async_host".split()
 )
+_COMPUTING_NOTHING = frozenset(
+    "aten::empty aten::empty_like aten::empty_permuted aten::empty_strided aten::new_empty aten::new_empty_strided".split()
+)
 
 _capturing = None  # the graph that this process captures now; CUDA allows one
 _handle = None  # the library's name for the current stream
 _pools = itertools.count(1)
+_has_pools = False  # PyTorch's own allocator, of a CUDA build, takes part in no capture of ours: the graph keeps all memory
 _library = None
 
 
@@ -42,7 +51,12 @@ def provide_to_cuda_build(c, library):
 
 
 def functions(c, library):
+    global _has_pools
+    _has_pools = True
     _use(library, _stream)
+    for function in (library.devsan_sim_capture_into_pool, library.devsan_sim_release_pool):
+        function.argtypes, function.restype = [ctypes.c_uint64], None
+    library.devsan_sim_pool_of.argtypes, library.devsan_sim_pool_of.restype = [ctypes.c_void_p], ctypes.c_uint64
     library.devsan_sim_is_capturing.argtypes = [ctypes.c_int64, ctypes.c_int]
     library.devsan_sim_is_capturing.restype = ctypes.c_bool
 
@@ -99,17 +113,16 @@ def _storage(tensor):
 class _Operator:
     """A recorded call, and the results that its replay fills again."""
 
-    def __init__(self, function, arguments, keywords, results):
+    def __init__(self, graph, function, arguments, keywords, results):
         torch = _torch()
-        # A generator may be given other states later; the graph draws from the one that it has now.
-        self.arguments, self.keywords = torch.utils._pytree.tree_map_only(
-            torch.Generator, lambda g: g.graphsafe_get_state() if g.device.type == "cuda" else g, (arguments, keywords)
-        )
-        self.function = function
         given = {_storage(tensor)._cdata for tensor in _tensors((arguments, keywords))}
         outputs = _tensors(results)
         self.fills = [index for index, tensor in enumerate(outputs) if _storage(tensor)._cdata not in given]
-        self.results = outputs
+        graph._made.update(_storage(outputs[index])._cdata for index in self.fills)
+        self.results = [graph._as_it_is(tensor) for tensor in outputs]
+        self.function = function
+        # A generator may be given other states later, and a tensor other memory and another shape.
+        self.arguments, self.keywords = torch.utils._pytree.tree_map(graph._as_it_is, (arguments, keywords))
 
     def replay(self):
         again = _tensors(self.function(*self.arguments, **self.keywords))
@@ -150,22 +163,40 @@ def _waits(function, arguments, keywords):
     return False
 
 
-def _recorder(graph):
+@functools.cache
+def _recorder_class():
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Recorder(TorchDispatchMode):
+        def __init__(self, graph):
+            super().__init__()
+            self.graph = graph
+
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             kwargs = kwargs or {}
             if _waits(function, args, kwargs):
                 refuse_while_capturing()
             if _changes(function):
-                graph._keep_content(function, args, kwargs)
+                self.graph._keep_content(function, args, kwargs)
             results = function(*args, **kwargs)
             if not _is_view(function) and any(tensor.is_cuda for tensor in _tensors((args, kwargs, results))):
-                graph._record(_Operator(function, args, kwargs, results))
+                operator = _Operator(self.graph, function, args, kwargs, results)
+                if function._schema.name not in _COMPUTING_NOTHING:
+                    self.graph._operators.append(operator)
             return results
 
-    return Recorder()
+    return Recorder
+
+
+class _HeldPool:
+    """The next capture's, for as long as this lives: torch.cuda.CUDAGraph has a __del__ that hides ours."""
+
+    def __init__(self, pool):
+        self._pool, self._release = pool, _library.devsan_sim_release_pool
+        _library.devsan_sim_capture_into_pool(pool)
+
+    def __del__(self):
+        self._release(self._pool)
 
 
 class _CUDAGraph:
@@ -182,7 +213,7 @@ class _CUDAGraph:
         self._operators = []
         self._made = set()  # storages that came into being during the capture
         self._content = {}  # of older storages, before the capture changed them
-        self._pool = self._mode = None
+        self._pool = self._held_pool = self._mode = None
         self._captured = self._instantiated = self._invalid = False
 
     def register_generator_state(self, generator):
@@ -206,9 +237,10 @@ class _CUDAGraph:
             )
         refuse_while_capturing()
         self._pool = pool or (0, next(_pools))
+        self._held_pool = _HeldPool(self._pool[1]) if _has_pools else None
         self._device, self._stream = torch._C._cuda_getDevice(), _stream()
         self._states = [(g, g.get_state()) for g in (*torch.cuda.default_generators, *self._generators)]
-        self._mode = _recorder(self)
+        self._mode = _recorder_class()(self)
         _capturing = self
         _library.devsan_sim_begin_capture(_handle(), self._device)
         self._mode.__enter__()
@@ -252,9 +284,24 @@ class _CUDAGraph:
     def _has_graph_exec(self):
         return self._instantiated
 
-    def _record(self, operator):
-        self._operators.append(operator)
-        self._made.update(_storage(operator.results[index])._cdata for index in operator.fills)
+    def _owns(self, storage):
+        return _library.devsan_sim_pool_of(storage.data_ptr()) == self._pool[1]
+
+    def _as_it_is(self, value):
+        """What a recorded call holds of an argument or result: nothing that the program changes later."""
+        torch = _torch()
+        if isinstance(value, torch.Generator):
+            return value.graphsafe_get_state() if value.device.type == "cuda" else value
+        if type(value) not in (torch.Tensor, torch.nn.Parameter):
+            return value
+        storage = value.untyped_storage()
+        if not value.is_cuda or value.is_quantized or not _has_pools or not self._owns(storage):
+            return value.detach()
+        known = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), storage.device, storage.nbytes())
+        tensor = torch.empty(0, dtype=value.dtype, device=value.device)
+        tensor.set_(known, value.storage_offset(), value.size(), value.stride())
+        tensor = tensor.conj() if value.is_conj() else tensor
+        return torch._neg_view(tensor) if value.is_neg() else tensor
 
     def _keep_content(self, function, args, kwargs):
         for position, argument in enumerate(function._schema.arguments):

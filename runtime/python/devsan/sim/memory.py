@@ -46,7 +46,7 @@ def functions(c, library):
         libc.free(text)
         for segment in segments:
             segment["is_expandable"] = False
-            segment["segment_pool_id"] = (0, 0)
+            segment["segment_pool_id"] = (0, segment["segment_pool_id"])
             segment["frames"] = []
             for block in segment["blocks"]:
                 block["frames"] = []
