@@ -42,10 +42,10 @@ std::uint64_t monotonicTime() {
   return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
 }
 
-InsideRuntime::InsideRuntime() {
+void InsideRuntime::enter() {
   ++inside_runtime;
 }
-InsideRuntime::~InsideRuntime() {
+void InsideRuntime::leave() {
   --inside_runtime;
 }
 bool InsideRuntime::active() {

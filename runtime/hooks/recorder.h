@@ -23,10 +23,12 @@ std::uint64_t monotonicTime();
 // doing.
 class InsideRuntime {
 public:
-  InsideRuntime();
-  ~InsideRuntime();
+  InsideRuntime() { enter(); }
+  ~InsideRuntime() { leave(); }
   InsideRuntime(const InsideRuntime &) = delete;
   InsideRuntime &operator=(const InsideRuntime &) = delete;
+  static void enter();
+  static void leave();
   static bool active();
 };
 

@@ -101,6 +101,14 @@ static_assert(devsan::detail::packed(devsan::Direction::kDeviceToDevice,
                   devsan::detail::kDoNotRaise == Guards::kDoNotRaise,
               "the public header repeats the packing of Guards");
 
+// What this thread does in between is not the program's doing, and nothing of it is recorded.
+DEVSAN_API void devsan_unobserved_enter() {
+  InsideRuntime::enter();
+}
+DEVSAN_API void devsan_unobserved_leave() {
+  InsideRuntime::leave();
+}
+
 // 1 where what happens in this process is recorded.
 DEVSAN_API int devsan_is_active() {
   return recorder().recording();

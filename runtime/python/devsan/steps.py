@@ -6,12 +6,9 @@ optimizer out where it finds an overflow, says that it would have.
 """
 
 import functools
-import importlib.abc
-import importlib.util
-import sys
 
 from devsan import runtime
-from devsan.after_import import AfterExec
+from devsan.after_import import after_import
 
 _stepped = 0
 
@@ -49,37 +46,6 @@ def _watch_scalers(module):
     module.GradScaler.step = step
 
 
-_WATCHED = {"torch.optim.optimizer": _watch_optimizers, "torch.amp.grad_scaler": _watch_scalers}
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing itself; lets the others find, and acts after the module is there."""
-
-    def __init__(self):
-        self.searching = False
-
-    def find_spec(self, name, path, target=None):
-        if name not in _WATCHED or self.searching:
-            return None
-        self.searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self.searching = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = AfterExec(spec.loader, _guarded(_WATCHED[name]))
-        return spec
-
-
-def _guarded(action):
-    def act(module):
-        try:
-            action(module)
-        except Exception as error:  # the program must run on, as it would without us
-            print(f"devsan: steps of {module.__name__} are not seen: {error!r}", file=sys.stderr)
-
-    return act
-
-
 def install():
-    sys.meta_path.insert(0, _Finder())
+    watched = {"torch.optim.optimizer": _watch_optimizers, "torch.amp.grad_scaler": _watch_scalers}
+    after_import(watched, "steps of {} are not seen")

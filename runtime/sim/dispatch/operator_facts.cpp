@@ -32,7 +32,7 @@ const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
 // and no composite one fails on a GPU too. DEVSAN_SIM_LIBRARIES names more, separated by commas.
 constexpr std::string_view kLibrariesWithCudaKernels[] = {
     "aten",          "torchvision",       "torchaudio", "torch_scatter", "torch_sparse",
-    "torch_cluster", "torch_spline_conv", "pyg",        "fbgemm"};
+    "torch_cluster", "torch_spline_conv", "pyg",        "fbgemm",        "devsan_sim"};
 
 bool listed(std::string_view list, std::string_view name) {
   while (!list.empty()) {

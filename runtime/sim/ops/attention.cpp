@@ -130,8 +130,13 @@ OptionalTensor biasOf(const Settings &settings) {
   return settings.masking.bias.defined() ? OptionalTensor(settings.masking.bias) : std::nullopt;
 }
 
+// In memory [batch, length, heads, size].
+Tensor byPosition(const Tensor &heads) {
+  return heads.transpose(1, 2).contiguous().transpose(1, 2);
+}
+
 struct Attention {
-  Tensor output;    // in memory [batch, length, heads, size]
+  Tensor output;    // in memory as the query, or by position
   Tensor logsumexp; // [batch, heads, length], float
 };
 
@@ -148,7 +153,7 @@ Attention attend(const Tensor &query, const Tensor &few_keys, const Tensor &few_
   if (settings.dropout > 0)
     probabilities = probabilities * dropoutFactors(probabilities, settings);
   Tensor output = at::matmul(probabilities, value.to(type)).to(query.scalar_type());
-  return {output.transpose(1, 2).contiguous().transpose(1, 2), logsumexp.to(at::kFloat)};
+  return {byPosition(output), logsumexp.to(at::kFloat)};
 }
 
 struct Gradients {
@@ -185,11 +190,7 @@ Gradients attendBackward(const Tensor &grad_out, const Tensor &query, const Tens
       grads.bias = grad_scores.to(settings.masking.bias.scalar_type());
   }
   auto finish = [&](const Tensor &gradient, const Tensor &like) {
-    return sumRepeatedHeads(gradient, like.size(1))
-        .to(like.scalar_type())
-        .transpose(1, 2)
-        .contiguous()
-        .transpose(1, 2);
+    return byPosition(sumRepeatedHeads(gradient, like.size(1)).to(like.scalar_type()));
   };
   grads.query = finish(grads.query, query);
   grads.key = finish(grads.key, few_keys);
@@ -322,7 +323,7 @@ efficient(const Tensor &query, const Tensor &key, const Tensor &value, const Opt
   Tensor sums = compute_logsumexp
                     ? paddedSums(result.logsumexp)
                     : at::empty({query.size(0), query.size(1), 0}, result.logsumexp.options());
-  return {result.output, sums, hostSeed(seed), hostSeed(0)};
+  return {byPosition(result.output), sums, hostSeed(seed), hostSeed(0)};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor>
@@ -560,7 +561,7 @@ efficientForward(const Tensor &query, const Tensor &key, const Tensor &value,
     sums = at::cat(rows, 0);
   } else {
     Attention result = attendOnDevice(asBatch(query), asBatch(key), asBatch(value), settings);
-    output = result.output.transpose(1, 2);
+    output = result.output.transpose(1, 2).contiguous();
     sums = paddedSums(result.logsumexp);
   }
   if (!compute_logsumexp)

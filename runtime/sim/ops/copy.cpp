@@ -22,7 +22,7 @@ void noteRead(const char *op, const at::Tensor &tensor) {
   if (C10_LIKELY(!areAccessesNoted()))
     return;
   TouchedMemory touched;
-  touched.add(tensor, false);
+  touched.add(tensor, AccessKind::kReads);
   noteAccesses(op, touched, currentStream(tensor.get_device()));
 }
 
@@ -30,8 +30,8 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, c10::Stream stream) 
   if (C10_LIKELY(!areAccessesNoted()))
     return;
   TouchedMemory touched;
-  touched.add(from, false);
-  touched.add(to, true);
+  touched.add(from, AccessKind::kReads);
+  touched.add(to, AccessKind::kWrites);
   noteAccesses("aten::copy_", touched, stream);
 }
 

@@ -32,12 +32,6 @@ class Compilers(unittest.TestCase):
         torch.compile(compiled, backend="aot_eager")(x).sum().backward()
         self.assertEqual(compiled[0].weight.grad.device, SECOND)
 
-    def test_inductor_is_refused_as_without_triton(self):
-        from torch._inductor.exc import TritonMissing
-
-        with self.assertRaisesRegex(TritonMissing, "Cannot find a working triton installation"):
-            torch.compile(lambda x: x + 1)(torch.ones(2, device=SECOND))
-
     def test_export_and_tracing(self):
         layer, x = torch.nn.Linear(4, 4).to(SECOND), torch.randn(2, 4, device=SECOND)
         for program in (

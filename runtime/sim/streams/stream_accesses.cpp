@@ -108,7 +108,7 @@ std::uint64_t currentPlace() {
   return observer ? observer() : 0;
 }
 
-void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
+void TouchedMemory::add(const at::Tensor &tensor, AccessKind access) {
   if (!tensor.defined() || !tensor.is_cuda() || !tensor.has_storage() || tensor.numel() == 0)
     return;
   // Also of memory that came through another library, or from the middle of a block.
@@ -118,7 +118,7 @@ void TouchedMemory::add(const at::Tensor &tensor, bool writes) {
                                       ->_mutable_data_ptr_no_checks()
                                       .get());
   if (block != nullptr)
-    addBlock(block, tensor.storage().nbytes(), writes ? AccessKind::kWrites : AccessKind::kReads);
+    addBlock(block, tensor.storage().nbytes(), access);
 }
 
 void TouchedMemory::add(const void *address, AccessKind access) {
@@ -136,13 +136,13 @@ void TouchedMemory::addBlock(const void *block, std::size_t bytes, AccessKind ac
   parts_.push_back({block, bytes, access});
 }
 
-void TouchedMemory::add(const c10::IValue &value, bool writes) {
+void TouchedMemory::add(const c10::IValue &value, AccessKind access) {
   if (value.isTensor()) {
-    add(value.toTensor(), writes);
+    add(value.toTensor(), access);
   } else if (value.isTensorList() || value.isOptionalTensorList()) {
     for (const c10::IValue &element : value.toListRef())
       if (element.isTensor())
-        add(element.toTensor(), writes);
+        add(element.toTensor(), access);
   }
 }
 
@@ -150,13 +150,15 @@ void TouchedMemory::addArguments(const c10::OperatorHandle &op, const OperatorFa
                                  const c10::IValue *arguments) {
   for (const ArgumentFact &fact : facts.arguments) {
     const c10::AliasInfo *alias = op.schema().arguments()[fact.position].alias_info();
-    add(arguments[fact.position], alias != nullptr && alias->isWrite());
+    add(arguments[fact.position],
+        alias != nullptr && alias->isWrite() ? AccessKind::kWrites : AccessKind::kReads);
   }
 }
 
 void TouchedMemory::addResults(std::span<const c10::IValue> results) {
+  // One in the memory of an argument is no write of it.
   for (const c10::IValue &result : results)
-    add(result, true);
+    add(result, AccessKind::kMayWrite);
 }
 
 bool startsWork(const c10::OperatorHandle &op, const OperatorFacts &facts) {

@@ -28,7 +28,7 @@ enum class AccessKind : std::uint8_t { kReads, kWrites, kMayWrite };
 // The memory that one operator, or one kernel, uses.
 class TouchedMemory {
 public:
-  void add(const at::Tensor &tensor, bool writes);
+  void add(const at::Tensor &tensor, AccessKind access);
   // The block around the address, if there is one.
   void add(const void *address, AccessKind access);
   // Tensor arguments of the operator, or its results.
@@ -44,7 +44,7 @@ public:
   std::span<const Part> parts() const { return {parts_.data(), parts_.size()}; }
 
 private:
-  void add(const c10::IValue &value, bool writes);
+  void add(const c10::IValue &value, AccessKind access);
   void addBlock(const void *block, std::size_t bytes, AccessKind access);
 
   c10::SmallVector<Part, 8> parts_;

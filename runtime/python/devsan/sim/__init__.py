@@ -9,13 +9,14 @@ install() is called before the program imports torch, by devsan's sitecustomize.
 """
 
 import ctypes
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
 
-from ..after_import import AfterExec
+from ..after_import import AfterExec, after_import
 
 _LIBRARY = "libdevsan_sim.so"
 _finder = None
@@ -31,7 +32,6 @@ def library_path():
 
 def install():
     """Makes this process's `torch.cuda` simulated. Does nothing without DEVSAN_SIM_DEVICES or a second time."""
-    global _finder
     if _finder is not None or "DEVSAN_SIM_DEVICES" not in os.environ:
         return
     if "torch" in sys.modules:
@@ -39,17 +39,37 @@ def install():
     path = library_path()
     if path is None:
         raise RuntimeError(f"devsan: DEVSAN_SIM_DEVICES is set but DEVSAN_LIBS names no {_LIBRARY}; use devsan run --sim=N")
+    _begin(path)
+
+
+def _begin(path):
+    global _finder
     _finder = _Finder(path)
     sys.meta_path.insert(0, _finder)
+    # There is no device that runs what Triton compiles: its interpreter does, and ATen's operators run their own kernels.
+    os.environ.update(TRITON_INTERPRET="1", TORCH_DISABLE_NATIVE_JIT="1")
+    after_import(
+        {
+            "torch._dynamo.backends.cudagraphs": _later("inductor", "replace_cudagraphs"),
+            "torch._dynamo.convert_frame": _later("inductor", "hide_tracing"),
+            "torch._inductor": _later("inductor", "replace_packages"),
+            "torch._inductor.compile_fx": _later("inductor", "install"),
+            "triton.runtime.driver": _later("triton", "set_driver"),
+            "triton.runtime.interpreter": _later("triton", "share_memory"),
+        },
+        "{} does not know simulated devices",
+    )
+
+
+def _later(module, function):
+    return lambda imported: getattr(importlib.import_module(f"{__name__}.{module}"), function)(imported)
 
 
 def install_late():
     """Called by libdevsan_sim.so as soon as it is loaded, which is while `torch._C` is: for Python that ran no
     sitecustomize (python -I, -E, -S). Does nothing after install()."""
-    global _finder
     if _finder is None and "torch.cuda" not in sys.modules:
-        _finder = _Finder(None)
-        sys.meta_path.insert(0, _finder)
+        _begin(None)
 
 
 def _is_cuda_build(torch_path):

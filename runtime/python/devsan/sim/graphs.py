@@ -80,6 +80,16 @@ def refuse_while_capturing():
         _fail(_NOT_PERMITTED)
 
 
+def is_capturing():
+    return _capturing is not None
+
+
+def keep_while_captured(thing):
+    """What the operator that runs now needs at each replay."""
+    if _capturing is not None:
+        _capturing._kept.append(thing)
+
+
 def _torch():
     return sys.modules["torch"]
 
@@ -213,6 +223,7 @@ class _CUDAGraph:
         self._operators = []
         self._made = set()  # storages that came into being during the capture
         self._content = {}  # of older storages, before the capture changed them
+        self._kept = []
         self._pool = self._held_pool = self._mode = None
         self._captured = self._instantiated = self._invalid = False
 
