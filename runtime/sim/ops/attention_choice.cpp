@@ -139,6 +139,12 @@ bool canUseFlash(const sdp_params &params, bool debug) {
                 params, debug);
 }
 
+// Releases whose memory-efficient kernel takes fewer heads of keys than of queries tell the check
+// of a single one, too.
+template <bool groups>
+concept EfficientTakesGroups =
+    requires { &sdp::check_batch_size_and_num_heads_dense<groups, true, true>; };
+
 bool canUseEfficient(const sdp_params &params, bool debug) {
   if (!passes({sdp::check_runtime_disabled_mem_efficient, onDevice, sdp::check_tensor_shapes,
                efficientHeadSize},
@@ -147,7 +153,7 @@ bool canUseEfficient(const sdp_params &params, bool debug) {
   if (sdp::has_only_dense_inputs(params) &&
       !passes({sdp::check_nonzero_sequence_lengths_dense,
                sdp::check_last_dim_stride_equals_1_dense<false>,
-               sdp::check_batch_size_and_num_heads_dense<true>},
+               sdp::check_batch_size_and_num_heads_dense<EfficientTakesGroups<true>>},
               params, debug))
     return false;
   return sdp::check_tensor_dtype(params, std::array{at::kHalf, at::kFloat, at::kBFloat16}, debug);

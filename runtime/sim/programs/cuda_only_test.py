@@ -328,6 +328,21 @@ class Attention(Case):
             weights.backward(grad)
             torch.testing.assert_close(v.grad, weights.detach().transpose(-1, -2), atol=1e-3, rtol=1e-3)
 
+    def test_choice_and_strides_are_what_compilers_expect(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        def attend(query, key):
+            return F.scaled_dot_product_attention(query, key, key, enable_gqa=True)
+
+        query, key = (torch.randn(2, heads, 5, 8, device=DEVICE, requires_grad=True) for heads in (4, 2))
+        torch.compile(attend, backend="aot_eager")(query, key).sum().backward()
+        self.assertEqual(key.grad.shape, key.shape)
+        query = torch.randn(6, 2, 4, 8, device=DEVICE).permute(1, 2, 0, 3)
+        efficient = torch.ops.aten._scaled_dot_product_efficient_attention
+        with FakeTensorMode() as fake:
+            expected = efficient(*[fake.from_tensor(query)] * 3, None, True)[0]
+        self.assertEqual(efficient(query, query, query, None, True)[0].stride(), expected.stride())
+
     def test_no_kernel(self):
         q = torch.randn(1, 1, 4, 8, device=DEVICE)
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
