@@ -55,7 +55,7 @@ def _begin(path):
             "torch._inductor": _later("inductor", "replace_packages"),
             "torch._inductor.compile_fx": _later("inductor", "install"),
             "triton.runtime.driver": _later("triton", "set_driver"),
-            "triton.runtime.interpreter": _later("triton", "share_memory"),
+            "triton.runtime.interpreter": _later("triton", "prepare_interpreter"),
         },
         "{} does not know simulated devices",
     )

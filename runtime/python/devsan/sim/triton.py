@@ -9,9 +9,15 @@ from . import graphs
 from .host_functions import HostFunction
 
 
+def prepare_interpreter(module):
+    """`module` is triton.runtime.interpreter."""
+    share_memory(module)
+    look_compiled(module)
+
+
 def share_memory(interpreter):
-    """`interpreter` is triton.runtime.interpreter. It copies what a kernel gets to the host and back; what lies there already
-    is not copied, and so the host waits for nothing and no kernel writes more than it says."""
+    """The interpreter copies what a kernel gets to the host and back. What lies there already is not copied, so the host
+    waits for nothing, and a kernel writes what it writes and no more."""
     launch = interpreter.GridExecutor.__call__
 
     @functools.wraps(launch)
@@ -33,8 +39,29 @@ def share_memory(interpreter):
         lists = ([], tensors) if as_written else (tensors, [])
         HostFunction(on_host)(tensors[0].device, *lists)
 
-    # Dynamo is not to look inside: the kernel is called, as it is on a GPU.
+    # Dynamo is not to look inside where it does not know a kernel: the graph breaks.
     interpreter.GridExecutor.__call__ = torch._disable_dynamo(run)
+
+
+def look_compiled(interpreter):
+    """PyTorch's compilers put calls of kernels into their graphs that they know as compiled functions."""
+    from triton.runtime.jit import JITFunction
+
+    class Interpreted(interpreter.InterpretedFunction):
+        @property
+        def __class__(self):
+            return JITFunction if torch._guards.TracingContext.try_get() else type(self)
+
+        @functools.cached_property
+        def _compiled(self):
+            return JITFunction(self.fn)
+
+        def __getattr__(self, name):
+            if name == "fn" or name.startswith("__"):
+                raise AttributeError(name)
+            return getattr(self._compiled, name)
+
+    interpreter.InterpretedFunction = Interpreted
 
 
 def _replace(value, on_device):
