@@ -187,10 +187,10 @@ TEST(ScoresOfEachSampleTest, OfAnExactMatchAreOfItsParts) {
   const auto of_classes =
       MulticlassExactMatchOptions(3).ignore_index(9).multidim_average(MultidimAverage::kSamplewise);
   EXPECT_EQ(values<float>(multiclass_exact_match(preds, target, of_classes)),
-            (std::vector<float>{1, 1, 0, 0})); // of nothing it is 0
+            (std::vector<float>{1, 1, 0, 1}));
   EXPECT_EQ(values<float>(
                 multiclass_exact_match(preds.narrow(1, 0, 0), target.narrow(1, 0, 0), of_classes)),
-            (std::vector<float>(4)));
+            (std::vector<float>(4))); // of nothing it is 0
 
   // Of two labels the last dimension is the parts: one and two of three are right, one is ignored.
   const at::Tensor right = at::tensor({1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 9}, at::kLong);

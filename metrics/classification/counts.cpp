@@ -64,7 +64,7 @@ at::Tensor count_labels(Tally tally, const Samples &batch, const at::Tensor &wei
   return tally == Tally::kTotals ? each.sum(1) : each;
 }
 
-// Whether each sample is right as a whole, and whether it counts.
+// Whether each sample is right as a whole, and whether it counts. What is ignored is never wrong.
 struct WholeSamples {
   at::Tensor right, included;
 };
@@ -75,8 +75,7 @@ WholeSamples whole_samples(const Samples &batch) {
     return x.dim() == 2 ? x : x.view({batch.inner ? x.numel() / batch.inner : 0, batch.inner});
   };
   const at::Tensor wrong = batch.predicted.ne(batch.target).bitwise_and(batch.counted);
-  const at::Tensor included =
-      rows(batch.counted).any(1).bitwise_and(rows(batch.out_of_range).any(1).bitwise_not());
+  const at::Tensor included = rows(batch.out_of_range).any(1).bitwise_not();
   return {included.bitwise_and(rows(wrong).any(1).bitwise_not()), included};
 }
 

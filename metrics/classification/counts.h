@@ -15,7 +15,7 @@ enum class Tally {
   kTotals,  // multiclass [2, 1]: right, all; labels and binary [4, 1], see CountRow
   kMargins, // multiclass [3, num_classes], labels [4, num_labels], binary [4, 1], see CountRow
   kMatrix,  // [num_classes, num_classes], [num_labels, 2, 2], [2, 2]: row target, column prediction
-  kSamples, // [2]: samples of which nothing is wrong, samples of which something is counted
+  kSamples, // [2]: samples of which nothing is wrong, samples of which nothing is out of range
 };
 enum CountRow { kTruePositives, kTargets, kPredictions, kCounted };
 

@@ -110,7 +110,7 @@ BatchCounts count_whole(const TaskConfig &config, const at::Tensor &target, int6
         int64_t right = 0, included = 0;
         const auto count = [&](uint64_t said) { // in any byte
           const auto any = [said](uint64_t flag) -> int { return (said & kBytes * flag) != 0; };
-          const int valid = any(detail::kKept) & !any(detail::kInvalid);
+          const int valid = !any(detail::kInvalid);
           included += valid;
           right += valid & !any(detail::kDiffers);
         };
@@ -316,7 +316,7 @@ BatchCounts count_labels(const TaskConfig &config, Tally tally, const at::Tensor
   return {matrix.reshape(tally_sizes(config, tally)), {}, batch.out_of_range};
 }
 
-// Rows of labels that are right as a whole, and rows of which something is counted.
+// Rows of labels that are right as a whole, and rows of which nothing is out of range.
 template <typename T>
 BatchCounts count_rows(const TaskConfig &config, const at::Tensor &preds, const at::Tensor &target,
                        const detail::Decision<T> &decision) {
@@ -330,7 +330,7 @@ BatchCounts count_rows(const TaskConfig &config, const at::Tensor &preds, const 
           int64_t sums[4] = {}, own_out_of_range = 0;
           detail::count_labels(all_preds + i * labels, all_targets + i * labels, labels, decision,
                                config.ignore_index, /*one_label=*/true, sums, &own_out_of_range);
-          const bool included = sums[kCounted] > 0 && own_out_of_range == 0;
+          const bool included = own_out_of_range == 0;
           const int64_t wrong = sums[kTargets] + sums[kPredictions] - 2 * sums[kTruePositives];
           bins[0] += included && wrong == 0;
           bins[1] += included;

@@ -9,9 +9,9 @@ namespace devsan::metrics {
 // after the first; of several labels, in every label (the dimensions after the labels are samples
 // like the first one).
 //
-// What is ignored in a sample does not matter; a sample of which everything is ignored, or
-// something is out of range, is left out. (TorchMetrics takes a sample of which everything is
-// ignored for right.)
+// What is ignored in a sample does not matter, so that a sample of which everything is ignored is
+// right: as in scikit-learn's accuracy_score of labels that agree where they are ignored. A sample
+// of which something is out of range is left out.
 //
 // compute()  float32 [], 0 where there are no samples. With MultidimAverage::kSamplewise [N], of
 // each

@@ -343,7 +343,7 @@ DEVSAN_BODY void compare_labels_body(const int64_t *target, const Label *labels,
   each_eight(target, labels, n, classes, ignored, invalid,
              [&](int64_t first, int64_t number, const Pairs &pairs) __attribute__((always_inline)) {
                const Words of_valid = pairs.target == pairs.label ? all(0) : all(kDiffers);
-               const Words said = all(kKept) | (pairs.valid ? of_valid : all(kInvalid));
+               const Words said = pairs.valid ? of_valid : all(kInvalid);
                const Flags eight = __builtin_convertvector(pairs.kept & said, Flags);
                std::memcpy(flags + first, &eight, number);
              });

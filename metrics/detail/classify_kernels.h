@@ -21,7 +21,7 @@ void argmax(const double *scores, int64_t n, int64_t classes, int64_t sample_str
 // What a pair of target and label says of the whole that it is a part of; nothing if the target is
 // ignored. *invalid grows by the number of the others of which target or label is no class; 2^31
 // and what is above never is one.
-enum PairFlag : uint8_t { kKept = 1, kInvalid = 2, kDiffers = 4 }; // of invalid ones not known
+enum PairFlag : uint8_t { kInvalid = 1, kDiffers = 2 }; // of invalid ones not known
 void compare_labels(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
                     std::optional<int64_t> ignored, uint8_t *flags, int64_t *invalid);
 void compare_labels(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,

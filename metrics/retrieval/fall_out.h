@@ -19,7 +19,7 @@ struct FallOutFormula {
   using Options = FallOutOptions;
   static at::Tensor value(const RankedDocuments &d) {
     const at::Tensor others = d.counted.to(d.rank.scalar_type()) - d.relevance;
-    return d.by_query(d.found(others)) / (d.documents - d.all_relevance);
+    return d.by_query(d.found(others, d.rank)) / (d.documents - d.all_relevance);
   }
 };
 

@@ -61,17 +61,21 @@ at::Tensor RankedDocuments::by_query(const at::Tensor &x) const {
   return at::zeros_like(x).scatter_add(0, query, x);
 }
 
+at::Tensor RankedDocuments::by_tie(const at::Tensor &x) const {
+  return at::zeros_like(x).scatter_add(0, tie, x).gather(0, tie);
+}
+
 at::Tensor RankedDocuments::up_to(const at::Tensor &x) const {
   const at::Tensor sums = by_query(x);
   return x.cumsum(0) - (sums.cumsum(0) - sums).gather(0, query);
 }
 
-at::Tensor RankedDocuments::found(const at::Tensor &x) const {
-  return config.top_k ? x.masked_fill(rank.gt(*config.top_k), 0) : x;
+at::Tensor RankedDocuments::found(const at::Tensor &x, const at::Tensor &where) const {
+  return config.top_k ? x.masked_fill(where.gt(*config.top_k), 0) : x;
 }
 
 at::Tensor RankedDocuments::found() const {
-  return found(relevance);
+  return found(relevance, rank);
 }
 
 RetrievalMetric::RetrievalMetric(const char *name, const RetrievalConfig &config)
@@ -184,20 +188,27 @@ RankedDocuments RetrievalMetric::ranked(const Documents &all) const {
   const at::Tensor order = order_by(keys, all.indexes);
   const at::Tensor indexes = all.indexes.gather(0, order);
   const int64_t n = indexes.size(0);
-  const at::Tensor changes = indexes.narrow(0, 1, n - 1).ne(indexes.narrow(0, 0, n - 1));
-  const at::Tensor query = at::constant_pad_nd(changes.cumsum(0), {1, 0}, 0);
+  const auto changes = [n](const at::Tensor &x) {
+    return x.narrow(0, 1, n - 1).ne(x.narrow(0, 0, n - 1));
+  };
+  const auto numbered = [](const at::Tensor &changes) {
+    return at::constant_pad_nd(changes.cumsum(0), {1, 0}, 0);
+  };
+  const at::Tensor new_query = changes(indexes);
 
-  RankedDocuments result{query,
-                         {},
-                         relevance.gather(0, order),
-                         all.counted.gather(0, order),
-                         keys.gather(0, order),
-                         {},
-                         {},
-                         {},
-                         config_};
-  const at::Tensor ones = result.counted.to(real);
-  result.rank = result.up_to(ones);
+  RankedDocuments result(config_);
+  result.query = numbered(new_query);
+  // Documents left out are NaN, which differs.
+  result.tie = numbered(new_query.bitwise_or(changes(keys.gather(0, order))));
+  result.relevance = relevance.gather(0, order);
+  result.counted = all.counted.gather(0, order);
+  const at::Tensor ones = result.counted.to(real), each = at::ones_like(result.tie);
+  result.place = result.up_to(ones);
+  result.last =
+      at::zeros_like(each).scatter_add(0, result.tie, each).cumsum(0).gather(0, result.tie) - 1;
+  result.rank = result.place.gather(0, result.last);
+  if (config_.of_negatives)
+    result.rank = result.rank - result.by_tie(ones) + 1;
   result.documents = result.by_query(ones);
   result.all_relevance = result.by_query(result.relevance);
   if (config_.graded) // the queries and the documents left out are at the same places as above

@@ -74,11 +74,16 @@ struct RetrievalConfig {
 // query is at the query's number, which is below N; the numbers from that of the queries on belong
 // to none and are 0. Real numbers are in the widest format of the device.
 struct RankedDocuments {
-  at::Tensor query;                    // int64 [N]: of each document
-  at::Tensor rank;                     // real [N]: from 1 on in its query
-  at::Tensor relevance;                // real [N]
-  at::Tensor counted;                  // bool [N]: others are the last of their query, relevance 0
-  at::Tensor scores;                   // [N]
+  explicit RankedDocuments(const RetrievalConfig &config) : config(config) {}
+
+  at::Tensor query;     // int64 [N]: of each document
+  at::Tensor place;     // real [N]: from 1 on in its query
+  at::Tensor rank;      // real [N]: the place of the last of equal score; of_negatives
+                        // of the first
+  at::Tensor last;      // int64 [N]: which document is that last one
+  at::Tensor relevance; // real [N]
+  at::Tensor counted;   // bool [N]: others are the last of their query, relevance 0
+  at::Tensor tie;       // int64 [N]: number of those with this query and score
   at::Tensor documents, all_relevance; // real [N], of each query
   at::Tensor ideal;                    // real [N]: the relevance if each query was ordered by it;
                                        // only if graded
@@ -86,11 +91,14 @@ struct RankedDocuments {
 
   // Sums of documents' numbers by query.
   at::Tensor by_query(const at::Tensor &x) const;
+  // Sums of the documents of equal score.
+  at::Tensor by_tie(const at::Tensor &x) const;
   // Sums of a query's documents up to each.
   at::Tensor up_to(const at::Tensor &x) const;
-  // The relevance of documents that count as found, 0 of others.
+  // The relevance of documents whose rank is within top_k, 0 of others.
   at::Tensor found() const;
-  at::Tensor found(const at::Tensor &x) const;
+  // The same of other numbers, and of ranks or places.
+  at::Tensor found(const at::Tensor &x, const at::Tensor &where) const;
 };
 
 // update()   preds: floating, any shape; target: as preds, integer, bool or floating, 1 for
@@ -102,7 +110,11 @@ struct RankedDocuments {
 // compute()  float32 []. Where deferred validation has met documents out of range, it throws for
 //            states on the CPU; on other devices, where it must not wait, the result is NaN, and
 //            check_valid() tells how many. Two stable sorts of all documents, N log N, and no loop
-//            over queries; equal scores keep the order of the updates.
+//            over queries.
+//
+// Documents of a query with equal scores have the rank of the last of them, as in scikit-learn's
+// average_precision_score and label_ranking_average_precision_score: no order of the updates makes
+// scores better that tell nothing. Fall-out, which is better if it is small, takes the first.
 //
 // Scores are read as they are. TorchMetrics does not count relevant documents whose score is 0 or
 // less as found in precision, recall, average precision and reciprocal rank, though it does in the

@@ -37,13 +37,18 @@ struct RetrievalArguments {
   Validate validate = Validate::kAuto;
 };
 
-// The documents of a query from the best score down, those of equal scores in their order.
+// The documents of a query from the best score down.
 struct Query {
   Vector scores, relevance;
+  // Documents whose score is no lower than that of document i.
+  size_t rank(size_t i) const {
+    return std::count_if(scores.begin(), scores.end(), [&](double x) { return x >= scores[i]; });
+  }
+  // The relevant ones whose rank is within k.
   double found(size_t k) const {
     double sum = 0;
-    for (size_t i = 0; i < std::min(k, relevance.size()); ++i)
-      sum += relevance[i];
+    for (size_t i = 0; i < relevance.size(); ++i)
+      sum += rank(i) <= k ? relevance[i] : 0;
     return sum;
   }
   double all() const { return found(relevance.size()); }
@@ -91,19 +96,19 @@ std::vector<RetrievalCase> cases() {
   return {
       {make<RetrievalMRR>,
        [](const Query &query, size_t k, Arguments) {
-         for (size_t i = 0; i < std::min(k, query.relevance.size()); ++i)
+         for (size_t i = 0; i < query.relevance.size(); ++i)
            if (query.relevance[i] > 0)
-             return 1 / (i + 1.);
+             return query.rank(i) <= k ? 1. / query.rank(i) : 0.;
          return 0.;
        }},
       {make<RetrievalNormalizedDCG>, ndcg, true},
       {make<RetrievalMAP>,
        [](const Query &query, size_t k, Arguments) {
-         double hits = 0, sum = 0;
-         for (size_t i = 0; i < std::min(k, query.relevance.size()); ++i)
-           if (query.relevance[i] > 0)
-             sum += ++hits / (i + 1.);
-         return hits == 0 ? 0 : sum / hits;
+         double sum = 0;
+         for (size_t i = 0; i < query.relevance.size(); ++i)
+           if (query.relevance[i] > 0 && query.rank(i) <= k)
+             sum += query.found(query.rank(i)) / query.rank(i);
+         return sum == 0 ? 0 : sum / query.found(k);
        }},
       {make<RetrievalHitRate>,
        [](const Query &query, size_t k, Arguments) { return query.found(k) > 0 ? 1. : 0.; }},
@@ -116,8 +121,14 @@ std::vector<RetrievalCase> cases() {
        [](const Query &query, size_t k, Arguments) { return query.found(k) / query.all(); }},
       {make<RetrievalFallOut>,
        [](const Query &query, size_t k, Arguments) {
-         const double found = static_cast<double>(std::min(k, query.scores.size()));
-         return (found - query.found(k)) / (static_cast<double>(query.scores.size()) - query.all());
+         // Of equal scores the first rank counts, where no better ones take all k.
+         double found = 0;
+         for (size_t i = 0; i < query.scores.size(); ++i)
+           found += query.relevance[i] == 0 &&
+                    std::count_if(query.scores.begin(), query.scores.end(), [&](double x) {
+                      return x > query.scores[i];
+                    }) < static_cast<int64_t>(k);
+         return found / (static_cast<double>(query.scores.size()) - query.all());
        },
        false, true},
       {make<RetrievalRPrecision>,
@@ -161,8 +172,8 @@ double reference(const RetrievalCase &metric, const Batch &batch, const Retrieva
       a.empty_target_action.value_or(metric.of_negatives ? Action::kPos : Action::kNeg);
   Vector results;
   for (auto &[index, own] : documents) {
-    std::stable_sort(own.begin(), own.end(),
-                     [](const auto &x, const auto &y) { return x.first > y.first; });
+    std::sort(own.begin(), own.end(),
+              [](const auto &x, const auto &y) { return x.first > y.first; });
     Query query;
     for (const auto &[score, relevance] : own) {
       query.scores.push_back(score);
@@ -256,6 +267,29 @@ TEST_P(Retrieval, EqualsTorchMetrics) {
   EXPECT_NEAR(
       values(retrieval_normalized_dcg(scores({.1, .2, .3, 4, 70}), labels({10, 0, 0, 1, 5})))[0],
       0.6957, 1e-4);
+}
+
+// Scores that tell nothing are worth nothing, whatever the order of the documents. Average
+// precision, and a reciprocal rank of one relevant document, as scikit-learn 1.9's
+// average_precision_score and label_ranking_average_precision_score.
+TEST_P(Retrieval, EqualScoresShareTheLastRank) {
+  const at::Tensor same = scores({0, 0, 0, 0, 0, 0}), first = labels({1, 1, 0, 0, 0, 0});
+  const auto value = [&](auto metric, const at::Tensor &target) {
+    metric.update(same, target, at::zeros_like(target));
+    return values(metric.compute())[0];
+  };
+  for (const at::Tensor &target : {first, first.flip(0)}) {
+    EXPECT_NEAR(value(RetrievalMAP(), target), 1. / 3, 1e-6);
+    EXPECT_NEAR(value(RetrievalMRR(), target), 1. / 6, 1e-6);
+    EXPECT_NEAR(value(RetrievalNormalizedDCG(), target), 0.675416, 1e-5); // ndcg_score
+    EXPECT_NEAR(value(RetrievalPrecision(), target), 1. / 3, 1e-6);
+    EXPECT_NEAR(value(RetrievalRecall(), target), 1, 1e-6); // all are found
+    EXPECT_NEAR(value(RetrievalRPrecision(), target), 0, 1e-6);
+    EXPECT_NEAR(value(RetrievalMRR(RetrievalMRROptions().top_k(2)), target), 0, 1e-6);
+    EXPECT_NEAR(value(RetrievalPrecision(RetrievalPrecisionOptions().top_k(2)), target), 0, 1e-6);
+    EXPECT_NEAR(value(RetrievalHitRate(RetrievalHitRateOptions().top_k(2)), target), 0, 1e-6);
+    EXPECT_NEAR(value(RetrievalFallOut(RetrievalFallOutOptions().top_k(2)), target), 1, 1e-6);
+  }
 }
 
 TEST_P(Retrieval, TakesOtherDtypesAndShapes) {

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 import pickle
 import threading
 import time
@@ -11,7 +12,7 @@ import torch
 import torchmetrics.classification
 
 import devsan.metrics
-from common import CLASSES, NAMES, assert_same, batch, joined, kind_of, make
+from common import CLASSES, NAMES, assert_same, batch, joined, kind_of, make, tensors
 from devsan.metrics import MulticlassAccuracy
 
 
@@ -318,6 +319,20 @@ def test_cpp_runs_without_the_interpreter_lock():
         done.set()
         thread.join()
     assert middle
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_float32_or_counts_unless_said(name):
+    generator = torch.Generator().manual_seed(2)
+    for inputs, default in itertools.product((torch.bfloat16, torch.float32), (torch.float32, torch.float64)):
+        torch.set_default_dtype(default)
+        try:
+            metric = make(name)
+            metric.update(*batch(name, 7, generator, inputs))
+            results = {tensor.dtype for tensor in tensors(metric.compute())}
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert results <= {torch.float32, torch.int64} or name == "CatMetric" and results == {inputs}
 
 
 def test_nothing_carries_a_graph_or_an_inference_tensor():

@@ -132,11 +132,13 @@ def test_matrices_as_in_torchmetrics(task):
 def test_exact_match_as_in_torchmetrics(task):
     generator = torch.Generator().manual_seed(4)
     given = options(task + "ExactMatch")
-    for n in (5, 60):
+    for n, index in itertools.product((5, 60), (None, 0, -1)):
         target = labels(generator, 2, n, CLASSES if task == "Multilabel" else None, (3,))
         preds = torch.where(torch.rand(target.shape, generator=generator) < 0.9, target, 1 - target)
+        target = ignored(target, index, generator)
+        target[0] = target[0] if index is None else index
         for how in ("global", "samplewise"):
-            given["multidim_average"] = how
+            given |= {"multidim_average": how, "ignore_index": index}
             expected = getattr(torchmetrics.classification, task + "ExactMatch")(**given)(preds, target)
             check(getattr(ours, task + "ExactMatch")(**given), (preds, target), expected)
 
@@ -206,6 +208,16 @@ def test_multiclass_as_in_scikit_learn(average):
     if average == "micro":
         check(ours.MulticlassAccuracy(CLASSES, average="micro", top_k=3), (preds, target),
               torch.tensor(sk.top_k_accuracy_score(target, preds, k=3)))  # fmt: skip
+
+
+def test_exact_match_as_in_scikit_learn():
+    generator = torch.Generator().manual_seed(4)
+    target = labels(generator, 2, 200, CLASSES, ())
+    preds = torch.where(torch.rand(target.shape, generator=generator) < 0.8, target, 1 - target)
+    for index in (0, 1):
+        agreeing = torch.where(target == index, target, preds)
+        assert (target == index).all(1).any()
+        check(ours.MultilabelExactMatch(CLASSES, ignore_index=index), (preds, target), torch.tensor(sk.accuracy_score(target, agreeing)))
 
 
 def test_agreement_as_in_scikit_learn():
@@ -393,6 +405,27 @@ def test_r2_of_a_large_mean():
     assert abs(other.compute() - expected) > 1e-2
 
 
+@pytest.mark.parametrize("spread", (1e-4, 1e-6, 0.0))
+def test_targets_that_are_constant_or_nearly(spread):
+    """What varies is no constant, however little: the score is that of the definition, which TorchMetrics calls 0."""
+    generator = torch.Generator().manual_seed(12)
+    target = (5 + spread * torch.randn(64, generator=generator)).double()
+    preds = target + 0.3 * torch.randn(64, generator=generator).double()
+    double = {"dtype": torch.float64}
+    for dtype in (torch.float64, torch.float32):  # both hold the target
+        given = preds.to(dtype), target.to(dtype)
+        x, y = (tensor.double().numpy() for tensor in given)
+        for name, expected in (
+            ("R2Score", sk.r2_score(y, x)),
+            ("ExplainedVariance", sk.explained_variance_score(y, x)),
+            ("PearsonCorrCoef", scipy.stats.pearsonr(x, y)[0] if spread else numpy.nan),
+            ("SpearmanCorrCoef", scipy.stats.spearmanr(x, y)[0] if spread else numpy.nan),
+            ("KendallRankCorrCoef", scipy.stats.kendalltau(x, y)[0] if spread else numpy.nan),
+            ("MeanSquaredError", sk.mean_squared_error(y, x)),
+        ):
+            check(getattr(ours, name)(**double), given, torch.tensor(expected, dtype=torch.float64), rtol=1e-5, atol=1e-9)
+
+
 def test_counts_beyond_what_float32_holds():
     metric, other = ours.SumMetric(dtype=torch.float64), torchmetrics.SumMetric()
     for either in (metric, other):
@@ -476,6 +509,18 @@ def test_losses_as_in_scikit_learn():
             (ours.MeanAbsoluteError(dtype=torch.float64), (chance, weight), sk.mean_absolute_error(weight, chance, sample_weight=sample)),
         ):  # fmt: skip
             check(metric, (*inputs, *more), torch.tensor(expected))
+    # Hinge losses are of decision values, of any size; the others are told of logits.
+    logits, decisions = torch.randn(80, CLASSES, generator=generator, dtype=torch.float64), torch.randn(80, generator=generator)
+    chances, odds = logits.softmax(1), decisions.sigmoid()
+    for metric, inputs, expected in (
+        (ours.MulticlassHingeLoss(CLASSES), (logits, target), sk.hinge_loss(target, logits)),
+        (ours.MulticlassHingeLoss(CLASSES, from_logits=True), (logits, target), sk.hinge_loss(target, chances)),
+        (ours.BinaryHingeLoss(), (decisions, yes), sk.hinge_loss(yes, decisions)),
+        (ours.MulticlassLogLoss(CLASSES, from_logits=True), (logits, target), sk.log_loss(target, chances)),
+        (ours.BinaryLogLoss(from_logits=True), (decisions, yes), sk.log_loss(yes, odds)),
+        (ours.BinaryBrierScore(from_logits=True), (decisions, yes), sk.brier_score_loss(yes, odds)),
+    ):
+        check(metric, inputs, torch.tensor(expected))
     brier = ((preds - torch.nn.functional.one_hot(target)) ** 2).sum(1).mean()
     check(ours.MulticlassBrierScore(CLASSES, dtype=torch.float64), (preds, target), brier)
     by_function = ours.functional.binary_log_loss(chance, yes, weight=weight, dtype=torch.float64)
@@ -617,6 +662,22 @@ def test_rankings_as_in_torchmetrics(name):
     kind = KINDS[name]
     one = getattr(torchmetrics.functional.retrieval, kind.function)(preds[:9], target[:9])
     assert_same(getattr(ours.functional, kind.function)(preds[:9], target[:9]), one)
+
+
+def test_rankings_of_equal_scores_as_in_scikit_learn():
+    generator = torch.Generator().manual_seed(19)
+    for n, different in itertools.product((2, 7, 40), (1, 3, 8)):
+        preds = torch.randint(different, (n,), generator=generator) / 8.0 - 0.25
+        target = labels(generator, 2, n, None, ())
+        target[:2] = torch.tensor([1, 0])
+        one = torch.zeros(n, dtype=torch.int64)
+        one[n // 2] = 1
+        for order in (torch.arange(n), torch.arange(n).flip(0), torch.randperm(n, generator=generator)):
+            p, t, o = preds[order], target[order], one[order]
+            assert_same(ours.functional.retrieval_average_precision(p, t), torch.tensor(sk.average_precision_score(t, p)))
+            assert_same(ours.functional.retrieval_normalized_dcg(p, t), torch.tensor(sk.ndcg_score(t[None], p[None])))
+            ranking = sk.label_ranking_average_precision_score(o[None], p[None])
+            assert_same(ours.functional.retrieval_reciprocal_rank(p, o), torch.tensor(ranking))
 
 
 # Images.
