@@ -283,6 +283,7 @@ constexpr OwnRule kOwnRules[] = {
     {"aten::logical_xor", "", &takesOneCpuScalar},
     {"aten::floor_divide", "", &takesOneCpuScalar},
     {"aten::floor_divide_", "", &takesOneCpuScalar},
+    {"aten::ldexp", "", &takesOneCpuScalar},
     {"aten::rsub", "", &takesOneCpuScalar},
     {"aten::__lshift__", "", &takesOneCpuScalar},
     {"aten::__ilshift__", "", &takesOneCpuScalar},

@@ -192,6 +192,8 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     refuseUnsimulated(op);
   if (C10_UNLIKELY(facts.dtype_rule != nullptr))
     checkDtype(*facts.dtype_rule, facts, arguments);
+  if (C10_UNLIKELY(!facts.alerts.empty()))
+    alertNotDeterministic(facts.alerts, arguments);
   if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
     waitFor(effect, {arguments, facts.argument_count});
 

@@ -4,9 +4,12 @@ usage: generate_cuda_operators.py native_functions.yaml cuda_operators.inc
 
 The file comes with the LibTorch that is built against, so the simulator follows that release's own device rules. It is
 read line by line: the environment need not have a YAML parser, and the comment beside `device_check` (lost to a parser)
-tells operators that check through TensorIterator from those that do not check at all.
+tells operators that check through TensorIterator from those that do not check at all. What the list does not say stands
+in cuda_build.txt, which read_cuda_build.py wrote.
 """
 
+import collections
+import pathlib
 import re
 import sys
 
@@ -43,8 +46,45 @@ def read_operators(path):
     return operators
 
 
-# Composites that call a kernel of the tensor's device through a table that the CPU build has no CUDA entries in.
-CALLS_DEVICE_KERNEL = {"mode.values", "conj_physical_"}
+CUDA_BUILD = pathlib.Path(__file__).parent / "cuda_build.txt"
+
+
+def release_of(yaml):
+    """(2, 13), of the torch whose torchgen has the list."""
+    version = pathlib.Path(yaml).resolve().parents[4] / "torch/version.py"
+    match = re.search(r"__version__ = '(\d+)\.(\d+)", version.read_text(encoding="utf-8"))
+    if not match:
+        sys.exit(f"{version} names no version; the list of operators must be the one in an installed PyTorch")
+    return int(match[1]), int(match[2])
+
+
+def read_cuda_build(path, release):
+    """The facts of a release: (kind, operator, text)."""
+
+    def number(text):
+        return tuple(map(int, text.split(".")))
+
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") or not line:
+            continue
+        kind, operator, text, releases = (field.strip() for field in line.split("|"))
+        first, _, last = releases.removesuffix("+").partition("-")
+        if number(first) <= release and (releases.endswith("+") or release <= number(last or first)):
+            yield kind, operator, text
+
+
+def add_cuda_build(operators, release):
+    alerts, kernels = collections.defaultdict(list), set()
+    for kind, operator, text in read_cuda_build(CUDA_BUILD, release):
+        if kind == "alert":
+            alerts[operator].append(text)
+        else:
+            kernels.add(operator)
+    for operator in operators:
+        operator["alerts"] = "|".join(sorted(alerts[operator["name"]]))
+        operator["calls_device_kernel"] = operator["name"] in kernels
+        if operator["calls_device_kernel"]:
+            operator["check"] = "kTensorIterator"  # of the kernel: the composite one has none
 
 
 def has_kernel(operator, key):
@@ -60,7 +100,7 @@ def covered_by_composite(operator, key):
     """
     if operator["name"].startswith("_foreach"):
         return False
-    if operator["name"] in CALLS_DEVICE_KERNEL and key == "CUDA":
+    if operator["calls_device_kernel"] and key == "CUDA":
         return True
     if "CompositeImplicitAutograd" in operator["keys"] and not (operator["structured"] or HOST_KEYS[key] in operator["keys"]):
         return False
@@ -78,11 +118,12 @@ def main():
     operators = read_operators(source)
     if len(operators) < 1000:
         sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
+    add_cuda_build(operators, release_of(source))
     with open(target, "w", encoding="utf-8") as out:
         for operator in sorted(operators, key=lambda o: o["name"].encode()):
             out.write(
                 f'{{"{operator["name"]}", DeviceCheck::{operator["check"]}, {int(operator["structured"])}, '
-                f"{bits(operator, has_kernel)}, {bits(operator, covered_by_composite)}}},\n"
+                f'{bits(operator, has_kernel)}, {bits(operator, covered_by_composite)}, "{operator["alerts"]}"}},\n'
             )
 
 

@@ -137,7 +137,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                   nullptr,
                                   {},
                                   0,
-                                  0};
+                                  0,
+                                  {}};
   facts->argument_count = static_cast<std::uint16_t>(schema.arguments().size());
   facts->return_count = static_cast<std::uint16_t>(schema.returns().size());
   facts->mutates = schema.is_mutable();
@@ -165,6 +166,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   const CudaOperator *cuda = findCudaOperator(facts->name);
   facts->known_to_aten = cuda != nullptr;
   facts->structured = cuda && cuda->structured;
+  if (cuda)
+    facts->alerts = alertsOf(schema, cuda->alerts);
   facts->dtype_rule = cuda ? dtypeRule(facts->name.name) : nullptr;
   // ATen's generated variants are not listed, and are there.
   const bool has_cuda_kernels = op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) ||

@@ -12,6 +12,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
 
+#include "deterministic.h"
 #include "runtime/operators/effects.h"
 
 namespace devsan::sim {
@@ -42,6 +43,7 @@ struct CudaOperator {
   std::uint8_t cuda_kernels;   // bit per TensorKind: CUDA has a kernel
   std::uint8_t over_composite; // bit per TensorKind: it has, and a composite kernel would come
                                // before the fallback
+  std::string_view alerts;     // see deterministic.h
 };
 c10::ArrayRef<CudaOperator> cudaOperators();
 
@@ -85,6 +87,7 @@ struct OperatorFacts {
   mutable std::atomic<std::uint64_t> accepted_scalars;
   // Bit per TensorKind: the CPU was seen to have a kernel.
   mutable std::atomic<std::uint8_t> cpu_kernels;
+  std::vector<Alert> alerts; // none for most
   // By TensorKind: where the operator copies or waits, the function that says when; else null.
   std::array<runtime::EffectFunction, 5> effects{};
 };

@@ -8,6 +8,7 @@
 #include <c10/util/irange.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
+#include "runtime/sim/dispatch/deterministic.h"
 #include "runtime/sim/dispatch/library.h"
 
 namespace devsan::sim {
@@ -76,6 +77,7 @@ std::tuple<Tensor, Tensor> loss(const Tensor &log_probs, const Tensor &targets,
   TORCH_CHECK(static_cast<int64_t>(target_lengths.size()) == log_probs.size(1),
               "target_lengths needs to have size to match batch_size");
   Tensor labels = targets.to(log_probs.device());
+  OneKernelScope deterministic; // ATen's own gradient is not
   auto [costs, log_alpha] =
       at::_ctc_loss(log_probs, labels, input_lengths, target_lengths, blank, false);
   Tensor grad = at::_ctc_loss_backward(at::ones_like(costs), log_probs, labels, input_lengths,
