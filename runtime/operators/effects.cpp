@@ -6,6 +6,7 @@
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/IndexingUtils.h>
 #include <cmath>
 
 namespace devsan::runtime {
@@ -179,13 +180,29 @@ template <EffectFunction effect> Effect unseen(Arguments arguments) {
   return unseen(effect(arguments));
 }
 
+// From some release on the list that a mask on the host becomes is made in pinned memory. What
+// tells is the function that makes it: it got a parameter then.
+template <class T> constexpr bool masksArePinned() {
+  return requires(const T &self, at::IOptTensorListRef indices) {
+    at::native::expandTensors(self, indices, true);
+  };
+}
+
 // Masks become index lists by nonzero, and indices on the host are copied over.
-Effect indexEffect(const at::Tensor &self, const c10::IValue &indices) {
+Effect indexEffect(const at::Tensor &self, const c10::IValue &indices, bool accumulate = false) {
   Effect effect;
   for (const std::optional<at::Tensor> &index : indices.toOptionalTensorVector()) {
     if (!index || !index->defined())
       continue;
-    if (isHost(*index))
+    if (isHost(*index) && isMask(*index) && masksArePinned<at::Tensor>() && !accumulate) {
+      Effect copied;
+      copied.copies = true;
+      copied.from = index->device();
+      copied.to = self.device();
+      copied.bytes = index->nbytes();
+      copied.flags = kNonBlocking | kPinned;
+      add(effect, copied);
+    } else if (isHost(*index))
       addHostOperand(effect, *index, self.device());
     else if (isMask(*index) && !effect.blocks)
       effect = blockOn(&self);
@@ -217,7 +234,7 @@ Effect indexPut(Arguments arguments) {
   if (!self || !values || isHost(*self) ||
       isMaskedFill(arguments[1], *values, arguments[3].toBool()))
     return {};
-  Effect effect = indexEffect(*self, arguments[1]);
+  Effect effect = indexEffect(*self, arguments[1], arguments[3].toBool());
   if (isHost(*values) && values->numel() > 0)
     addHostOperand(effect, *values, self->device());
   return effect;

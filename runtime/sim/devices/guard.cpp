@@ -93,7 +93,9 @@ public:
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
-    return static_cast<Event *>(start)->millisecondsUntil(*static_cast<Event *>(end));
+    const auto &from = *static_cast<Event *>(start), &to = *static_cast<Event *>(end);
+    TORCH_CHECK(from.device() == to.device(), "CUDA error: invalid resource handle");
+    return from.millisecondsUntil(to);
   }
 };
 

@@ -1,6 +1,9 @@
 #include "dtype_rules.h"
 
+#include <algorithm>
+
 #include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
 #include <c10/core/ScalarType.h>
 
 namespace devsan::sim {
@@ -26,6 +29,7 @@ constexpr std::uint64_t bits(std::initializer_list<at::ScalarType> dtypes) {
 constexpr std::uint64_t kBool = bits({at::kBool});
 constexpr std::uint64_t kByte = bits({at::kByte});
 constexpr std::uint64_t kIntegral = bits({at::kByte, at::kChar, at::kShort, at::kInt, at::kLong});
+constexpr std::uint64_t kComplex = bits({at::kComplexHalf, at::kComplexFloat, at::kComplexDouble});
 constexpr std::uint64_t kReduced = bits({at::kHalf, at::kBFloat16});
 
 std::string notImplemented(const DtypeRule &rule, at::ScalarType dtype) {
@@ -40,7 +44,7 @@ bool always(const c10::IValue *) {
   return true;
 }
 
-// A sum is a scatter_add, which CUDA has for bool.
+// A sum is a scatter_add, which CUDA has for bool and complex numbers.
 bool reducesOtherThanSum(const c10::IValue *arguments) {
   constexpr std::size_t kReduce = 4;
   return arguments[kReduce].toStringView() != "sum";
@@ -71,7 +75,7 @@ constexpr DtypeRule kRules[] = {
     {"igammac", kReduced, "igammac_cuda", &notImplemented, &always},
     {"angle", kReduced, "angle_cuda", &notImplemented, &always},
     {"native_dropout_backward", kIntegral | kBool, "masked_scale", &notImplemented, &always},
-    {"scatter_reduce", kBool, "cuda_scatter_gather_base_kernel_func", &notImplemented,
+    {"scatter_reduce", kBool | kComplex, "cuda_scatter_gather_base_kernel_func", &notImplemented,
      &reducesOtherThanSum},
 };
 
@@ -85,7 +89,74 @@ bool anyEmpty(const OperatorFacts &facts, const c10::IValue *arguments) {
   return false;
 }
 
+struct WiderRule {
+  std::string_view op; // and its overloads, backward and in-place forms
+  TensorKind kind;
+  std::uint64_t dtypes;
+};
+constexpr WiderRule kWiderRules[] = {
+    {"avg_pool3d", TensorKind::kDense, kReduced},
+    {"_upsample_bicubic2d_aa", TensorKind::kDense, kReduced},
+    {"_upsample_bilinear2d_aa", TensorKind::kDense, kReduced},
+    {"abs", TensorKind::kDense, kBool},
+    {"rrelu_with_noise", TensorKind::kDense, bits({at::kHalf})},
+    {"multi_margin_loss", TensorKind::kDense, kReduced},
+    {"multilabel_margin_loss", TensorKind::kDense, kReduced},
+    {"add", TensorKind::kSparse, bits({at::kHalf, at::kBool})},
+    {"sub", TensorKind::kSparse, bits({at::kHalf})},
+    {"mul", TensorKind::kSparse, bits({at::kBool})},
+};
+
 } // namespace
+
+std::uint64_t dtypesOfCudaAlone(std::string_view op, TensorKind kind) {
+  constexpr std::string_view kNamespace = "aten::";
+  if (!op.starts_with(kNamespace))
+    return 0;
+  op.remove_prefix(kNamespace.size());
+  for (const WiderRule &rule : kWiderRules) {
+    if (rule.kind != kind || !op.starts_with(rule.op))
+      continue;
+    const std::string_view form = op.substr(rule.op.size());
+    if (form.empty() || form == "_" || form == "_forward" || form == "_backward")
+      return rule.dtypes;
+  }
+  return 0;
+}
+
+WiderCall::WiderCall(const OperatorFacts &facts, TensorKind kind, c10::IValue *arguments) {
+  const std::uint64_t dtypes = facts.wider_dtypes[static_cast<std::size_t>(kind)];
+  for (const ArgumentFact &fact : facts.arguments) {
+    c10::IValue &value = arguments[fact.position];
+    if (!value.isTensor() || !value.toTensor().defined())
+      continue;
+    const at::Tensor &narrow = value.toTensor();
+    if (!(dtypes >> static_cast<unsigned>(narrow.scalar_type()) & 1))
+      continue;
+    dtype_ = narrow.scalar_type();
+    replaced_.push_back({narrow, narrow.to(at::kFloat), fact.is_written});
+    value = replaced_.back().wide;
+  }
+}
+
+void WiderCall::finish(const OperatorFacts &facts, c10::IValue *results) const {
+  for (const Replaced &one : replaced_) {
+    if (!one.is_written)
+      continue;
+    if (one.wide.layout() == at::kStrided)
+      at::native::resize_output(one.narrow, one.wide.sizes());
+    one.narrow.copy_(one.wide);
+  }
+  for (std::uint16_t i = 0; dtype_ && i < facts.return_count; ++i) {
+    const at::Tensor wide = results[i].toTensor();
+    const auto *same = std::ranges::find_if(
+        replaced_, [&](const Replaced &one) { return one.wide.is_same(wide); });
+    if (same != replaced_.end())
+      results[i] = same->narrow;
+    else if (wide.scalar_type() == at::kFloat)
+      results[i] = wide.to(*dtype_);
+  }
+}
 
 const DtypeRule *dtypeRule(std::string_view op) {
   constexpr std::string_view kNamespace = "aten::";

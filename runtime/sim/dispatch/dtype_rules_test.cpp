@@ -31,12 +31,16 @@ TEST(DtypeRules, NothingToComputeIsNotRefused) {
   EXPECT_EQ(empty.mm(at::ones({2, 2}, empty.options())).size(0), 0);
 }
 
-TEST(DtypeRules, ReductionsOfBooleansOtherThanSums) {
+TEST(DtypeRules, ReductionsOfBooleansAndComplexNumbersOtherThanSums) {
   at::Tensor flags = at::ones({3}, at::TensorOptions(kSecond).dtype(at::kBool));
   at::Tensor index = at::arange(3, kSecond);
   EXPECT_EQ(errorOf([&] { flags.scatter_reduce(0, index, flags, "sum"); }), "no error");
   EXPECT_EQ(errorOf([&] { flags.scatter_reduce(0, index, flags, "amax"); }),
             "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'Bool'");
+  at::Tensor complex = flags.to(at::kComplexFloat);
+  EXPECT_EQ(errorOf([&] { complex.scatter_reduce(0, index, complex, "sum"); }), "no error");
+  EXPECT_EQ(errorOf([&] { complex.scatter_reduce(0, index, complex, "mean"); }),
+            "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'");
 }
 
 TEST(DtypeRules, ConvolutionSpeaksForCudnn) {

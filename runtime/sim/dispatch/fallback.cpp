@@ -100,6 +100,13 @@ DeviceSurvey survey(const OperatorFacts &facts, const c10::IValue *arguments) {
   return devices;
 }
 
+// As CUDA's kernels, which return before they look at a generator.
+bool drawsNothing(const OperatorFacts &facts, const c10::IValue *arguments) {
+  const c10::IValue &first = *arguments;
+  return facts.has_generator &&
+         (first.isTensor() ? first.toTensor().numel() == 0 : first.isInt() && first.toInt() == 0);
+}
+
 void toCpu(Translation &translation, c10::IValue &value) {
   if (value.isTensor()) {
     value = translation.toCpu(std::move(value).toTensor());
@@ -204,6 +211,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))
     touched.emplace().addArguments(op, facts, arguments);
 
+  if (C10_UNLIKELY(drawsNothing(facts, arguments)))
+    for (const ArgumentFact &fact : facts.arguments)
+      if (fact.kind == ArgumentKind::kGenerator)
+        arguments[fact.position] = c10::IValue();
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
     toCpu(translation, arguments[fact.position]);
@@ -223,6 +234,9 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
     std::optional<DefaultGeneratorScope> generator;
     if (C10_UNLIKELY(facts.draws_implicitly))
       generator.emplace(device.index());
+    std::optional<WiderCall> wider;
+    if (C10_UNLIKELY(facts.wider_dtypes[static_cast<std::size_t>(kind)] != 0))
+      wider.emplace(facts, kind, arguments);
     try {
       op.redispatchBoxed(c10::DispatchKeySet(key), stack);
     } catch (...) {
@@ -230,6 +244,8 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
       translation.updateArguments();
       throw;
     }
+    if (C10_UNLIKELY(wider.has_value()))
+      wider->finish(facts, stack->data() + stack->size() - facts.return_count);
   }
   if (facts.mutates || C10_UNLIKELY(translation.hasCopyOnWrite()))
     translation.updateArguments();

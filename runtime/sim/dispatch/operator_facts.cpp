@@ -178,6 +178,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   constexpr runtime::Layouts kLayoutOfKind[] = {runtime::kDense, runtime::kSparse,
                                                 runtime::kSparseCompressed, runtime::kQuantized,
                                                 runtime::kNested};
+  for (std::size_t kind = 0; kind < facts->wider_dtypes.size(); ++kind)
+    facts->wider_dtypes[kind] = dtypesOfCudaAlone(facts->name.name, static_cast<TensorKind>(kind));
   for (std::size_t kind = 0; kind < facts->effects.size(); ++kind)
     facts->effects[kind] =
         runtime::findEffect(facts->name.name, facts->name.overload_name, kLayoutOfKind[kind]);

@@ -87,7 +87,8 @@ struct OperatorFacts {
   mutable std::atomic<std::uint64_t> accepted_scalars;
   // Bit per TensorKind: the CPU was seen to have a kernel.
   mutable std::atomic<std::uint8_t> cpu_kernels;
-  std::vector<Alert> alerts; // none for most
+  std::vector<Alert> alerts;                   // none for most
+  std::array<std::uint64_t, 5> wider_dtypes{}; // by TensorKind: see dtypesOfCudaAlone()
   // By TensorKind: where the operator copies or waits, the function that says when; else null.
   std::array<runtime::EffectFunction, 5> effects{};
 };

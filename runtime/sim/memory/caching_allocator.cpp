@@ -41,6 +41,40 @@ std::size_t roundUp(std::size_t size, std::size_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
+// What CUDA's allocator can be told beside what all can. It has no effect here; but where a device
+// has such keys, c10 refuses unknown ones.
+constexpr const char *kCudasKeys[] = {
+    "backend",
+    "graph_capture_record_stream_reuse",
+    "per_process_memory_fraction",
+    "pinned_free_catch_all",
+    "pinned_num_register_threads",
+    "pinned_reserve_segment_size_mb",
+    "pinned_use_cuda_host_register",
+    "pinned_use_hip_host_register",
+    "release_lock_on_cudamalloc",
+    "release_lock_on_hipmalloc",
+    "throw_on_cudamalloc_oom",
+};
+
+void checkCudasSettings(const std::string &settings) {
+  const c10::CachingAllocator::ConfigTokenizer tokens(settings);
+  for (std::size_t i = 0; i < tokens.size(); i = tokens.skipKey(i) + 2)
+    TORCH_CHECK_VALUE(tokens[i] != "backend" || tokens[i + 2] == "native" ||
+                          tokens[i + 2] == "cudaMallocAsync",
+                      "Unknown allocator backend, options are native and cudaMallocAsync");
+}
+
+// Before the first use of the settings, which reads them.
+[[maybe_unused]] const bool registered = [] {
+  std::unordered_set<std::string> keys;
+  for (const char *key : kCudasKeys)
+    if (!AcceleratorAllocatorConfig::getKeys().contains(key)) // of a release where all have it
+      keys.insert(key);
+  AcceleratorAllocatorConfig::registerDeviceConfigParserHook(&checkCudasSettings, keys);
+  return true;
+}();
+
 // The next of `divisions` equal steps between two powers of two.
 std::size_t roundUpToDivision(std::size_t size, std::size_t divisions) {
   if (std::has_single_bit(size))
@@ -59,6 +93,9 @@ std::size_t roundedSize(std::size_t size) {
 }
 
 std::size_t segmentSizeFor(std::size_t size) {
+  // c10 asks the hook about later settings alone.
+  [[maybe_unused]] static const bool checked =
+      (checkCudasSettings(AcceleratorAllocatorConfig::last_allocator_settings()), true);
   if (size <= kSmallSize)
     return kSmallBuffer;
   std::size_t large = AcceleratorAllocatorConfig::large_segment_size();

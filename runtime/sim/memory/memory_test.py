@@ -168,6 +168,18 @@ print(statistics["num_ooms"], statistics["num_alloc_retries"], torch.cuda.get_de
             self.assertEqual(result.returncode, 2)
             self.assertRegex(result.stderr, f"^devsan: simulated devices: {name} must be .* not {value}\n$")
 
+    def test_settings_of_the_allocator(self):
+        code = "torch.ones(1, device='cuda'); print('accepted')"
+        for settings, error in (
+            ("backend:native,max_split_size_mb:100", None),
+            ("roundup_power2_divisions:[64:8,256:4],release_lock_on_cudamalloc:True", None),
+            ("max_splits_size_mb:100", "ValueError: Unrecognized key 'max_splits_size_mb'"),
+            ("backend:other", "ValueError: Unknown allocator backend, options are native and cudaMallocAsync"),
+        ):
+            result = run(code, PYTORCH_CUDA_ALLOC_CONF=settings)
+            self.assertEqual(result.stdout, "" if error else "accepted\n", result.stderr)
+            self.assertIn(error or "", result.stderr)
+
     def test_without_a_cache(self):
         result = run(
             "x = torch.ones(4, device='cuda') * 2; print(x.tolist(), torch.cuda.memory_reserved())",

@@ -400,6 +400,41 @@ class Dropout(Case):
         torch.testing.assert_close(x.grad, mask / 0.8)
 
 
+class DtypesOfCudaAlone(Case):
+    def test_16_bit_floats(self):
+        labels, lists = torch.tensor([0, 2]), torch.tensor([[0, 1, -1, 0], [1, -1, 0, 0]])
+        for dtype in (torch.float16, torch.bfloat16):
+            for sizes, function in (
+                ((2, 4), lambda x: F.multi_margin_loss(x, labels.to(x.device))),
+                ((2, 4), lambda x: F.multilabel_margin_loss(x, lists.to(x.device))),
+                ((1, 2, 4, 4, 4), lambda x: F.avg_pool3d(x, 2)),
+                ((1, 2, 6, 6), lambda x: F.interpolate(x, size=(3, 4), mode="bilinear", antialias=True)),
+                ((1, 2, 6, 6), lambda x: F.interpolate(x, size=(3, 4), mode="bicubic", antialias=True)),
+                ((1, 2, 6, 6), lambda x: F.rrelu(x, 0.25, 0.25, training=True)),
+            ):
+                device = torch.randn(sizes).to(DEVICE, dtype).requires_grad_()
+                host = device.detach().cpu().float().requires_grad_()
+                result, expected = function(device), function(host)
+                self.assertSame(result, expected.to(dtype))
+                result.float().square().sum().backward()
+                expected.square().sum().backward()
+                self.assertSame(device.grad, host.grad.to(dtype), rtol=0.02, atol=0.02)
+            out = torch.empty(0, device=DEVICE, dtype=dtype)
+            x = torch.randn(2, 4).to(DEVICE, dtype)
+            torch.ops.aten.multi_margin_loss.out(x, labels.to(DEVICE), out=out)
+            self.assertSame(out, F.multi_margin_loss(x.cpu().float(), labels).to(dtype))
+        self.assertEqual(torch.tensor([True, False], device=DEVICE).abs().tolist(), [True, False])
+
+    def test_sparse_sums(self):
+        for dtype in (torch.float16, torch.bool):
+            a, b = (torch.tensor(rows).to(dtype) for rows in ([[1, 0], [0, 1]], [[0, 1], [0, 1]]))
+            first, second = (x.to_sparse().to(DEVICE) for x in (a, b))
+            self.assertSame((first + second).to_dense(), a + b)
+            self.assertSame((first * second).to_dense(), a * b)
+            self.assertSame(first.clone().add_(second).to_dense(), a + b)
+        self.assertSame((first.half() - second.half()).to_dense(), a.half() - b.half())
+
+
 class Refused(Case):
     def test_every_operator_for_gpus_alone_is_simulated_or_refused_by_name(self):
         sys.path.insert(0, DISPATCH)

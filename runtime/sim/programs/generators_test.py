@@ -131,7 +131,14 @@ class States(Case):
         self.assertEqualTensors(draw(FIRST), expected[0])
         self.assertEqualTensors(draw(SECOND), expected[1])
 
+    def test_what_draws_nothing_asks_no_generator(self):
+        for host in (None, torch.Generator()):
+            self.assertEqual(torch.randperm(0, device=SECOND, generator=host).shape, (0,))
+            self.assertEqual(torch.rand(3, 0, device=SECOND, generator=host).shape, (3, 0))
+
     def test_generator_of_another_kind(self):
+        with self.assertRaisesRegex(RuntimeError, "Expected a 'cuda' device type for generator but found 'cpu'"):
+            torch.randperm(2, device=SECOND, generator=torch.Generator())
         with self.assertRaisesRegex(RuntimeError, "Expected a 'cuda' device type for generator but found 'cpu'"):
             torch.rand(2, device=SECOND, generator=torch.Generator())
         with self.assertRaisesRegex(RuntimeError, "Expected a 'cpu' device type for generator but found 'cuda'"):

@@ -14,6 +14,7 @@ import torch
 library = ctypes.CDLL(sim.library_path())
 library.devsan_sim_host_waits.restype = ctypes.c_uint64
 
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 SYNC = "called a synchronizing CUDA operation"
 
 
@@ -98,6 +99,7 @@ class HostWaits(unittest.TestCase):
 
     def test_indices_and_scalars(self):
         x, mask, rows, host_rows = self.x, self.mask, self.rows, self.host_rows
+        host_mask, one = mask.cpu(), torch.tensor(1.0, device="cuda:1")
         self.assert_waits(
             host_index=lambda: x[host_rows],
             list_index=lambda: x[[0, 2]],
@@ -106,6 +108,7 @@ class HostWaits(unittest.TestCase):
             put_number=lambda: self.set_item((0, 0), 5.0),
             put_device_values_by_mask=lambda: x.masked_scatter(mask, x)[mask],
             fill_with_tensor=lambda: x.masked_fill(mask, x[0, 0]),
+            accumulate_by_host_mask=lambda: x.index_put((host_mask,), one, accumulate=True),
             accumulate_by_mask=lambda: x.index_put((mask,), torch.tensor(1.0, device="cuda:1"), accumulate=True),
             where_with_host_scalar=lambda: torch.where(mask, x, torch.tensor(2.0)),
             make_on_device=lambda: torch.tensor([1.0, 2.0], device="cuda:1"),
@@ -113,6 +116,10 @@ class HostWaits(unittest.TestCase):
         self.assert_goes_on(
             device_index=lambda: x[rows],
             slices=lambda: x[1:, ::2],
+            **({} if RELEASE < (2, 13) else {
+                "host_mask": lambda: x[host_mask],
+                "put_at_host_mask": lambda: x.index_put_((host_mask,), one),
+            }),
             put_number_by_mask=lambda: self.set_item(mask, 1.0),
             put_at_device_index=lambda: self.set_item(rows, x[:2] + 1),
             fill=lambda: x.fill_(1.0),

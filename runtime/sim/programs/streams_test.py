@@ -1,6 +1,7 @@
 """Streams, events and late copies on simulated devices, as programs meet them. Run by ctest with the environment that
 `devsan run --sim=2` sets."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -77,6 +78,15 @@ class Identity(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "Priority was explicitly set for a external stream"):
             torch.cuda.ExternalStream(stream.cuda_stream, device=1, priority=-1)
 
+    def test_an_external_stream_of_the_runtime(self):
+        runtime, handle = torch.cuda.cudart(), ctypes.c_void_p()
+        self.assertEqual(runtime.cudaStreamCreate(ctypes.addressof(handle)), 0)
+        external = torch.cuda.ExternalStream(handle.value)
+        self.assertEqual(external.cuda_stream, handle.value)
+        with torch.cuda.stream(external):
+            self.assertEqual(torch.cuda.current_stream().cuda_stream, handle.value)
+        self.assertEqual(runtime.cudaStreamDestroy(handle.value), 0)
+
     def test_an_external_stream_is_ordered_as_its_original(self):
         host = pinned()
         stream = torch.cuda.Stream(1)
@@ -133,6 +143,15 @@ class Events(unittest.TestCase):
         end.synchronize()
         self.assertGreater(start.elapsed_time(end), 0.0)
         self.assertLess(end.elapsed_time(start), 0.0)
+        other = torch.cuda.Event(enable_timing=True)
+        other.record(torch.cuda.Stream(1))
+        with self.assertRaisesRegex(torch.AcceleratorError, "CUDA error: invalid resource handle"):
+            start.elapsed_time(other)
+        generic = [torch.Event("cuda", enable_timing=True) for _ in range(2)]
+        for index, event in enumerate(generic):
+            event.record(torch.Stream(f"cuda:{index}"))
+        with self.assertRaisesRegex(RuntimeError, "CUDA error: invalid resource handle"):
+            generic[0].elapsed_time(generic[1])
 
     def test_kinds(self):
         event = torch.cuda.Event(blocking=True, interprocess=True)

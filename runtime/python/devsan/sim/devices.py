@@ -227,7 +227,7 @@ def _cudart(c, library):
 
     def stream_create(pointer):
         stream = c.Stream(device=f"cuda:{c._accelerator_getDeviceIndex()}")
-        ctypes.c_void_p.from_address(pointer).value = stream.stream_id
+        ctypes.c_void_p.from_address(pointer).value = stream.native_handle
         return cudaError(0)
 
     def host_register(pointer, size, flags):

@@ -77,7 +77,7 @@ def refuse_while_capturing():
     """Called where the host waits for a device."""
     if _capturing is not None:
         _capturing._invalid = True
-        _fail(_NOT_PERMITTED)
+        fail_as_cuda(_NOT_PERMITTED)
 
 
 def is_capturing():
@@ -94,7 +94,7 @@ def _torch():
     return sys.modules["torch"]
 
 
-def _fail(what):
+def fail_as_cuda(what):
     raise _torch().AcceleratorError(
         f"CUDA error: {what}\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
         "stacktrace below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with "
@@ -264,7 +264,7 @@ class _CUDAGraph:
     def capture_end_pre(self):
         global _capturing
         if self._mode is None:
-            _fail("operation not permitted")
+            fail_as_cuda("operation not permitted")
         mode, self._mode, _capturing = self._mode, None, None
         self._invalid |= not _library.devsan_sim_end_capture()
         mode.__exit__(None, None, None)
@@ -275,7 +275,7 @@ class _CUDAGraph:
             _library.devsan_sim_note_accesses(True)
         if self._invalid:
             self._forget()
-            _fail(_INVALIDATED)
+            fail_as_cuda(_INVALIDATED)
         if _stream() != self._stream:
             raise RuntimeError("Capture must end on the same stream it began on.")
         if not self._operators:

@@ -2,6 +2,8 @@
 
 import ctypes
 
+from devsan.sim.graphs import fail_as_cuda
+
 _CUDA = 1  # c10::DeviceType::CUDA
 _PRIORITY_RANGE = (0, -3)
 
@@ -61,6 +63,8 @@ def functions(c, library):
                 raise ValueError("Both events must be recorded before calculating elapsed time.")
             if not (self.query() and end_event.query()):
                 raise RuntimeError("Both events must be completed before calculating elapsed time.")
+            if self.device != end_event.device:
+                fail_as_cuda("invalid resource handle")
             return library.devsan_sim_elapsed_milliseconds(self.event_id, end_event.event_id)
 
         @property
