@@ -285,7 +285,8 @@ int cuEventRecord(void *handle, void *stream_handle) {
   struct Stream *stream = devsanStreamOf(stream_handle);
   if (!event || !stream)
     return kInvalidHandle;
-  event->done = stream->done;
+  // Programs divide by the time between two events.
+  event->done = stream->done > now() ? stream->done : now();
   event->capture = stream->capture;
   event->is_recorded = 1;
   TELL(record, &event->seen, stream->context->device, stream->handle);
