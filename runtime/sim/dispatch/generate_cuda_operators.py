@@ -1,6 +1,6 @@
 """Writes cuda_operators.inc: what native_functions.yaml says about each operator's CUDA kernel.
 
-usage: generate_cuda_operators.py native_functions.yaml cuda_operators.inc
+usage: generate_cuda_operators.py native_functions.yaml cuda_build.txt cuda_operators.inc
 
 The file comes with the LibTorch that is built against, so the simulator follows that release's own device rules. It is
 read line by line: the environment need not have a YAML parser, and the comment beside `device_check` (lost to a parser)
@@ -46,9 +46,6 @@ def read_operators(path):
     return operators
 
 
-CUDA_BUILD = pathlib.Path(__file__).parent / "cuda_build.txt"
-
-
 def release_of(yaml):
     """(2, 13), of the torch whose torchgen has the list."""
     version = pathlib.Path(yaml).resolve().parents[4] / "torch/version.py"
@@ -73,9 +70,9 @@ def read_cuda_build(path, release):
             yield kind, operator, text
 
 
-def add_cuda_build(operators, release):
+def add_cuda_build(operators, path, release):
     alerts, kernels = collections.defaultdict(list), set()
-    for kind, operator, text in read_cuda_build(CUDA_BUILD, release):
+    for kind, operator, text in read_cuda_build(path, release):
         if kind == "alert":
             alerts[operator].append(text)
         else:
@@ -114,11 +111,11 @@ def bits(operator, predicate):
 
 
 def main():
-    source, target = sys.argv[1:]
+    source, cuda_build, target = sys.argv[1:]
     operators = read_operators(source)
     if len(operators) < 1000:
         sys.exit(f"{source}: found {len(operators)} operators; this is not a native_functions.yaml that can be read")
-    add_cuda_build(operators, release_of(source))
+    add_cuda_build(operators, cuda_build, release_of(source))
     with open(target, "w", encoding="utf-8") as out:
         for operator in sorted(operators, key=lambda o: o["name"].encode()):
             out.write(
