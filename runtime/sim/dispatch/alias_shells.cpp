@@ -25,7 +25,8 @@ public:
   // TensorImpl's constructor would go by the mode of the thread.
   explicit Shell(bool inference)
       : TensorImpl(c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(),
-                   c10::Device(c10::kCPU)) {
+                   c10::Device(c10::kCPU)),
+        inference_(inference) {
     if (version_counter_.enabled() == inference)
       version_counter_ = inference ? c10::VariableVersion() : c10::VariableVersion(0);
   }
@@ -37,16 +38,17 @@ public:
     StorageImpl &device = *tensor.unsafe_storage().unsafeGetStorageImpl();
     if (C10_UNLIKELY(shared != nullptr))
       storage_ = c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared));
-    else if (C10_UNLIKELY(!storage_ || isCopyOnWrite(device)))
+    else if (C10_UNLIKELY(!storage_))
       storage_ = c10::Storage(makeCpuStorage(device));
     else
       moveStorageTo(device);
   }
   // Nothing is left on it that the next become() would not replace.
-  bool reusable() {
+  bool reusable() const {
     return autograd_meta() == nullptr && extra_meta_ == nullptr &&
-           version_counter_.enabled() != is_inference();
+           version_counter_.enabled() != inference_;
   }
+  bool inference() const { return inference_; }
   void keepStorageIfOwn() {
     if (C10_UNLIKELY(!isOwn(storage_)))
       storage_ = c10::Storage();
@@ -69,6 +71,8 @@ private:
     return data.get_context() == nullptr && data.get_deleter() == &c10::detail::deleteNothing &&
            impl.allocator() == kernelAllocator() && impl.resizable();
   }
+
+  const bool inference_;
 };
 
 // Tensors of static storage duration are freed when this thread's shells are gone.
@@ -96,11 +100,11 @@ private:
 
 // A tensor made in inference mode has no version counter, whichever mode the operator runs in; all
 // else that a shell carries is replaced by become().
-thread_local Shells shells{false}, inference_shells{true};
-
-Shells &shellsFor(TensorImpl &tensor) {
-  return C10_UNLIKELY(tensor.is_inference()) ? inference_shells : shells;
-}
+struct EachShells {
+  Shells tracked{false}, inference{true};
+  Shells &of(bool is_inference) { return C10_UNLIKELY(is_inference) ? inference : tracked; }
+};
+thread_local EachShells shells;
 
 } // namespace
 
@@ -123,7 +127,7 @@ at::Tensor takeAlias(const at::Tensor &tensor, c10::DispatchKeySet keys, Storage
   TensorImpl &impl = *tensor.unsafeGetTensorImpl();
   TensorPointer shell = C10_UNLIKELY(closed)
                             ? TensorPointer(c10::make_intrusive<Shell>(impl.is_inference()))
-                            : shellsFor(impl).take();
+                            : shells.of(impl.is_inference()).take();
   static_cast<Shell *>(shell.get())->become(impl, keys, shared);
   return at::Tensor(std::move(shell));
 }
@@ -138,7 +142,7 @@ void giveBackAlias(at::Tensor &alias) {
   if (!shell->reusable())
     return;
   shell->keepStorageIfOwn();
-  shellsFor(*shell).keep(std::move(pointer));
+  shells.of(shell->inference()).keep(std::move(pointer));
 }
 
 } // namespace devsan::sim

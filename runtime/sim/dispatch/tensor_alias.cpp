@@ -128,10 +128,14 @@ at::Tensor Translation::makeCpuAlias(const at::Tensor &tensor) {
                               tensor.layout(), " on ", tensor.device());
   StorageImpl *storage = storageOf(tensor);
   finishCopiesTo(storage);
-  has_copy_on_write_ |= isCopyOnWrite(*storage);
   DispatchKeySet keys = impl->key_set();
-  if (C10_LIKELY(keys.has(DispatchKey::CUDA) && !keys.has(DispatchKey::Python)))
-    return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits), boundTo(storage));
+  if (C10_LIKELY(keys.has(DispatchKey::CUDA) && !keys.has(DispatchKey::Python))) {
+    if (C10_LIKELY(!isCopyOnWrite(*storage)))
+      return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits), boundTo(storage));
+    has_copy_on_write_ = true;
+    return takeAlias(tensor, swapBackend(keys, kCudaBits, kCpuBits), cpuStorage(*storage).get());
+  }
+  has_copy_on_write_ |= isCopyOnWrite(*storage);
   return copyAlias(cpuStorage(*storage), tensor, kCudaBits, kCpuBits, c10::Device(c10::kCPU));
 }
 

@@ -40,7 +40,8 @@ class Graph:
 
     def replay(self, world):
         # The host knows nothing of what a replay writes.
-        with torch.autograd._unsafe_preserve_version_counter(tuple(self.names.values())):
+        counted = tuple(tensor for tensor in self.names.values() if version_of(tensor) is not None)
+        with torch.autograd._unsafe_preserve_version_counter(counted):
             for kind, name, code in self.body:
                 if kind == "new":
                     self.names[name].copy_(eval(code, world.scope, {"t": self.names}))
@@ -168,9 +169,11 @@ class Device(World):
         return torch.empty_like(tensor, device="cpu", pin_memory=True).copy_(tensor)
 
     def fetch(self, tensor, source):
-        """Into pinned memory, which nobody reads before the copy has come."""
-        tensor.copy_(source, non_blocking=True)
-        self.sync(0)
+        """Into pinned memory, which nobody reads before the copy has come, although autograd may refuse it afterwards."""
+        try:
+            tensor.copy_(source, non_blocking=True)
+        finally:
+            self.sync(0)
 
     def stream(self, number):
         """All that is on one stream of a device comes before what is on its next one, so that nothing races."""
