@@ -80,7 +80,7 @@ def add_cuda_build(operators, path, release):
     for operator in operators:
         operator["alerts"] = "|".join(sorted(alerts[operator["name"]]))
         operator["calls_device_kernel"] = operator["name"] in kernels
-        if operator["calls_device_kernel"]:
+        if operator["calls_device_kernel"] and operator["check"] != "kNone":
             operator["check"] = "kTensorIterator"  # of the kernel: the composite one has none
 
 
