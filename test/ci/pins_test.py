@@ -23,6 +23,8 @@ PAGES = ("docs/", "README.md")
 # What downloads without a hash on its line, and why that is pinned all the same, or cannot be. Each must still be there.
 REASONS = {
     ("script/update-pins", '"--dry-run", "--ignore-installed"'): "resolves, and installs nothing; its result is what is locked",
+    ("script/abroad", '"-m", "pip", "install", "-q", *wanted]'): "the newest of other people's packages is what is tried; nothing is built of it",
+    ("script/try-releases", '"--no-deps", "--no-compile",'): "any release of PyTorch is tried, the newest too; nothing that is shipped comes of it",
     ("script/test-wheel", "-m pip wheel"): "--no-index stands in the array `options`: nothing is downloaded",
     ("core/command/init.cpp", '"{} pip install -e ."'): "what the user's own project needs, only that project can pin",
     ("ci/gitlab.yml", 'git -C .devsan fetch -q --depth 1 -- "$DEVSAN_REPOSITORY" "$DEVSAN_REVISION"'):
