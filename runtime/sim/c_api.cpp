@@ -8,6 +8,7 @@
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/events.h"
+#include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/stream_accesses.h"
 #include "runtime/sim/streams/streams.h"
 
@@ -74,6 +75,12 @@ void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
 double devsan_sim_elapsed_milliseconds(const void *start, const void *end) {
   using devsan::sim::Event;
   return static_cast<const Event *>(start)->millisecondsUntil(*static_cast<const Event *>(end));
+}
+
+void devsan_sim_occupy_stream(std::int64_t id, int device) {
+  const c10::Stream stream = streamOf(id, device);
+  if (!devsan::sim::isInCapture(stream))
+    devsan::sim::occupy(stream);
 }
 
 int devsan_sim_stream_priority(std::int64_t id, int device) {

@@ -69,6 +69,9 @@ DEVSAN_SIM_API void devsan_sim_modules_changed();
 // Both are recorded events, as torch.Event.event_id gives them.
 DEVSAN_SIM_API double devsan_sim_elapsed_milliseconds(const void *start, const void *end);
 
+// torch.cuda._sleep(): the stream, by its id as torch.Stream.stream_id gives it, is busy.
+DEVSAN_SIM_API void devsan_sim_occupy_stream(std::int64_t id, int device);
+
 // By the stream's id, as torch.Stream.stream_id gives it.
 DEVSAN_SIM_API int devsan_sim_stream_priority(std::int64_t id, int device);
 

@@ -22,6 +22,31 @@ def pinned(*values):
     return torch.tensor(values or (0.0, 0.0, 0.0)).pin_memory()
 
 
+class Sleep(unittest.TestCase):
+    """What PyTorch's own tests make a stream busy with."""
+
+    def test_what_comes_after_it_is_not_done_at_once(self):
+        stream, event = torch.cuda.Stream(1), torch.cuda.Event()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(1_000_000)
+            event.record()
+        self.assertTrue(torch.cuda.current_stream(1).query())
+        self.assertFalse(event.query())
+        event.synchronize()
+        self.assertTrue(stream.query())
+
+    def test_released_memory_stays_while_a_stream_that_uses_it_sleeps(self):
+        stream = torch.cuda.Stream(0)
+        x = torch.ones(1000, device="cuda:0")
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(1_000_000)
+        x.record_stream(stream)
+        address = x.data_ptr()
+        del x
+        self.assertNotEqual(torch.ones(1000, device="cuda:0").data_ptr(), address)
+        stream.synchronize()
+
+
 class Identity(unittest.TestCase):
     def test_pools(self):
         ids = [torch.cuda.Stream(1).stream_id for _ in range(33)]

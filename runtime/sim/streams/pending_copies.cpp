@@ -281,6 +281,15 @@ void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream
   enqueue(std::move(copy), stream);
 }
 
+void occupy(c10::Stream stream) {
+  static const at::Tensor nobodys = at::detail::empty_cpu({1}, at::kByte),
+                          value = at::detail::empty_cpu({1}, at::kByte);
+  PendingCopy copy;
+  keepHost(copy, nobodys);
+  copy.data = value;
+  enqueue(std::move(copy), stream);
+}
+
 bool copyToDeviceLater(const at::Tensor &device, const at::Tensor &host, c10::Stream stream) {
   void *begin = device.unsafeGetTensorImpl()->mutable_data();
   PendingCopy copy;

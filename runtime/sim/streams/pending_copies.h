@@ -31,6 +31,9 @@ void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream
 // False if the destination lies in no block of the simulator's: copy at once.
 bool copyToDeviceLater(const at::Tensor &device, const at::Tensor &host, c10::Stream stream);
 
+// The stream has work that takes long: as for a copy, the first query after it answers false.
+void occupy(c10::Stream stream);
+
 // Lets everything arrive that happened before `clock`.
 void finishCopies(const VectorClock &clock);
 // Whether all of it has arrived.

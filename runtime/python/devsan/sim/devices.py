@@ -73,6 +73,12 @@ def functions(c, library):
         graphs.refuse_while_capturing()
         c._accelerator_synchronizeDevice(c._accelerator_getDeviceIndex())
 
+    def sleep(cycles):
+        if not isinstance(cycles, int) or isinstance(cycles, bool):
+            raise TypeError("torch.cuda._sleep(): expected 'int'")
+        stream = c._accelerator_getStream(c._accelerator_getDeviceIndex())
+        library.devsan_sim_occupy_stream(ctypes.c_int64(stream.stream_id), stream.device_index)
+
     def has_primary_context(device):
         _check_integer(device, "hasPrimaryContext")
         if not 0 <= device < count():
@@ -98,7 +104,7 @@ def functions(c, library):
         "_cuda_getArchFlags": lambda: _ARCHITECTURES,
         "_cuda_getCompiledVersion": lambda: _compiled_version(_CUDA_VERSION),
         "_cuda_ipc_collect": lambda: None,
-        "_cuda_sleep": _sleep,
+        "_cuda_sleep": sleep,
         "_CudaDeviceProperties": _CudaDeviceProperties,
         "_CUuuid": _CUuuid,
         "_cudart": _cudart(c, library),
@@ -143,10 +149,6 @@ def _exchange(exchange, function):
 
     return exchange_index
 
-
-def _sleep(cycles):
-    if not isinstance(cycles, int) or isinstance(cycles, bool):
-        raise TypeError("torch.cuda._sleep(): expected 'int'")
 
 
 def _default_generator(c, library, index):
