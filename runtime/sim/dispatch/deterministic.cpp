@@ -122,7 +122,7 @@ namespace {
 
 class AlertsFirst : public c10::OperatorKernel {
 public:
-  AlertsFirst(c10::SafeKernelFunction kernel, std::vector<Alert> alerts)
+  AlertsFirst(runtime::SafeKernelFunction kernel, std::vector<Alert> alerts)
       : kernel_(std::move(kernel)), alerts_(std::move(alerts)) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -134,7 +134,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction kernel_;
+  runtime::SafeKernelFunction kernel_;
   std::vector<Alert> alerts_;
 };
 

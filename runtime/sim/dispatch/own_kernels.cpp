@@ -89,7 +89,7 @@ private:
 
 class OwnKernel : public c10::OperatorKernel {
 public:
-  OwnKernel(c10::SafeKernelFunction own, const Launches &launches)
+  OwnKernel(runtime::SafeKernelFunction own, const Launches &launches)
       : own_(std::move(own)), launches_(launches) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
     const auto first = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
@@ -115,7 +115,7 @@ public:
   }
 
 private:
-  c10::SafeKernelFunction own_;
+  runtime::SafeKernelFunction own_;
   const Launches &launches_;
 };
 

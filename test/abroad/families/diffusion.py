@@ -29,7 +29,7 @@ def run(name, told):
     if kind == "scheduler":
         model = diffusers.UNet2DModel(**MODELS["UNet2DModel"]).to(told.device).eval()
         scheduler = getattr(diffusers, name)()
-        scheduler.set_timesteps(8)
+        scheduler.set_timesteps(8, device=told.device)
         sample = torch.randn(1, 3, 16, 16).to(told.device)
         with torch.no_grad():
             for at in scheduler.timesteps:
