@@ -31,13 +31,8 @@ constexpr std::string_view kOwnHostCode[] = {"aten::_local_scalar_dense",
                                              "aten::unfold",
                                              "aten::view"};
 
-// Others' kernels may be host code only (c10d), and the CPU has no kernel for them.
-constexpr std::string_view kNamespaces[] = {"aten::", "quantized::", "_quantized::"};
-
 bool isReplaced(const std::string &name) {
-  return std::ranges::any_of(kNamespaces,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); }) &&
-         std::ranges::find(kOwnHostCode, name) == std::end(kOwnHostCode);
+  return isAtens(name) && std::ranges::find(kOwnHostCode, name) == std::end(kOwnHostCode);
 }
 
 template <TensorKind kind> void replaceKernels() {

@@ -2,12 +2,10 @@
 // code that launches what no device here runs. It runs all the same, for its waits, guards and
 // streams; where a launch had no effect, the CPU's kernel gives the numbers.
 #include <atomic>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -119,11 +117,6 @@ private:
   const Launches &launches_;
 };
 
-// Under these names PyTorch's CUDA kernels are replaced as a whole (cuda_build/kernels.cpp).
-bool isReplaced(std::string_view space) {
-  return space == "aten" || space == "quantized" || space == "_quantized";
-}
-
 // For what has been registered since.
 void letCpuKernelsStandIn() {
   static std::mutex mutex;
@@ -134,14 +127,14 @@ void letCpuKernelsStandIn() {
   std::lock_guard lock(mutex);
   for (const c10::OperatorName &name :
        c10::Dispatcher::singleton().getRegistrationsForDispatchKey(c10::DispatchKey::CUDA)) {
-    const std::string space = name.name.substr(0, name.name.find("::"));
-    if (isReplaced(space) || done->contains(toString(name)))
+    if (isAtens(name.name) || done->contains(toString(name)))
       continue;
     const auto own =
         runtime::findKernel(name.name.c_str(), name.overload_name.c_str(), c10::DispatchKey::CUDA);
     if (!own || !own->op.hasKernelForDispatchKey(c10::DispatchKey::CPU))
       continue;
     done->insert(toString(name));
+    const std::string space = name.name.substr(0, name.name.find("::"));
     runtime::KernelRegistrar(space.c_str(), c10::DispatchKey::CUDA)
         .wrap(*own, std::make_unique<OwnKernel>(own->kernel, *launches));
   }
