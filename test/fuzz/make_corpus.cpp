@@ -183,6 +183,23 @@ add_compile_definitions(Q)
 )cuda");
   write("launch_spelling", "many",
         "k << <1, 2>> >(a); k< <<(1), 2> >> (b); 1'000 << <'(', 2 >> > (c);");
+  constexpr std::string_view kGitSettings = R"ini([core]
+	repositoryformatversion = 1
+	fsmonitor = touch ran ; a command
+	eol
+	hooksPath = "h\\n\"\\"
+[include]
+	path = more
+[diff "x"] textconv = touch ran
+[branch "a\"]\n[core]\tb"] merge = "r\
+[alias] x = !touch ran"
+[remote "]\n[core] sshCommand=y #"]
+	fetch = +refs/heads/*:refs/remotes/o/*
+)ini";
+  write("git_folder", "settings", std::string(kGitSettings) + '\0' + "ref: refs/heads/main\n");
+  write("git_folder", "worktree",
+        std::string(kGitSettings) + '\0' + "0123456789012345678901234567890123456789\n" + '\0' +
+            "../other\n");
   write("arguments", "nvcc", R"(-Xcompiler
 -fPIC,-Wall
 -gencode
