@@ -102,8 +102,14 @@ static void bring(const char *torch) {
     load(path[i]);
 }
 
-/* Whether the library names `soname` among those that it needs. */
-static int needs(const char *file, const char *soname) {
+/* A library as it lies on the disk, with the part that the loader reads. */
+struct Image {
+  const char *content;
+  uint64_t size, count, strings;
+  const ElfW(Dyn) * dynamic;
+};
+
+static int mapImage(const char *file, struct Image *image) {
   const int descriptor = open(file, O_RDONLY | O_CLOEXEC);
   struct stat status;
   if (descriptor < 0)
@@ -115,50 +121,160 @@ static int needs(const char *file, const char *soname) {
   if (content == MAP_FAILED)
     return 0;
   const uint64_t size = (uint64_t)status.st_size;
+  *image = (struct Image){.content = content, .size = size, .strings = size};
   const ElfW(Ehdr) *header = content;
-  const ElfW(Phdr) *segments = (const void *)((const char *)content + header->e_phoff);
-  const ElfW(Dyn) *dynamic = NULL;
-  uint64_t count = 0;
-  int does = 0;
-  if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_phoff < size &&
-      header->e_phnum * sizeof *segments <= size - header->e_phoff)
-    for (int i = 0; i < header->e_phnum; ++i)
-      if (segments[i].p_type == PT_DYNAMIC && segments[i].p_offset < size &&
-          segments[i].p_filesz <= size - segments[i].p_offset) {
-        dynamic = (const void *)((const char *)content + segments[i].p_offset);
-        count = segments[i].p_filesz / sizeof *dynamic;
-      }
+  const ElfW(Phdr) *segments = (const void *)(image->content + header->e_phoff);
+  if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff >= size ||
+      header->e_phnum * sizeof *segments > size - header->e_phoff)
+    return 1;
+  for (int i = 0; i < header->e_phnum; ++i)
+    if (segments[i].p_type == PT_DYNAMIC && segments[i].p_offset < size &&
+        segments[i].p_filesz <= size - segments[i].p_offset) {
+      image->dynamic = (const void *)(image->content + segments[i].p_offset);
+      image->count = segments[i].p_filesz / sizeof *image->dynamic;
+    }
   uint64_t strings = 0; /* an address, which the loader's segments say the place of */
-  for (uint64_t k = 0; k < count; ++k)
-    if (dynamic[k].d_tag == DT_STRTAB)
-      strings = dynamic[k].d_un.d_ptr;
-  uint64_t place = size;
-  for (int i = 0; count && i < header->e_phnum; ++i)
+  for (uint64_t k = 0; k < image->count; ++k)
+    if (image->dynamic[k].d_tag == DT_STRTAB)
+      strings = image->dynamic[k].d_un.d_ptr;
+  for (int i = 0; image->count && i < header->e_phnum; ++i)
     if (segments[i].p_type == PT_LOAD && strings - segments[i].p_vaddr < segments[i].p_filesz)
-      place = strings - segments[i].p_vaddr + segments[i].p_offset;
-  const size_t length = strlen(soname) + 1;
-  for (uint64_t k = 0; k < count && !does; ++k)
-    does = dynamic[k].d_tag == DT_NEEDED && place < size && dynamic[k].d_un.d_val < size - place &&
-           length <= size - place - dynamic[k].d_un.d_val &&
-           memcmp((const char *)content + place + dynamic[k].d_un.d_val, soname, length) == 0;
-  munmap(content, (size_t)status.st_size);
-  return does;
+      image->strings = strings - segments[i].p_vaddr + segments[i].p_offset;
+  return 1;
+}
+
+static void unmapImage(const struct Image *image) {
+  munmap((void *)image->content, (size_t)image->size);
+}
+
+/* The next string of an entry with this tag from `*k` on, or NULL. */
+static const char *nextString(const struct Image *image, ElfW(Sxword) tag, uint64_t *k) {
+  for (; *k < image->count; ++*k) {
+    const uint64_t offset = image->dynamic[*k].d_un.d_val;
+    if (image->dynamic[*k].d_tag != tag || image->strings >= image->size ||
+        offset >= image->size - image->strings)
+      continue;
+    const char *string = image->content + image->strings + offset;
+    if (!memchr(string, 0, (size_t)(image->size - image->strings - offset)))
+      continue;
+    ++*k;
+    return string;
+  }
+  return NULL;
+}
+
+/* The library `name` in one of the folders of a list, in which $ORIGIN is the folder of `file`. */
+static int findIn(const char *list, const char *file, const char *name, char *path) {
+  const char *slash = strrchr(file, '/');
+  const int origin = slash ? (int)(slash - file) : 0;
+  while (list && *list) {
+    const size_t length = strcspn(list, ":;");
+    size_t used = 0;
+    for (size_t i = 0; i < length && used < PATH_MAX - 1;) {
+      static const char *const kOrigins[] = {"${ORIGIN}", "$ORIGIN"};
+      size_t skipped = 0;
+      for (int k = 0; k < 2 && !skipped; ++k)
+        if (strncmp(list + i, kOrigins[k], strlen(kOrigins[k])) == 0)
+          skipped = strlen(kOrigins[k]);
+      if (skipped)
+        used += (size_t)snprintf(path + used, PATH_MAX - used, "%.*s", origin, file);
+      else
+        path[used++] = list[i];
+      i += skipped ? skipped : 1;
+    }
+    if (used && used < PATH_MAX - 1 &&
+        snprintf(path + used, PATH_MAX - used, "/%s", name) < (int)(PATH_MAX - used) &&
+        access(path, F_OK) == 0)
+      return 1;
+    list += length + (list[length] != 0);
+  }
+  return 0;
+}
+
+/* What a library that is about to be opened brings with it. */
+struct Brought {
+  char torch[PATH_MAX]; /* the folder of a CUDA build; empty: none */
+  int cpu;              /* whether LibTorch is among it */
+  int runtime;          /* whether it is what the compiler in share/devsan/cuda links with */
+  int count;
+  uint64_t seen[256]; /* the inodes of the libraries */
+};
+
+static const char kRuntime[] = "libcudart.so.12";
+
+/* Who needs whom: DT_RPATH counts for those further down, too. */
+struct Needing {
+  const char *file, *rpath;
+  const struct Needing *by;
+};
+
+/* The loader opens a library together with all that it needs, so that nothing could come between.
+   Its way to them is gone here: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH. The system's own folders are
+   left out, where LibTorch has no place. */
+static void follow(const char *file, const struct Needing *by, struct Brought *brought) {
+  struct stat status;
+  if (stat(file, &status) != 0 || brought->count == (int)(sizeof brought->seen / sizeof(uint64_t)))
+    return;
+  const uint64_t inode = (uint64_t)status.st_ino ^ (uint64_t)status.st_dev << 48;
+  for (int i = 0; i < brought->count; ++i)
+    if (brought->seen[i] == inode)
+      return;
+  brought->seen[brought->count++] = inode;
+  struct Image image;
+  if (!mapImage(file, &image))
+    return;
+  char *path = malloc(PATH_MAX); /* the stack may be small */
+  uint64_t k = 0;
+  const char *runpath = nextString(&image, DT_RUNPATH, &k);
+  k = 0;
+  const struct Needing needing = {file, runpath ? NULL : nextString(&image, DT_RPATH, &k), by};
+  k = 0;
+  for (const char *name; path && !*brought->torch && (name = nextString(&image, DT_NEEDED, &k));) {
+    brought->cpu |= strcmp(name, "libtorch_cpu.so") == 0;
+    brought->runtime |= strcmp(name, kRuntime) == 0;
+    int is_found = 0;
+    for (const struct Needing *above = runpath ? NULL : &needing; above && !is_found;
+         above = above->by)
+      is_found = findIn(above->rpath, above->file, name, path);
+    if (!is_found && !findIn(getenv("LD_LIBRARY_PATH"), file, name, path) &&
+        !findIn(runpath, file, name, path))
+      continue;
+    if (strcmp(name, "libtorch_cuda.so") == 0)
+      memcpy(brought->torch, path, (size_t)(strrchr(path, '/') - path));
+    else
+      follow(path, &needing, brought);
+  }
+  free(path);
+  unmapImage(&image);
+}
+
+/* `file` as it was given to dlopen. */
+static void followOpened(const char *file, struct Brought *brought) {
+  char path[PATH_MAX];
+  memset(brought, 0, sizeof *brought);
+  if (strchr(file, '/'))
+    follow(file, NULL, brought);
+  else if (findIn(getenv("LD_LIBRARY_PATH"), "", file, path))
+    follow(path, NULL, brought);
+}
+
+static void bringRuntime(void) {
+  char path[PATH_MAX];
+  checkDriver();
+  snprintf(path, sizeof path, "%s/libcuda.so.1", folder());
+  load(path);
+  snprintf(path, sizeof path, "%s/12/%s", folder(), kRuntime);
+  load(path);
 }
 
 void devsanBeforeOpeningExtension(const char *file) {
-  /* What the compiler in share/devsan/cuda links with. */
-  static const char kRuntime[] = "libcudart.so.12";
-  char path[PATH_MAX];
-  if (atomic_load_explicit(&is_done, memory_order_relaxed) || !folder() || !strchr(file, '/'))
+  if (atomic_load_explicit(&is_done, memory_order_relaxed) || !folder())
     return;
   const int saved = errno;
-  if (needs(file, kRuntime) && !atomic_exchange(&is_done, 1)) {
-    checkDriver();
-    snprintf(path, sizeof path, "%s/libcuda.so.1", folder());
-    load(path);
-    snprintf(path, sizeof path, "%s/12/%s", folder(), kRuntime);
-    load(path);
-  }
+  struct Brought brought;
+  followOpened(file, &brought);
+  if (brought.runtime && !atomic_exchange(&is_done, 1))
+    bringRuntime();
   errno = saved;
 }
 
@@ -178,7 +294,17 @@ void devsanBeforeOpening(const char *file) {
       continue;
     if (!atomic_exchange(&is_done, 1))
       bring(torch);
-    break;
+    errno = saved;
+    return;
+  }
+  struct Brought brought;
+  followOpened(file, &brought);
+  const int is_extension = brought.cpu && brought.runtime && !*brought.torch;
+  if ((*brought.torch || is_extension) && !atomic_exchange(&is_done, 1)) {
+    if (is_extension)
+      bringRuntime();
+    else
+      bring(brought.torch);
   }
   errno = saved;
 }

@@ -4,9 +4,9 @@
 #ifndef DEVSAN_RUNTIME_PRELOAD_CUDA_BUILD_H
 #define DEVSAN_RUNTIME_PRELOAD_CUDA_BUILD_H
 
-/* Before `file` is opened: a CUDA build is known by the libtorch_cuda.so beside the file, or in the
-   folder `lib` beside it. Ends the process where the program is one that cannot have simulated
-   devices. */
+/* Before `file` is opened: a CUDA build is known by the libtorch_cuda.so beside the file, in the
+   folder `lib` beside it, or among what the file needs, however far down. Ends the process where
+   the program is one that cannot have simulated devices. */
 void devsanBeforeOpening(const char *file);
 
 /* The same once a CPU build is there: an extension that was compiled for its simulated devices is

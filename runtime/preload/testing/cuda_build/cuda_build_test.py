@@ -59,6 +59,15 @@ class CudaBuild(unittest.TestCase):
             result = simulated([OPENS, str(library)], DEVSAN_SIM_REAL_DRIVER="/dev/nvidiactl")
             self.assertIn(REAL_DEVICES, result.stdout, result.stderr)
 
+    def test_finds_the_simulated_devices_for_a_plugin_that_brings_it(self):
+        environments = {"runpath": {}, "rpath": {}, "environment": {"LD_LIBRARY_PATH": f"{FAKE}/between:{FAKE}"}}
+        for kind, environment in environments.items():
+            with self.subTest(kind):
+                plugin = os.path.join(FAKE, "plugin", f"libplugin_{kind}.so")
+                self.assertIn(REAL_DEVICES, run([OPENS, plugin], **environment).stdout)
+                result = simulated([OPENS, plugin], **environment)
+                self.assertIn("3 devices", result.stdout, result.stderr)
+
     def test_refuses_another_cuda(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "libtorch_cuda.so").symlink_to(TORCH)
