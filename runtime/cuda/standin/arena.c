@@ -31,13 +31,13 @@ static struct Allocation *allocations[kMaxDevices];
 static size_t used[kMaxDevices];
 static size_t memory_of_device;
 static int arena_file = -1; /* while it is protected */
+static int is_lost;
 static int find(const void *address, const void **begin, size_t *size);
 static DevSanStandinMemory arena = {0, 0, 0, 0, find};
 static const DevSanSimulator *simulator; /* whose memory it is, where there is one */
 
-static void *reserve(uintptr_t bytes) {
-  void *place =
-      mmap(kWantedPlace, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static void *reserve(void *wanted, uintptr_t bytes) {
+  void *place = mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return place == MAP_FAILED ? NULL : place;
 }
 
@@ -55,42 +55,40 @@ static void keepFromChildren(uintptr_t begin, uintptr_t length) {
   madvise((void *)begin, length, MADV_DONTDUMP);
 }
 
-static int makeProtected(uintptr_t bytes) {
-  if (!fileMayHave(bytes))
-    return 0;
-  const int file = memfd_create("devsan-device-memory", MFD_CLOEXEC);
-  if (file < 0)
-    return 0;
-  char *place = ftruncate(file, (off_t)bytes) == 0 ? reserve(2 * bytes) : NULL;
-  int is_made = place != NULL;
-  if (is_made && (mmap(place, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED ||
-                  mmap(place + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-                       0) == MAP_FAILED)) {
-    munmap(place, 2 * bytes);
-    is_made = 0;
+/* By a file, which other processes can map; without one where the process may not have it. */
+static int makeProtected(char *place, uintptr_t bytes) {
+  char *reached = place + bytes;
+  const int file = fileMayHave(bytes) ? memfd_create("devsan-device-memory", MFD_CLOEXEC) : -1;
+  if (file >= 0 && ftruncate(file, (off_t)bytes) == 0 &&
+      mmap(place, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED &&
+      mmap(reached, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED) {
+    arena_file = file;
+    return 1;
   }
-  if (!is_made) {
+  if (file >= 0)
     close(file);
-    return 0;
-  }
-  arena_file = file;
-  arena.distance = bytes;
-  arena.begin = (uintptr_t)place;
-  keepFromChildren(arena.begin, bytes);
-  return 1;
+  /* Shared memory that is moved from a length of 0 is there twice. */
+  return mmap(reached, bytes, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED &&
+         mremap(reached, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED &&
+         mprotect(place, bytes, PROT_NONE) == 0;
 }
 
-static int makeOpen(uintptr_t bytes) {
-  char *place = reserve(bytes);
+static int makeOpen(char *place, uintptr_t bytes) {
+  return mprotect(place, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+static int makeAt(char *place, uintptr_t bytes, int protect) {
   if (!place)
     return 0;
-  if (mprotect(place, bytes, PROT_READ | PROT_WRITE) != 0) {
-    munmap(place, bytes);
+  const uintptr_t length = protect ? 2 * bytes : bytes;
+  if (!(protect ? makeProtected(place, bytes) : makeOpen(place, bytes))) {
+    munmap(place, length);
     return 0;
   }
-  madvise(place, bytes, MADV_DONTFORK);
-  arena.distance = 0;
+  arena.distance = protect ? bytes : 0;
   arena.begin = (uintptr_t)place;
+  keepFromChildren(arena.begin, bytes);
   return 1;
 }
 
@@ -116,7 +114,7 @@ void devsanMakeArena(int devices, size_t memory, int is_protected) {
   for (int protect = is_protected; protect >= 0; --protect)
     for (uintptr_t wanted = per_device; wanted >= kGiB / 4; wanted /= 2) {
       const uintptr_t bytes = wanted * (uintptr_t)devices;
-      if (!(protect ? makeProtected(bytes) : makeOpen(bytes)))
+      if (!makeAt(reserve(kWantedPlace, protect ? 2 * bytes : bytes), bytes, protect))
         continue;
       arena.per_device = wanted;
       arena.size = bytes;
@@ -278,5 +276,22 @@ void devsanLoseArena(void) {
   if (arena_file >= 0)
     close(arena_file);
   arena_file = -1;
+  is_lost = arena.size != 0 && !simulator;
   pthread_mutex_init(&lock, NULL);
+}
+
+int devsanRemakeArena(void) {
+  pthread_mutex_lock(&lock);
+  if (is_lost) {
+    const int protect = arena.distance != 0;
+    const uintptr_t length = protect ? 2 * arena.size : arena.size;
+    void *place = reserve((void *)arena.begin, length);
+    if (place == (void *)arena.begin)
+      is_lost = !makeAt(place, arena.size, protect);
+    else if (place)
+      munmap(place, length);
+  }
+  const int is_there = !is_lost;
+  pthread_mutex_unlock(&lock);
+  return is_there;
 }

@@ -40,7 +40,10 @@ void *devsanMapDeviceMemory(int device, const DevSanSharedMemory *shared);
 /* 0 where nothing was mapped there. */
 int devsanUnmapDeviceMemory(const void *address);
 
-/* In a child of a process with device memory. */
+/* In a child, which has nothing of its parent's device memory. */
 void devsanLoseArena(void);
+/* Its own, at the same addresses, before a child's first use of a device where the parent had not
+   used any. 0 where there is no room. */
+int devsanRemakeArena(void);
 
 #endif

@@ -97,6 +97,8 @@ int cuInit(unsigned flags) {
     return kNotInitialized;
   pthread_once(&memory_once, makeMemory);
   pthread_once(&devices_once, countDevices);
+  if (is_child && !devsanRemakeArena())
+    return kOutOfMemory;
   devsanDevices.is_initialized = 1;
   return kSuccess;
 }
