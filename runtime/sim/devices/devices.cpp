@@ -22,6 +22,7 @@ constexpr int kInvalidDevice = 101; // cudaErrorInvalidDevice
 
 c10::DeviceIndex machine_devices = 0;
 thread_local c10::DeviceIndex current_device = 0;
+thread_local bool is_requested = false; // the current device was not entered
 thread_local c10::StreamId current_streams[kMaxDevices] = {};
 std::atomic<DevSanDeviceUseObserver> use_observer{nullptr};
 
@@ -83,6 +84,21 @@ c10::DeviceIndex currentDevice() {
 }
 
 void setCurrentDevice(c10::DeviceIndex index) {
+  current_device = index;
+}
+
+void enterDevice(c10::DeviceIndex index) {
+  if (index == current_device && !is_requested)
+    return;
+  checkDeviceIndex(index);
+  is_requested = false;
+  current_device = index;
+  if (!isUsed(index))
+    markContext(index, "cudaSetDevice");
+}
+
+void requestDevice(c10::DeviceIndex index) {
+  is_requested = !isUsed(index);
   current_device = index;
 }
 

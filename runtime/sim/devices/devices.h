@@ -24,12 +24,17 @@ c10::DeviceIndex physicalIndex(c10::DeviceIndex index);
 c10::DeviceIndex currentDevice();
 // `index` must be valid.
 void setCurrentDevice(c10::DeviceIndex index);
+// As cudaSetDevice, which makes a context. Throws on an invalid ordinal.
+void enterDevice(c10::DeviceIndex index);
+// As a guard goes back: a device without a context gets none before it is entered. `index` must be
+// valid.
+void requestDevice(c10::DeviceIndex index);
 // Throws CUDA's "invalid device ordinal" for an index that no device has.
 void checkDeviceIndex(c10::DeviceIndex index);
 
 // Whether the program has used the device: on hardware, whether the process has a context on it.
-// What a device guard passes through on its way does not count; work, memory and
-// torch.cuda.set_device do.
+// The device that a guard goes back to does not count; work, memory, torch.cuda.set_device and the
+// device that a guard goes to do.
 bool isUsed(c10::DeviceIndex index);
 
 // The first uses of a device are told to the runtime: enough to see which devices a process works

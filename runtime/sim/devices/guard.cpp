@@ -18,8 +18,7 @@ public:
 
   c10::Device exchangeDevice(c10::Device device) const override {
     c10::Device previous = getDevice();
-    if (device.has_index() && device.index() != previous.index())
-      setDevice(device);
+    enterDevice(device.index());
     return previous;
   }
   c10::Device getDevice() const override { return {c10::kCUDA, currentDevice()}; }
@@ -29,7 +28,7 @@ public:
   }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.index() >= 0 && device.index() < sim::deviceCount())
-      setCurrentDevice(device.index());
+      requestDevice(device.index());
   }
   c10::DeviceIndex deviceCount() const noexcept override { return sim::deviceCount(); }
   c10::DeviceCapability getDeviceCapability(c10::Device) const override { return {}; }
@@ -91,8 +90,9 @@ public:
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
     recordStream(data, stream);
   }
-  double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {
+  double elapsedTime(void *start, void *end, const c10::DeviceIndex index) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
+    checkDeviceIndex(index);
     const auto &from = *static_cast<Event *>(start), &to = *static_cast<Event *>(end);
     TORCH_CHECK(from.device() == to.device(), "CUDA error: invalid resource handle");
     return from.millisecondsUntil(to);

@@ -12,6 +12,7 @@ namespace devsan::sim {
 namespace {
 
 constexpr long kCudnnVersion = 91501; // also in devsan/sim/libraries.py
+constexpr long kCudaVersion = 12080;  // also in devsan/sim/devices.py
 
 class CUDAHooks final : public at::CUDAHooksInterface {
 public:
@@ -36,12 +37,17 @@ public:
   }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
     c10::DeviceIndex previous = currentDevice();
-    setCurrentDevice(index);
+    enterDevice(index);
     return previous;
   }
   // A negative index asks to leave the device as it is.
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
-    return index < 0 ? currentDevice() : exchangeDevice(index);
+    c10::DeviceIndex previous = currentDevice();
+    if (index >= 0) {
+      checkDeviceIndex(index);
+      requestDevice(index);
+    }
+    return previous;
   }
 
   const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override {
@@ -64,7 +70,11 @@ public:
     return {c10::kCUDA, currentDevice()};
   }
 
-  void deviceSynchronize(c10::DeviceIndex index) const override { waitForDevice(index); }
+  void deviceSynchronize(c10::DeviceIndex index) const override {
+    waitForDevice(withIndex({c10::kCUDA, index}).index());
+  }
+  bool hasCUDART() const override { return true; }
+  long versionCUDART() const override { return kCudaVersion; }
   // A GPU without cuDNN is not what programs meet: their layers take its operators
   // (ops/cudnn_*.cpp).
   bool compiledWithCuDNN() const override { return true; }
@@ -80,10 +90,18 @@ public:
   double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - simulated CUDA devices\n"; }
   // The cuFFT plan cache of a simulated device holds nothing.
-  int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return 0; }
-  void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t) const override {}
-  int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex) const override { return 0; }
-  void cuFFTClearPlanCache(c10::DeviceIndex) const override {}
+  int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    return 0;
+  }
+  void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex index, int64_t) const override {
+    checkDeviceIndex(index);
+  }
+  int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex index) const override {
+    checkDeviceIndex(index);
+    return 0;
+  }
+  void cuFFTClearPlanCache(c10::DeviceIndex index) const override { checkDeviceIndex(index); }
 };
 
 } // namespace

@@ -63,8 +63,7 @@ public:
     deviceMemory(index).resetPeakStats();
   }
   std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
-    checkDeviceIndex(index);
-    return deviceMemory(index).info();
+    return deviceMemory(withIndex({c10::kCUDA, index}).index()).info();
   }
   c10::DataPtr allocate(std::size_t bytes) override {
     c10::Device device(c10::kCUDA, currentDevice());

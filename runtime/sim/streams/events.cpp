@@ -43,9 +43,14 @@ VectorClock Event::seen() const {
   return seen_;
 }
 
+std::int64_t Event::recordedNs() const {
+  std::lock_guard lock(mutex_);
+  return recorded_ns_;
+}
+
+// One event may be both.
 double Event::millisecondsUntil(const Event &end) const {
-  std::scoped_lock lock(mutex_, end.mutex_);
-  return static_cast<double>(end.recorded_ns_ - recorded_ns_) / 1e6;
+  return static_cast<double>(end.recordedNs() - recordedNs()) / 1e6;
 }
 
 } // namespace devsan::sim

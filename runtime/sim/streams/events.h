@@ -33,6 +33,7 @@ public:
 
 private:
   VectorClock seen() const;
+  std::int64_t recordedNs() const;
 
   std::atomic<c10::DeviceIndex> device_{-1};
   mutable std::mutex mutex_;
