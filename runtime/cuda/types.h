@@ -82,12 +82,12 @@ typedef struct {
   unsigned attribute_count;
 } DevSanCudaLaunch;
 
+/* In CUDA 13 eight words follow, which are 0. */
 typedef struct {
   int type; /* 0 unregistered, 1 host, 2 device, 3 managed */
   int device;
   void *device_pointer;
   void *host_pointer;
-  long reserved[8];
 } DevSanCudaPointerAttributes;
 
 /* What a process gives another one for its memory or its event. */

@@ -151,8 +151,13 @@ int cudaDeviceGetDefaultMemPool(void **pool, int device) {
 }
 
 int cudaMemPoolGetAttribute(void *pool, int attribute, void *value) {
-  (void)pool, (void)attribute;
-  *(unsigned long long *)value = 0;
+  enum { kReleaseThreshold = 4, kUsedMemoryHigh = 8, kMaxPoolSize = 13 };
+  (void)pool;
+  /* Sizes have 8 bytes, all else is an int. */
+  if ((attribute >= kReleaseThreshold && attribute <= kUsedMemoryHigh) || attribute == kMaxPoolSize)
+    *(unsigned long long *)value = 0;
+  else
+    *(int *)value = 0;
   return kSuccess;
 }
 
@@ -218,21 +223,39 @@ int cudaStreamIsCapturing(void *stream, int *status) {
   return kSuccess;
 }
 
-int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph,
-                             const void **dependencies, const void **edges, size_t *count) {
-  (void)graph, (void)dependencies, (void)edges;
+/* Which nodes the next one comes after is known of no capture. */
+static int captureInfo(void *stream, int *status, unsigned long long *id, size_t *count) {
   const unsigned long long number = captureOf(stream, status);
   if (id)
     *id = number;
-  if (DEVSAN_STANDIN_VERSION >= 13 && count)
+  if (count)
     *count = 0;
   return kSuccess;
 }
 
-/* As CUDA 12 has it, beside the one above. */
+#if DEVSAN_STANDIN_VERSION >= 13
+int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph,
+                             const void **dependencies, const void **edges, size_t *count) {
+  (void)graph, (void)dependencies, (void)edges;
+  return captureInfo(stream, status, id, count);
+}
+#else
+int cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id) {
+  return captureInfo(stream, status, id, NULL);
+}
+
+int cudaStreamGetCaptureInfo_v3(void *stream, int *status, unsigned long long *id, void **graph,
+                                const void **dependencies, const void **edges, size_t *count) {
+  (void)graph, (void)dependencies, (void)edges;
+  return captureInfo(stream, status, id, count);
+}
+#endif
+
+/* CUDA 13 has it no more; what is compiled with DevSan's own headers asks for it. */
 int cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
                                 const void **dependencies, size_t *count) {
-  return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, NULL, count);
+  (void)graph, (void)dependencies;
+  return captureInfo(stream, status, id, count);
 }
 
 int cudaThreadExchangeStreamCaptureMode(int *mode) {

@@ -261,9 +261,13 @@ const char *cudaGetErrorString(int error) {
 
 int cudaPointerGetAttributes(DevSanCudaPointerAttributes *out, const void *memory) {
   enum { kMemoryType = 2, kIsManaged = 8, kOrdinal = 9 };
+  enum { kReserved = DEVSAN_STANDIN_VERSION >= 13 ? 8 * sizeof(long) : 0 };
   unsigned type = 0, is_managed = 0;
   int device = -1;
-  memset(out, 0, sizeof *out);
+  const int error = initialize();
+  if (error != kSuccess)
+    return done(error);
+  memset(out, 0, sizeof *out + kReserved);
   if (DRIVER(cuPointerGetAttribute, &type, kMemoryType, address(memory)) == kSuccess) {
     DRIVER(cuPointerGetAttribute, &is_managed, kIsManaged, address(memory));
     DRIVER(cuPointerGetAttribute, &device, kOrdinal, address(memory));

@@ -4,10 +4,12 @@ their own for each test.
 usage: simulated_test.py FOLDER [unittest's arguments]"""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 import unittest
+from pathlib import Path
 
 FOLDER = sys.argv[1]
 
@@ -49,6 +51,145 @@ def pointers(*values):
     return (c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
 kept = [ctypes.CDLL("libstdc++.so.6")]
 """
+
+
+# What CUDA 12 and 13 write through the pointers that their functions get, in bytes, beside canaries.
+OUTPUTS = """
+VERSION = {version}
+cuda = ctypes.CDLL(os.path.join({folder!r}, "{version}/libcudart.so.{version}"), ctypes.RTLD_GLOBAL)
+CANARY = 256 * b"\\xa5"
+class Output:
+    def __init__(self, size):
+        self.size, self.memory = size, ctypes.create_string_buffer(CANARY + size * b"\\xa5" + CANARY)
+        self._as_parameter_ = c_void_p(ctypes.addressof(self.memory) + len(CANARY))
+    def is_whole(self):
+        return self.memory.raw.startswith(CANARY) and self.memory.raw[len(CANARY) + self.size:-1] == CANARY
+class Triple(ctypes.Structure):
+    _fields_ = [("values", c_size_t * 3)]
+class Ipc(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 64)]
+out, size = Output, c_size_t
+memory, stream, event, context = c_void_p(malloc(64)), c_void_p(), c_void_p(), c_void_p()
+assert cuda.cudaStreamCreate(byref(stream)) == cuda.cudaEventCreate(byref(event)) == 0
+assert cuda.cudaEventRecord(event, stream) == 0 and driver.cuCtxGetCurrent(byref(context)) == 0
+format, kernel, handle = ctypes.create_string_buffer(64), ctypes.create_string_buffer(8), Ipc()
+name = c_char_p(b"cuInit")
+POINTER, INT, LONG = 8, 4, 8
+CALLS = {{
+    "cudaGetFuncBySymbol": [(out(POINTER), kernel)],
+    "cudaGetDeviceCount": [(out(INT),)],
+    "cudaGetDevice": [(out(INT),)],
+    "cudaDriverGetVersion": [(out(INT),)],
+    "cudaRuntimeGetVersion": [(out(INT),)],
+    "cudaPointerGetAttributes": [(out(24 if VERSION == 12 else 88), memory), (out(24 if VERSION == 12 else 88), format)],
+    "cudaMemGetInfo": [(out(LONG), out(LONG))],
+    "cudaMalloc": [(out(POINTER), size(8)), (out(POINTER), size(0))],
+    "cudaMallocManaged": [(out(POINTER), size(8), 1)],
+    "cudaMallocPitch": [(out(POINTER), out(LONG), size(8), size(2))],
+    "cudaMalloc3D": [(out(32), Triple((8, 2, 2)))],
+    "cudaMallocArray": [(out(POINTER), format, size(2), size(2), 0)],
+    "cudaMalloc3DArray": [(out(POINTER), format, Triple((2, 2, 2)), 0)],
+    "cudaMallocMipmappedArray": [(out(POINTER), format, Triple((2, 2, 2)), 1, 0)],
+    "cudaMallocAsync": [(out(POINTER), size(8), stream)],
+    "cudaMallocFromPoolAsync": [(out(POINTER), size(8), None, stream)],
+    "cudaMallocHost": [(out(POINTER), size(8))],
+    "cudaHostAlloc": [(out(POINTER), size(8), 0)],
+    "cudaStreamCreate": [(out(POINTER),)],
+    "cudaStreamCreateWithFlags": [(out(POINTER), 1)],
+    "cudaStreamCreateWithPriority": [(out(POINTER), 1, -1)],
+    "cudaEventCreate": [(out(POINTER),)],
+    "cudaEventCreateWithFlags": [(out(POINTER), 2)],
+    "cudaEventElapsedTime": [(out(4), event, event)],
+    "cudaIpcGetMemHandle": [(out(64), memory)],
+    "cudaIpcOpenMemHandle": [(out(POINTER), handle, 1)],
+    "cudaIpcGetEventHandle": [(out(64), event)],
+    "cudaIpcOpenEventHandle": [(out(POINTER), handle)],
+    "cudaGetDriverEntryPointByVersion": [(name, out(POINTER), 12000, LONGLONG(0), out(INT))],
+    "cudaGetDriverEntryPoint": [(name, out(POINTER), LONGLONG(0), out(INT))],
+    "cudaGetDeviceProperties": [(out(1032 if VERSION == 12 else 1008), 0)],
+    "cudaGetDeviceProperties_v2": [(out(1032 if VERSION == 12 else 1008), 0)],
+    "cudaDeviceGetAttribute": [(out(INT), attribute, 0) for attribute in range(1, 150)],
+    "cudaDeviceGetStreamPriorityRange": [(out(INT), out(INT))],
+    "cudaDeviceCanAccessPeer": [(out(INT), 0, 1)],
+    "cudaDeviceGetPCIBusId": [(out(length), length, 0) for length in (1, 5, 13, 32)],
+    "cudaDeviceGetDefaultMemPool": [(out(POINTER), 0)],
+    "cudaMemPoolGetAttribute": [(None, attribute, out(LONG if attribute in (4, 5, 6, 7, 8, 13) else INT))
+                                for attribute in range(1, 16)],
+    "cudaFuncGetAttributes": [(out(144), kernel)],
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor": [(out(INT), kernel, 32, size(0))],
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags": [(out(INT), kernel, 32, size(0), 0)],
+    "cudaStreamIsCapturing": [(stream, out(INT))],
+    "cudaStreamGetCaptureInfo": [(stream, out(INT), out(LONG), *([out(0)] * 4 if VERSION == 12 else
+                                  [out(POINTER), out(POINTER), out(POINTER), out(LONG)]))],
+    "cudaStreamGetCaptureInfo_v2": [(stream, out(INT), out(LONG), out(POINTER), out(POINTER), out(LONG))],
+    "cudaStreamGetCaptureInfo_v3": [(stream, out(INT), out(LONG), out(POINTER), out(POINTER), out(POINTER), out(LONG))] * (VERSION == 12),
+    "cudaThreadExchangeStreamCaptureMode": [(out(INT),)],
+    "cudaStreamGetPriority": [(stream, out(INT))],
+    "cudaGetSymbolAddress": [(out(POINTER), kernel)],
+    "__cudaGetKernel": [(out(POINTER), kernel)],
+    "__cudaPopCallConfiguration": [(out(12), out(12), out(LONG), out(POINTER))],
+    "cuDevicePrimaryCtxRetain": [(out(POINTER), 0)],
+    "cuDevicePrimaryCtxGetState": [(0, out(INT), out(INT))],
+    "cuCtxCreate_v2": [(out(POINTER), 0, 0)],
+    "cuCtxCreate_v3": [(out(POINTER), None, 0, 0, 0)],
+    "cuCtxCreate_v4": [(out(POINTER), None, 0, 0)],
+    "cuCtxGetCurrent": [(out(POINTER),)],
+    "cuCtxPopCurrent_v2": [(out(POINTER),)],
+    "cuCtxGetDevice": [(out(INT),)],
+    "cuDeviceGetUuid": [(out(16), 0)],
+    "cuDeviceGetUuid_v2": [(out(16), 0)],
+    "cuDeviceTotalMem_v2": [(out(LONG), 0)],
+    "cuDriverGetVersion": [(out(INT),)],
+    "cuDeviceGetCount": [(out(INT),)],
+    "cuDeviceGet": [(out(INT), 0)],
+    "cuDeviceGetAttribute": [(out(INT), attribute, 0) for attribute in range(1, 150)],
+    "cuFuncGetParamInfo": [(kernel, size(0), out(LONG), out(LONG))],
+    "cuKernelGetParamInfo": [(kernel, size(0), out(LONG), out(LONG))],
+    "cuGetExportTable": [(out(POINTER), handle)],
+    "cuGetErrorName": [(0, out(POINTER))],
+    "cuGetErrorString": [(0, out(POINTER))],
+    "cuGetProcAddress_v2": [(name, out(POINTER), 12000, LONGLONG(0), out(INT))],
+    "cuGetProcAddress": [(name, out(POINTER), 12000, LONGLONG(0))],
+    "cuPointerGetAttribute": [(out(INT), attribute, memory) for attribute in (2, 8, 9)],
+    "cuMemGetInfo_v2": [(out(LONG), out(LONG))],
+    "cuMemAlloc_v2": [(out(LONG), size(8))],
+    "cuMemAllocAsync": [(out(LONG), size(8), stream)],
+    "cuMemAllocManaged": [(out(LONG), size(8), 1)],
+    "cuMemAllocHost_v2": [(out(POINTER), size(8))],
+    "cuMemHostAlloc": [(out(POINTER), size(8), 0)],
+    "cuIpcGetMemHandle": [(out(64), memory)],
+    "cuIpcOpenMemHandle_v2": [(out(LONG), handle, 1)],
+    "cuIpcGetEventHandle": [(out(64), event)],
+    "cuIpcOpenEventHandle": [(out(POINTER), handle)],
+    "cuStreamCreate": [(out(POINTER), 0)],
+    "cuStreamCreateWithPriority": [(out(POINTER), 0, -1)],
+    "cuStreamGetPriority": [(stream, out(INT))],
+    "cuEventCreate": [(out(POINTER), 0)],
+    "cuEventElapsedTime": [(out(4), event, event)],
+}}
+missing = set(WRITERS) - set(CALLS)
+assert not missing, f"their outputs are not tried: {{missing}}"
+for function, calls in CALLS.items():
+    for arguments in calls:
+        driver.cuCtxSetCurrent(context)
+        getattr(cuda if "cuda" in function else driver, function)(*arguments)
+        torn = [argument.size for argument in arguments if isinstance(argument, Output) and not argument.is_whole()]
+        assert not torn, f"{{function}} writes more than {{torn}} bytes"
+"""
+
+STANDIN = Path(__file__).resolve().parent.parent / "standin"
+
+
+def functions_that_write():
+    """Those of the stand-ins' sources that have an output."""
+    names = []
+    for file in [STANDIN / "runtime.c", STANDIN / "program.c", *sorted(STANDIN.glob("driver/*.c"))]:
+        for name, parameters in re.findall(r"^(?:int|char|unsigned) (\w*cu\w+)\(([^;{]*)\) {", file.read_text(), re.M):
+            for parameter in re.split(r",\s*", parameters.replace("const void **", "void **")):
+                if re.fullmatch(r"(?!const )[\w ]+ \*+\w+", parameter) and not re.fullmatch(
+                        r"void (\*(?!out|value|table|stream$)\w+|\*stream|\*\*(arguments|packed|handle))", parameter):
+                    names.append(name)
+    return sorted(set(names) - {"cudaMemPoolSetAttribute"})
 
 
 class Simulated(unittest.TestCase):
@@ -96,6 +237,23 @@ class Simulated(unittest.TestCase):
             assert cuda.cudaMemset(c_void_p(a), 65, c_size_t(8)) == 0
             assert ctypes.string_at(a, 8) == b"A" * 8
             """, DEVSAN_SIM_PROTECT="off")
+
+    def test_functions_write_what_their_toolkit_has(self):
+        writers = functions_that_write()
+        self.assertGreater(len(writers), 80)
+        for version in (12, 13):
+            with self.subTest(version=version):
+                self.run_text(f"WRITERS, LONGLONG = {writers!r}, ctypes.c_ulonglong\n" + OUTPUTS.format(folder=FOLDER, version=version))
+
+    def test_pointers_are_known_before_anything_else_is_asked(self):
+        self.run_text("""
+            attributes = (c_int * 32)()
+            assert cuda.cudaPointerGetAttributes(attributes, attributes) == 0 and attributes[0] == 0
+            pinned, managed = c_void_p(), c_void_p()
+            assert cuda.cudaMallocHost(byref(pinned), c_size_t(8)) == cuda.cudaMallocManaged(byref(managed), c_size_t(8), 1) == 0
+            for memory, kind in (pinned.value, 1), (malloc(8), 2), (managed.value, 3):
+                assert cuda.cudaPointerGetAttributes(attributes, c_void_p(memory)) == 0 and attributes[0] == kind
+            """)
 
     def test_nothing_is_allocated_for_no_bytes(self):
         self.run_text("""
