@@ -9,6 +9,7 @@
 #include <atomic>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
 #include <cstdio>
 #include <dlfcn.h>
 #include <optional>
@@ -125,14 +126,20 @@ void recordLaunch(const DevSanCudaCall &call, int device, ForeignMemory foreign)
   out.record(event);
 }
 
+// As the loader names it: LibTorch's libraries find one another beside themselves.
+std::string_view folderOf(const void *code) {
+  Dl_info info;
+  if (!dladdr(code, &info) || !info.dli_fname)
+    return {};
+  const std::string_view file(info.dli_fname);
+  return file.substr(0, file.rfind('/') + 1);
+}
+
 // LibTorch guards its own launches. Of a library's it is known by its first frame alone.
 bool isOfLibTorch(const void *caller) {
-  Dl_info info;
-  if (!dladdr(caller, &info) || !info.dli_fname)
-    return false;
-  const std::string_view file(info.dli_fname);
-  const std::string_view name = file.substr(file.rfind('/') + 1);
-  return name.starts_with("libtorch_") || name.starts_with("libc10");
+  static const std::string_view torch = folderOf(reinterpret_cast<const void *>(&c10::warn));
+  const std::string_view folder = folderOf(caller);
+  return !folder.empty() && folder == torch;
 }
 
 // Reading the arguments asks the driver about each pointer, some microseconds for a launch. A

@@ -23,13 +23,16 @@ bool containsAny(std::string_view text, const std::array<std::string_view, N> &p
   return std::ranges::any_of(parts, [&](std::string_view part) { return contains(text, part); });
 }
 
-// Not all of libtorch*: libtorchvision and its kin are programs on top of it.
-constexpr std::array<std::string_view, 6> kTorchModules = {"libtorch.so", "libtorch_", "libc10",
-                                                           "libcaffe2",   "libshm",    "libaoti_"};
-constexpr std::array<std::string_view, 21> kSystemModules = {
-    "libc.so",  "libc-",      "libm.so",   "libm-",    "ld-linux", "libstdc++", "libc++",
-    "libgcc_s", "libpthread", "libdl",     "libgomp",  "libomp",   "libiomp",   "linux-vdso",
-    "libasan",  "libcuda",    "libcublas", "libcudnn", "libnccl",  "librt.so",  "libffi"};
+// Not all of libtorch* and libcu*: libtorchvision, libcustom_ops and their kin are programs on top.
+constexpr std::array<std::string_view, 15> kTorchModules = {
+    "libtorch.so",     "libtorch_cpu",     "libtorch_cuda", "libtorch_global", "libtorch_hip",
+    "libtorch_python", "libtorch_nvshmem", "libtorch_xpu",  "libc10.so",       "libc10_cuda",
+    "libc10_hip",      "libc10_xpu",       "libcaffe2",     "libshm",          "libaoti_"};
+constexpr std::array<std::string_view, 22> kSystemModules = {
+    "libc.so",  "libc-",      "libm.so",    "libm-",      "ld-linux",     "libstdc++",
+    "libc++",   "libgcc_s",   "libpthread", "libdl",      "libgomp",      "libomp",
+    "libiomp",  "linux-vdso", "libasan",    "libcuda.so", "libcudart.so", "libcublas",
+    "libcudnn", "libnccl.so", "librt.so",   "libffi"};
 // Compiled modules of Python itself, and of NumPy, which knows nothing of LibTorch.
 constexpr std::array<std::string_view, 3> kExtensionFolders = {"/lib-dynload/", "-packages/numpy/",
                                                                "-packages/numpy.libs/"};

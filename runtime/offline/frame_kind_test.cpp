@@ -25,6 +25,9 @@ TEST(NativeFrameKind, ProgramsAndLibrariesOnTopOfTorchAreTheUser) {
   EXPECT_EQ(nativeFrameKind("/venv/lib/python3.11/site-packages/torch_scatter/_scatter_cpu.so",
                             "scatter", ""),
             FrameKind::kUser);
+  for (const char *module :
+       {"/opt/libtorch_ops.so", "/opt/libcustom_ops.so", "/opt/libcuda_ops.so"})
+    EXPECT_EQ(nativeFrameKind(module, "ops::scale", ""), FrameKind::kUser) << module;
   EXPECT_EQ(nativeFrameKind("/usr/local/lib/libtorchvision.so", "vision::nms", ""),
             FrameKind::kUser);
 }

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <fnmatch.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,18 +77,38 @@ void devsanAddKernel(const void *function, const char *name) {
   pthread_mutex_unlock(&lock);
 }
 
-/* PyTorch's kernels and those of CUDA's libraries, by the file that their host function is in. */
+/* The folder that a file really lies in, to be released; NULL where there is none. */
+static char *folderOf(const char *file) {
+  char *path = realpath(file, NULL);
+  char *slash = path ? strrchr(path, '/') : NULL;
+  if (slash)
+    *slash = 0;
+  return path;
+}
+
+static int findLibTorch(struct dl_phdr_info *module, size_t size, void *folder) {
+  static const char kName[] = "/libc10.so";
+  const size_t length = strlen(module->dlpi_name);
+  (void)size;
+  if (length < strlen(kName) || strcmp(module->dlpi_name + length - strlen(kName), kName) != 0)
+    return 0;
+  *(char **)folder = folderOf(module->dlpi_name);
+  return 1;
+}
+
+/* A kernel is PyTorch's where its host function is in a library of LibTorch's own folder: others'
+   libraries have names that begin like its own. */
 static int isPyTorchs(const void *function) {
-  static const char *const kFiles[] = {"libtorch_", "libc10_", "libcu", "libnccl", "libnv"};
   Dl_info info;
+  char *torch = NULL;
   if (!dladdr(function, &info) || !info.dli_fname)
     return 0;
-  const char *slash = strrchr(info.dli_fname, '/');
-  const char *file = slash ? slash + 1 : info.dli_fname;
-  for (size_t i = 0; i < sizeof kFiles / sizeof *kFiles; ++i)
-    if (strncmp(file, kFiles[i], strlen(kFiles[i])) == 0)
-      return 1;
-  return 0;
+  dl_iterate_phdr(findLibTorch, &torch);
+  char *folder = folderOf(info.dli_fname);
+  const int is_torchs = torch && folder && strcmp(torch, folder) == 0;
+  free(torch);
+  free(folder);
+  return is_torchs;
 }
 
 static char *demangled(const char *name) {
@@ -175,32 +196,49 @@ static void readParameters(const char *readable, size_t *sizes, int *access) {
   }
 }
 
-static struct Described *describe(const struct Kernel *kernel) {
+static struct Described *describe(const void *function, const char *name) {
   struct Described *made = calloc(1, sizeof *made);
   if (!made)
     return NULL;
   made->handle.magic = kDevSanStandinKernel;
-  made->handle.name = kernel->name;
-  made->readable = demangled(kernel->name);
-  made->is_pytorchs = isPyTorchs(kernel->function);
-  if (made->readable) {
+  made->handle.name = name;
+  made->readable = demangled(name);
+  made->is_pytorchs = isPyTorchs(function);
+  if (made->readable)
     readParameters(made->readable, made->handle.sizes, made->access);
-  }
   return made;
 }
 
-const struct DevSanStandinKernel *devsanKernelHandle(const void *function) {
+/* The lock is held. */
+static struct Kernel *findKernel(const void *function) {
   const struct Kernel wanted = {function, NULL, NULL};
-  pthread_mutex_lock(&lock);
   if (!is_sorted)
     qsort(kernels, kernel_count, sizeof *kernels, byFunction);
   is_sorted = 1;
-  struct Kernel *kernel =
-      kernel_count ? bsearch(&wanted, kernels, kernel_count, sizeof *kernels, byFunction) : NULL;
-  if (kernel && !kernel->described)
-    kernel->described = describe(kernel);
-  const struct Described *described = kernel ? kernel->described : NULL;
+  return kernel_count ? bsearch(&wanted, kernels, kernel_count, sizeof *kernels, byFunction) : NULL;
+}
+
+const struct DevSanStandinKernel *devsanKernelHandle(const void *function) {
+  pthread_mutex_lock(&lock);
+  struct Kernel *kernel = findKernel(function);
+  struct Described *described = kernel ? kernel->described : NULL;
+  const char *name = kernel ? kernel->name : NULL;
   pthread_mutex_unlock(&lock);
+  if (!name || described)
+    return described ? &described->handle : NULL;
+  /* Without our lock: it asks the loader, whose own lock a thread has that loads kernels. */
+  struct Described *made = describe(function, name);
+  pthread_mutex_lock(&lock);
+  kernel = findKernel(function);
+  if (kernel && !kernel->described) {
+    kernel->described = made;
+    made = NULL;
+  }
+  described = kernel ? kernel->described : NULL;
+  pthread_mutex_unlock(&lock);
+  if (made)
+    free(made->readable);
+  free(made);
   return described ? &described->handle : NULL;
 }
 

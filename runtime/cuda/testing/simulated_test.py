@@ -5,8 +5,10 @@ usage: simulated_test.py FOLDER [unittest's arguments]"""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import unittest
 from pathlib import Path
@@ -355,6 +357,26 @@ class Simulated(unittest.TestCase):
             assert cuda.cudaLaunchKernel(unknown, ONE, ONE, None, c_size_t(0), None) == 98
             """, errors=True)
         self.assertEqual(errors.count("the GPU kernel my::scale(float*, float, int) does nothing here"), 1, errors)
+
+    def test_kernels_are_pytorchs_in_its_folder_whatever_a_library_is_called(self):
+        with tempfile.TemporaryDirectory() as folder:
+            torch, others, links = (Path(folder, name) for name in ("torch/lib", "others", "links"))
+            for file in (torch / "libc10.so", torch / "libtorch_cuda.so", others / "libcustom_ops.so", others / "libtorch_ops.so",
+                         others / "libc10_ops.so"):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(Path(FOLDER, "libdevsan_cuda_libraries.so"), file)
+            links.symlink_to(torch)
+            errors = self.run_text(KERNELS + f"""
+            def status(file, name):
+                function = ctypes.cast(ctypes.CDLL(file).cublasLtCreate, c_void_p)
+                cuda.__getattr__("__cudaRegisterFunction")(None, function, None, c_char_p(name), 0, None, None, None, None, None)
+                return cuda.cudaLaunchKernel(function, ONE, ONE, None, c_size_t(0), None)
+            ctypes.CDLL({str(torch / "libc10.so")!r})
+            assert status({str(links / "libtorch_cuda.so")!r}, b"_ZN2at4fillEv") == 801
+            for file in "libcustom_ops.so", "libtorch_ops.so", "libc10_ops.so":
+                assert status({str(others)!r} + "/" + file, b"_ZN2my4fillEv") == 0, file
+            """, errors=True)
+        self.assertIn("the GPU kernel my::fill() does nothing here", errors)
 
     def test_kernels_have_the_parameters_of_their_names(self):
         self.run_text(KERNELS + """
