@@ -18,11 +18,11 @@ namespace {
 using detail::Wide;
 
 enum StateIndex { kCounts, kOutOfRange, kConfidence };
-enum CountRow { kRight, kAll };
+constexpr int kRight = 0, kAll = 1; // rows of the counts
 
 // What was seen in a bin.
 struct Bin {
-  typedef int64_t Counts __attribute__((vector_size(16))); // by CountRow
+  typedef int64_t Counts __attribute__((vector_size(16))); // its rows
   Counts counts{};
   double confidence = 0;
 
