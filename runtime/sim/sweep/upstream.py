@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+import missing_names
+
 NOTES = "DEVSAN_UPSTREAM_NOTES"
 FAILURES = ("failed", "crashed", "hung")
 # How many characters of a failure's text are kept.
@@ -48,9 +50,17 @@ def name_of(nodeid):
     return test.replace("::", ".") if "::" in test else f"{Path(file).stem}.{test}"
 
 
+def pytest_pycollect_makemodule(module_path, parent):
+    missing_names.supply(module_path)
+
+
 def pytest_collection_modifyitems(items):
     known = Notes(os.environ[NOTES]).outcomes
     items[:] = [item for item in items if name_of(item.nodeid) not in known]
+
+
+def pytest_collection_finish():
+    missing_names.running = True
 
 
 def pytest_collectreport(report):

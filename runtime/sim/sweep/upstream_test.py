@@ -8,7 +8,27 @@ from pathlib import Path
 import upstream
 
 TESTS = """
-import os, time
+import os, time, unittest
+import gone, gone.inner
+from os.path import join, lost_decorator, LOST_FLAG, LOST_LIST, LostCase
+if LOST_FLAG:
+    raise RuntimeError("a name that is not there is true")
+try:
+    from os.path import lost_and_guarded
+except ImportError:
+    lost_and_guarded = None
+CASES = [1] + LOST_LIST + [2] + list(LOST_LIST)
+@lost_decorator(0.5)
+def test_decorated(): assert False
+@lost_decorator
+def test_decorated_itself(): assert False
+@unittest.skipIf(not gone.has_device(), "no device")
+def test_conditional(): assert False
+def test_uses_a_name(): assert not LOST_FLAG
+def test_uses_a_module(): gone.inner.function()
+class TestDerived(LostCase):
+    def test(self): assert False
+def test_loaded(): assert CASES == [1, 2] and join("a", "b") == "a/b" and lost_and_guarded is None
 def test_passes(): pass
 def test_fails(): assert 1 == 2
 def test_dies(): os.abort()
@@ -25,9 +45,13 @@ class Runs(unittest.TestCase):
             arguments = ([], folder, ["test_some.py"], [], dict(os.environ), notes)
             outcomes, complete = upstream.run(*arguments, test_limit=5)
             self.assertTrue(complete)
-            expected = {"passes": "passed", "fails": "failed", "dies": "crashed", "hangs": "hung", "comes_last": "passed"}
+            expected = {"passes": "passed", "fails": "failed", "dies": "crashed", "hangs": "hung", "comes_last": "passed",
+                        "loaded": "passed", "decorated": "skipped", "decorated_itself": "skipped", "conditional": "skipped",
+                        "uses_a_name": "skipped", "uses_a_module": "skipped"}
             self.assertEqual({name: outcome for name, (outcome, _) in outcomes.items()},
-                             {f"test_some.test_{name}": outcome for name, outcome in expected.items()})
+                             {f"test_some.test_{name}": outcome for name, outcome in expected.items()}
+                             | {"TestDerived.test": "skipped"})
+            self.assertIn("no os.path.lost_decorator is installed", outcomes["test_some.test_decorated"][1])
             self.assertIn("1 == 2", outcomes["test_some.test_fails"][1])
             self.assertEqual(upstream.run(*arguments)[0], outcomes)
 
