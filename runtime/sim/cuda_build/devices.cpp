@@ -55,6 +55,10 @@ void setCurrentDevice(c10::DeviceIndex index) {
   guard().setDevice(c10::Device(c10::kCUDA, index));
 }
 
+void requestDevice(c10::DeviceIndex index) {
+  guard().uncheckedSetDevice(c10::Device(c10::kCUDA, index));
+}
+
 void checkDeviceIndex(c10::DeviceIndex index) {
   // CUDA's own error.
   if (C10_UNLIKELY(index >= deviceCount()))

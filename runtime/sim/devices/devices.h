@@ -70,7 +70,7 @@ public:
   }
   ~CurrentDeviceScope() {
     if (previous_ != index_)
-      setCurrentDevice(previous_);
+      requestDevice(previous_);
   }
   CurrentDeviceScope(const CurrentDeviceScope &) = delete;
   CurrentDeviceScope &operator=(const CurrentDeviceScope &) = delete;

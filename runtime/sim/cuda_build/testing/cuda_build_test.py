@@ -377,6 +377,25 @@ class Devices(Program):
 
 
 class Processes(Program):
+    def test_a_forked_child_has_devices_of_its_own(self):
+        """Where its parent has not used any yet. Neither has a context but on the device that it names."""
+        output = self.run_text("""
+            import os
+            import torch
+
+            def use():
+                return torch.ones(1000, device="cuda:1").sum().item()
+
+            for _ in range(2):
+                child = os.fork()
+                if child == 0:
+                    os._exit(0 if use() == 1000 else 1)
+                assert os.waitpid(child, 0)[1] == 0
+            print(use())
+        """)
+        self.assertIn("1000.0", output)
+        self.assertEqual(self.lines_of("device-extra-context"), [])
+
     def test_a_forked_child_is_refused_in_pytorchs_words(self):
         self.run_text("""
             import os, torch
