@@ -85,6 +85,7 @@ enum EventFlags : std::uint32_t {
   kFreedMemory = 1u << 11,       // kHostAccess: no tensor has the block any more
   kEarlierWrites = 1u << 12,     // kStreamRace: the earlier use wrote; kStreamLifetime: the use did
   kLaterWrites = 1u << 13,       // kStreamRace: the later use wrote; kEarlyAccess: the host did
+  kSettled = 1u << 27,           // kStreamRace: the host waited for later work in between, once
   kDefaultStream = 1u << 24,     // kLaunch: on the legacy default stream, given as 0, null or 1
   kOriginWithoutIndex = 1u << 26, // kMismatch: the call that made the operand named no index
   kContextOnly = 1u << 25,        // kDeviceUse: a context was made and nothing was put into it

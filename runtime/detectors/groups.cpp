@@ -83,6 +83,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     EventGroup &group = groups[entry->second];
     parts[entry->second].push_back(event.occurrences);
     group.any_flags |= event.event.flags;
+    group.all_flags &= event.event.flags;
     group.events.push_back({event.process, event.tally});
     calls[entry->second][{event.stack, event.event.thread}].push_back(event.occurrences);
     group.same_rank &= event.rank == group.first->rank;

@@ -19,7 +19,7 @@ struct EventGroup : Occurrences {
   // every rank makes several events at one place and is no loop, nor is printing a tensor once,
   // reading a result twice, or a summary in fewer than every tenth step.
   std::uint64_t repeats = 0;
-  std::uint32_t any_flags = 0;
+  std::uint32_t any_flags = 0, all_flags = ~std::uint32_t{0};
   bool same_rank = true;
   std::vector<core::ObservedEvent> events;
 };

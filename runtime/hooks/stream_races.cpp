@@ -36,7 +36,7 @@ void observeRace(const DevSanStreamRace *race) {
     Event event = makeEvent(EventKind::kStreamRace, *race);
     event.op = recorder().string(race->second.op);
     event.operand = recorder().string(race->first.op);
-    event.flags |= race->second.writes ? kLaterWrites : 0;
+    event.flags |= (race->second.writes ? kLaterWrites : 0) | (race->settled ? kSettled : 0);
     event.stack = static_cast<StackId>(race->second.place);
     event.related = static_cast<StackId>(race->first.place);
     recorder().record(event);

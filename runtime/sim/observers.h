@@ -61,6 +61,9 @@ struct DevSanStreamRace {
   DevSanStreamAccess first, second; // in the order of their calls
   const void *storage;
   std::size_t bytes; // of the storage
+  // The host has waited in between for what was issued after `first`, and it was this once: on a
+  // GPU `first` is over in practice.
+  bool settled;
 };
 // Names the calling place; called for every operator while streams are watched.
 using DevSanPlaceObserver = std::uint64_t (*)();

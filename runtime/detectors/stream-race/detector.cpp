@@ -22,11 +22,15 @@ std::vector<core::Finding> detectStreamRace(const Recording &recording) {
     core::Finding finding = makeFinding("device-stream-race", group);
     finding.from = deviceName(event.event.from);
     finding.to = deviceName(event.event.to);
+    const bool is_settled = group.all_flags & kSettled;
+    if (is_settled)
+      finding.severity = core::Severity::kWarning;
     finding.message = finding.op + (event.has(kLaterWrites) ? " writes on " : " reads on ") +
                       streams.later + " what " + earlierOp(event) +
                       (event.has(kEarlierWrites) ? " writes on " : " reads on ") + streams.earlier +
-                      ", and no event or wait orders them, " + timesText(group.count) + " (" +
-                      sizeText(group) + ")";
+                      ", and no event or wait orders them, " +
+                      (is_settled ? "though the host waited for later work in between, " : "") +
+                      timesText(group.count) + " (" + sizeText(group) + ")";
     addRelated(finding, event.related,
                (event.has(kEarlierWrites) ? "written on " : "read on ") + streams.earlier +
                    " here");

@@ -1,6 +1,7 @@
 #include "stream_accesses.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -24,6 +25,7 @@ struct Access {
   const char *op;
   std::uint64_t place;
   bool writes;
+  std::uint64_t issued = 0, waited_for = 0; // then, as StreamOrder counts
 };
 
 struct UsedBlock {
@@ -46,6 +48,8 @@ struct ReleasedInUse {
 struct Memory {
   std::unordered_map<const void *, UsedBlock> blocks;
   std::vector<ReleasedInUse> released;
+  // By the places of two accesses that nothing orders: when the first of them was issued.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> unordered;
 };
 
 // Guarded by the lock of the streams' order. Never destroyed, as the streams.
@@ -59,6 +63,7 @@ struct Conflict {
   c10::Stream first_stream, second_stream;
   const void *block;
   std::size_t bytes;
+  bool settled = false;
 };
 
 // Found by the thread and not told yet.
@@ -73,13 +78,22 @@ void tell(DevSanStreamRaceObserver observer, const Conflict &conflict) {
     return;
   DevSanStreamRace race{describe(conflict.first, conflict.first_stream),
                         describe(conflict.second, conflict.second_stream), conflict.block,
-                        conflict.bytes};
+                        conflict.bytes, conflict.settled};
   observer(&race);
 }
 
 bool conflicts(const Access &earlier, const Access &now, const VectorClock &clock) {
   return (earlier.writes || now.writes) && earlier.stamp.slot != now.stamp.slot &&
          !happenedBefore(earlier.stamp, clock);
+}
+
+// Whether the earlier access is long over when the later one is issued, as far as a program can be
+// seen to go: the host has waited for what was issued after it, and this is the only time. What
+// comes again after another wait is a part of a loop, whose next round may be faster.
+bool isSettled(const Access &earlier, const Access &now) {
+  const auto first =
+      memory().unordered.try_emplace({earlier.place, now.place}, earlier.issued).first;
+  return earlier.issued < now.waited_for && first->second >= earlier.waited_for;
 }
 
 void remember(UsedBlock &block, const Access &access) {
@@ -178,7 +192,7 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
-    Access access{order.issue(state), op, place, false};
+    Access access{order.issue(state), op, place, false, order.issued(), order.waitedFor()};
     for (const TouchedMemory::Part &part : touched.parts()) {
       UsedBlock &block = memory().blocks[part.block];
       if (part.bytes != 0)
@@ -194,7 +208,7 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
             earlier = &read;
       if (earlier != nullptr)
         found.push_back({*earlier, access, order.at(earlier->stamp.slot).stream, state.stream,
-                         part.block, block.bytes});
+                         part.block, block.bytes, isSettled(*earlier, access)});
       remember(block, access);
     }
   }

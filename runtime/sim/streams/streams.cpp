@@ -28,6 +28,7 @@ struct Streams {
   std::vector<std::unique_ptr<StreamState>> by_slot;
   std::map<std::pair<c10::DeviceIndex, c10::StreamId>, StreamState *> by_id;
   VectorClock host; // what the host has waited for, and every stream therefore starts after
+  std::uint64_t issued = 0, waited_for = 0;
 };
 
 // Never destroyed: tensors of static storage duration outlive this library's.
@@ -127,12 +128,26 @@ StreamState &StreamOrder::at(std::size_t slot) {
 Stamp StreamOrder::issue(StreamState &state) {
   if (state.clock.size() <= state.slot)
     state.clock.resize(state.slot + 1);
+  state.issued = ++streams().issued;
   return {state.slot, ++state.clock[state.slot]};
 }
 
+std::uint64_t StreamOrder::issued() {
+  return streams().issued;
+}
+
+std::uint64_t StreamOrder::waitedFor() {
+  return streams().waited_for;
+}
+
 void StreamOrder::hostWaited(const VectorClock &clock) {
-  join(streams().host, clock);
-  for (const auto &state : streams().by_slot)
+  Streams &all = streams();
+  join(all.host, clock);
+  for (const auto &state : all.by_slot)
+    if (state->slot < state->clock.size() &&
+        happenedBefore({state->slot, state->clock[state->slot]}, clock))
+      all.waited_for = std::max(all.waited_for, state->issued);
+  for (const auto &state : all.by_slot)
     join(state->clock, clock);
 }
 

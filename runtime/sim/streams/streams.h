@@ -55,6 +55,7 @@ struct StreamState {
   VectorClock clock;            // what happened before the stream's next work
   const void *handle = nullptr; // as CUDA has it; nullptr for a default stream
   std::uint64_t capture = 0;    // the last capture that it was part of (capturing.h)
+  std::uint64_t issued = 0;     // of its last work, by the count over all streams
 };
 
 // Gives access to the states while it lives. Observers, deleters and copies run outside.
@@ -68,6 +69,11 @@ public:
   StreamState &at(std::size_t slot);
   // Takes a position for new work.
   Stamp issue(StreamState &state);
+  // Counts the work of all streams, in the order of the calls.
+  static std::uint64_t issued();
+  // Of the latest work that the host has waited for. What was issued before that has had its time
+  // on a GPU, also where nothing orders it.
+  static std::uint64_t waitedFor();
   // The host knows that all this is done, so whatever it issues from now on comes after it.
   void hostWaited(const VectorClock &clock);
 
