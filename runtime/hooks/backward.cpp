@@ -96,11 +96,10 @@ variable_list execute(Engine *engine, const edge_list &roots, const variable_lis
 } // namespace
 
 void followBackwards() {
-  engine_execute = reinterpret_cast<Execute *>(torchFunction(kExecute));
-  if (!engine_execute)
-    return;
-  const Redirection redirection{kExecute, reinterpret_cast<void *>(&execute)};
-  redirectCalls({&redirection, 1});
+  const Redirection redirection(kExecute, reinterpret_cast<void *>(&execute));
+  engine_execute = reinterpret_cast<Execute *>(redirection.function);
+  if (engine_execute)
+    redirectCalls({&redirection, 1});
 }
 
 StackTail backwardStart() {

@@ -34,6 +34,19 @@ bool isAddressRelocation(const ElfW(Rela) & entry) {
 #endif
 }
 
+// The relocation by which a program gets an object of a library's, such as a table of virtual
+// functions, as its own: the loader copies it, and all modules use the copy.
+bool isCopy(const ElfW(Rela) & entry) {
+#if defined(__x86_64__)
+  return ELF64_R_TYPE(entry.r_info) == R_X86_64_COPY;
+#elif defined(__aarch64__)
+  return ELF64_R_TYPE(entry.r_info) == R_AARCH64_COPY;
+#else
+  (void)entry;
+  return false;
+#endif
+}
+
 std::uintptr_t pageSize() {
   static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   return size;
@@ -124,14 +137,33 @@ struct Image {
     for (const Table &table : tables)
       for (std::size_t i = 0; table.begin && i < table.count; ++i) {
         const ElfW(Rela) &entry = table.begin[i];
-        if (!ELF64_R_SYM(entry.r_info) || !isAddressRelocation(entry))
+        if (!ELF64_R_SYM(entry.r_info))
           continue;
-        const char *name = names + symbols[ELF64_R_SYM(entry.r_info)].st_name;
-        for (const Redirection &one : redirections)
-          if (std::strcmp(name, one.symbol) == 0 && write(base + entry.r_offset, one.replacement))
-            change = {reinterpret_cast<void **>(base + entry.r_offset), one.replacement};
+        const ElfW(Sym) &symbol = symbols[ELF64_R_SYM(entry.r_info)];
+        const std::uintptr_t slot = base + entry.r_offset;
+        if (isCopy(entry)) {
+          redirectCopy(slot, symbol.st_size, redirections);
+        } else if (isAddressRelocation(entry)) {
+          const char *name = names + symbol.st_name;
+          for (const Redirection &one : redirections)
+            if (std::strcmp(name, one.symbol) == 0 && write(slot, one.replacement))
+              change = {reinterpret_cast<void **>(slot), one.replacement};
+        }
       }
     return change;
+  }
+
+  // A copy holds addresses without their names. Only a program has copies, and it is never
+  // unloaded.
+  void redirectCopy(std::uintptr_t begin, std::size_t size,
+                    std::span<const Redirection> redirections) const {
+    if (begin % alignof(void *) != 0)
+      return;
+    for (std::uintptr_t slot = begin; slot + sizeof(void *) <= begin + size; slot += sizeof(void *))
+      for (const Redirection &one : redirections)
+        if (void *value = *reinterpret_cast<void **>(slot);
+            value && (value == one.function || value == one.canonical))
+          write(slot, one.replacement);
   }
 };
 
@@ -190,6 +222,10 @@ void *torchFunction(const char *symbol) {
     dlclose(library); // it stays: we are linked with it
   return function;
 }
+
+Redirection::Redirection(const char *symbol, void *replacement)
+    : symbol(symbol), replacement(replacement), function(torchFunction(symbol)),
+      canonical(dlsym(RTLD_DEFAULT, symbol)) {}
 
 void redirectCalls(std::span<const Redirection> redirections) {
   InsideForkGate gate;

@@ -1,7 +1,8 @@
 // Makes calls of an exported function of LibTorch reach one of ours. What is changed is where the
-// loaded modules keep the function's address (their import tables, and tables of virtual
-// functions), not the function, so whoever is not redirected runs as before. Works whether the
-// caller was loaded before us or was linked with LibTorch, which preloading a definition would not.
+// loaded modules keep the function's address (their import tables, and tables of virtual functions,
+// a program's copies of these too), not the function, so whoever is not redirected runs as before.
+// Works whether the caller was loaded before us or was linked with LibTorch, which preloading a
+// definition would not.
 #pragma once
 
 #include <span>
@@ -10,8 +11,12 @@
 namespace devsan::runtime {
 
 struct Redirection {
+  Redirection(const char *symbol, void *replacement);
+
   const char *symbol; // mangled
   void *replacement;
+  void *function;  // in LibTorch; null where it has none of that name
+  void *canonical; // a program that takes a function's address may have another one for it
 };
 
 // The address of a function in the LibTorch of this process; null where it has none of that name.

@@ -89,9 +89,10 @@ template <std::size_t optimizer> at::Tensor step(void *self, Closure closure) {
 template <std::size_t... optimizers> void redirectSteps(std::index_sequence<optimizers...>) {
   std::vector<Redirection> redirections;
   auto add = [&](std::size_t optimizer, Step *replacement) {
-    real_steps[optimizer] = reinterpret_cast<Step *>(torchFunction(kSteps[optimizer]));
-    if (real_steps[optimizer])
-      redirections.push_back({kSteps[optimizer], reinterpret_cast<void *>(replacement)});
+    const Redirection redirection(kSteps[optimizer], reinterpret_cast<void *>(replacement));
+    real_steps[optimizer] = reinterpret_cast<Step *>(redirection.function);
+    if (redirection.function)
+      redirections.push_back(redirection);
   };
   (add(optimizers, step<optimizers>), ...);
   redirectCalls(redirections);

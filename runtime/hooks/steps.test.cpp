@@ -1,5 +1,11 @@
 // RUN: %cxx_torch %s -o %t
 // RUN: %status 0 %sim -- %t 2>&1 | %file_check
+//
+// A program as g++ makes it: with copies of the optimizers' tables of virtual functions.
+// RUN: %cxx_torch %s -o %t.copies -fdirect-access-external-data
+// RUN: llvm-readelf -r %t.copies | FileCheck --check-prefix=COPY %s
+// COPY: R_X86_64_COPY {{.*}} _ZTVN5torch5optim{{3SGD|4Adam}}E
+// RUN: %status 0 %sim -- %t.copies 2>&1 | %file_check
 #include <memory>
 #include <torch/torch.h>
 
