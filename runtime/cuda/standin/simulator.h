@@ -25,6 +25,7 @@ typedef struct {
   int (*is_pinned)(const void *address);
   /* The device of a stream of LibTorch's by its handle; -1 for other handles. */
   int (*device_of_stream)(const void *handle);
+  int (*priority_of_stream)(const void *handle);
   /* Copies that have been issued and not arrived, arrive. */
   void (*finish_copies)(void);
   const DevSanStreamOrder *stream_order;

@@ -16,9 +16,12 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generators.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/host_wait.h"
+#include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/streams.h"
 
 #define DEVSAN_EXPORT __attribute__((visibility("default")))
@@ -112,10 +115,10 @@ DEVSAN_EXPORT DeviceIndex current_device() {
   return sim::currentDevice();
 }
 DEVSAN_EXPORT void set_device(DeviceIndex index, const bool) {
-  guard().setDevice({kCUDA, index});
+  sim::enterDevice(index);
 }
 DEVSAN_EXPORT void set_device(DeviceIndex index) {
-  guard().setDevice({kCUDA, index});
+  sim::enterDevice(index);
 }
 DEVSAN_EXPORT void device_synchronize() {
   guard().synchronizeDevice(sim::currentDevice());
@@ -135,22 +138,32 @@ DEVSAN_EXPORT int GetDevice(DeviceIndex *index) {
 DEVSAN_EXPORT int MaybeSetDevice(DeviceIndex index) {
   if (!isDevice(index))
     return kInvalidDevice;
-  sim::setCurrentDevice(index);
+  sim::requestDevice(index);
   return kSuccess;
 }
 DEVSAN_EXPORT int SetDevice(DeviceIndex index, const bool) {
-  return MaybeSetDevice(index);
+  TORCH_CHECK(index >= 0, "device id must be non-negative!", static_cast<int>(index));
+  if (!isDevice(index))
+    return kInvalidDevice;
+  sim::enterDevice(index);
+  return kSuccess;
 }
 DEVSAN_EXPORT int SetDevice(DeviceIndex index) {
-  return MaybeSetDevice(index);
+  return SetDevice(index, false);
 }
 DEVSAN_EXPORT DeviceIndex ExchangeDevice(DeviceIndex index) {
   return guard().exchangeDevice({kCUDA, index}).index();
 }
 DEVSAN_EXPORT DeviceIndex MaybeExchangeDevice(DeviceIndex index) {
-  return ExchangeDevice(index);
+  const DeviceIndex previous = sim::currentDevice();
+  sim::checkDeviceIndex(index);
+  if (index != previous)
+    sim::requestDevice(index);
+  return previous;
 }
-DEVSAN_EXPORT void SetTargetDevice() {}
+DEVSAN_EXPORT void SetTargetDevice() {
+  sim::enterDevice(sim::currentDevice());
+}
 DEVSAN_EXPORT bool hasPrimaryContext(DeviceIndex index) {
   sim::checkDeviceIndex(index);
   return sim::isUsed(index);
@@ -191,7 +204,7 @@ DEVSAN_EXPORT cudaDeviceProp *getDeviceProperties(c10::DeviceIndex index) {
   constexpr std::size_t kSize = 1032; // CUDA 12's
   alignas(8) static char properties[sim::kMaxDevices][kSize];
   static std::once_flag read[sim::kMaxDevices];
-  sim::checkDeviceIndex(index);
+  index = sim::withIndex(deviceOf(index)).index();
   std::call_once(read[index], [index] {
     cudart<int(void *, int)>("cudaGetDeviceProperties_v2")(properties[index], index);
   });
@@ -211,9 +224,26 @@ DEVSAN_EXPORT bool canDeviceAccessPeer(c10::DeviceIndex index, c10::DeviceIndex 
 DEVSAN_EXPORT c10::Allocator *getCUDADeviceAllocator() {
   return sim::deviceAllocator();
 }
+// What torch.cuda._sleep() is.
+DEVSAN_EXPORT void sleep(std::int64_t) {
+  const c10::Stream stream = sim::currentStream(sim::currentDevice());
+  if (!sim::isInCapture(stream))
+    sim::occupy(stream);
+}
 DEVSAN_EXPORT cublasContext *getCurrentCUDABlasHandle(bool) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "not simulated: cuBLAS in an extension that was built for a "
                                      "CPU build of PyTorch");
 }
 
 } // namespace at::cuda
+
+namespace at::cuda::detail {
+
+DEVSAN_EXPORT const at::Generator &getDefaultCUDAGenerator(c10::DeviceIndex index) {
+  return sim::defaultGenerator(index);
+}
+DEVSAN_EXPORT at::Generator createCUDAGenerator(c10::DeviceIndex index) {
+  return sim::makeGenerator(index);
+}
+
+} // namespace at::cuda::detail

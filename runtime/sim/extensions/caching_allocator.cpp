@@ -6,12 +6,15 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/caching_allocator.h"
 #include "runtime/sim/memory/kernel_allocator.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/streams.h"
@@ -26,8 +29,8 @@ using Function = void (*)();
   TORCH_CHECK_NOT_IMPLEMENTED(
       false,
       "not simulated: this function of c10::cuda::CUDACachingAllocator in an extension that "
-      "was built for a CPU build of PyTorch; those that allocate, release and record streams "
-      "are there");
+      "was built for a CPU build of PyTorch; those that allocate, release, record streams and "
+      "count are there");
 }
 
 // As virtual functions are called: the object comes first.
@@ -42,6 +45,48 @@ void copyData(const void *, void *to, const void *from, std::size_t bytes) {
 }
 bool isInitialized(void *) {
   return true;
+}
+void initialize(void *, int) {}
+std::string name(void *) {
+  return "native";
+}
+
+c10::DeviceAllocator &ours() {
+  return *static_cast<c10::DeviceAllocator *>(deviceAllocator());
+}
+void emptyCache(void *, c10::MempoolId_t mempool) {
+  ours().emptyCache(mempool);
+}
+c10::CachingDeviceAllocator::DeviceStats deviceStats(void *, c10::DeviceIndex index) {
+  return ours().getDeviceStats(index);
+}
+void resetAccumulatedStats(void *, c10::DeviceIndex index) {
+  ours().resetAccumulatedStats(index);
+}
+void resetPeakStats(void *, c10::DeviceIndex index) {
+  ours().resetPeakStats(index);
+}
+std::pair<std::size_t, std::size_t> memoryInfo(void *, c10::DeviceIndex index) {
+  return ours().getMemoryInfo(index);
+}
+double memoryFraction(void *, c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  return deviceMemory(index).fraction();
+}
+void setMemoryFraction(void *, double fraction, c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  TORCH_CHECK(0 <= fraction && fraction <= 1, "invalid fraction:", fraction,
+              ". Please set within [0, 1].");
+  deviceMemory(index).setFraction(fraction);
+}
+void enable(void *, bool value) {
+  enableCaching(value);
+}
+bool isEnabled(const void *) {
+  return cachingIsEnabled();
+}
+bool isHistoryEnabled(void *) {
+  return false;
 }
 // A c10::cuda::CUDAStream is a c10::Stream and nothing more.
 void recordStream(void *, const c10::DataPtr &data, c10::Stream stream) {
@@ -92,6 +137,18 @@ const Table table = [] {
   made.put(static_cast<void (CUDAAllocator::*)(const c10::DataPtr &, c10::cuda::CUDAStream)>(
                &CUDAAllocator::recordStream),
            recordStream);
+  made.put(&CUDAAllocator::init, initialize);
+  made.put(&CUDAAllocator::name, name);
+  made.put(&CUDAAllocator::emptyCache, emptyCache);
+  made.put(&CUDAAllocator::getDeviceStats, deviceStats);
+  made.put(&CUDAAllocator::resetAccumulatedStats, resetAccumulatedStats);
+  made.put(&CUDAAllocator::resetPeakStats, resetPeakStats);
+  made.put(&CUDAAllocator::getMemoryInfo, memoryInfo);
+  made.put(&CUDAAllocator::getMemoryFraction, memoryFraction);
+  made.put(&CUDAAllocator::setMemoryFraction, setMemoryFraction);
+  made.put(&CUDAAllocator::enable, enable);
+  made.put(&CUDAAllocator::isEnabled, isEnabled);
+  made.put(&CUDAAllocator::isHistoryEnabled, isHistoryEnabled);
   made.put(&CUDAAllocator::raw_alloc, rawAllocate);
   made.put(&CUDAAllocator::raw_alloc_with_stream, rawAllocateForStream);
   made.put(&CUDAAllocator::raw_delete, rawRelease);

@@ -60,6 +60,11 @@ int deviceOfStream(const void *handle) {
   return stream ? stream->device_index() : -1;
 }
 
+int priorityOfStream(const void *handle) {
+  const std::optional<c10::Stream> stream = streamOfHandle(handle);
+  return stream ? streamPriority(*stream) : 0;
+}
+
 // Which of them the call would wait for is not asked: what a kernel uses, nobody knows.
 void finishAllCopies() {
   if (detail::waiting_copies.load(std::memory_order_relaxed) != 0)
@@ -82,6 +87,7 @@ extern "C" __attribute__((visibility("default"))) const DevSanSimulator *devsan_
                            freeMemory,
                            isPinnedMemory,
                            deviceOfStream,
+                           priorityOfStream,
                            finishAllCopies,
                            &kOrderOfCudaStreams};
   }();

@@ -105,6 +105,7 @@ void forgetDeviceMemory() {
 
 const bool memory_registered = [] {
   c10::SetAllocator(c10::kCUDA, &allocators().device);
+  at::setHostAllocator(c10::kCUDA, &allocators().pinned);
   pthread_atfork(nullptr, nullptr, forgetDeviceMemory);
   return true;
 }();

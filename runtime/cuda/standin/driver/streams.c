@@ -74,6 +74,7 @@ static struct Stream *ofSimulator(const void *handle) {
   }
   stream->context = context;
   stream->handle = (void *)(uintptr_t)handle;
+  stream->priority = simulator->priority_of_stream(handle);
   *made = (struct Known){handle, stream, known};
   while (!atomic_compare_exchange_weak(&known, &made->next, made)) {
   }
