@@ -35,6 +35,9 @@ struct Backward : c10::DebugInfoBase {
   // Where that one works for another backward itself: the own ones and those of that one's start.
   std::vector<FrameRecord> joined;
   std::uint64_t identity = 0; // a hash of the frames
+  // The debug info that holds this one, which is only compared, and what was there before.
+  const void *holder = nullptr;
+  std::shared_ptr<c10::ThreadLocalDebugInfo> around;
 
   std::span<const FrameRecord> frames() const { return joined.empty() ? own->frames : joined; }
 };
@@ -61,6 +64,31 @@ bool devicesCanExist() {
       return true;
   return false;
 }
+
+const Backward *innermost() {
+  return static_cast<const Backward *>(c10::ThreadLocalDebugInfo::get(kBackwardKind));
+}
+
+// Of a backward that a node of another one starts, and so on: it takes the other one's place.
+// LibTorch looks through all debug info for each allocation.
+class BackwardScope {
+public:
+  explicit BackwardScope(const std::shared_ptr<Backward> &backward)
+      : before_(c10::ThreadLocalDebugInfo::current()) {
+    const Backward *outer = innermost();
+    const bool takes_place = outer && outer->holder == before_.get();
+    backward->around = takes_place ? outer->around : before_;
+    c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(backward->around);
+    c10::ThreadLocalDebugInfo::_push(kBackwardKind, backward);
+    backward->holder = c10::ThreadLocalDebugInfo::current().get();
+  }
+  ~BackwardScope() { c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(std::move(before_)); }
+  BackwardScope(const BackwardScope &) = delete;
+  BackwardScope &operator=(const BackwardScope &) = delete;
+
+private:
+  std::shared_ptr<c10::ThreadLocalDebugInfo> before_;
+};
 
 std::shared_ptr<Backward> backwardFromHere() try {
   InsideRuntime inside;
@@ -89,7 +117,7 @@ variable_list execute(Engine *engine, const edge_list &roots, const variable_lis
   if (!backward)
     return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad,
                           outputs);
-  c10::DebugInfoGuard guard(kBackwardKind, std::move(backward));
+  const BackwardScope scope(backward);
   return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
 }
 
@@ -103,8 +131,7 @@ void followBackwards() {
 }
 
 StackTail backwardStart() {
-  const auto *backward =
-      static_cast<const Backward *>(c10::ThreadLocalDebugInfo::get(kBackwardKind));
+  const Backward *backward = innermost();
   if (!backward)
     return {};
   // The thread's own part is on its stack already.
