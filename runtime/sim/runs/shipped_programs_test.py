@@ -14,6 +14,13 @@ import torch
 
 PROGRAMS = Path(torch.__file__).parent / "test"
 LIMIT = 600  # seconds
+# What ends otherwise, and why.
+EXCEPTIONS = {
+    "StorageUtils_test StorageUtilsTest.shm_storage_refcount":
+        "counts weak references to a storage; where a tensor was made is kept with one (DEVSAN_OPTIONS=origins=off keeps none)",
+    "op_registration_test OperatorRegistrationTest.whenRegisteringBackendFallbackKernelForWrongBackend_thenCannotBeCalled":
+        "registers a fallback for the key CUDA, where the simulated devices have theirs",
+}
 
 
 def results(command, program):
@@ -43,7 +50,7 @@ def main():
         print(f"no programs in {PROGRAMS}: this LibTorch ships none")
         return 77
     simulated = [str(Path(devsan).resolve()), "run", "--sim=2", "--fail-on=none", "--"]
-    tests, differing = 0, 0
+    tests, differing, excepted = 0, 0, 0
 
     def both(program):
         return program, results([], program), results(simulated, program)
@@ -52,12 +59,16 @@ def main():
         for program, (plain, _), (found, said) in pool.map(both, programs):
             tests += len(plain) - 1
             differences = {name for name in plain.keys() | found.keys() if plain.get(name) != found.get(name)}
+            known = {name for name in differences if f"{program.name} {name}" in EXCEPTIONS}
+            excepted += len(known)
+            # A program whose tests differ ends otherwise, too.
+            differences -= known | ({""} if known and not differences - known - {""} else set())
             differing += len(differences)
             for name in sorted(differences):
                 print(f"{program.name} {name}: {found.get(name)}, without DevSan {plain.get(name)}")
             if differences:
                 print(said[-3000:])
-    print(f"{len(programs)} programs, {tests} tests: {differing} end otherwise than without DevSan")
+    print(f"{len(programs)} programs, {tests} tests: {differing} end otherwise than without DevSan, {excepted} with a reason")
     return differing != 0
 
 

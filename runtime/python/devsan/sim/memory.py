@@ -82,7 +82,7 @@ def functions(c, library):
         "_cuda_hostMemoryStats": dict,
         "_cuda_resetAccumulatedHostMemoryStats": lambda: None,
         "_cuda_resetPeakHostMemoryStats": lambda: None,
-        "_host_emptyCache": lambda: None,
+        "_host_emptyCache": getattr(c, "_accelerator_emptyHostCache", lambda: None),
         "_cuda_clearCublasWorkspaces": lambda: None,
         "_cuda_lock_mutex": lambda: None,
         "_cuda_unlock_mutex": lambda: None,
