@@ -36,5 +36,6 @@ inline __host__ __device__ __nv_bfloat16::__nv_bfloat16(float value) : __nv_bflo
 inline __host__ __device__ __nv_bfloat16::__nv_bfloat16(double value) : __nv_bfloat16(static_cast<float>(value)) {}
 inline __host__ __device__ __nv_bfloat16::operator float() const { return __bfloat162float(*this); }
 inline __host__ __device__ __nv_bfloat16::operator __nv_bfloat16_raw() const { return {__x}; }
+DEVSAN_BY_INTEGERS(__nv_bfloat16, bfloat16)
 __host__ __device__ __nv_bfloat162 __floats2bfloat162_rn(float a, float b);
 __host__ __device__ float2 __bfloat1622float2(__nv_bfloat162 value);

@@ -51,6 +51,19 @@ inline __host__ __device__ __half &__half::operator=(const __half_raw &raw) {
   return *this;
 }
 inline __host__ __device__ __half &__half::operator=(float value) { return *this = __half(value); }
+#define DEVSAN_BY_INTEGER(half, name, type, integer)                                               \
+  __host__ __device__ half __##integer##2##name##_rn(type value);                                  \
+  __host__ __device__ half __##integer##2##name##_rz(type value);                                  \
+  __host__ __device__ type __##name##2##integer##_rn(half value);                                  \
+  __host__ __device__ type __##name##2##integer##_rz(half value);
+#define DEVSAN_BY_INTEGERS(half, name)                                                             \
+  DEVSAN_BY_INTEGER(half, name, int, int)                                                          \
+  DEVSAN_BY_INTEGER(half, name, unsigned int, uint)                                                \
+  DEVSAN_BY_INTEGER(half, name, short, short)                                                      \
+  DEVSAN_BY_INTEGER(half, name, unsigned short, ushort)                                            \
+  DEVSAN_BY_INTEGER(half, name, long long, ll)                                                     \
+  DEVSAN_BY_INTEGER(half, name, unsigned long long, ull)
+DEVSAN_BY_INTEGERS(__half, half)
 __host__ __device__ __half2 __floats2half2_rn(float a, float b);
 __host__ __device__ __half2 __float2half2_rn(float value);
 __host__ __device__ float2 __half22float2(__half2 value);

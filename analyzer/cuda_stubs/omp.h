@@ -1,6 +1,9 @@
 // OpenMP's runtime functions. LibTorch includes this header wherever `-fopenmp` is given, and clang
-// brings none of its own.
+// brings none of its own. That of the compiler counts, where there is one.
 #pragma once
+#if __has_include_next(<omp.h>)
+#include_next <omp.h>
+#else
 
 typedef enum omp_sched_t {
   omp_sched_static = 1,
@@ -75,4 +78,5 @@ int omp_test_nest_lock(omp_nest_lock_t *);
 
 #ifdef __cplusplus
 }
+#endif
 #endif

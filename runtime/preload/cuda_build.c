@@ -200,6 +200,7 @@ struct Brought {
   uint64_t seen[256]; /* the inodes of the libraries */
 };
 
+/* What the compiler in share/devsan/cuda links with. */
 static const char kRuntime[] = "libcudart.so.12";
 
 /* Who needs whom: DT_RPATH counts for those further down, too. */
@@ -258,11 +259,16 @@ static void followOpened(const char *file, struct Brought *brought) {
     follow(path, NULL, brought);
 }
 
-static void bringRuntime(void) {
+static void bringDriver(void) {
   char path[PATH_MAX];
   checkDriver();
   snprintf(path, sizeof path, "%s/libcuda.so.1", folder());
   load(path);
+}
+
+static void bringRuntime(void) {
+  char path[PATH_MAX];
+  bringDriver();
   snprintf(path, sizeof path, "%s/12/%s", folder(), kRuntime);
   load(path);
 }
@@ -330,8 +336,12 @@ void devsanBeforeMain(char **argv) {
     return;
   }
   char torch[PATH_MAX], path[kLibraries][PATH_MAX], program[PATH_MAX];
-  if (!dl_iterate_phdr(findTorch, torch))
+  if (!dl_iterate_phdr(findTorch, torch)) {
+    /* The program itself was built for simulated devices. */
+    if (devsanRealDlopen(kRuntime, RTLD_NOW | RTLD_NOLOAD) && !atomic_exchange(&is_done, 1))
+      bringDriver();
     return;
+  }
   checkDriver();
   writePaths(torch, path);
   const char *preload = getenv("LD_PRELOAD");

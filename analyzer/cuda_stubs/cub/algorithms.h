@@ -7,9 +7,17 @@
 #include <utility>
 
 #define CUB_VERSION 200800
+#ifdef CUB_WRAPPED_NAMESPACE
+#define CUB_NS_PREFIX namespace CUB_WRAPPED_NAMESPACE {
+#define CUB_NS_POSTFIX }
+#define CUB_NS_QUALIFIER ::CUB_WRAPPED_NAMESPACE::cub
+#else
 #define CUB_NS_PREFIX
 #define CUB_NS_POSTFIX
+#define CUB_NS_QUALIFIER ::cub
+#endif
 
+CUB_NS_PREFIX
 namespace cub {
 
 template <typename T> struct DoubleBuffer {
@@ -47,6 +55,11 @@ DEVSAN_FUNCTOR(ArgMax)
 DEVSAN_FUNCTOR(ArgMin)
 #undef DEVSAN_FUNCTOR
 
+// A value that a kernel before has written.
+template <typename T, typename Iterator = T *> struct FutureValue {
+  explicit FutureValue(Iterator place);
+};
+
 struct CachingDeviceAllocator {
   template <typename... A> explicit CachingDeviceAllocator(A... arguments);
   template <typename T> cudaError_t DeviceAllocate(T **pointer, std::size_t bytes, cudaStream_t active_stream = 0);
@@ -59,11 +72,13 @@ struct CachingDeviceAllocator {
 #define DEVSAN_5 DEVSAN_4, E e
 #define DEVSAN_6 DEVSAN_5, F f
 #define DEVSAN_7 DEVSAN_6, G g
+#define DEVSAN_8 DEVSAN_7, H h
 #define DEVSAN_T3 typename A, typename B, typename C
 #define DEVSAN_T4 DEVSAN_T3, typename D
 #define DEVSAN_T5 DEVSAN_T4, typename E
 #define DEVSAN_T6 DEVSAN_T5, typename F
 #define DEVSAN_T7 DEVSAN_T6, typename G
+#define DEVSAN_T8 DEVSAN_T7, typename H
 #define DEVSAN_METHOD(name, n)                                                                     \
   template <DEVSAN_T##n>                                                                           \
   static cudaError_t name(void *d_temp_storage, std::size_t &temp_storage_bytes, DEVSAN_##n,       \
@@ -81,6 +96,8 @@ struct DeviceScan {
   DEVSAN_METHOD(InclusiveScan, 4)
   DEVSAN_METHOD(ExclusiveSumByKey, 4)
   DEVSAN_METHOD(InclusiveSumByKey, 4)
+  DEVSAN_METHOD(ExclusiveScanByKey, 6)
+  DEVSAN_METHOD(InclusiveScanByKey, 5)
 };
 struct DeviceReduce {
   DEVSAN_METHOD(Sum, 3)
@@ -124,6 +141,12 @@ struct DeviceRadixSort {
                                cudaStream_t stream = 0, bool debug_synchronous = false);
   DEVSAN_SORT(SortPairsDescending, 5)
 };
+struct DeviceSegmentedRadixSort {
+  DEVSAN_SORT(SortKeys, 6)
+  DEVSAN_SORT(SortKeysDescending, 6)
+  DEVSAN_SORT(SortPairs, 8)
+  DEVSAN_SORT(SortPairsDescending, 8)
+};
 struct DeviceMergeSort {
   DEVSAN_METHOD(SortKeys, 3)
   DEVSAN_METHOD(SortPairs, 4)
@@ -143,11 +166,13 @@ struct DeviceFor {
 #undef DEVSAN_5
 #undef DEVSAN_6
 #undef DEVSAN_7
+#undef DEVSAN_8
 #undef DEVSAN_T3
 #undef DEVSAN_T4
 #undef DEVSAN_T5
 #undef DEVSAN_T6
 #undef DEVSAN_T7
+#undef DEVSAN_T8
 
 // Of these only their names and nested types appear outside of kernels' bodies.
 #define DEVSAN_PRIMITIVE(name)                                                                     \
@@ -181,3 +206,4 @@ enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SC
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_WARP_REDUCTIONS };
 
 } // namespace cub
+CUB_NS_POSTFIX

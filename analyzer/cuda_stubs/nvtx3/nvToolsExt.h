@@ -3,17 +3,12 @@
 
 typedef uint64_t nvtxRangeId_t;
 typedef struct nvtxDomainRegistration_st *nvtxDomainHandle_t;
-#ifdef __cplusplus
-extern "C" {
-#endif
-int nvtxRangePushA(const char *message);
-int nvtxRangePop(void);
-void nvtxMarkA(const char *message);
-nvtxRangeId_t nvtxRangeStartA(const char *message);
-void nvtxRangeEnd(nvtxRangeId_t id);
-#ifdef __cplusplus
-}
-#endif
+// NVIDIA's headers define these in themselves, too; nothing listens.
+static inline int nvtxRangePushA(const char *message) { return (void)message, 0; }
+static inline int nvtxRangePop(void) { return 0; }
+static inline void nvtxMarkA(const char *message) { (void)message; }
+static inline nvtxRangeId_t nvtxRangeStartA(const char *message) { return (void)message, 0; }
+static inline void nvtxRangeEnd(nvtxRangeId_t id) { (void)id; }
 #define nvtxRangePush nvtxRangePushA
 #define nvtxMark nvtxMarkA
 #define nvtxRangeStart nvtxRangeStartA

@@ -107,8 +107,11 @@ using std::get;
 using std::make_pair;
 using std::make_tuple;
 using std::pair;
+using std::swap;
 using std::tie;
 using std::tuple;
+using std::tuple_element;
+using std::tuple_size;
 template <int Index, typename Tuple> using tuple_element_t = std::tuple_element_t<Index, Tuple>;
 
 // An iterator that computes what it points to.

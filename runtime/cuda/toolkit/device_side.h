@@ -15,6 +15,10 @@ DEVSAN_1(sinpi) DEVSAN_1(sqrt) DEVSAN_1(tan) DEVSAN_1(tanh) DEVSAN_1(tgamma) DEV
 DEVSAN_2(atan2) DEVSAN_2(copysign) DEVSAN_2(fdim) DEVSAN_2(fmax) DEVSAN_2(fmin) DEVSAN_2(fmod) DEVSAN_2(hypot)
 DEVSAN_2(nextafter) DEVSAN_2(pow) DEVSAN_2(remainder)
 #undef DEVSAN_1
+#define DEVSAN_1(name) __device__ double name(double x);
+DEVSAN_1(cospi) DEVSAN_1(cyl_bessel_i0) DEVSAN_1(cyl_bessel_i1) DEVSAN_1(erfcinv) DEVSAN_1(erfcx) DEVSAN_1(erfinv)
+DEVSAN_1(normcdf) DEVSAN_1(normcdfinv) DEVSAN_1(rcbrt) DEVSAN_1(sinpi)
+#undef DEVSAN_1
 #undef DEVSAN_2
 __device__ float fmaf(float x, float y, float z);
 __device__ float frexpf(float x, int *exponent);

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <dlfcn.h>
+
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -162,7 +164,15 @@ const struct {
 } // namespace
 } // namespace devsan::sim
 
+#define DEVSAN_ALLOCATOR "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+
 // Under the name of c10::cuda::CUDACachingAllocator::allocator, which the header keeps to itself.
 extern "C" __attribute__((visibility("default"))) std::atomic<const void *>
-    devsan_caching_allocator __asm__("_ZN3c104cuda20CUDACachingAllocator9allocatorE"){
-        &devsan::sim::object};
+    devsan_caching_allocator __asm__(DEVSAN_ALLOCATOR){&devsan::sim::object};
+
+// A program that is linked with DevSan::cuda_api had this variable before the simulator came, and
+// its own is the process's. By dlsym, since the compiler takes the one above for the only one.
+[[gnu::constructor]] static void provideCachingAllocator() {
+  if (void *variable = dlsym(RTLD_DEFAULT, DEVSAN_ALLOCATOR))
+    static_cast<std::atomic<const void *> *>(variable)->store(&devsan::sim::object);
+}
