@@ -9,7 +9,7 @@
 namespace devsan::sim {
 
 struct DtypeRule {
-  std::string_view op;
+  std::string_view op;   // with what its overloads begin with, where not all are concerned
   std::uint64_t refused; // bit per ScalarType
   // The name that CUDA's kernel gives in its error (its AT_DISPATCH name).
   std::string_view kernel;
@@ -44,10 +44,14 @@ bool always(const c10::IValue *) {
   return true;
 }
 
+constexpr std::size_t kReduce = 4; // of scatter's arguments
+
 // A sum is a scatter_add, which CUDA has for bool and complex numbers.
 bool reducesOtherThanSum(const c10::IValue *arguments) {
-  constexpr std::size_t kReduce = 4;
   return arguments[kReduce].toStringView() != "sum";
+}
+bool multiplies(const c10::IValue *arguments) {
+  return arguments[kReduce].toStringView() == "multiply";
 }
 
 constexpr DtypeRule kRules[] = {
@@ -77,6 +81,10 @@ constexpr DtypeRule kRules[] = {
     {"native_dropout_backward", kIntegral | kBool, "masked_scale", &notImplemented, &always},
     {"scatter_reduce", kBool | kComplex, "cuda_scatter_gather_base_kernel_func", &notImplemented,
      &reducesOtherThanSum},
+    {"scatter.reduce", kBool | kComplex, "cuda_scatter_gather_base_kernel_func", &notImplemented,
+     &multiplies},
+    {"scatter.value_reduce", kBool | kComplex, "cuda_scatter_fill_base_kernel_reduce_multiply",
+     &notImplemented, &multiplies},
 };
 
 // Kernels return before they look at the dtype where there is nothing to compute.
@@ -100,6 +108,11 @@ constexpr WiderRule kWiderRules[] = {
     {"_upsample_bilinear2d_aa", TensorKind::kDense, kReduced},
     {"abs", TensorKind::kDense, kBool},
     {"rrelu_with_noise", TensorKind::kDense, bits({at::kHalf})},
+    // The CPU's kernels have 16 bits in between.
+    {"grid_sampler_2d", TensorKind::kDense, kReduced},
+    {"grid_sampler_3d", TensorKind::kDense, kReduced},
+    {"native_batch_norm", TensorKind::kDense, kReduced},
+    {"_native_batch_norm_legit", TensorKind::kDense, kReduced},
     {"multi_margin_loss", TensorKind::kDense, kReduced},
     {"multilabel_margin_loss", TensorKind::kDense, kReduced},
     {"add", TensorKind::kSparse, bits({at::kHalf, at::kBool})},
@@ -109,7 +122,7 @@ constexpr WiderRule kWiderRules[] = {
 
 } // namespace
 
-std::uint64_t dtypesOfCudaAlone(std::string_view op, TensorKind kind) {
+std::uint64_t dtypesComputedWider(std::string_view op, TensorKind kind) {
   constexpr std::string_view kNamespace = "aten::";
   if (!op.starts_with(kNamespace))
     return 0;
@@ -126,12 +139,20 @@ std::uint64_t dtypesOfCudaAlone(std::string_view op, TensorKind kind) {
 
 WiderCall::WiderCall(const OperatorFacts &facts, TensorKind kind, c10::IValue *arguments) {
   const std::uint64_t dtypes = facts.wider_dtypes[static_cast<std::size_t>(kind)];
+  const auto isNarrow = [&](const at::Tensor &tensor) {
+    return (dtypes >> static_cast<unsigned>(tensor.scalar_type()) & 1) != 0;
+  };
+  for (const ArgumentFact &fact : facts.arguments)
+    if (const c10::IValue &value = arguments[fact.position];
+        value.isTensor() && value.toTensor().defined() && value.toTensor().is_floating_point() &&
+        !isNarrow(value.toTensor()))
+      return; // kernels for several dtypes compute in the widest
   for (const ArgumentFact &fact : facts.arguments) {
     c10::IValue &value = arguments[fact.position];
     if (!value.isTensor() || !value.toTensor().defined())
       continue;
     const at::Tensor &narrow = value.toTensor();
-    if (!(dtypes >> static_cast<unsigned>(narrow.scalar_type()) & 1))
+    if (!isNarrow(narrow))
       continue;
     dtype_ = narrow.scalar_type();
     replaced_.push_back({narrow, narrow.to(at::kFloat), fact.is_written});
@@ -158,15 +179,20 @@ void WiderCall::finish(const OperatorFacts &facts, c10::IValue *results) const {
   }
 }
 
-const DtypeRule *dtypeRule(std::string_view op) {
+const DtypeRule *dtypeRule(const c10::OperatorName &op) {
   constexpr std::string_view kNamespace = "aten::";
-  if (!op.starts_with(kNamespace))
+  std::string_view name = op.name;
+  if (!name.starts_with(kNamespace))
     return nullptr;
-  op.remove_prefix(kNamespace.size());
-  for (const DtypeRule &rule : kRules)
-    if (op == rule.op ||
-        (op.size() == rule.op.size() + 1 && op.starts_with(rule.op) && op.ends_with('_')))
+  name.remove_prefix(kNamespace.size());
+  const std::string_view functional = name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
+  for (const DtypeRule &rule : kRules) {
+    const std::size_t dot = std::min(rule.op.find('.'), rule.op.size());
+    const std::string_view of = rule.op.substr(0, dot);
+    if ((of == name || of == functional) &&
+        op.overload_name.starts_with(rule.op.substr(std::min(dot + 1, rule.op.size()))))
       return &rule;
+  }
   return nullptr;
 }
 

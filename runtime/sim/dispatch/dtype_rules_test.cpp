@@ -41,6 +41,36 @@ TEST(DtypeRules, ReductionsOfBooleansAndComplexNumbersOtherThanSums) {
   EXPECT_EQ(errorOf([&] { complex.scatter_reduce(0, index, complex, "sum"); }), "no error");
   EXPECT_EQ(errorOf([&] { complex.scatter_reduce(0, index, complex, "mean"); }),
             "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'");
+  EXPECT_EQ(errorOf([&] { complex.scatter(0, index, complex); }), "no error");
+  EXPECT_EQ(errorOf([&] { complex.scatter(0, index, complex, "add"); }), "no error");
+  EXPECT_EQ(errorOf([&] { complex.scatter_(0, index, complex, "multiply"); }),
+            "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'");
+  EXPECT_EQ(errorOf([&] { complex.scatter(0, index, 2, "multiply"); }),
+            "\"cuda_scatter_fill_base_kernel_reduce_multiply\" not implemented for 'ComplexFloat'");
+}
+
+TEST(DtypeRules, SixteenBitsAreComputedWiderAndRoundedOnce) {
+  at::manual_seed(0);
+  for (at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
+    const auto options = at::TensorOptions(kSecond).dtype(dtype);
+    const at::Tensor image = at::randn({2, 4, 6, 6}, options),
+                     grid = at::rand({2, 3, 3, 2}, options);
+    EXPECT_TRUE(at::equal(
+        at::grid_sampler(image, grid, 0, 0, false),
+        at::grid_sampler(image.to(at::kFloat), grid.to(at::kFloat), 0, 0, false).to(dtype)));
+    const at::Tensor weight = at::randn({4}, options), bias = at::randn({4}, options);
+    const at::Tensor running = at::ones({4}, options);
+    auto normal = [&](at::ScalarType of) {
+      return at::batch_norm(image, weight.to(of), bias.to(of), running.to(of).clone(),
+                            running.to(of).clone(), true, 0.1, 1e-5, false);
+    };
+    EXPECT_EQ(normal(dtype).scalar_type(), dtype);
+    EXPECT_TRUE(at::equal(normal(dtype), normal(at::kFloat)));
+    EXPECT_EQ(std::get<1>(
+                  at::native_batch_norm(image, weight.to(at::kFloat), {}, {}, {}, true, 0.1, 1e-5))
+                  .scalar_type(),
+              at::kFloat);
+  }
 }
 
 TEST(DtypeRules, ConvolutionSpeaksForCudnn) {

@@ -204,17 +204,20 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
   if (auto effect = facts.effects[static_cast<std::size_t>(kind)]; C10_UNLIKELY(effect != nullptr))
     waitFor(effect, {arguments, facts.argument_count});
 
-  // A device generator alone brings an operator on CPU tensors here.
-  TORCH_CHECK(C10_LIKELY(!facts.has_generator) || devices.hasDevice(), "Expected a '", c10::kCPU,
-              "' device type for generator but found '", c10::kCUDA, "'");
-  std::optional<TouchedMemory> touched;
-  if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))
-    touched.emplace().addArguments(op, facts, arguments);
-
   if (C10_UNLIKELY(drawsNothing(facts, arguments)))
     for (const ArgumentFact &fact : facts.arguments)
       if (fact.kind == ArgumentKind::kGenerator)
         arguments[fact.position] = c10::IValue();
+  // A device generator alone brings an operator on CPU tensors here.
+  if (C10_UNLIKELY(facts.has_generator && !devices.hasDevice())) {
+    TORCH_CHECK(drawsNothing(facts, arguments), "Expected a '", c10::kCPU,
+                "' device type for generator but found '", c10::kCUDA, "'");
+    return op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  }
+  std::optional<TouchedMemory> touched;
+  if (C10_UNLIKELY(areAccessesNoted()) && startsWork(op, facts))
+    touched.emplace().addArguments(op, facts, arguments);
+
   Translation translation(device);
   for (const ArgumentFact &fact : facts.arguments)
     toCpu(translation, arguments[fact.position]);

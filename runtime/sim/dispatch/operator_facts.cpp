@@ -168,7 +168,7 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
   facts->structured = cuda && cuda->structured;
   if (cuda)
     facts->alerts = alertsOf(schema, cuda->alerts);
-  facts->dtype_rule = cuda ? dtypeRule(facts->name.name) : nullptr;
+  facts->dtype_rule = cuda ? dtypeRule(facts->name) : nullptr;
   // ATen's generated variants are not listed, and are there.
   const bool has_cuda_kernels = op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) ||
                                 hasCudaKernelsElsewhere(facts->name.name);
@@ -179,7 +179,7 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                                 runtime::kSparseCompressed, runtime::kQuantized,
                                                 runtime::kNested};
   for (std::size_t kind = 0; kind < facts->wider_dtypes.size(); ++kind)
-    facts->wider_dtypes[kind] = dtypesOfCudaAlone(facts->name.name, static_cast<TensorKind>(kind));
+    facts->wider_dtypes[kind] = dtypesComputedWider(facts->name.name, static_cast<TensorKind>(kind));
   for (std::size_t kind = 0; kind < facts->effects.size(); ++kind)
     facts->effects[kind] =
         runtime::findEffect(facts->name.name, facts->name.overload_name, kLayoutOfKind[kind]);

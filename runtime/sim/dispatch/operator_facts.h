@@ -88,7 +88,7 @@ struct OperatorFacts {
   // Bit per TensorKind: the CPU was seen to have a kernel.
   mutable std::atomic<std::uint8_t> cpu_kernels;
   std::vector<Alert> alerts;                   // none for most
-  std::array<std::uint64_t, 5> wider_dtypes{}; // by TensorKind: see dtypesOfCudaAlone()
+  std::array<std::uint64_t, 5> wider_dtypes{}; // by TensorKind: see dtypesComputedWider()
   // By TensorKind: where the operator copies or waits, the function that says when; else null.
   std::array<runtime::EffectFunction, 5> effects{};
 };

@@ -1,5 +1,7 @@
 #include "tensor_alias.h"
 
+#include <cstring>
+
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -209,8 +211,16 @@ at::Tensor Translation::toDevice(at::Tensor tensor) {
 }
 
 void Translation::updateStorage(StorageImpl &device, StorageImpl &cpu) {
-  if (C10_UNLIKELY(has_copy_on_write_) && !isCopyOnWrite(cpu))
+  if (C10_UNLIKELY(has_copy_on_write_) && !isCopyOnWrite(cpu) && isCopyOnWrite(device)) {
+    const void *shared = device._mutable_data_ptr_no_checks().get();
     materialize(device);
+    // The kernel wrote to a copy because the alias shared the block, too. Who shares it with no
+    // other tensor keeps it.
+    if (device._mutable_data_ptr_no_checks().get() == shared && cpu.nbytes() == device.nbytes()) {
+      std::memcpy(kernelAddress(device.mutable_data()), cpu.data(), cpu.nbytes());
+      return;
+    }
+  }
   if (!shareMemory(device, cpu)) {
     takeFromHost(cpu, device.device().index());
     c10::DataPtr &data = cpu._mutable_data_ptr_no_checks();

@@ -193,7 +193,9 @@ Tensor drawMasks(const Layers &layers, const Tensor &input, const Tensor &hx) {
   shape.back() = hx.size(-1) * layers.directions();
   shape.insert(shape.begin(), layers.count - 1);
   Tensor masks = at::empty(shape, input.options());
-  return masks.bernoulli_(1 - layers.dropout).div_(1 - layers.dropout);
+  const double kept = 1 - layers.dropout;
+  masks.bernoulli_(kept);
+  return kept > 0 ? masks.div_(kept) : masks;
 }
 
 Operands onCpu(Translation &translation, const Tensor &input, TensorList weights, const Tensor &hx,
@@ -222,6 +224,7 @@ rnn(const Tensor &input, TensorList weights, int64_t weights_each,
   Tensor cx = definedOrNone(optional_cx), buffer = definedOrNone(weight_buffer);
   std::vector<int64_t> batch_sizes = concrete(sym_batch_sizes);
   const bool packed = !batch_sizes.empty();
+  at::native::check_attributes(input, weights, {hx, cx}, /*check_dtype=*/true);
   Tensor sequence = sequenceFirst(input, batch_first, packed).contiguous();
   checkStates(hx, cx, layers, packed ? batch_sizes[0] : sequence.size(1));
   if (!buffer.defined()) {

@@ -210,6 +210,21 @@ class Recurrent(Case):
         with torch.backends.cudnn.flags(enabled=False):
             self.assertNode(module(torch.randn(3, 2, 4, device=DEVICE))[0], "StackBackward0")
 
+    def test_dropout_of_everything(self):
+        for make in (nn.LSTM, nn.GRU, nn.RNN):
+            module = make(4, 5, 2, dropout=1.0).to(DEVICE)
+            x = torch.randn(3, 2, 4, device=DEVICE, requires_grad=True)
+            module(x)[0].sum().backward()
+            self.assertFalse(x.grad.any().item())
+
+    def test_parameters_elsewhere_are_refused(self):
+        for make in (nn.LSTM, nn.GRU, nn.RNN):
+            with self.assertRaisesRegex(RuntimeError, "Input and parameter tensors are not at the same device"):
+                make(4, 5)(torch.randn(3, 2, 4, device=DEVICE))
+            with self.assertRaisesRegex(RuntimeError, "Input and hidden tensors are not at the same device"):
+                state = torch.zeros(1, 2, 5)
+                make(4, 5).to(DEVICE)(torch.randn(3, 2, 4, device=DEVICE), (state, state) if make is nn.LSTM else state)
+
     def test_dropout_between_layers(self):
         module = nn.LSTM(4, 64, 3, dropout=0.5).to(DEVICE)
         x = torch.randn(3, 2, 4, device=DEVICE, requires_grad=True)
@@ -463,6 +478,45 @@ class Refused(Case):
         for call in (lambda: torch._cslt_compress(x), lambda: torch.miopen_convolution_relu(x, x, None, [1], [0], [1], 1)):
             with self.assertRaisesRegex(NotImplementedError, r"^not simulated: aten::\w+, because .+; .+"):
                 call()
+
+
+class Factorizations(Case):
+    def test_lu_without_pivoting(self):
+        for dtype in (torch.float64, torch.complex64):
+            for shape in ((4, 4), (3, 5, 3), (2, 2, 3, 5)):
+                a = torch.randn(shape, dtype=dtype, device=DEVICE)
+                a.diagonal(dim1=-2, dim2=-1).add_(4)
+                lu, pivots, infos = torch.linalg.lu_factor_ex(a, pivot=False)
+                self.assertEqual((lu.stride(-2), pivots.dtype, infos.any().item()), (1, torch.int32, False))
+                self.assertTrue((pivots == torch.arange(1, pivots.size(-1) + 1, device=DEVICE)).all())
+                p, lower, upper = torch.linalg.lu(a, pivot=False)
+                self.assertEqual(p.shape, (0,))
+                torch.testing.assert_close(lower @ upper, a)
+                self.assertEqual((lower.size(-1), upper.size(-2)), (min(shape[-2:]),) * 2)
+        square, b = a[..., :3], torch.randn(2, 2, 3, 1, dtype=dtype, device=DEVICE)
+        torch.testing.assert_close(square @ torch.linalg.lu_solve(*torch.linalg.lu_factor(square, pivot=False), b), b)
+
+    def test_lu_without_pivoting_into_tensors(self):
+        a = torch.randn(3, 3, device=DEVICE) + 4 * torch.eye(3, device=DEVICE)
+        lu, pivots = torch.linalg.lu_factor(a, pivot=False)
+        out = torch.empty(0, device=DEVICE), torch.empty(0, dtype=torch.int32, device=DEVICE)
+        torch.linalg.lu_factor(a, pivot=False, out=out)
+        torch.testing.assert_close(out, (lu, pivots))
+        parts = [torch.empty(0, device=DEVICE) for _ in range(3)]
+        torch.linalg.lu(a, pivot=False, out=parts)
+        torch.testing.assert_close(tuple(parts), tuple(torch.linalg.lu(a, pivot=False)))
+        with self.assertRaisesRegex(RuntimeError, "Expected out tensor to have dtype"):
+            torch.linalg.lu_factor(a, pivot=False, out=(out[0].double(), out[1]))
+        a.requires_grad_()
+        torch.linalg.lu_factor(a, pivot=False)[0].sum().backward()
+        self.assertEqual(a.grad.shape, (3, 3))
+
+    def test_lu_without_pivoting_that_breaks_down(self):
+        a = torch.tensor([[1.0, 2, 3], [1, 2, 4], [0, 1, 1]], device=DEVICE)
+        self.assertEqual(torch.linalg.lu_factor_ex(a, pivot=False).info.item(), 2)
+        with self.assertRaisesRegex(RuntimeError, "^torch.linalg.lu_factor: U\\[2,2\\] is zero"):
+            torch.linalg.lu_factor(a, pivot=False)
+        self.assertEqual(torch.linalg.lu_factor(torch.empty(0, 2, 2, device=DEVICE), pivot=False).LU.shape, (0, 2, 2))
 
 
 class Libraries(Case):

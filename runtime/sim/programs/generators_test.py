@@ -134,6 +134,7 @@ class States(Case):
     def test_what_draws_nothing_asks_no_generator(self):
         for host in (None, torch.Generator()):
             self.assertEqual(torch.randperm(0, device=SECOND, generator=host).shape, (0,))
+            self.assertEqual(torch.randperm(0, generator=torch.Generator(SECOND)).device.type, "cpu")
             self.assertEqual(torch.rand(3, 0, device=SECOND, generator=host).shape, (3, 0))
 
     def test_generator_of_another_kind(self):

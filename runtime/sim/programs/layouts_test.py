@@ -338,6 +338,11 @@ class Others(Case):
                     self.assertEqual(pair[written][:3].tolist(), [1, 1, 1])
                     self.assertEqual(pair[1 - written].tolist(), [0, 0, 0])
                     self.assertEqual(pair[written].untyped_storage().device, DEVICE)
+                    # The last that has the block keeps it.
+                    address = torch._C._data_address(pair[1 - written])
+                    write(pair[1 - written])
+                    self.assertEqual(pair[1 - written][:3].tolist(), [1, 1, 1])
+                    self.assertTrue(pair[1 - written].numel() != 3 or torch._C._data_address(pair[1 - written]) == address)
         # Statistics are written although the schema does not say so.
         norm(torch.ones(4, 3, device=DEVICE) * 5)
         self.assertEqual(shared.tolist(), [0, 0, 0])

@@ -50,8 +50,9 @@ def name_of(nodeid):
     return test.replace("::", ".") if "::" in test else f"{Path(file).stem}.{test}"
 
 
-def pytest_pycollect_makemodule(module_path, parent):
-    missing_names.supply(module_path)
+def pytest_collectstart(collector):
+    if type(collector).__name__ == "Module":
+        missing_names.supply(collector.path)
 
 
 def pytest_collection_modifyitems(items):

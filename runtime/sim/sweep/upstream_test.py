@@ -41,6 +41,7 @@ class Runs(unittest.TestCase):
     def test_each_test_has_its_outcome(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "test_some.py").write_text(TESTS)
+            Path(folder, "other_test.py").write_text("import gone\nraise SystemExit(f'not to be loaded, as {1 / gone.number}')\n")
             notes = Path(folder, "notes")
             arguments = ([], folder, ["test_some.py"], [], dict(os.environ), notes)
             outcomes, complete = upstream.run(*arguments, test_limit=5)
