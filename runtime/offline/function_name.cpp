@@ -86,6 +86,28 @@ std::string qualifiedName(std::string_view text) {
   return name;
 }
 
+std::optional<bool> takesDevice(std::string_view text) {
+  const std::size_t end = text.rfind(')');
+  if (end == text.npos)
+    return std::nullopt;
+  std::size_t begin = end;
+  for (int depth = 0; begin != text.npos; begin = begin ? begin - 1 : text.npos) {
+    depth += text[begin] == ')';
+    depth -= text[begin] == '(';
+    if (depth == 0)
+      break;
+  }
+  if (begin == text.npos)
+    return std::nullopt;
+  const std::string_view parameters = text.substr(begin, end + 1 - begin);
+  for (const std::string_view type : {"c10::Device", "c10::DeviceType", "c10::TensorOptions"})
+    for (std::size_t at = parameters.find(type); at != parameters.npos;
+         at = parameters.find(type, at + 1))
+      if (!isNameCharacter(parameters[at + type.size()])) // never the end, which is a bracket
+        return true;
+  return false;
+}
+
 std::string nameOfSymbol(const std::string &symbol) {
   int status = -1;
   const std::unique_ptr<char, void (*)(void *)> demangled(

@@ -1,6 +1,7 @@
 // Takes demangled C++ names apart, as far as telling frames apart needs it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,11 @@ std::string qualifiedName(std::string_view demangled);
 // The qualified name of one of the linker's symbols; names that are not mangled come back as they
 // are.
 std::string nameOfSymbol(const std::string &symbol);
+
+// Whether a parameter says where tensors are to be: a device, its type or options that hold one.
+// Nothing where the name has no parameters, as of functions that are inlined in a program with
+// little debug information.
+std::optional<bool> takesDevice(std::string_view demangled);
 
 // The scope of a qualified name, without its last component; empty for a free function. Works for
 // C++ ("ns::A" of "ns::A::f") and Python ("A" of "A.f").

@@ -28,6 +28,11 @@ constexpr auto kWrappers = std::to_array<std::string_view>(
      "torch::autograd::TypeError_to_NotImplemented_", "torch::autograd::VariableHooks::",
      "torch::utils::tensor_to_list", "torch::utils::recursive_to_list", "THPStorage_"});
 
+// Where the methods of Tensor stand, which have short names where they are inlined in a program
+// with little debug information.
+constexpr auto kMethodHeaders =
+    std::to_array<std::string_view>({"/ATen/core/TensorBody.h", "/ATen/core/TensorBase.h"});
+
 // Python's bindings that pass a call of the program straight on to the operator of the same
 // meaning. The others (indexing, torch.tensor, a tensor in a condition) copy or read on their own
 // account.
@@ -64,8 +69,9 @@ constexpr PythonFunction kPythonBulkMoves[] = {
 };
 constexpr auto kBulkMoves = std::to_array<std::string_view>(
     {"torch::nn::Module::to", "torch::nn::Module::to_impl", "torch::nn::Module::clone",
-     "torch::jit::Module::to", "torch::jit::Module::to_impl", "torch::jit::Object::to",
-     "torch::jit::load", "torch::jit::import_ir_module", "torch::jit::Unpickler::readInstruction",
+     "torch::nn::Cloneable::clone", "torch::nn::Cloneable::clone_", "torch::jit::Module::to",
+     "torch::jit::Module::to_impl", "torch::jit::Object::to", "torch::jit::load",
+     "torch::jit::import_ir_module", "torch::jit::Unpickler::readInstruction",
      // DistributedDataParallel takes up a module: it compares the ranks' parameters and buckets.
      "c10d::verify_params_across_processes", "c10d::Reducer::sync_bucket_indices", "torch::load",
      "torch::save", "torch::jit::save", "torch::serialize::InputArchive::read",
@@ -154,7 +160,19 @@ bool passesOn(const ResolvedFrame &frame) {
   if (const std::string_view binding = calledBinding(name); !binding.empty())
     return isOneOf(binding, kBindings);
   return std::ranges::any_of(kWrappers,
-                             [&](std::string_view start) { return name.starts_with(start); });
+                             [&](std::string_view start) { return name.starts_with(start); }) ||
+         std::ranges::any_of(kMethodHeaders, [&](std::string_view end) {
+           return frame.frame.location.file.ends_with(end);
+         });
+}
+
+// A function of LibTorch's that its caller tells a device, such as data_parallel(): what it copies
+// is what it is called for. Nothing where the function's name does not say.
+std::optional<bool> isToldADevice(const ResolvedFrame &frame) {
+  if (frame.interpreted || frame.kind != FrameKind::kTorch || !frame.takes_device)
+    return std::nullopt;
+  const std::string_view name = lastComponent(frame.function());
+  return *frame.takes_device || name == "cuda" || name == "cpu";
 }
 
 bool isConstructor(const ResolvedFrame &frame) {
@@ -271,6 +289,7 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
   bool calls_cuda = false;
   bool through_torch = false;
   bool says_wait = false;
+  bool told_a_device = false; // by the user's line
   for (std::size_t i = outside; i < user; ++i) {
     const ResolvedFrame &frame = stack.frames[i];
     straight &= passesOn(frame);
@@ -280,6 +299,7 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     times_itself |= !frame.interpreted && isOneOf(frame.function(), kOwnTimings);
     display |= isDisplay(frame);
     communication |= isCommunication(frame);
+    told_a_device = isToldADevice(frame).value_or(told_a_device);
     const std::string_view function = lastComponent(frame.function());
     calls_cuda |=
         frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
@@ -306,6 +326,8 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     stack.intent = Intent::kExplicit;
   else if (constructed && constructs_only && isOneOf(outermost, kMoves) && !stack.reads_scalar)
     stack.intent = Intent::kConstructed;
+  else if (told_a_device && isOneOf(outermost, kMoves) && !stack.reads_scalar)
+    stack.intent = Intent::kExplicit;
 }
 
 } // namespace devsan::runtime

@@ -46,6 +46,7 @@ void appendNative(ResolvedStack &stack, const ProcessLog &log, std::uint64_t pc,
     frame.frame.module = module->path;
     frame.frame.location = {symbol.file, symbol.line, symbol.column,
                             qualifiedName(symbol.function)};
+    frame.takes_device = takesDevice(symbol.function);
     frame.kind = nativeFrameKind(module->path, frame.function(), symbol.file);
     stack.frames.push_back(std::move(frame));
   }

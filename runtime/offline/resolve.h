@@ -32,6 +32,7 @@ struct ResolvedFrame {
   core::Frame frame; // `location.function` is a qualified name (see qualifiedName())
   FrameKind kind = FrameKind::kUser;
   bool interpreted = false;
+  std::optional<bool> takes_device = {}; // see takesDevice()
 
   const std::string &function() const { return frame.location.function; }
 };

@@ -244,6 +244,32 @@ TEST(Intent, IsReadThroughInlinedMethods) {
   EXPECT_TRUE(stackOf(recording).without_index);
 }
 
+TEST(Intent, IsReadThroughInlinedMethodsOfLittleDebugInformation) {
+  const Recording recording =
+      recordingOf({op("to_device"),
+                   {"/src/train", "to", "/venv/torch/include/ATen/core/TensorBody.h", 3},
+                   user("main", 1)});
+  EXPECT_EQ(stackOf(recording).intent, Intent::kExplicit);
+}
+
+TEST(Intent, IsThatOfACallWhichNamesADevice) {
+  const auto through = [](const char *function) {
+    return stackOf(recordingOf({op("to_device"), torch("torch::nn::helper(at::Tensor)"),
+                                torch(function), user("main", 1)}))
+        .intent;
+  };
+  EXPECT_EQ(through("at::Tensor torch::nn::parallel::data_parallel<Net>(Net, at::Tensor, "
+                    "std::optional<std::vector<c10::Device, std::allocator<c10::Device> > >, "
+                    "std::optional<c10::Device>, long)"),
+            Intent::kExplicit);
+  EXPECT_EQ(through("torch::nn::utils::rnn::PackedSequence::cuda() const"), Intent::kExplicit);
+  EXPECT_EQ(through("torch::nn::utils::clip_grad_norm_(std::vector<at::Tensor>, double)"),
+            Intent::kImplicit);
+  EXPECT_EQ(through("c10::Device torch::f(c10::DeviceGuard, int)"), Intent::kImplicit);
+  EXPECT_EQ(through("torch::nn::Cloneable<Net>::clone(std::optional<c10::Device> const&) const"),
+            Intent::kBulkMove);
+}
+
 TEST(Intent, KnowsThatAModuleIsMoved) {
   EXPECT_EQ(
       stackOf(

@@ -72,10 +72,10 @@ Effect stridedCopy(const at::Tensor &to, const at::Tensor &from, bool non_blocki
   if (!isHost(to) && !isHost(from))
     return effect;
   // A copy from or to pageable memory waits, whatever the caller asked for.
-  bool pinned = non_blocking && (isHost(to) ? to : from).is_pinned();
+  bool pinned = (isHost(to) ? to : from).is_pinned();
   if (pinned)
     effect.flags |= kPinned;
-  effect.blocks = !pinned;
+  effect.blocks = !(pinned && non_blocking);
   effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }
@@ -129,10 +129,10 @@ Effect movedPart(const at::Tensor &source, c10::Device to, bool non_blocking) {
     effect.flags |= kNonBlocking;
   if (!to.is_cpu() && !isHost(source))
     return effect;
-  bool pinned = non_blocking && (to.is_cpu() || source.is_pinned());
+  bool pinned = to.is_cpu() ? non_blocking : source.is_pinned();
   if (pinned)
     effect.flags |= kPinned;
-  effect.blocks = !pinned;
+  effect.blocks = !(pinned && non_blocking);
   effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }

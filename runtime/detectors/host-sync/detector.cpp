@@ -57,11 +57,18 @@ core::Severity severity(const EventGroup &group) {
                                                      : core::Severity::kWarning;
 }
 
+// A place may copy from either.
+const char *hostMemory(const EventGroup &group) {
+  return group.all_flags & kPinned   ? "pinned memory"
+         : group.any_flags & kPinned ? "pinned and pageable memory"
+                                     : "pageable memory";
+}
+
 std::string waitMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   std::string text = "the host waited for ";
   if (event.kind == EventKind::kCopy && event.from.isHost())
-    text += deviceName(event.to) + " to take " + sizeText(group) + " from pageable memory";
+    text += deviceName(event.to) + " to take " + sizeText(group) + " from " + hostMemory(group);
   else
     text += deviceName(event.from);
   text += inOperator(*group.first);
@@ -92,7 +99,11 @@ std::vector<core::Finding> detectHostSync(const Recording &recording) {
     finding.message = waitMessage(group);
     const Event &event = group.first->event;
     if (event.kind == EventKind::kCopy && event.from.isHost())
-      finding.remedy = "create it on the device, or copy from pinned memory with non_blocking=true";
+      finding.remedy =
+          group.all_flags & kPinned
+              ? "it is pinned already: add non_blocking=true, and leave it as it is until the copy "
+                "is done"
+              : "create it on the device, or copy from pinned memory with non_blocking=true";
     finding.from = deviceName(event.from);
     if (event.kind == EventKind::kCopy)
       finding.to = deviceName(event.to);

@@ -39,8 +39,13 @@ std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
   for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
          return isConstruction(event) && isReported(event);
        })) {
-    core::Finding finding = transferFinding(group, "for a tensor that is built from host values");
-    finding.remedy = "hoist it out of the loop, or move all the values at once";
+    const bool of_host = group.first->event.from.isHost();
+    core::Finding finding =
+        transferFinding(group, of_host ? "for a tensor that is built from host values"
+                                       : "for a tensor that is built from one on " +
+                                             deviceName(group.first->event.from));
+    finding.remedy = of_host ? "hoist it out of the loop, or move all the values at once"
+                             : "keep it on its device, or spell the copy out: `.to(device)`";
     if (group.repeats < 2 && finding.severity != core::Severity::kError)
       finding.severity = core::Severity::kNote;
     findings.push_back(std::move(finding));

@@ -49,6 +49,22 @@ TEST(ImplicitTransfer, SaysWhereSizesDiffer) {
             "(516 B)");
 }
 
+TEST(ImplicitTransfer, SaysWhatATensorIsBuiltFrom) {
+  LogBuilder log;
+  Event event = upload(
+      log, log.stack({op("to_device"), torch("torch::autograd::THPVariable_tensor(_object*)"),
+                      python("main", 3)}));
+  log.add(event);
+  std::swap(event.from, event.to);
+  log.add(event);
+  const auto findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:1 in aten::to for a tensor that is built "
+                                 "from host values, once (4 B)");
+  EXPECT_EQ(findings[1].message, "copied 4 B cuda:1 → cpu in aten::to for a tensor that is built "
+                                 "from one on cuda:1, once (4 B)");
+}
+
 TEST(ImplicitTransfer, NamesTheAutogradNode) {
   LogBuilder log;
   Event event = upload(
