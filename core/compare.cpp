@@ -204,10 +204,9 @@ std::string compareText(const Comparison &comparison, Terminal terminal) {
     text += fmt::format("gone: {}: {}\n", headOf(finding), printable(finding.message));
   for (const Change &change : comparison.changed)
     text += fmt::format("changed: {}: {}\n", headOf(change.after), changeText(comparison, change));
-  text += fmt::format("devsan report: {} → {}: {} new, {} gone, {} changed, {} the same\n",
-                      printable(comparison.before.subject), printable(comparison.after.subject),
-                      comparison.fresh.size(), comparison.gone.size(), comparison.changed.size(),
-                      comparison.same.size());
+  text += fmt::format("{}: {} new, {} gone, {} changed, {} the same\n",
+                      printable(headline(summaryOf(comparison))), comparison.fresh.size(),
+                      comparison.gone.size(), comparison.changed.size(), comparison.same.size());
   for (const std::string &note : notesOf(comparison))
     text += fmt::format("devsan report: note: {}\n", note);
   return text;
@@ -230,7 +229,10 @@ std::string compareJson(const Comparison &comparison) {
                             return entry;
                           })},
       {"summary",
-       {{"old", comparison.before.subject},
+       {{"verdict",
+         {{"outcome", name(comparison.after.verdict.outcome)},
+          {"because", comparison.after.verdict.because}}},
+        {"old", comparison.before.subject},
         {"new", comparison.after.subject},
         {"version", DEVSAN_VERSION},
         {"findings_new", comparison.fresh.size()},

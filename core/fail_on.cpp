@@ -1,8 +1,11 @@
 #include "core/fail_on.h"
 
+#include "core/quantities.h"
 #include "core/rule_table.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <sstream>
 
 namespace devsan::core {
@@ -13,6 +16,25 @@ bool FailOn::covers(const Finding &finding) const {
   // A rule's name does not mean its notes: a single read that the program spells out is no bug.
   return (severity && finding.severity >= *severity) ||
          (rules.contains(finding.rule) && finding.severity > Severity::kNote);
+}
+
+std::vector<std::string> FailOn::reasons(std::span<const Finding> findings) const {
+  std::map<Severity, std::size_t, std::greater<>> by_severity;
+  std::map<std::string, std::size_t> by_rule;
+  for (const Finding &finding : findings) {
+    if (!covers(finding))
+      continue;
+    if (severity && finding.severity >= *severity)
+      ++by_severity[finding.severity];
+    else
+      ++by_rule[finding.rule];
+  }
+  std::vector<std::string> result;
+  for (const auto &[one, count] : by_severity)
+    result.push_back(countText(count, name(one)));
+  for (const auto &[rule, count] : by_rule)
+    result.push_back(std::to_string(count) + " " + rule);
+  return result;
 }
 
 Result<FailOn> parseFailOn(const std::string &name, const std::string &text) {

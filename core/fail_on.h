@@ -6,7 +6,9 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace devsan::core {
 
@@ -16,6 +18,8 @@ struct FailOn {
 
   // Known findings never count.
   bool covers(const Finding &finding) const;
+  // What of the findings fails: "2 errors", "1 warning", "3 device-host-sync".
+  std::vector<std::string> reasons(std::span<const Finding> findings) const;
 };
 
 // "warning,device-mismatch", "none". `name` is what holds the text: an option or a key of the

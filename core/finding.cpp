@@ -54,4 +54,11 @@ std::string remedyOf(const Finding &finding) {
   return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
 }
 
+std::string adviceOf(const Finding &finding) {
+  const std::string remedy = remedyOf(finding);
+  if (finding.fix.empty())
+    return remedy;
+  return (remedy.empty() ? "" : remedy + "; ") + std::string(kFixedBy);
+}
+
 } // namespace devsan::core

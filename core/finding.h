@@ -131,4 +131,10 @@ struct Finding {
 // The finding's own remedy, else its rule's.
 std::string remedyOf(const Finding &finding);
 
+// Of a finding with a fix.
+inline constexpr std::string_view kFixedBy = "devsan check --fix makes this change";
+
+// The remedy, and whether `--fix` can do it.
+std::string adviceOf(const Finding &finding);
+
 } // namespace devsan::core

@@ -49,8 +49,8 @@ std::string annotation(const Finding &finding) {
   std::string text = finding.message;
   for (const Related &other : finding.related)
     text += fmt::format("\n{}:{}: {}", other.location.file, other.location.line, other.message);
-  if (const std::string remedy = remedyOf(finding); !remedy.empty())
-    text += "\nremedy: " + remedy;
+  if (const std::string advice = adviceOf(finding); !advice.empty())
+    text += "\nremedy: " + advice;
   return line + fmt::format("title={}::{}\n", escapedProperty(finding.rule), escapedText(text));
 }
 
@@ -66,9 +66,8 @@ std::string githubReport(std::span<const Finding> findings, const Summary &summa
   }
   const std::size_t count = findings.size() - known;
   // A line that is no command is the log's.
-  report += printable(fmt::format("{}: {}: {} finding{}, {} known, {} suppressed", summary.tool,
-                                  summary.subject, count, count == 1 ? "" : "s", known,
-                                  summary.suppressed)) +
+  report += printable(fmt::format("{}: {} finding{}, {} known, {} suppressed", headline(summary),
+                                  count, count == 1 ? "" : "s", known, summary.suppressed)) +
             "\n";
   for (const std::string &note : summary.notes)
     report +=

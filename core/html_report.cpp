@@ -340,7 +340,8 @@ private:
     Json times = Json::array();
     for (const StepTimes &one : summary.step_times)
       times.push_back(data(one));
-    return {{"tool", cut(summary.tool, kMaxText, " …")},
+    return {{"verdict", verdictText(summary.verdict)},
+            {"tool", cut(summary.tool, kMaxText, " …")},
             {"version", DEVSAN_VERSION},
             {"subject", cut(summary.subject, kMaxText, " …")},
             {"suppressed", summary.suppressed},

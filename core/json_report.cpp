@@ -110,8 +110,13 @@ Json toJson(const CostBasis &basis) {
           {"assumed_bytes_per_second", kAssumedBytesPerSecond}};
 }
 
+Json toJson(const Verdict &verdict) {
+  return {{"outcome", name(verdict.outcome)}, {"because", verdict.because}};
+}
+
 Json toJson(const Summary &summary, std::size_t findings) {
-  return {{"tool", summary.tool},
+  return {{"verdict", toJson(summary.verdict)},
+          {"tool", summary.tool},
           {"version", DEVSAN_VERSION},
           {"subject", summary.subject},
           {"findings", findings},

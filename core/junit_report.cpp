@@ -89,8 +89,8 @@ std::string detailsOf(const Finding &finding) {
   for (const Related &related : finding.related)
     text +=
         fmt::format("\n{}:{}: {}", related.location.file, related.location.line, related.message);
-  if (const std::string remedy = remedyOf(finding); !remedy.empty())
-    text += "\nremedy: " + remedy;
+  if (const std::string advice = adviceOf(finding); !advice.empty())
+    text += "\nremedy: " + advice;
   if (findRule(finding.rule))
     text += "\nmore: devsan explain " + finding.rule;
   return text;
@@ -137,6 +137,10 @@ std::string junitReport(std::span<const Finding> findings, const Summary &summar
                       time);
   text += fmt::format("  <testsuite name=\"{}\" {} skipped=\"{}\" time=\"{}\">\n",
                       escaped(summary.tool + ": " + summary.subject), numbers, skipped, time);
+  // The suite's name tells its history by: the verdict is no part of it.
+  if (const std::string verdict = verdictText(summary.verdict); !verdict.empty())
+    text += fmt::format("    <properties><property name=\"verdict\" value=\"{}\"/></properties>\n",
+                        escaped(verdict));
   if (findings.empty())
     text += fmt::format("    <testcase classname=\"devsan\" name=\"no findings\" time=\"{}\"/>\n",
                         time);

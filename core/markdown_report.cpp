@@ -82,15 +82,15 @@ std::string row(const Finding &finding, const Since *since) {
   return fmt::format(
       "| {}{} | {} | {} | {} | {} | {} |\n", since ? fmt::format("{}, ", name(since->kind)) : "",
       name(finding.severity), code(cut(finding.rule, kText)), code(cut(pathText(finding), kText)),
-      finding.count, inlined(cut(what, kText)), inlined(cut(remedyOf(finding), kText)));
+      finding.count, inlined(cut(what, kText)), inlined(cut(adviceOf(finding), kText)));
 }
 
 } // namespace
 
 std::string markdownReport(std::span<const Finding> findings, const Summary &summary,
                            std::span<const Since> since) {
-  std::string text = fmt::format("### {}: {}\n\n{}", inlined(cut(summary.tool, kText)),
-                                 inlined(cut(summary.subject, kText)), countsText(findings, since));
+  std::string text = fmt::format("### {}\n\n{}", inlined(cut(headline(summary), kText)),
+                                 countsText(findings, since));
   if (summary.suppressed)
     text += fmt::format(", {} suppressed", summary.suppressed);
   text += "\n\n";

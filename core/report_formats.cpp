@@ -30,6 +30,11 @@ Result<ReportFormat> parseReportFormat(std::string_view text) {
   return failure("--format=" + std::string(text) + " is unknown; valid: " + valid);
 }
 
+std::string headline(const Summary &summary) {
+  const std::string verdict = verdictText(summary.verdict);
+  return summary.tool + ": " + (verdict.empty() ? "" : verdict + ": ") + summary.subject;
+}
+
 void writeReport(std::ostream &out, ReportFormat format, std::span<const Finding> findings,
                  const Summary &summary, TextStyle style) {
   PlainStream json(out, Notation::kJson);

@@ -7,6 +7,7 @@
 #include "core/result.h"
 #include "core/step_times.h"
 #include "core/terminal_text.h"
+#include "core/verdict.h"
 
 #include <cstddef>
 #include <ostream>
@@ -28,9 +29,13 @@ struct Summary {
   std::vector<std::string> stale_baseline = {}; // entries that no finding stands for
   bool partial = false; // not all was looked at: what was not found may still be there
   std::vector<StepTimes> step_times = {}; // of the processes that have steps
+  Verdict verdict = {};
   // Lines of files elsewhere are not shown; empty: of any. Not part of a report.
   std::string sources_below = {};
 };
+
+// "devsan run: failed because of 1 error: ./a.out".
+std::string headline(const Summary &summary);
 
 struct TextStyle {
   Terminal terminal = {};

@@ -53,6 +53,7 @@ public:
                       {"properties",
                        {{"command", summary_.tool},
                         {"subject", summary_.subject},
+                        {"verdict", verdictText(summary_.verdict)},
                         {"suppressed", summary_.suppressed},
                         {"partial", summary_.partial}}}};
     return {{"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"

@@ -263,6 +263,10 @@ public:
       add("  remedy: {}", remedy);
       end();
     }
+    if (!finding.fix.empty()) {
+      add("  fix: {}", kFixedBy);
+      end();
+    }
   }
 
   void summary(std::span<const Finding *const> findings, std::size_t known, std::size_t shown) {
@@ -275,7 +279,7 @@ public:
           findings.size() - shown);
       end();
     }
-    add("{}: {}: ", summary_.tool, summary_.subject);
+    add("{}: ", headline(summary_));
     const std::string noun = known ? "new finding" : "finding";
     if (findings.empty())
       add("no {}s", noun);

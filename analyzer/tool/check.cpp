@@ -46,6 +46,21 @@ constexpr int kClean = 0;
 constexpr int kFindings = 1;
 constexpr int kFailed = 2;
 
+int statusOf(core::Verdict::Outcome outcome) {
+  switch (outcome) {
+  case core::Verdict::Outcome::kNone:
+  case core::Verdict::Outcome::kPassed:
+  case core::Verdict::Outcome::kPassedInPart:
+    return kClean;
+  case core::Verdict::Outcome::kFailed:
+    return kFindings;
+  case core::Verdict::Outcome::kNotAnalysed:
+  case core::Verdict::Outcome::kNoVerdict:
+    return kFailed;
+  }
+  return kFailed;
+}
+
 // In an order that mixes the folders, because files of one folder take alike long. It rests on the
 // names alone, so that every machine comes to the same parts.
 void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
@@ -573,6 +588,12 @@ core::Result<int> check(Options options) {
       options.fail_on.value_or(core::FailOn{.severity = core::Severity::kNote, .rules = {}});
   const std::size_t failing = std::ranges::count_if(
       findings, [&](const core::Finding &finding) { return fail_on.covers(finding); });
+  summary.verdict = core::verdictFor(fail_on.reasons(findings));
+  const bool lacks_strict = options.strict.value_or(false) && !all.complete;
+  if (all.not_analysed || !silence.empty() || broken_off || lacks_strict)
+    summary.verdict = {core::Verdict::Outcome::kNotAnalysed};
+  else if (summary.verdict.outcome == core::Verdict::Outcome::kPassed && !all.complete)
+    summary.verdict.outcome = core::Verdict::Outcome::kPassedInPart;
   if (!is_told_what_fails && failing < new_findings)
     summary.notes.push_back("'fail-on' of " + project->path() + " lets " +
                             core::countText(new_findings - failing, "finding") + " pass");
@@ -582,8 +603,7 @@ core::Result<int> check(Options options) {
   if (auto written = writeReport(options, findings, summary, repository); !written)
     return tl::unexpected(written.error());
   if (!options.output.empty())
-    llvm::errs() << "devsan check: "
-                 << core::printable(summary.subject + ": " +
+    llvm::errs() << core::printable(core::headline(summary) + ": " +
                                     core::countText(new_findings, "finding") + ", in " +
                                     options.output)
                  << "\n";
@@ -591,21 +611,14 @@ core::Result<int> check(Options options) {
     llvm::errs() << "devsan check: error: " << all.not_analysed << " of "
                  << core::countText(commands->size(), "file")
                  << " not analysed; the report names them\n";
-    return kFailed;
-  }
-  if (!silence.empty()) {
+  } else if (!silence.empty()) {
     llvm::errs() << "devsan check: error: not analysed: " << core::printable(silence) << "\n";
-    return kFailed;
-  }
-  if (broken_off)
-    return kFailed;
-  if (options.strict.value_or(false) && !all.complete) {
+  } else if (!broken_off && lacks_strict) {
     llvm::errs()
         << "devsan check: error: not all files parsed as a whole, which --strict asks for; "
            "the report's notes name them\n";
-    return kFailed;
   }
-  return failing ? kFindings : kClean;
+  return statusOf(summary.verdict.outcome);
 }
 
 } // namespace devsan::analyzer

@@ -4,7 +4,7 @@
 // RUN: echo 'add_definitions(-DOF_CMAKE -DEXAMPLE_WINDOWS)' > %t/CMakeLists.txt
 // RUN: echo 'include_directories(%mock)' >> %t/CMakeLists.txt
 // RUN: echo 'setup(ext_modules=[CMakeExtension("example")], cmdclass={"build_ext": BuildExtension})' > %t/setup.py
-// RUN: not %{check} %t/csrc/x.cpp | FileCheck %s --implicit-check-not=warning:
+// RUN: not %{check} %t/csrc/x.cpp | FileCheck %s --implicit-check-not=': warning:'
 // CHECK: x.cpp:[[#@LINE+10]]:3: warning:
 
 // One with flags of its own knows better.

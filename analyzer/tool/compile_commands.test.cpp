@@ -24,7 +24,7 @@
 // NVCC: w.cu:[[#@LINE+8]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK: x.cpp:[[#@LINE+7]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK: y.cu:[[#@LINE+6]]:3: warning: {{.*}}[device-raw-set-device]
-// CHECK: devsan check: 2 files: 2 findings
+// CHECK: devsan check: {{.*}}: 2 files: 2 findings
 #include <torch/torch.h>
 #include <c10/cuda/CUDAFunctions.h>
 #if defined CHOOSES && !defined NOT_FOR_US && defined HOST == defined MORE

@@ -6,11 +6,11 @@
 // RUN: cd / && not %devsan_check --torch=none %t -- -isystem %mock -isystem %cuda_stubs -I%t -DVENDORED | FileCheck %s --implicit-check-not=device-bare-cuda
 // CHECK-DAG: src/x.cpp:{{.*}} [device-bare-cuda]
 // CHECK-DAG: gen/own.cpp:{{.*}} [device-bare-cuda]
-// CHECK: devsan check: 2 files, 2 excluded: 2 findings
+// CHECK: devsan check: failed because of 2 warnings: 2 files, 2 excluded: 2 findings
 
 // It counts for files that are named, too: tools name what has changed.
 // RUN: %devsan_check --torch=none %t/vendor/lib/y.cpp %t/gen/z.pb.cpp -- -isystem %mock | FileCheck %s --check-prefix=NAMED
-// NAMED: devsan check: 0 files, 2 excluded: no findings
+// NAMED: devsan check: {{.*}}: 0 files, 2 excluded: no findings
 // Where it leaves nothing, nobody has looked.
 // RUN: not %devsan_check --torch=none %t/vendor -- -isystem %mock 2>&1 | FileCheck %s --check-prefix=FOLDER
 // FOLDER: devsan check: note: not analysed: the only file is excluded by {{.*}}/.devsan.toml
@@ -23,7 +23,7 @@
 // One rule may go.
 // RUN: printf '[suppressions]\ndevice-bare-cuda = "*"\n' > %t/.devsan.toml
 // RUN: %devsan_check --torch=none %t/src -- -isystem %mock | FileCheck %s --check-prefix=ONE
-// ONE: devsan check: 1 file: no findings, 1 suppressed
+// ONE: devsan check: {{.*}}: 1 file: no findings, 1 suppressed
 // RUN: mv %t/later.toml %t/.devsan.toml
 // RUN: %devsan_check --torch=none --print-commands %t/vendor %t/gen -- -isystem %mock | FileCheck %s --check-prefix=COMMANDS --implicit-check-not=y.cpp
 // COMMANDS: gen/own.cpp

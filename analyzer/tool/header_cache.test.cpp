@@ -32,6 +32,6 @@ at::Tensor moved(at::Tensor x) {
 
 // CHECK: x.cpp:[[#@LINE-3]]:18: warning: {{.*}}[device-bare-cuda]
 // CHECK: y.cpp:[[#@LINE-4]]:18: warning: {{.*}}[device-bare-cuda]
-// CHECK: devsan check: 2 files: 2 findings
+// CHECK: devsan check: failed because of 2 warnings: 2 files: 2 findings
 // ONE: x.cpp:[[#@LINE-6]]:18: warning: {{.*}}[device-bare-cuda]
-// ONE: devsan check: 1 file: 1 finding
+// ONE: devsan check: failed because of 1 warning: 1 file: 1 finding

@@ -8,7 +8,7 @@
 // RUN: %{check} %t/ops.cpp -- %{flags} | FileCheck %s --check-prefix=ALONE
 // ALONE: 1 file: no findings
 
-// RUN: not %{check} %t -- %{flags} | FileCheck %s --check-prefix=ALL --implicit-check-not='error:'
+// RUN: not %{check} %t -- %{flags} | FileCheck %s --check-prefix=ALL --implicit-check-not=': error:'
 // ALL: ops.cpp:5:3: error: the kernel runs on the current device, which need not be that of 'direct': no guard is live here [device-missing-guard]
 // ALL: kernels.cu:5:{{[0-9]+}}: note: launched here
 // ALL: ops.cpp:9:3: error: {{.*}} 'through'
@@ -19,13 +19,13 @@
 // RUN: %{check} %t --shard=1/3 -- %{flags} > %t.parts || true
 // RUN: %{check} %t --shard=2/3 -- %{flags} >> %t.parts || true
 // RUN: %{check} %t --shard=3/3 -- %{flags} >> %t.parts || true
-// RUN: FileCheck %s --check-prefix=PARTS --implicit-check-not='error:' < %t.parts
+// RUN: FileCheck %s --check-prefix=PARTS --implicit-check-not=': error:' < %t.parts
 // PARTS: ops.cpp:5:3: error:
 // PARTS: kernels.cu:5:{{[0-9]+}}: note: launched here
 // PARTS: ops.cpp:9:3: error:
 // RUN: %{git} init -q && %{git} add . && %{git} commit -q -m one && %python -c "import sys; open(sys.argv[1], 'a').write('// changed')" %t/ops.cpp
 // RUN: %python -c "import sys; p = sys.argv[1]; t = open(p).read(); open(p, 'w').write(t.replace('(through.', '( through.'))" %t/ops.cpp
-// RUN: not %{check} --diff=HEAD %t -- %{flags} | FileCheck %s --check-prefix=DIFF --implicit-check-not='error:'
+// RUN: not %{check} --diff=HEAD %t -- %{flags} | FileCheck %s --check-prefix=DIFF --implicit-check-not=': error:'
 // DIFF: ops.cpp:9:3: error:
 // DIFF: 1 file of 4, changes since HEAD: 1 finding
 

@@ -5,11 +5,11 @@
 // RUN: echo '#define VENDOR' > %t/setup/vendor/vendor.h && cp %t/setup/vendor/vendor.h %t/cmake/vendor
 // RUN: cp %S/Inputs/setup.py.txt %t/setup/setup.py && cp %S/Inputs/CMakeLists.txt %t/cmake
 // RUN: sed -i 's|@MOCK@|%mock|; s|@STUBS@|%cuda_stubs|' %t/setup/setup.py %t/cmake/CMakeLists.txt
-// RUN: not %{check} %t/setup/csrc/x.cpp | FileCheck %s --check-prefix=CXX --implicit-check-not=warning:
+// RUN: not %{check} %t/setup/csrc/x.cpp | FileCheck %s --check-prefix=CXX --implicit-check-not=': warning:'
 // CXX: x.cpp:[[#@LINE+19]]:3: warning:
-// RUN: not %{check} %t/setup/csrc/y.cu | FileCheck %s --check-prefix=NVCC --implicit-check-not=warning:
+// RUN: not %{check} %t/setup/csrc/y.cu | FileCheck %s --check-prefix=NVCC --implicit-check-not=': warning:'
 // NVCC: y.cu:[[#@LINE+20]]:3: warning:
-// RUN: not %{check} %t/cmake/src/z.cpp | FileCheck %s --check-prefix=CMAKE --implicit-check-not=warning:
+// RUN: not %{check} %t/cmake/src/z.cpp | FileCheck %s --check-prefix=CMAKE --implicit-check-not=': warning:'
 // CMAKE: z.cpp:[[#@LINE+21]]:3: warning:
 
 // A script that is no Python, or nothing at all.

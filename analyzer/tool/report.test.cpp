@@ -18,7 +18,7 @@
 
 // RUN: echo 'device-raw-set-device = ["function:user::*"]' > %t/suppressions.toml
 // RUN: %devsan_check --checks=device-raw-set-device --torch=none --suppressions=%t/suppressions.toml %t/x.cpp -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=SUPPRESSED
-// SUPPRESSED: devsan check: 1 file: no findings, 2 suppressed
+// SUPPRESSED: devsan check: passed: 1 file: no findings, 2 suppressed
 
 // A suppression that covers nothing is named, unless the run did not look where it should.
 // RUN: echo 'device-raw-set-device = ["elsewhere.cpp"]' > %t/suppressions.toml

@@ -14,7 +14,7 @@
 // SARIF: "deletedRegion"
 // RUN: not %devsan_check --checks=device-bare-cuda --torch=none --format=github %t/x.cpp -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=GITHUB
 // GITHUB: ::warning file={{.*}}x.cpp,line=21,col={{[0-9]+}},title=device-bare-cuda::{{.*}}%0Aremedy: {{.*}}
-// GITHUB-NEXT: devsan check: 1 file: 1 finding, 0 known, 0 suppressed
+// GITHUB-NEXT: devsan check: failed because of 1 warning: 1 file: 1 finding, 0 known, 0 suppressed
 #include <torch/torch.h>
 
 at::Tensor moved(at::Tensor x) {

@@ -20,4 +20,4 @@ at::Tensor moved(at::Tensor x) {
 }
 
 // CHECK: x.cpp:[[#@LINE-3]]:18: warning: {{.*}}[device-bare-cuda]
-// CHECK: devsan check: 1 file: 1 finding
+// CHECK: devsan check: failed because of 1 {{warning|error}}: 1 file: 1 finding

@@ -4,7 +4,7 @@
 // RUN: %{failed} %devsan_check --no-cache --torch=none --timeout=1 %t/slow.cpp %t/quick.cpp -- 2> %t/errors | FileCheck %s
 // RUN: FileCheck %s --check-prefix=ERROR --input-file=%t/errors
 // ERROR: devsan check: error: 1 of 2 files not analysed; the report names them
-// CHECK: devsan check: 2 files, 1 not analysed: no findings
+// CHECK: devsan check: not analysed: 2 files, 1 not analysed: no findings
 // CHECK: slow.cpp: not analysed, the analysis took longer than 1 s (--timeout)
 // CHECK-NOT: quick.cpp
 // RUN: %{failed} %devsan_check --no-cache --torch=none --timeout=1 --format=json -o %t/report.json %t/slow.cpp --

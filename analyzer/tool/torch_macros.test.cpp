@@ -7,7 +7,7 @@
 // RUN: echo '#elif defined(FOR_TORCH)' >> %t/framework/choice.h
 // RUN: echo '#include <torch/torch.h>' >> %t/framework/choice.h
 // RUN: echo '#endif' >> %t/framework/choice.h
-// RUN: not %{check} %t/x.cpp | FileCheck %s --implicit-check-not=warning:
+// RUN: not %{check} %t/x.cpp | FileCheck %s --implicit-check-not=': warning:'
 // CHECK: x.cpp:[[#@LINE+21]]:3: warning:
 
 // LibTorch is there anyway.

@@ -4,7 +4,7 @@
 // DEFINE: %{failed} = %python -c "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode != 2)"
 // RUN: %{failed} %{check} %t/prose.cpp %t/good.cpp -- 2> %t/errors | FileCheck %s
 // RUN: FileCheck %s --check-prefix=ERROR --input-file=%t/errors
-// CHECK: devsan check: 2 files, 1 not analysed: no findings
+// CHECK: devsan check: not analysed: 2 files, 1 not analysed: no findings
 // CHECK: prose.cpp: not analysed, no function in it could be parsed; 1 error, the first: {{.*}}prose.cpp:1: expected unqualified-id
 // CHECK-NOT: good.cpp
 // ERROR: devsan check: error: 1 of 2 files not analysed; the report names them

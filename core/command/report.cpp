@@ -343,7 +343,11 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     sides.back().summary.subject = name;
     sides.back().summary.sources_below = fs::current_path(error);
   }
-  const core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
+  core::Comparison comparison = core::compare(std::move(sides[0]), std::move(sides[1]));
+  core::Verdict &verdict = comparison.after.verdict;
+  verdict = core::verdictFor(failure->reasons(comparison.fresh));
+  if (!unseen.empty())
+    limitToWhatWasSeen(verdict, isGate(arguments));
   const auto content = [&](std::ostream &out) {
     writeComparison(out, *format, comparison, terminalFor(output, *color));
   };
@@ -352,9 +356,8 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   if (*format == core::ReportFormat::kGithub)
     if (core::Result<void> written = appendJobSummary(core::compareMarkdown(comparison)); !written)
       return tl::unexpected(written.error());
-  if (failure->failed(comparison.fresh))
-    return kFindings;
-  return isGate(arguments) && !unseen.empty() ? failWithoutVerdict(unseen) : kSuccess;
+  const int status = statusOf(verdict);
+  return status == kCannotStart ? failWithoutVerdict(unseen) : status;
 }
 
 // A trace shows what happened, and judges nothing.
@@ -470,12 +473,17 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   for (core::Report &report : reports)
     report.summary.sources_below = fs::current_path(error);
 
-  bool failed = false, partial = false;
+  int status = kSuccess;
+  bool partial = false;
   for (core::Report &report : reports) {
-    core::Result<bool> judged = judge(report, *failure, *baseline, origins);
-    if (!judged)
+    if (core::Result<void> judged = judge(report, *failure, *baseline, origins); !judged)
       return tl::unexpected(judged.error());
-    failed |= *judged;
+    core::Verdict &verdict = report.summary.verdict;
+    if (report.summary.partial)
+      limitToWhatWasSeen(verdict, isGate(arguments) && !unseen.empty());
+    // Failed goes before what nobody can tell.
+    if (const int own = statusOf(verdict); status != kFindings && own != kSuccess)
+      status = own;
     // What one report does not hold, another may: only the last knows what none of them does.
     partial |= report.summary.partial;
     if (!arguments.baseline.empty() && (partial || &report != &reports.back()))
@@ -489,9 +497,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
               appendJobSummary(core::markdownReport(report.findings, report.summary));
           !written)
         return tl::unexpected(written.error());
-  if (failed)
-    return kFindings;
-  return isGate(arguments) && !unseen.empty() ? failWithoutVerdict(unseen) : kSuccess;
+  return status == kCannotStart ? failWithoutVerdict(unseen) : status;
 }
 
 } // namespace

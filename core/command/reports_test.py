@@ -40,14 +40,14 @@ class Reports(unittest.TestCase):
         return output
 
     # The parts of the JUnit schemas (Ant's, Jenkins') that they have in common.
-    CHILDREN = {"testsuites": {"testsuite"}, "testsuite": {"properties", "testcase", "system-out", "system-err"},
+    CHILDREN = {"testsuites": {"testsuite"}, "testsuite": {"properties", "testcase", "system-out", "system-err"}, "properties": {"property"},
                 "testcase": {"skipped", "error", "failure", "system-out", "system-err"}}
     REQUIRED = {"testsuites": set(), "testsuite": {"name", "tests", "failures", "errors"},
-                "testcase": {"name", "classname"}, "failure": {"type"}, "skipped": set(), "system-out": set()}
+                "testcase": {"name", "classname"}, "failure": {"type"}, "skipped": set(), "system-out": set(), "properties": set(), "property": {"name", "value"}}
     ALLOWED = {"testsuites": {"name", "tests", "failures", "errors", "time"},
                "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname", "id"},
                "testcase": {"name", "classname", "time"}, "failure": {"type", "message"}, "skipped": {"message"},
-               "system-out": set()}
+               "system-out": set(), "properties": set(), "property": {"name", "value"}}
 
     def junit(self, *arguments, status=0):
         root = ElementTree.fromstring(self.report("--format=junit", *arguments, status=status).encode())
@@ -65,7 +65,7 @@ class Reports(unittest.TestCase):
             self.assertEqual(int(suite.get("failures")), len(suite.findall("testcase/failure")))
             self.assertEqual(int(suite.get("skipped")), len(suite.findall("testcase/skipped")))
             tags = [child.tag for child in suite]
-            self.assertEqual(tags, sorted(tags, key=["testcase", "system-out"].index))
+            self.assertEqual(tags, sorted(tags, key=["properties", "testcase", "system-out"].index))
         return root
 
     def test_junit(self):
@@ -158,6 +158,33 @@ class Reports(unittest.TestCase):
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertIn("No findings", file.read())
 
+    def test_the_verdict_comes_first_in_each_format_and_is_the_exit_status(self):
+        self.write("a.json", finding(), finding(line=4))
+        for options, status, verdict in ((["--fail-on=warning"], 3, "failed because of 2 warnings"), ([], 0, "passed"),
+                                         (["--max=device-host-sync=1"], 3, "failed because of device-host-sync over its budget")):
+            head = f"devsan run: {verdict}: python train.py: 2 findings"
+            self.assertIn(head, self.report(*options, "a.json", status=status))
+            self.assertIn(head, self.report(*options, "--format=github", "a.json", status=status))
+            self.assertTrue(self.report(*options, "--format=markdown", "a.json", status=status).startswith(
+                f"### devsan run: {verdict}: python train.py\n"))
+            outcome, _, because = verdict.partition(" because of ")
+            summary = json.loads(self.report(*options, "--format=json", "a.json", status=status))["summary"]
+            self.assertEqual(next(iter(summary)), "verdict")
+            self.assertEqual(summary["verdict"], {"outcome": outcome, "because": because})
+            run = json.loads(self.report(*options, "--format=sarif", "a.json", status=status))["runs"][0]
+            self.assertEqual(run["properties"]["verdict"], verdict)
+            self.assertEqual(self.junit(*options, "a.json", status=status)[0][0][0].attrib, {"name": "verdict", "value": verdict})
+            self.assertIn(f'"verdict":"{verdict}"', self.report(*options, "--format=html", "a.json", status=status))
+
+    def test_the_verdict_of_a_run_is_its_exit_status(self):
+        for program, options, status, verdict in (("true", [], 0, "passed as far as seen"), ("true", ["--strict"], 2, "no verdict"),
+                                                  ("exit 7", [], 7, "failed because of the program's status 7"),
+                                                  ("kill -9 $$", [], -9, "failed because of signal 9")):
+            result = subprocess.run([DEVSAN, "run", *options, "--", "sh", "-c", program], cwd=self.folder, capture_output=True,
+                                    text=True, timeout=60)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn(f"devsan run: {verdict}: sh -c", result.stderr)
+
     # --compare
 
     def test_compare_tells_new_gone_and_changed(self):
@@ -170,7 +197,7 @@ class Reports(unittest.TestCase):
         self.assertIn("src/a.py:4: warning: new: ", text)  # it was a note
         self.assertIn("gone: src/a.py:1: warning: device-host-sync", text)
         self.assertIn("changed: src/a.py:2: warning: device-host-sync: 3 times → 5 times, 1", text)
-        self.assertIn("old.json → new.json: 2 new, 1 gone, 1 changed, 1 the same\n", text)
+        self.assertIn("devsan report: failed because of 1 error: old.json → new.json: 2 new, 1 gone, 1 changed, 1 the same\n", text)
         both = json.loads(self.report("--compare", "--format=json", "old.json", "new.json", status=3))
         self.assertEqual(both["schema"], "devsan-compare/1")
         self.assertEqual([entry["locations"][0]["line"] for entry in both["new"]], [5, 4])
@@ -179,7 +206,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(both["changed"][0]["bytes"], {"old": 1024, "new": 2048})
         self.assertEqual(both["summary"]["findings_same"], 1)
         table = self.report("--compare", "--format=markdown", "old.json", "new.json", status=3)
-        self.assertIn("### devsan report: old.json → new.json\n\n2 new findings, 1 gone, 1 changed, 1 the same\n", table)
+        self.assertIn("### devsan report: failed because of 1 error: old.json → new.json\n\n2 new findings, 1 gone, 1 changed, 1 the same\n", table)
         self.assertIn("| new, error | `device-mismatch` | `src/a.py:5` | 1 | the host waited | ", table)
         self.assertIn("| changed, warning | `device-host-sync` | `src/a.py:2` | 5 | 3 times → 5 times, 1.0 KB → 2.0 KB: ", table)
         self.assertIn("| gone, warning | `device-host-sync` | `src/a.py:1` |", table)
@@ -201,7 +228,7 @@ class Reports(unittest.TestCase):
         github = self.report(*compare, "--format=github", status=3, env={"GITHUB_STEP_SUMMARY": summary})
         self.assertEqual([line.split(",title")[0] for line in github.splitlines()],
                          ["::error file=src/a.py,line=5", "::warning file=src/a.py,line=4",
-                          "devsan report: old.json → new.json: 2 findings, 0 known, 0 suppressed",
+                          "devsan report: failed because of 1 error: old.json → new.json: 2 findings, 0 known, 0 suppressed",
                           f"::notice title=devsan report::{note}"])
         with open(summary, encoding="utf-8") as file:
             self.assertIn("2 new findings, 1 gone, 1 changed, 0 the same", file.read())

@@ -195,13 +195,20 @@ struct Run {
            (arguments.fail_on && *arguments.fail_on != "none") ||
            !options.failure.budgets.empty() || !options.failure.step_budgets.empty();
   }
-  int statusWithout(const std::string &what) const {
-    return isGate() ? failWithoutVerdict(what) : kSuccess;
-  }
 };
 
-// To the terminal, where `failed` says what the findings make of the run, and to the files.
-int writeReports(const Run &run, const core::Report &report, const core::Result<bool> &failed,
+// `because` of a program that failed itself, whose status is the run's.
+void addEnd(core::Verdict &verdict, const ProgramEnd &end) {
+  if (!end.signal && !end.status)
+    return;
+  verdict.outcome = core::Verdict::Outcome::kFailed;
+  verdict.because += verdict.because.empty() ? "" : " and ";
+  verdict.because += end.signal ? "signal " + std::to_string(end.signal)
+                                : "the program's status " + std::to_string(end.status);
+}
+
+// To the terminal and to the files. Returns what the verdict comes to, were the program's status 0.
+int writeReports(const Run &run, const core::Report &report, const core::Result<void> &judged,
                  const runtime::ObservedProcesses &observed) {
   // The program's own output first, whole: both may go to one file.
   const core::Terminal terminal = core::terminalOf(STDERR_FILENO, run.options.color);
@@ -209,11 +216,7 @@ int writeReports(const Run &run, const core::Report &report, const core::Result<
                  ? core::summaryText(report.findings, report.summary, terminal).c_str()
                  : terminalReport(report, run.options.failure, terminal).c_str(),
              stderr);
-  int status = kSuccess;
-  if (!failed)
-    status = fail(failed.error().message);
-  else if (*failed)
-    status = kFindings;
+  int status = judged ? statusOf(report.summary.verdict) : fail(judged.error().message);
   for (const ReportFile &file : run.options.reports)
     if (core::Result<void> written = writeReport(file, report); !written)
       status = fail(written.error().message);
@@ -268,16 +271,24 @@ int reportRun(Run &run, const ProgramRun &program) {
   if (run.facts.ended_early)
     summary.notes.push_back(howItEnded(name, program));
   core::assignFingerprints(report.findings);
-  const core::Result<bool> failed =
+  const core::Result<void> judged =
       judge(report, run.options.failure, run.baseline, {core::Origin::kRuntime});
-  int status = writeReports(run, report, failed, observed);
+  const bool is_strict = run.arguments.strict.value_or(false);
+  if (is_incomplete || program.devsan_was_killed)
+    limitToWhatWasSeen(summary.verdict, run.isGate());
+  if (!was_observed)
+    limitToWhatWasSeen(summary.verdict, is_strict);
+  const bool lacks_verdict =
+      judged && summary.verdict.outcome == core::Verdict::Outcome::kNoVerdict;
+  addEnd(summary.verdict, program.end);
+  int status = writeReports(run, report, judged, observed);
   if (!facts_written)
     status = fail(facts_written.error().message);
-  if (!was_observed && run.arguments.strict.value_or(false))
+  if (!was_observed && is_strict)
     return fail("nothing was observed, and the run is strict; programs that are linked statically "
                 "cannot be observed");
-  if (is_incomplete && status == kSuccess && !run.facts.ended_early)
-    status = run.statusWithout(what_is_missing);
+  if (lacks_verdict && !run.facts.ended_early)
+    status = failWithoutVerdict(what_is_missing);
   return status;
 }
 
@@ -290,11 +301,17 @@ int reportNothing(Run &run, const ProgramRun &program, const std::string &why) {
   core::Report report{{}, summaryOf(run)};
   report.summary.notes = run.facts.missing;
   report.summary.partial = true;
+  core::Verdict &verdict = report.summary.verdict;
+  verdict.outcome = core::Verdict::Outcome::kPassed;
+  limitToWhatWasSeen(verdict, run.isGate());
+  addEnd(verdict, program.end);
   const core::Result<void> facts_written = run.folder.write(run.facts);
-  int status = writeReports(run, report, false, {});
+  int status = writeReports(run, report, {}, {});
   if (!facts_written)
     status = fail(facts_written.error().message);
-  return status == kSuccess && !run.facts.ended_early ? run.statusWithout(why) : status;
+  if (verdict.outcome == core::Verdict::Outcome::kNoVerdict)
+    failWithoutVerdict(why);
+  return status;
 }
 
 } // namespace

@@ -88,42 +88,47 @@ WorstStep worstStep(std::span<const core::Finding> findings, std::string_view ru
 
 } // namespace
 
-bool FailureCriteria::failed(std::span<const core::Finding> findings) const {
+std::vector<std::string> FailureCriteria::reasons(std::span<const core::Finding> findings) const {
   // A budget allows what a rule warns of. Where it is graver than its rule, the program forbids it.
   const auto is_budgeted = [&](const core::Finding &finding) {
     const core::Rule *rule = core::findRule(finding.rule);
     return (budgets.contains(finding.rule) || step_budgets.contains(finding.rule)) &&
            !(rule && finding.severity > rule->severity);
   };
-  for (const core::Finding &finding : findings)
-    if (!is_budgeted(finding) && covers(finding))
-      return true;
-  return !exceededBudgets(findings).empty();
+  std::vector<core::Finding> unbudgeted;
+  std::ranges::remove_copy_if(findings, std::back_inserter(unbudgeted), is_budgeted);
+  std::vector<std::string> result = FailOn::reasons(unbudgeted);
+  const std::multimap<std::string, std::string> exceeded = exceededBudgets(findings);
+  for (auto rule = exceeded.begin(); rule != exceeded.end();
+       rule = exceeded.upper_bound(rule->first))
+    result.push_back(rule->first + " over its budget");
+  return result;
 }
 
 bool FailureCriteria::countsNotes(std::span<const core::Finding> findings) const {
   return severity == core::Severity::kNote || !exceededBudgets(findings).empty();
 }
 
-std::vector<std::string>
+std::multimap<std::string, std::string>
 FailureCriteria::exceededBudgets(std::span<const core::Finding> findings) const {
-  std::vector<std::string> sentences;
+  std::multimap<std::string, std::string> sentences;
   for (const auto &[rule, count] : occurrences(findings)) {
     auto budget = budgets.find(rule);
     if (budget != budgets.end() && count > budget->second)
-      sentences.push_back("over budget: " + rule + " happened " + core::timesText(count) +
-                          ", the budget is " + std::to_string(budget->second));
+      sentences.emplace(rule, "over budget: " + rule + " happened " + core::timesText(count) +
+                                  ", the budget is " + std::to_string(budget->second));
   }
   for (const auto &[rule, allowed] : step_budgets) {
     const WorstStep load = worstStep(findings, rule);
     if (load.count <= allowed)
       continue;
-    sentences.push_back("over budget: " + rule + " happened " + (load.has_steps ? "up to " : "") +
-                        core::timesText(load.count) + " " +
-                        (load.has_steps ? "in one step"
-                                        : "in a run without steps (see "
-                                          "devsan::step())") +
-                        ", the budget is " + std::to_string(allowed) + "/step");
+    sentences.emplace(rule, "over budget: " + rule + " happened " +
+                                (load.has_steps ? "up to " : "") + core::timesText(load.count) +
+                                " " +
+                                (load.has_steps ? "in one step"
+                                                : "in a run without steps (see "
+                                                  "devsan::step())") +
+                                ", the budget is " + std::to_string(allowed) + "/step");
   }
   return sentences;
 }

@@ -22,9 +22,12 @@ struct FailureCriteria : core::FailOn {
   std::map<std::string, std::uint64_t, std::less<>> budgets;
   std::map<std::string, std::uint64_t, std::less<>> step_budgets; // for each step
 
-  bool failed(std::span<const core::Finding> findings) const;
-  // One sentence for each budget that the findings exceed.
-  std::vector<std::string> exceededBudgets(std::span<const core::Finding> findings) const;
+  // What fails the run, for a verdict: "2 errors", "device-host-sync over its budget".
+  std::vector<std::string> reasons(std::span<const core::Finding> findings) const;
+  bool failed(std::span<const core::Finding> findings) const { return !reasons(findings).empty(); }
+  // One sentence for each budget that the findings exceed, by its rule.
+  std::multimap<std::string, std::string>
+  exceededBudgets(std::span<const core::Finding> findings) const;
   // Whether notes may be what fails the run, so that its report has to show them.
   bool countsNotes(std::span<const core::Finding> findings) const;
 };

@@ -65,6 +65,8 @@ TEST(Protection, IsOnByDefaultAndNeedsSimulatedDevices) {
   EXPECT_FALSE(parseRunOptions(arguments));
 }
 
+using Sentences = std::multimap<std::string, std::string>;
+
 TEST(FailureCriteria, DefaultFailsOnErrorsOnly) {
   const FailureCriteria criteria = parseFailureCriteria("error", {}).value();
   const core::Finding warning = finding("device-host-sync", core::Severity::kWarning);
@@ -109,6 +111,25 @@ TEST(FailureCriteria, BudgetReplacesSeverity) {
   EXPECT_EQ(criteria.exceededBudgets({&beyond, 1}).size(), 1u);
 }
 
+TEST(FailureCriteria, SaysWhatFails) {
+  using Reasons = std::vector<std::string>;
+  const std::vector findings = {finding("device-mismatch", core::Severity::kError),
+                                finding("device-host-sync", core::Severity::kWarning, 11),
+                                finding("device-implicit-transfer", core::Severity::kWarning),
+                                finding("device-implicit-transfer", core::Severity::kWarning),
+                                finding("device-host-sync", core::Severity::kNote)};
+  const auto reasons = [&](const char *fail_on, const std::vector<std::string> &budgets) {
+    return parseFailureCriteria(fail_on, budgets).value().reasons(findings);
+  };
+  EXPECT_EQ(reasons("none", {}), Reasons());
+  EXPECT_EQ(reasons("error", {}), Reasons({"1 error"}));
+  EXPECT_EQ(reasons("note", {}), Reasons({"1 error", "3 warnings", "1 note"}));
+  EXPECT_EQ(reasons("error,device-implicit-transfer", {}),
+            Reasons({"1 error", "2 device-implicit-transfer"}));
+  EXPECT_EQ(reasons("warning", {"device-host-sync=5", "device-host-sync=5/step"}),
+            Reasons({"1 error", "2 warnings", "device-host-sync over its budget"}));
+}
+
 TEST(FailureCriteria, NoBudgetAllowsWhatTheProgramForbids) {
   const core::Finding forbidden = finding("device-host-sync", core::Severity::kError, 1);
   for (const char *budget : {"device-host-sync=10", "device-host-sync=10/step"})
@@ -131,13 +152,14 @@ TEST(FailureCriteria, ABudgetForEachStepCountsWhatComesTogether) {
   const std::vector<core::Finding> together = {inSteps(0, 99, 2), inSteps(7, 7, 1)};
   EXPECT_TRUE(criteria.failed(together));
   EXPECT_EQ(criteria.exceededBudgets(together),
-            std::vector<std::string>{"over budget: device-host-sync happened up to 3 times in one "
-                                     "step, the budget is 2/step"});
+            Sentences({{"device-host-sync", "over budget: device-host-sync happened up to 3 times "
+                                            "in one step, the budget is 2/step"}}));
   const std::vector<core::Finding> without = {
       finding("device-host-sync", core::Severity::kNote, 3)};
   EXPECT_EQ(criteria.exceededBudgets(without),
-            std::vector<std::string>{"over budget: device-host-sync happened 3 times in a run "
-                                     "without steps (see devsan::step()), the budget is 2/step"});
+            Sentences({{"device-host-sync",
+                        "over budget: device-host-sync happened 3 times in a run "
+                        "without steps (see devsan::step()), the budget is 2/step"}}));
 }
 
 TEST(FailureCriteria, StepsOfSeveralProcessesComeToNoSum) {
@@ -165,8 +187,8 @@ TEST(FailureCriteria, ARunOfOneStepHasSteps) {
   one.steps = {1, 1, 0, 1, 3};
   EXPECT_EQ(
       parseFailureCriteria("error", {"device-host-sync=2/step"}).value().exceededBudgets({&one, 1}),
-      std::vector<std::string>{"over budget: device-host-sync happened up to 3 times in one "
-                               "step, the budget is 2/step"});
+      Sentences({{"device-host-sync", "over budget: device-host-sync happened up to 3 times in one "
+                                      "step, the budget is 2/step"}}));
 }
 
 TEST(RuntimeOptions, LevelsAreHandedOn) {
@@ -201,7 +223,8 @@ TEST(FailureCriteria, KnowsWhenNotesCount) {
   EXPECT_TRUE(counts("error", {"device-host-sync=0/step"}));
   EXPECT_EQ(
       parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
-      std::vector<std::string>{"over budget: device-host-sync happened once, the budget is 0"});
+      Sentences(
+          {{"device-host-sync", "over budget: device-host-sync happened once, the budget is 0"}}));
 }
 
 TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {

@@ -142,15 +142,22 @@ private:
     for (const core::Finding &finding : findings)
       counts[finding.rule] += finding.count;
     for (const auto &[rule, most] : failure.budgets)
-      if (counts[rule] > most)
+      if (counts[rule] > most) {
+        const auto first = std::ranges::find(findings, rule, &core::Finding::rule);
+        const std::string place = placeOf(*first);
         answer.reasons.push_back(rule + " happened " + core::timesText(counts[rule]) +
                                  ", allowed is " +
-                                 (most ? "at most " + core::timesText(most) : "none"));
+                                 (most ? "at most " + core::timesText(most) : "none") +
+                                 (place.empty() ? "" : " (" + place + ")"));
+      }
     for (core::Finding &finding : findings) {
       const auto budget = failure.budgets.find(finding.rule);
       const bool is_over = budget != failure.budgets.end() && counts[finding.rule] > budget->second;
-      if (!is_over && isOver(finding, failure))
-        answer.reasons.push_back(finding.message + " [" + finding.rule + "]");
+      if (!is_over && isOver(finding, failure)) {
+        const std::string place = placeOf(finding);
+        answer.reasons.push_back((place.empty() ? "" : place + ": ") + finding.message + " [" +
+                                 finding.rule + "]");
+      }
       // Notes explain nothing unless they are what is limited.
       if (is_over || finding.severity > core::Severity::kNote || isOver(finding, failure))
         answer.shown.push_back(std::move(finding));

@@ -33,19 +33,42 @@ core::Result<void> writeReport(const ReportFile &file, const core::Report &repor
   });
 }
 
+void limitToWhatWasSeen(core::Verdict &verdict, bool is_gate) {
+  if (verdict.outcome == core::Verdict::Outcome::kPassed)
+    verdict.outcome =
+        is_gate ? core::Verdict::Outcome::kNoVerdict : core::Verdict::Outcome::kPassedInPart;
+}
+
+int statusOf(const core::Verdict &verdict) {
+  switch (verdict.outcome) {
+  case core::Verdict::Outcome::kNone:
+  case core::Verdict::Outcome::kPassed:
+  case core::Verdict::Outcome::kPassedInPart:
+    return kSuccess;
+  case core::Verdict::Outcome::kFailed:
+    return kFindings;
+  case core::Verdict::Outcome::kNotAnalysed:
+  case core::Verdict::Outcome::kNoVerdict:
+    return kCannotStart;
+  }
+  return kCannotStart;
+}
+
 int failWithoutVerdict(const std::string &unseen) {
   return fail("no verdict, because not everything was seen: " + unseen);
 }
 
-core::Result<bool> judge(core::Report &report, const FailureCriteria &failure,
+core::Result<void> judge(core::Report &report, const FailureCriteria &failure,
                          core::BaselineFile &baseline, const std::set<core::Origin> &origins) {
   auto &[findings, summary] = report;
+  summary.verdict = {core::Verdict::Outcome::kNoVerdict}; // until there is one
   if (core::Result<void> applied = baseline.apply(findings, origins, summary); !applied)
     return tl::unexpected(applied.error());
-  for (std::string &sentence : failure.exceededBudgets(findings))
-    summary.notes.push_back(std::move(sentence));
+  for (auto &[rule, sentence] : failure.exceededBudgets(findings))
+    summary.notes.push_back(sentence);
   core::rankByCost(findings, summary.basis);
-  return failure.failed(findings);
+  summary.verdict = core::verdictFor(failure.reasons(findings));
+  return {};
 }
 
 } // namespace devsan::command

@@ -11,9 +11,9 @@
 # RUN: %status 0 %sim --update-baseline -- true 2>&1 | FileCheck %s --check-prefix=KEPT
 # KEPT: known.json: holds 1 finding now
 # RUN: sed -i '1i # lines move' program.py
-# RUN: %status 0 %sim -- %python program.py 2>&1 | FileCheck %s --check-prefix=KNOWN --implicit-check-not=warning:
+# RUN: %status 0 %sim -- %python program.py 2>&1 | FileCheck %s --check-prefix=KNOWN --implicit-check-not=': warning:'
 # KNOWN: devsan run: {{.*}}: no new findings, 1 known from the baseline
-# RUN: %status 3 %sim -- %python program.py more 2>&1 | FileCheck %s --check-prefix=NEW --implicit-check-not=warning:
+# RUN: %status 3 %sim -- %python program.py more 2>&1 | FileCheck %s --check-prefix=NEW --implicit-check-not=': warning:'
 # NEW: program.py:{{.*}}: warning: the host waited for cuda:1 in aten::nonzero, once [device-host-sync]
 # NEW: 1 new finding (0 errors, 1 warning, 0 notes), 1 known from the baseline
 # RUN: %status 0 %sim -- %python program.py none 2>&1 | FileCheck %s --check-prefix=STALE

@@ -6,7 +6,7 @@
 # RUN: %status 0 %devsan report --merge %t/0.json %t/1.json | %file_check
 # CHECK: merged.test.py:[[#@LINE+52]]: warning: the host waited for cuda:0 in aten::item, 3 times, on rank 0; the same on both ranks, 6 times in all [device-host-sync]
 # CHECK: merged.test.py:[[#@LINE+55]]: warning: the host waited for cuda:1 in aten::nonzero, once, on rank 1 only [device-host-sync]
-# CHECK: devsan report: 2 reports of {{.*}}: 2 findings (0 errors, 2 warnings, 0 notes)
+# CHECK: devsan report: {{.*}}: 2 reports of {{.*}}: 2 findings (0 errors, 2 warnings, 0 notes)
 # RUN: %status 3 %devsan report --fail-on=warning %t/0.json | FileCheck %s --check-prefix=SINGLE
 # SINGLE: warning: the host waited for cuda:0 in aten::item, 3 times [device-host-sync]
 # SINGLE: devsan run: {{.*}}: 1 finding

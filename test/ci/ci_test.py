@@ -102,7 +102,7 @@ class Action(Project):
 
     @unittest.skipUnless(HAS_RUNTIME, "this build has no runtime")
     def test_sources_and_a_run_are_judged_together(self):
-        text = self.act(status=3, run=f"{sys.executable} program.py", paths="src\n")
+        text = self.act(status=3, run=f"{sys.executable} program.py", paths="src\n", fail_on="warning")
         self.assertIn("::warning file=src/scale.cpp,line=2,", text)
         self.assertIn("::warning file=program.py,line=4,", text)
         self.assertIn("program.py:4", self.summary)
@@ -112,12 +112,14 @@ class Action(Project):
         self.assertEqual(rules, {"device-bare-cuda", "device-host-sync"})
         self.assertIn("device-bare-cuda", (reports / "devsan.sarif").read_text())
         self.assertIn("<failure", (reports / "devsan.junit.xml").read_text())
-        self.act(run=f"{sys.executable} program.py", fail_on="error")
+        self.act(run=f"{sys.executable} program.py")
         self.act(run=f"{sys.executable} program.py; exit 7", fail_on="none", status=7)
 
     def test_inputs_are_options_of_the_commands(self):
-        self.act(status=3)
-        self.act(fail_on="error")
+        self.assertIn("devsan report: failed because of 1 warning: ", self.act(status=3, fail_on="warning"))
+        verdict = json.loads((Path(self.outputs["reports"]) / "devsan.json").read_text())["summary"]["verdict"]
+        self.assertEqual(verdict, {"outcome": "failed", "because": "1 warning"})
+        self.assertIn("devsan report: passed: ", self.act())
         self.act(checks="device-*,-device-bare-cuda")
         self.act(status=3, checks="device-bare-cuda", fail_on="device-bare-cuda", command=str(DEVSAN), path=TOOLS)
         reports = self.outputs["reports"]
@@ -132,7 +134,7 @@ class Action(Project):
 
     def test_the_project_is_built_before(self):
         self.source.rename(self.folder / "scale.cpp")
-        self.assertIn("src/scale.cpp", self.act(status=3, build=f"cp {self.folder}/scale.cpp src"))
+        self.assertIn("src/scale.cpp", self.act(status=3, fail_on="warning", build=f"cp {self.folder}/scale.cpp src"))
         self.assertNotIn("scale.cpp", self.act(status=7, build="exit 7"))
 
     def test_inputs_are_no_code(self):
@@ -157,7 +159,7 @@ class Gitlab(Project):
         (self.project / ".devsan").symlink_to(SOURCE)
         script = self.folder / "job.sh"
         script.write_text("\n".join(["set -eo pipefail", *job["script"]]))
-        environment = {**self.environment, **template["variables"], "PATH": f"{self.folder}/bin:{TOOLS}"}
+        environment = {**self.environment, **template["variables"], "DEVSAN_CI_FAIL_ON": "warning", "PATH": f"{self.folder}/bin:{TOOLS}"}
         text = self.run_command("bash", script, status=3, environment=environment)
         self.assertIn("src/scale.cpp:2:", text)
         for path in [job["artifacts"]["reports"]["junit"], *job["artifacts"]["paths"]]:

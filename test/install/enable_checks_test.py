@@ -77,11 +77,11 @@ class EnableChecks(unittest.TestCase):
             self.assertIn(f"{self.source}:4:12: warning: 'x' goes to the current cuda device", text)
             self.assertIn("[device-bare-cuda]", text)
             self.assertIn("device bugs in scale", text)
-            self.assertIn("devsan check: 1 file: 1 finding", text)
+            self.assertIn("devsan check: failed because of 1 warning: 1 file: 1 finding", text)
             self.assertNotIn("parsed in part", text)  # the header was generated
             self.assertNotIn("not in compile_commands.json", text)
         self.source.write_text(CODE % FIXED)
-        self.assertIn("devsan check: 1 file: no findings", self.build("all_devsan_check"))
+        self.assertIn("devsan check: passed: 1 file: no findings", self.build("all_devsan_check"))
 
     def test_the_check_is_part_of_every_build_with_all(self):
         self.configure("devsan_enable_checks(scale ALL)", generator="Unix Makefiles")

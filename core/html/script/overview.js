@@ -59,7 +59,7 @@ export function drawHead() {
   byId("tool").textContent = `DevSan · ${shownLine(summary.tool.replace(/^devsan /, ""))}`;
   byId("subject").textContent = brief(summary.subject, 400) || "DevSan report";
   document.title = `${brief(summary.subject, 80) || "Report"} · DevSan`;
-  const facts = [plural(counts[2], "error"), plural(counts[1], "warning"), plural(counts[0], "note")];
+  const facts = [...(summary.verdict ? [summary.verdict] : []), plural(counts[2], "error"), plural(counts[1], "warning"), plural(counts[0], "note")];
   if (isCompared())
     SINCE.forEach((name, since) => facts.push(`${number(column.since.filter((one) => one === since).length)} ${name}`));
   if (summary.ranks.length > 1) facts.push(`${number(summary.ranks.length)} ranks`);

@@ -277,7 +277,7 @@ class _Tests:
         self.outside += [entry for entry in found.get("outside", []) if entry not in self.outside]
         self.notes += found.get("notes", [])
 
-    def pytest_terminal_summary(self, terminalreporter):
+    def pytest_terminal_summary(self, terminalreporter, exitstatus):
         for where, reasons, text in self.outside:
             terminalreporter.section(f"devsan: findings {where}", red=True)
             terminalreporter.write(text)
@@ -290,6 +290,25 @@ class _Tests:
                 f"devsan: note: {tests} findings that fail none: pytest -rP shows them, --devsan-fail-on=warning fails for them")
         for note in dict.fromkeys(self.notes):
             terminalreporter.write_line(f"devsan: note: {note}")
+        terminalreporter.write_line(f"devsan: {self._verdict(terminalreporter, exitstatus)}")
+
+    def _verdict(self, terminalreporter, status):
+        def tests(nodeids, what):
+            return f"{len(nodeids)} test{'s' * (len(nodeids) != 1)}{what}"
+
+        outcomes = ("passed", "failed", "error", "skipped", "xfailed", "xpassed", "")
+        reports = {outcome: terminalreporter.getreports(outcome) for outcome in outcomes}
+        seen = {report.nodeid for some in reports.values() for report in some if hasattr(report, "when")}
+        failed = {report.nodeid for outcome in ("failed", "error") for report in reports[outcome]}
+        by_findings = {report.nodeid for some in reports.values() for report in some if getattr(report, "devsan_failed", False)}
+        reasons = [tests(by_findings, " with findings")] if by_findings else []
+        reasons += dict.fromkeys(f"findings {where}" for where, _, _ in self.outside)
+        if failed - by_findings:
+            reasons.append(tests(failed - by_findings, " that failed without them"))
+        if not reasons and status:
+            reasons.append(f"pytest's status {int(status)}")
+        verdict = "failed because of " + " and ".join(reasons) if reasons else "passed"
+        return f"{verdict}: {tests(seen, '')}"
 
     # Fixtures.
 
@@ -377,6 +396,7 @@ def _apply(verdict, report, item):
         report.longrepr = _longrepr(verdict)
         if hasattr(report, "wasxfail"):
             del report.wasxfail
+    report.devsan_failed = verdict.failed and report.failed
     if verdict.text:
         report.sections.append((_SECTION, verdict.text))  # of a test that passed, pytest shows it with -rP
 
