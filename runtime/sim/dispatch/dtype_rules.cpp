@@ -108,7 +108,15 @@ constexpr WiderRule kWiderRules[] = {
     {"_upsample_bilinear2d_aa", TensorKind::kDense, kReduced},
     {"abs", TensorKind::kDense, kBool},
     {"rrelu_with_noise", TensorKind::kDense, bits({at::kHalf})},
-    // The CPU's kernels have 16 bits in between.
+    // The CPU's kernels have 16 bits in between, and are up to 80 times slower.
+    {"_addmm_activation", TensorKind::kDense, kReduced},
+    {"addbmm", TensorKind::kDense, kReduced},
+    {"addmm", TensorKind::kDense, kReduced},
+    {"addmv", TensorKind::kDense, kReduced},
+    {"baddbmm", TensorKind::kDense, kReduced},
+    {"bmm", TensorKind::kDense, kReduced},
+    {"convolution", TensorKind::kDense, kReduced},
+    {"mm", TensorKind::kDense, kReduced},
     {"grid_sampler_2d", TensorKind::kDense, kReduced},
     {"grid_sampler_3d", TensorKind::kDense, kReduced},
     {"native_batch_norm", TensorKind::kDense, kReduced},

@@ -64,6 +64,11 @@ TEST(DtypeRules, SixteenBitsAreComputedWiderAndRoundedOnce) {
       return at::batch_norm(image, weight.to(of), bias.to(of), running.to(of).clone(),
                             running.to(of).clone(), true, 0.1, 1e-5, false);
     };
+    const at::Tensor a = at::randn({9, 50}, options), b = at::randn({50, 7}, options);
+    EXPECT_TRUE(at::equal(a.mm(b), a.to(at::kFloat).mm(b.to(at::kFloat)).to(dtype)));
+    const at::Tensor out = at::empty({0}, options);
+    at::Tensor written = out;
+    EXPECT_TRUE(at::mm_out(written, a, b).is_same(out) && at::equal(out, a.mm(b)));
     EXPECT_EQ(normal(dtype).scalar_type(), dtype);
     EXPECT_TRUE(at::equal(normal(dtype), normal(at::kFloat)));
     EXPECT_EQ(std::get<1>(

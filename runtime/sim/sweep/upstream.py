@@ -5,6 +5,7 @@ notes nothing for too long, the test that it had begun has that as its outcome, 
 Loaded into those processes as pytest's plugin, too.
 """
 
+import ast
 import json
 import os
 import signal
@@ -48,6 +49,24 @@ def name_of(nodeid):
     """Class.test of pytest's FILE::Class::test."""
     file, _, test = nodeid.partition("::")
     return test.replace("::", ".") if "::" in test else f"{Path(file).stem}.{test}"
+
+
+class _ZeroArgumentSuper(ast.NodeTransformer):
+    """Of super(self.__class__, self), which calls itself without end in a class derived from the one that it stands in."""
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and ast.unparse(node) == "super(self.__class__, self)":
+            node.args = []
+        return node
+
+
+def pytest_configure():
+    # Releases differ in how a test's class for a device comes from the test's own.
+    from _pytest.assertion import rewrite
+
+    asserts = rewrite.rewrite_asserts
+    rewrite.rewrite_asserts = lambda tree, *rest, **named: asserts(_ZeroArgumentSuper().visit(tree), *rest, **named)
 
 
 def pytest_collectstart(collector):

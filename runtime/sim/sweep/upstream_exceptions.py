@@ -2,21 +2,31 @@
 
 The key is the file and the test without its device."""
 
-AGE = "files of PyTorch 2.1 expect what later releases no more do"
+AGE = "files of PyTorch 2.1 to 2.6 expect what later releases no more do"
 DRAWS = "the test asks for a chance near 1 of the numbers of one seed; a device draws others than the CPU from the second batch on"
 AT_ONCE = "the test wants kernels of two streams to run at the same time; simulated ones run one after the other"
 ASKED_AGAIN = "the test asks a busy stream more than once; a simulated one answers false once, so that loops of queries end"
 SCIPY = "SciPy refuses windows without elements, which the test makes in 16 bits for CUDA alone"
+ASSERTION = "an index out of range raises the CPU kernel's error at the call, where a GPU asserts in the kernel and is lost"
+GRAPH_NUMBERS = "a graph takes no memory for the seed and offset of its random numbers"
 
 EXCEPTIONS = {
     "test_cuda TestCuda.test_events_multi_gpu_query": ASKED_AGAIN,
     "test_cuda TestCuda.test_graph_concurrent_replay": AT_ONCE,
+    "test_cuda TestCuda.test_graph_debugdump": "not simulated: there is no graph of the driver's to write",
+    "test_cuda TestCuda.test_graph_memory_stats_and_use_result_after_destroy_graph": GRAPH_NUMBERS,
+    "test_cuda TestCuda.test_memory_stats_of_multiple_generators_and_graphs": GRAPH_NUMBERS,
     "test_cuda TestCuda.test_stream_event_nogil": AT_ONCE,
     "test_cuda TestCuda.test_streams_multi_gpu_query": ASKED_AGAIN,
+    "test_nn TestNNDeviceType.test_cross_entropy_loss_2d_out_of_bounds_class_index_float16": ASSERTION,
+    "test_nn TestNNDeviceType.test_cross_entropy_loss_2d_out_of_bounds_class_index_float32": ASSERTION,
+    "test_nn TestNNDeviceType.test_upsamplingNearest2d_launch_fail": "the test wants a launch to fail for the size of its grid; a simulated launch has no such limit",
     "test_optim TestDifferentiableOptimizer.test_defaults_changed_to_foreach": AGE,
+    "test_torch TestTorchDeviceType.test_cublas_config_nondeterministic_alert": AGE,
+    "test_torch TestTorchDeviceType.test_dtypetensor_warnings": "a CPU build's torch.cuda.FloatTensor and kin advise nothing",
+    "test_torch TestTorchDeviceType.test_nondeterministic_alert_ReflectionPad2d": AGE,
     "test_torch TestTorchDeviceType.test_nondeterministic_alert_histc": AGE,
     "test_torch TestTorchDeviceType.test_nondeterministic_alert_kthvalue_float64": AGE,
-    "test_torch TestTorchDeviceType.test_pickle_gradscaler": AGE,
     "test_torch TestVitalSignsCuda.test_cuda_vitals_gpu_only": AGE,
 }
 EXCEPTIONS |= {

@@ -28,6 +28,12 @@ def test_uses_a_name(): assert not LOST_FLAG
 def test_uses_a_module(): gone.inner.function()
 class TestDerived(LostCase):
     def test(self): assert False
+class Base(unittest.TestCase):
+    def setUp(self):
+        super(self.__class__, self).setUp()
+        self.ready = True
+class TestDevice(Base):
+    def test(self): assert self.ready
 def test_loaded(): assert CASES == [1, 2] and join("a", "b") == "a/b" and lost_and_guarded is None
 def test_passes(): pass
 def test_fails(): assert 1 == 2
@@ -51,7 +57,7 @@ class Runs(unittest.TestCase):
                         "uses_a_name": "skipped", "uses_a_module": "skipped"}
             self.assertEqual({name: outcome for name, (outcome, _) in outcomes.items()},
                              {f"test_some.test_{name}": outcome for name, outcome in expected.items()}
-                             | {"TestDerived.test": "skipped"})
+                             | {"TestDerived.test": "skipped", "TestDevice.test": "passed"})
             self.assertIn("no os.path.lost_decorator is installed", outcomes["test_some.test_decorated"][1])
             self.assertIn("1 == 2", outcomes["test_some.test_fails"][1])
             self.assertEqual(upstream.run(*arguments)[0], outcomes)
