@@ -36,8 +36,9 @@ bool isSimulated() {
 [[noreturn]] void refuse() {
   const std::string name = c10::demangle(missing);
   TORCH_CHECK_NOT_IMPLEMENTED(!isSimulated(), "not simulated: ", name);
-  TORCH_CHECK(false, name, ": no CUDA device. The program is built for simulated devices: start it "
-                           "by `devsan run --sim=N -- PROGRAM`");
+  TORCH_CHECK(false, name,
+              ": no CUDA device. The program is built for simulated devices: start it "
+              "by `devsan run --sim=N -- PROGRAM`");
 }
 
 // In the place of a function of CUDA's libraries: their own numbers for what is not supported.
@@ -52,9 +53,9 @@ void *refusalOf(const char *name) {
   static const struct {
     const char *prefix;
     int (*refusal)();
-  } kLibraries[] = {{"cublas", status<15>},   {"cudnn", status<3000>},  {"cufft", status<16>},
-                    {"curand", status<203>},  {"cusolver", status<9>},  {"cusparse", status<10>},
-                    {"nccl", status<5>},      {"nvml", status<3>},      {"nvrtc", status<3>}};
+  } kLibraries[] = {{"cublas", status<15>},  {"cudnn", status<3000>}, {"cufft", status<16>},
+                    {"curand", status<203>}, {"cusolver", status<9>}, {"cusparse", status<10>},
+                    {"nccl", status<5>},     {"nvml", status<3>},     {"nvrtc", status<3>}};
   missing = name;
   if (std::strncmp(name, "_Z", 2) == 0)
     return reinterpret_cast<void *>(refuse);
@@ -90,5 +91,5 @@ DEVSAN_EXPORT DeviceIndex device_count() noexcept {
 } // namespace c10::cuda
 
 // c10::cuda::CUDACachingAllocator::allocator: the simulator stores its own there.
-extern "C" DEVSAN_EXPORT std::atomic<const void *> devsan_caching_allocator
-    __asm__("_ZN3c104cuda20CUDACachingAllocator9allocatorE"){};
+extern "C" DEVSAN_EXPORT std::atomic<const void *>
+    devsan_caching_allocator __asm__("_ZN3c104cuda20CUDACachingAllocator9allocatorE"){};

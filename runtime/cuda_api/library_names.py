@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -65,13 +66,25 @@ def declared(clang, torch):
 
 
 def variants(name):
-    """Constructors and destructors have several names, of which clang tells one; g++ writes some templates without clang's Tn."""
-    if "TnPNSt" in name:
-        return {name, name.replace("TnPNSt", "PNSt")}
+    """Constructors and destructors have several names, of which clang tells one."""
     for kinds in (("C1E", "C2E"), ("D1E", "D2E", "D0E")):
         if kinds[0] in name and re.search(kinds[0] + r"(v$|[^0-9])", name):
             return {name.replace(kinds[0], kind) for kind in kinds}
     return {name}
+
+
+def by_gxx(torch):
+    """The templates whose names g++ writes in another way than clang."""
+    from elftools.elf.elffile import ELFFile
+
+    types = ("double", "float", "c10::complex<double>", "c10::complex<float>", "at::Half", "at::BFloat16", "at::Half, float", "at::BFloat16, float")
+    uses = [f"&at::cuda::blas::{name}<{each}>" for name in ("gemm", "bgemm") for each in types]
+    source = "#include <ATen/cuda/CUDABlas.h>\n" + "".join(f"auto used{place} = {use};\n" for place, use in enumerate(uses))
+    with tempfile.NamedTemporaryFile(suffix=".o") as out:
+        command = ["g++", "-x", "c++", "-", "-c", "-o", out.name, "-std=c++20", "-w", "-isystem", TOOLKIT, f"-I{torch}/include"]
+        subprocess.run(command, input=source, text=True, check=True)
+        symbols = ELFFile(out).get_section_by_name(".symtab").iter_symbols()
+        return {symbol.name for symbol in symbols if symbol["st_shndx"] == "SHN_UNDEF" and NAMESPACES.match(symbol.name)}
 
 
 def in_libraries(torch):
@@ -92,7 +105,7 @@ def read_names():
 
 def main():
     torch = Path(sys.argv[2])
-    found = set().union(*map(variants, declared(sys.argv[1], torch))) - in_libraries(torch)
+    found = set().union(by_gxx(torch), *map(variants, declared(sys.argv[1], torch))) - in_libraries(torch)
     if "--check" in sys.argv:
         missing = sorted(found - read_names())
         print(*missing, sep="\n")

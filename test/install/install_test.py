@@ -39,6 +39,68 @@ target_compile_features(scale PRIVATE cxx_std_20)
 target_include_directories(scale SYSTEM PRIVATE "${MOCK}")
 devsan_enable_checks(scale)
 """
+# As its authors write it for a CUDA build.
+CUDA_PROJECT = """\
+cmake_minimum_required(VERSION 3.18)
+project(for_gpus LANGUAGES CXX CUDA)
+find_package(Torch REQUIRED)
+find_package(CUDAToolkit REQUIRED)
+add_executable(program program.cpp scale.cu)
+target_link_libraries(program "${TORCH_LIBRARIES}" CUDA::cudart CUDA::cublas)
+set_target_properties(program PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20)
+"""
+CUDA_SOURCES = {
+    "scale.cu": """\
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+__global__ void scale(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }
+void launch(float *x, int n) {
+  scale<<<1, 32, 0, c10::cuda::getCurrentCUDAStream()>>>(x, n);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+""",
+    "program.cpp": """\
+#include <iostream>
+#include <ATen/cuda/CUDABlas.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/ops/ones.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime.h>
+void launch(float *x, int n);
+int main() {
+  if (c10::cuda::device_count() == 0) {
+    std::cout << "no device\\n";
+    try {
+      c10::cuda::current_device();
+    } catch (const c10::Error &error) {
+      std::cout << error.what_without_backtrace() << "\\n";
+    }
+    return 1;
+  }
+  c10::cuda::CUDAGuard guard(1);
+  at::cuda::CUDAEvent event;
+  c10::cuda::CUDAStreamGuard stream(at::cuda::getStreamFromPool());
+  at::Tensor x = at::ones({4}, at::kCUDA);
+  launch(x.data_ptr<float>(), 4);
+  event.record();
+  event.synchronize();
+  void *block = c10::cuda::CUDACachingAllocator::raw_alloc(512);
+  float copy[4] = {};
+  C10_CUDA_CHECK(cudaMemcpyAsync(copy, x.data_ptr(), sizeof copy, cudaMemcpyDeviceToHost, at::cuda::getCurrentCUDAStream()));
+  C10_CUDA_CHECK(cudaStreamSynchronize(at::cuda::getCurrentCUDAStream()));
+  c10::cuda::CUDACachingAllocator::raw_delete(block);
+  std::cout << x.device() << " " << copy[3] << " " << at::cuda::getCurrentDeviceProperties()->warpSize << "\\n";
+  cublasHandle_t handle;
+  std::cout << cublasCreate(&handle) << "\\n";
+  try {
+    at::cuda::blas::gemm<float>('n', 'n', 1, 1, 1, 1, copy, 1, copy, 1, 0, copy, 1);
+  } catch (const c10::Error &error) {
+    std::cout << error.what_without_backtrace() << "\\n";
+  }
+}
+"""}
 SCALE = """\
 #include <torch/torch.h>
 torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) { return x.cuda() * weight; }
@@ -93,7 +155,7 @@ class Install(unittest.TestCase):
                 if not name.endswith(".a"):
                     self.assertNotIn(BUILD.encode(), data, path)
                 if data.startswith(b"\x7fELF"):
-                    self.assertNotRegex(run("readelf", "-d", path), r"RUNPATH|RPATH")
+                    self.assertNotRegex(run("readelf", "-d", path), r"(RUNPATH|RPATH).*\[(?!\$ORIGIN/)")
 
     def test_sources_of_the_runtime_are_whole(self):
         sources = os.path.join(self.tree, "share/devsan/sources")
@@ -132,6 +194,23 @@ class Install(unittest.TestCase):
         self.assertRegex(text, r"may_wait \.+ +Passed")
         self.assertRegex(text, r"must_not \.+\*\*\*Failed")
         self.assertIn("[device-bare-cuda]", run("cmake", "--build", build, "--target", "all_devsan_check", status=BUILD_FAILED))
+
+    def test_project_for_gpus(self):
+        folder = os.path.join(self.folder, "for_gpus")
+        os.mkdir(folder)
+        for name, text in {"CMakeLists.txt": CUDA_PROJECT, **CUDA_SOURCES}.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        run("cmake", "-G", "Unix Makefiles", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_TOOLCHAIN_FILE={self.tree}/share/devsan/cuda/toolchain.cmake",
+            env={**os.environ, "PATH": path})
+        run("cmake", "--build", f"{folder}/build", "-j2")
+        program = f"{folder}/build/program"
+        text = run(program, status=1)
+        self.assertRegex(text, r"no device\nc10::cuda::current_device\(\): no CUDA device. .* `devsan run --sim=N -- PROGRAM`")
+        text = self.devsan("run", "--sim=2", "--quiet", "--", program)
+        self.assertIn("cuda:1 1 32\n15\nnot simulated: void at::cuda::blas::gemm<float", text)
+        self.assertIn("the GPU kernel scale(float*, int) does nothing here", text)
 
     def test_uninstall(self):
         prefix = os.path.join(self.folder, "prefix")

@@ -1,0 +1,35 @@
+# find_package(Torch) for programs that are built for simulated devices: a CPU LibTorch, which this finds, with what a CUDA LibTorch
+# brings to a project besides: the target `torch` has CUDA's headers and LibTorch's CUDA functions, c10_cuda and torch_cuda are targets.
+# Documentation: docs/cuda-programs.md
+set(_devsan_torch_here "${CMAKE_CURRENT_LIST_DIR}")
+include("${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake")
+if(NOT _devsan_torch_dir)
+  set(Torch_FOUND FALSE)
+  set(Torch_NOT_FOUND_MESSAGE "no LibTorch in CMAKE_PREFIX_PATH or in python3: add \
+-DCMAKE_PREFIX_PATH=$(python -c 'import torch; print(torch.utils.cmake_prefix_path)'), or the folder of an unpacked LibTorch")
+  return()
+endif()
+if(EXISTS "${_devsan_torch_dir}/../../../lib/libtorch_cuda.so")
+  set(Torch_FOUND FALSE)
+  set(Torch_NOT_FOUND_MESSAGE "${_devsan_torch_dir} is a CUDA build of LibTorch, which has CUDA's functions itself: configure without \
+DevSan's toolchain file or Torch_DIR, or name a CPU build in CMAKE_PREFIX_PATH")
+  return()
+endif()
+include("${_devsan_torch_dir}/TorchConfig.cmake")
+include("${_devsan_torch_here}/../DevSanCuda.cmake")
+if(CMAKE_CUDA_COMPILER)
+  # As a CUDA LibTorch does for whoever uses it.
+  enable_language(CUDA)
+endif()
+get_target_property(_devsan_include DevSan::cuda_api INTERFACE_INCLUDE_DIRECTORIES)
+list(APPEND TORCH_INCLUDE_DIRS "${_devsan_include}")
+list(APPEND TORCH_LIBRARIES DevSan::cuda_api)
+set(TORCH_CUDA_LIBRARIES DevSan::cuda_api)
+set(C10_CUDA_LIBRARY DevSan::cuda_api)
+foreach(_devsan_name c10_cuda torch_cuda torch::cudart)
+  if(NOT TARGET ${_devsan_name})
+    add_library(${_devsan_name} INTERFACE IMPORTED)
+    set_target_properties(${_devsan_name} PROPERTIES INTERFACE_LINK_LIBRARIES DevSan::cuda_api)
+  endif()
+endforeach()
+set_property(TARGET torch APPEND PROPERTY INTERFACE_LINK_LIBRARIES DevSan::cuda_api)
