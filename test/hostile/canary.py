@@ -57,7 +57,7 @@ class Sandbox:
         for name in ("repo", "outside", "home", "tmp", "canaries"):
             os.mkdir(self.path(name))
             setattr(self, name, self.path(name))
-        self.cache = self.path("home", ".cache")
+        self.cache_home = self.path("home", ".cache")
         self.write("outside/kept.txt", "outside\n")
         self._before = None
 
@@ -120,7 +120,7 @@ class Sandbox:
 
     def environment(self, **changes):
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "LLVM_PROFILE_FILE") if name in os.environ}
-        kept.update(HOME=self.home, TMPDIR=self.tmp, XDG_CACHE_HOME=self.cache, OMP_NUM_THREADS="1")
+        kept.update(HOME=self.home, TMPDIR=self.tmp, XDG_CACHE_HOME=self.cache_home, OMP_NUM_THREADS="1")
         kept.update(changes)
         return {name: value for name, value in kept.items() if value is not None}
 

@@ -210,7 +210,7 @@ class Fate(Canary):
     def prepare(self):
         sandbox = self.sandbox()
         if not IS_OWN_TORCH:
-            sandbox.cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))  # compiling takes minutes
+            sandbox.cache_home = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))  # compiling takes minutes
         sandbox.write("repo/program.py", PROGRAM)
         os.makedirs(sandbox.path("empty"))
         return sandbox
