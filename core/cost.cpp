@@ -82,17 +82,18 @@ std::optional<Cost> costOf(const Finding &finding, const CostBasis &basis) {
 }
 
 void rankByCost(std::vector<Finding> &findings, const CostBasis &basis) {
-  using Descending = std::tuple<int, std::uint64_t, std::uint64_t, std::uint64_t>;
+  using Descending = std::tuple<bool, int, std::uint64_t, std::uint64_t, std::uint64_t>;
   using Key = std::tuple<Descending, std::string, std::string, unsigned, unsigned, std::string>;
   const auto negated = [](std::uint64_t value) { return ~value; };
   std::vector<Key> keys;
   for (const Finding &finding : findings) {
     const std::optional<Cost> cost = costOf(finding, basis);
     Location place = placeOf(finding);
-    keys.emplace_back(
-        Descending{-static_cast<int>(finding.severity), negated(cost ? cost->saves_ns : 0),
-                   negated(finding.count), negated(finding.bytes)},
-        finding.rule, std::move(place.file), place.line, place.column, finding.fingerprint);
+    keys.emplace_back(Descending{!finding.library.empty(), -static_cast<int>(finding.severity),
+                                 negated(cost ? cost->saves_ns : 0), negated(finding.count),
+                                 negated(finding.bytes)},
+                      finding.rule, std::move(place.file), place.line, place.column,
+                      finding.fingerprint);
   }
   reorder(findings, keys);
 }

@@ -35,7 +35,8 @@ struct Cost {
 
 std::optional<Cost> costOf(const Finding &finding, const CostBasis &basis);
 
-// Reports' order: severity, then what removing it saves, count, bytes, and place.
+// Reports' order: what own code causes, severity, then what removing it saves, count, bytes, and
+// place.
 void rankByCost(std::vector<Finding> &findings, const CostBasis &basis);
 
 // The order in which what is otherwise the same is told apart, the same in every run: findings come

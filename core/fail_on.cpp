@@ -11,7 +11,7 @@
 namespace devsan::core {
 
 bool FailOn::covers(const Finding &finding) const {
-  if (finding.known)
+  if (finding.known || !finding.library.empty())
     return false;
   // A rule's name does not mean its notes: a single read that the program spells out is no bug.
   return (severity && finding.severity >= *severity) ||

@@ -36,6 +36,12 @@ TEST(FailOn, LeavesNotesOfARuleAndWhatIsKnown) {
   EXPECT_FALSE(covers("note", finding("device-host-sync", Severity::kError, true)));
 }
 
+TEST(FailOn, LeavesWhatHappenedInsideALibrary) {
+  Finding inside = finding("device-mismatch", Severity::kError);
+  inside.library = "lightning";
+  EXPECT_FALSE(covers("error,device-mismatch", inside));
+}
+
 TEST(FailOn, NamesWhatIsWrongAndWhatIsValid) {
   for (const char *text : {"warnings", "", "error,", "none,error", "device-nothing"}) {
     const Result<FailOn> parsed = parseFailOn("--fail-on", text);

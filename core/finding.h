@@ -43,6 +43,7 @@ struct Frame {
   Location location;
   std::string module;
   bool user = false;
+  bool own = false; // and to the project, see ownership.h
 };
 
 // Replaces `length` bytes at byte `offset` of `file` by `text`.
@@ -118,8 +119,9 @@ struct Finding {
   std::uint64_t thread = 0;
   std::optional<int> rank; // whose message, devices, thread and stack these are
   std::vector<RankShare>
-      ranks;          // sorted; of several processes, count, bytes and blocked_ns are sums
-  bool known = false; // the baseline holds it
+      ranks;           // sorted; of several processes, count, bytes and blocked_ns are sums
+  bool known = false;  // the baseline holds it
+  std::string library; // inside which it happened, where no own code called; else empty
   std::vector<Location> locations;
   std::vector<Frame> stack;
   std::vector<Related> related;

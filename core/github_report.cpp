@@ -1,3 +1,4 @@
+#include "core/ownership.h"
 #include "core/reports.h"
 #include "core/terminal_text.h"
 
@@ -38,8 +39,8 @@ std::string_view level(Severity severity) {
 
 std::string annotation(const Finding &finding) {
   std::string line = fmt::format("::{} ", level(finding.severity));
-  if (!finding.locations.empty() && !finding.locations.front().file.empty()) {
-    const Location &place = finding.locations.front();
+  // What is not in the repository, nobody sees there.
+  if (const Location place = ownPlace(finding); !place.file.empty()) {
     line += fmt::format("file={},", escapedProperty(place.file));
     if (place.line)
       line += fmt::format("line={},", place.line);
@@ -47,6 +48,9 @@ std::string annotation(const Finding &finding) {
       line += fmt::format("col={},", place.column);
   }
   std::string text = finding.message;
+  if (nearestOwn(finding))
+    text += fmt::format("\n{}:{}: here", finding.locations.front().file,
+                        finding.locations.front().line);
   for (const Related &other : finding.related)
     text += fmt::format("\n{}:{}: {}", other.location.file, other.location.line, other.message);
   if (const std::string advice = adviceOf(finding); !advice.empty())

@@ -20,6 +20,7 @@ Json toJson(const Frame &frame) {
   Json json = toJson(frame.location);
   json["module"] = frame.module;
   json["user"] = frame.user;
+  json["own"] = frame.own;
   return json;
 }
 
@@ -84,6 +85,7 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"remedy", remedyOf(finding)},
           {"fingerprint", finding.fingerprint},
           {"known", finding.known},
+          {"library", finding.library},
           {"count", finding.count},
           {"bytes", finding.bytes},
           {"blocked_ns", finding.blocked_ns},
@@ -182,6 +184,8 @@ void read(JsonFields &fields, Frame &out) {
   read(fields, out.location);
   fields.get("module", out.module);
   fields.get("user", out.user);
+  out.own = out.user; // of a report that does not tell
+  fields.get("own", out.own);
 }
 
 void read(JsonFields &fields, Related &out) {
@@ -253,6 +257,7 @@ void read(JsonFields &fields, Finding &out) {
     out.remedy.clear();
   fields.get("fingerprint", out.fingerprint);
   fields.get("known", out.known);
+  fields.get("library", out.library);
   fields.get("count", out.count);
   fields.get("bytes", out.bytes);
   fields.get("blocked_ns", out.blocked_ns);

@@ -55,7 +55,7 @@ void addLoad(std::vector<StepLoad> &loads, const StepLoad &added) {
 }
 
 void takeDescription(Finding &finding, Finding &&from) {
-  finding.severity = from.severity;
+  finding.severity = std::max(finding.severity, from.severity);
   finding.message = std::move(from.message);
   finding.remedy = std::move(from.remedy);
   finding.from = std::move(from.from);
@@ -92,7 +92,10 @@ void join(Finding &finding, Finding &&other) {
   finding.known &= other.known;
   if (finding.fingerprint.empty())
     finding.fingerprint = std::move(other.fingerprint);
-  if (other.severity > finding.severity)
+  const bool was_foreign = !finding.library.empty();
+  if (other.library.empty())
+    finding.library.clear();
+  if (other.severity > finding.severity || (was_foreign && finding.library.empty()))
     takeDescription(finding, std::move(other));
 }
 

@@ -37,10 +37,10 @@ constexpr Key kCheckKeys[] = {
 };
 
 constexpr Key kRunKeys[] = {
-    {"baseline", Kind::kPath}, {"fail-on", Kind::kTextOrList}, {"report", Kind::kPaths},
-    {"sim", Kind::kCount},     {"sim-memory", Kind::kText},    {"sim-protect", Kind::kText},
-    {"strict", Kind::kSwitch}, {"sync", Kind::kText},          {"transfer", Kind::kTextOrList},
-    {"warmup", Kind::kCount},
+    {"baseline", Kind::kPath},       {"fail-on", Kind::kTextOrList}, {"own", Kind::kTextOrList},
+    {"report", Kind::kPaths},        {"sim", Kind::kCount},          {"sim-memory", Kind::kText},
+    {"sim-protect", Kind::kText},    {"strict", Kind::kSwitch},      {"sync", Kind::kText},
+    {"transfer", Kind::kTextOrList}, {"warmup", Kind::kCount},
 };
 
 // Whoever can write the file's folder decides what lies there. For root that is enough: in a
@@ -151,6 +151,7 @@ private:
   // Null for a key whose values are joined with commas.
   std::vector<ProjectSetting> *listOf(std::string_view key) {
     return key == "report"        ? &file_.reports
+           : key == "own"         ? &file_.own
            : key == "exclude"     ? &file_.exclude
            : key == "extra-flags" ? &file_.extra_flags
                                   : nullptr;

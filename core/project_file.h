@@ -4,6 +4,7 @@
 //   fail-on = "warning"               also a list of rules
 //   baseline = "devsan-baseline.json" relative to this file
 //   report = ["devsan.json"]          relative to this file, and below its folder, as every path
+//   own = ["src", "tests"]            globs on the files that are the project's own code
 //   sim = 2
 //   sim-memory = "2GiB"
 //   sim-protect = "off"
@@ -58,6 +59,7 @@ struct ProjectFile {
   ProjectTable run;
   ProjectTable check;
   std::vector<ProjectSetting> reports;     // of [run]
+  std::vector<ProjectSetting> own;         // of [run]
   std::vector<ProjectSetting> exclude;     // of [check]
   std::vector<ProjectSetting> extra_flags; // of [check]
   std::vector<ProjectSetting> budgets;     // "device-host-sync=10"

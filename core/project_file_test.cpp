@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
             "tables [budgets], [check], [run], [suppressions]"},
         Bad{"run = 1", "/project/.devsan.toml:1: 'run' must be a table"},
         Bad{"[run]\nfailon = 1", ":2: unknown key 'failon' (did you mean 'fail-on'?); valid in "
-                                 "[run]: baseline, fail-on, report, sim, sim-memory, "
+                                 "[run]: baseline, fail-on, own, report, sim, sim-memory, "
                                  "sim-protect"},
         Bad{"[run]\nsim = \"2\"", ":2: 'sim' must be a number"},
         Bad{"[run]\nsim = 2.5", ":2: 'sim' must be a number"},

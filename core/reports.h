@@ -42,6 +42,7 @@ struct TextStyle {
   // Findings below this severity, or beyond so many, are only counted.
   Severity least = Severity::kNote;
   std::size_t limit = static_cast<std::size_t>(-1);
+  bool folds_libraries = false; // a line for each, of what happened inside it
 };
 
 // clang's form, `path:line:col: warning: message [device-bare-cuda]`, callers, related places and

@@ -1,4 +1,5 @@
 #include "core/merge.h"
+#include "core/ownership.h"
 #include "core/quantities.h"
 #include "core/reports.h"
 #include "core/source_lines.h"
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <fmt/color.h>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace devsan::core {
@@ -228,9 +230,8 @@ public:
     end();
     for (std::size_t i = 0; i < kFixFirst; ++i) {
       const Finding &finding = *findings[i];
-      const Location location = finding.locations.empty() ? Location{} : finding.locations.front();
       add("  {}. ", i + 1);
-      place(location);
+      place(ownPlace(finding));
       severity(finding);
       add("{}{}", finding.rule, isStatic(&finding) ? "" : ", " + costText(finding, summary_.basis));
       end();
@@ -269,14 +270,13 @@ public:
     }
   }
 
-  void summary(std::span<const Finding *const> findings, std::size_t known, std::size_t shown) {
+  void summary(std::span<const Finding *const> findings, std::size_t known, std::size_t more) {
     const auto count = [&](Severity severity) {
       return static_cast<std::size_t>(std::ranges::count_if(
           findings, [&](const Finding *finding) { return finding->severity == severity; }));
     };
-    if (shown < findings.size()) {
-      add("{}: {} more findings, which cost less, are not shown here", summary_.tool,
-          findings.size() - shown);
+    if (more) {
+      add("{}: {} more findings, which cost less, are not shown here", summary_.tool, more);
       end();
     }
     add("{}: ", headline(summary_));
@@ -310,6 +310,16 @@ public:
     }
     for (const std::string &text : summary_.notes) {
       add("{}: note: {}", summary_.tool, text);
+      end();
+    }
+  }
+
+  // By library, what happened inside it.
+  void folded(const std::map<std::string, std::size_t> &counts) {
+    for (const auto &[library, count] : counts) {
+      add("{}: {} inside {}, which no code of the project called, {} not shown; --report=FILE.txt "
+          "holds all",
+          summary_.tool, countText(count, "finding"), library, count == 1 ? "is" : "are");
       end();
     }
   }
@@ -401,12 +411,17 @@ private:
 
   void callers(const Finding &finding, const Location &location) {
     std::size_t shown = 0;
+    const Frame *own = nearestOwn(finding); // however far it is
     for (const Frame &frame : finding.stack) {
       if (!frame.user || frame.location.file.empty() ||
           (frame.location.file == location.file && frame.location.line == location.line))
         continue;
-      if (shown++ == kCallersShown)
+      if (++shown > kCallersShown && !own)
         break;
+      if (shown > kCallersShown && &frame != own)
+        continue;
+      if (&frame == own)
+        own = nullptr;
       place(frame.location);
       note("called from " + frame.location.function);
     }
@@ -423,6 +438,7 @@ private:
 std::string textReport(std::span<const Finding> findings, const Summary &summary, TextStyle style) {
   std::vector<const Finding *> fresh;
   std::size_t known = 0, quiet = 0;
+  std::map<std::string, std::size_t> folded;
   for (const Finding &finding : findings) {
     if (finding.known)
       ++known;
@@ -431,12 +447,17 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
     else
       fresh.push_back(&finding);
   }
-  const std::size_t shown = std::min(fresh.size(), style.limit);
+  // They stand last.
+  std::size_t own = fresh.size();
+  while (style.folds_libraries && own > 0 && !fresh[own - 1]->library.empty())
+    ++folded[fresh[--own]->library];
+  const std::size_t shown = std::min(own, style.limit);
   Printer printer(summary, style.terminal);
-  printer.head(fresh);
+  printer.head(std::span(fresh).first(own));
   for (std::size_t i = 0; i < shown; ++i)
     printer.finding(*fresh[i]);
-  printer.summary(fresh, known, shown);
+  printer.summary(fresh, known, own - shown);
+  printer.folded(folded);
   printer.quiet(quiet);
   return printer.take();
 }
@@ -456,7 +477,7 @@ std::string summaryText(std::span<const Finding> findings, const Summary &summar
     if (!finding.known)
       fresh.push_back(&finding);
   Printer printer(summary, terminal);
-  printer.summary(fresh, findings.size() - fresh.size(), fresh.size());
+  printer.summary(fresh, findings.size() - fresh.size(), 0);
   return printer.take();
 }
 

@@ -1,3 +1,4 @@
+#include "core/ownership.h"
 #include "core/reports.h"
 #include "test/support/temporary_folder.h"
 
@@ -53,6 +54,35 @@ TEST_F(TextReport, NamesTheCallersButNotTheLineItself) {
   EXPECT_THAT(text, HasSubstr("main.cpp:9:1: note: called from main\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from step")));
   EXPECT_THAT(text, Not(HasSubstr("called from lib")));
+}
+
+TEST_F(TextReport, ShowsTheNearestOwnFrameHoweverFarItIs) {
+  finding_.origin = Origin::kRuntime;
+  finding_.locations = {{"lib/site-packages/lib/a.py", 1, 0, "f0"}};
+  for (unsigned i = 0; i < 12; ++i)
+    finding_.stack.push_back(
+        {{"lib/site-packages/lib/a.py", i + 1, 0, "f" + std::to_string(i)}, "", true});
+  finding_.stack.push_back({{"train.py", 7, 0, "main"}, "", true});
+  finding_.stack.push_back({{"train.py", 9, 0, "<module>"}, "", true});
+  Ownership().mark({&finding_, 1});
+  const std::string text = textReport(std::vector(6, finding_), {"devsan run", "a"});
+  EXPECT_THAT(text, HasSubstr("called from f6\n"));
+  EXPECT_THAT(text, Not(HasSubstr("called from f7\n")));
+  EXPECT_THAT(text, HasSubstr("train.py:7: note: called from main\n"));
+  EXPECT_THAT(text, Not(HasSubstr("called from <module>")));
+  EXPECT_THAT(text, HasSubstr("  1. train.py:7: warning: device-host-sync"));
+}
+
+TEST_F(TextReport, FoldsWhatNoOwnCodeCalled) {
+  Finding foreign = finding_;
+  foreign.stack = {{{"/env/site-packages/lib/a.py", 1, 0, "f"}, "", true}};
+  Ownership().mark({&foreign, 1});
+  const std::vector findings = {finding_, foreign, foreign};
+  EXPECT_THAT(textReport(findings, {"devsan run", "a"}, {.folds_libraries = true}),
+              testing::EndsWith("devsan run: a: 3 findings (0 errors, 3 warnings, 0 notes)\n"
+                                "devsan run: 2 findings inside lib, which no code of the project "
+                                "called, are not shown; --report=FILE.txt holds all\n"));
+  EXPECT_THAT(textReport(findings, {"devsan run", "a"}), Not(HasSubstr("inside lib")));
 }
 
 TEST_F(TextReport, KeepsControlCharactersFromTheTerminal) {

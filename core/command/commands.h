@@ -44,6 +44,7 @@ struct RunArguments {
   bool sim_force = false;
   std::optional<std::string> fail_on; // default: kDefaultFailOn
   std::vector<std::string> reports;
+  std::vector<std::string> own;
   std::vector<std::string> suppressions;
   std::vector<std::string> budgets;
   std::string transfer;
@@ -76,6 +77,7 @@ struct ReportArguments {
   std::string format = "text";
   std::string output; // empty: stdout
   std::optional<std::string> fail_on;
+  std::vector<std::string> own;
   std::vector<std::string> suppressions;
   std::vector<std::string> budgets;
   std::string baseline;

@@ -178,6 +178,11 @@ int dispatch(std::vector<std::string> arguments) {
                    "rules, separated by commas, or the least severity that fails the run: note, "
                    "warning, error, none; default: error")
       ->type_name("RULES|SEVERITY|none");
+  constexpr const char *kOwnDescription =
+      "files that are the project's own code, as globs; default: what is not installed";
+  run_app->add_option("--own", run_arguments.own, kOwnDescription)
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
   run_app
       ->add_option(
           "--report", run_arguments.reports,
@@ -266,6 +271,9 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE");
   report_app->add_option("--fail-on", report_arguments.fail_on, "as for devsan run; default: error")
       ->type_name("RULES|SEVERITY|none");
+  report_app->add_option("--own", report_arguments.own, "as for devsan run")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
   report_app->add_option("--max", report_arguments.budgets, "as for devsan run")
       ->type_name("RULE=N[/step]")
       ->allow_extra_args(false);

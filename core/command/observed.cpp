@@ -23,8 +23,10 @@ std::vector<std::string> FindingFilter::unused(bool simulated) const {
   });
 }
 
-void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts) {
+void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts,
+                  const core::Ownership &ownership) {
   report.findings = std::move(analysis.findings);
+  ownership.mark(report.findings);
   core::sortByContent(report.findings); // for the fingerprints
   core::Summary &summary = report.summary;
   std::ranges::move(analysis.unreadable, std::back_inserter(summary.notes));

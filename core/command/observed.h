@@ -3,6 +3,7 @@
 
 #include "core/command/run_folder.h"
 #include "core/nolint.h"
+#include "core/ownership.h"
 #include "core/reports.h"
 #include "core/suppressions.h"
 #include "runtime/offline/analysis.h"
@@ -18,8 +19,8 @@ namespace devsan::command {
 // has to be the one that their paths are relative to.
 class FindingFilter {
 public:
-  explicit FindingFilter(core::Suppressions suppressions)
-      : suppressions_(std::move(suppressions)) {}
+  explicit FindingFilter(core::Suppressions suppressions, core::Ownership ownership = core::Ownership())
+      : suppressions_(std::move(suppressions)), ownership_(std::move(ownership)) {}
 
   // Valid as long as this object.
   std::function<bool(const core::Finding &)> function();
@@ -27,13 +28,17 @@ public:
   std::uint64_t suppressed() const { return places_.size(); }
   // Of the rules that a run can find, on such devices.
   std::vector<std::string> unused(bool simulated) const;
+  // Of what is not taken away, whose code it is.
+  const core::Ownership &ownership() const { return ownership_; }
 
 private:
   core::Suppressions suppressions_;
+  core::Ownership ownership_;
   core::SourceLines lines_;
   std::set<std::string> places_;
 };
 
-void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts);
+void takeAnalysis(core::Report &report, runtime::Analysis analysis, const RunFacts &facts,
+                  const core::Ownership &ownership);
 
 } // namespace devsan::command

@@ -56,6 +56,12 @@ core::Result<void> fillBudgets(const core::ProjectFile &file, std::vector<std::s
   return {};
 }
 
+void fillOwn(const core::ProjectFile &file, std::vector<std::string> &own) {
+  if (own.empty())
+    for (const core::ProjectSetting &glob : file.own)
+      own.push_back(glob.text);
+}
+
 core::Result<void> fillReports(const core::ProjectFile &file, RunArguments &arguments) {
   const bool given = !arguments.reports.empty();
   for (const core::ProjectSetting &report : file.reports) {
@@ -84,6 +90,14 @@ core::Result<void> applyProjectBudgets(std::vector<std::string> &budgets) {
   if (!found)
     return tl::unexpected(found.error());
   return fillBudgets(found->file, budgets);
+}
+
+core::Result<core::Ownership> readOwnership(std::vector<std::string> own) {
+  const core::Result<core::FoundProjectFile> found = readProjectFile();
+  if (!found)
+    return tl::unexpected(found.error());
+  fillOwn(found->file, own);
+  return core::Ownership(std::move(own));
 }
 
 core::Result<void> applyProjectFile(RunArguments &arguments) {
@@ -125,6 +139,7 @@ core::Result<void> applyProjectFile(RunArguments &arguments) {
     good = fillBudgets(file, arguments.budgets);
   if (good)
     good = fillReports(file, arguments);
+  fillOwn(file, arguments.own);
   return good;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/command/commands.h"
+#include "core/ownership.h"
 #include "core/project_file.h"
 #include "core/suppressions.h"
 
@@ -15,6 +16,9 @@ core::Result<void> applyProjectFile(RunArguments &arguments);
 
 // Adds the budgets of the project file for rules that `budgets` does not limit. As above.
 core::Result<void> applyProjectBudgets(std::vector<std::string> &budgets);
+
+// What `own` says is the project's own code, else what the project file says.
+core::Result<core::Ownership> readOwnership(std::vector<std::string> own);
 
 // Those of the project file and of the files.
 core::Result<core::Suppressions> readSuppressions(const std::vector<std::string> &files);

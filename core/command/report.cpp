@@ -139,7 +139,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
     trace->runs.push_back(std::move(analysis.observed));
   }
   const bool is_incomplete = analysis.incomplete || !facts->missing.empty();
-  takeAnalysis(report, std::move(analysis), *facts);
+  takeAnalysis(report, std::move(analysis), *facts, filter.ownership());
   if (is_incomplete)
     unseen = report.summary.notes.empty() ? input.name : report.summary.notes.front();
   core::assignFingerprints(report.findings);
@@ -318,11 +318,14 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
+  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
+  if (!ownership)
+    return tl::unexpected(ownership.error());
   std::error_code error;
   const fs::path here = fs::current_path(error);
   const fs::path output =
       arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
-  FindingFilter filter(std::move(*suppressions));
+  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
   std::string unseen;
   std::vector<core::Report> sides;
   for (const std::string &name : arguments.inputs) {
@@ -378,6 +381,9 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
+  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
+  if (!ownership)
+    return tl::unexpected(ownership.error());
   core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
   if (!inputs)
     return tl::unexpected(inputs.error());
@@ -385,7 +391,7 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
   const fs::path here = fs::current_path(error);
   const fs::path output =
       arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
-  FindingFilter filter(std::move(*suppressions));
+  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
   TraceInputs trace;
   MergedReport merged;
   std::string unseen; // the trace shows it
@@ -428,6 +434,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
   core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
   if (!suppressions)
     return tl::unexpected(suppressions.error());
+  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
+  if (!ownership)
+    return tl::unexpected(ownership.error());
   core::Result<core::BaselineFile> baseline =
       core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
   if (!baseline)
@@ -450,7 +459,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
       arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
   const fs::path here = fs::current_path(error);
 
-  FindingFilter filter(std::move(*suppressions));
+  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
   MergedReport merged;
   std::string unseen;
   std::set<core::Origin> origins;

@@ -160,7 +160,8 @@ std::string terminalReport(const core::Report &report, const FailureCriteria &fa
   return core::textReport(report.findings, report.summary,
                           {.terminal = terminal,
                            .least = notes ? core::Severity::kNote : core::Severity::kWarning,
-                           .limit = kShownOnTerminal});
+                           .limit = kShownOnTerminal,
+                           .folds_libraries = true});
 }
 
 // The logs of the run, which are all there now. Where there is no folder any more, there are none.
@@ -261,7 +262,7 @@ int reportRun(Run &run, const ProgramRun &program) {
   const std::string &name = run.arguments.command.front();
   if (was_observed) {
     summary.unused_suppressions = run.filter.unused(analysis.simulated);
-    takeAnalysis(report, std::move(analysis), run.facts);
+    takeAnalysis(report, std::move(analysis), run.facts, run.filter.ownership());
   } else if (run.facts.missing.empty()) {
     summary.notes.push_back("LibTorch was never loaded by " + name + ": nothing was observed");
   }
@@ -339,15 +340,15 @@ int run(const InstallTree &tree, RunArguments arguments) {
   if (!folder)
     return fail(folder.error().message);
   std::error_code error;
-  std::optional<Run> run(std::in_place,
-                         Run{tree,
-                             arguments,
-                             *options,
-                             FindingFilter(std::move(*suppressions)),
-                             std::move(*baseline),
-                             {shownCommand(arguments.command), fs::current_path(error)},
-                             std::move(*folder),
-                             {}});
+  std::optional<Run> run(
+      std::in_place, Run{tree,
+                         arguments,
+                         *options,
+                         FindingFilter(std::move(*suppressions), core::Ownership(arguments.own)),
+                         std::move(*baseline),
+                         {shownCommand(arguments.command), fs::current_path(error)},
+                         std::move(*folder),
+                         {}});
   core::Result<Environment> environment =
       environmentFor(tree, *options, run->folder.path(), run->board);
   if (!environment)

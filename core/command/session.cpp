@@ -93,16 +93,17 @@ bool isOver(const core::Finding &finding, const FailureCriteria &failure) {
 std::string placeOf(const core::Finding &finding) {
   if (finding.locations.empty() || finding.locations.front().file.empty())
     return "";
-  const core::Location &place = finding.locations.front();
+  const core::Location place = core::ownPlace(finding);
   return place.file + (place.line ? ":" + std::to_string(place.line) : "");
 }
 
 class Session {
 public:
   Session(runtime::LiveSettings settings, core::Suppressions suppressions,
-          core::BaselineFile baseline, std::string fail_on)
+          core::BaselineFile baseline, std::string fail_on, core::Ownership ownership)
       : live_(std::move(settings)), filter_(std::move(suppressions)),
-        baseline_(std::move(baseline)), fail_on_(std::move(fail_on)) {}
+        baseline_(std::move(baseline)), fail_on_(std::move(fail_on)),
+        ownership_(std::move(ownership)) {}
 
   Answer answer(const std::string &line) {
     Answer answer;
@@ -123,6 +124,7 @@ public:
 private:
   void judge(const Request &request, Answer &answer) {
     std::vector<core::Finding> findings = live_.take(request.what);
+    ownership_.mark(findings);
     std::erase_if(findings, filter_.function());
     answer.allowed = std::erase_if(findings, [&](const core::Finding &finding) {
       return request.allowed.contains(finding.rule);
@@ -159,7 +161,8 @@ private:
                                  finding.rule + "]");
       }
       // Notes explain nothing unless they are what is limited.
-      if (is_over || finding.severity > core::Severity::kNote || isOver(finding, failure))
+      const bool matters = finding.library.empty() && finding.severity > core::Severity::kNote;
+      if (is_over || matters || isOver(finding, failure))
         answer.shown.push_back(std::move(finding));
     }
     answer.text = core::findingsText(answer.shown);
@@ -169,6 +172,7 @@ private:
   FindingFilter filter_;
   core::BaselineFile baseline_;
   std::string fail_on_;
+  core::Ownership ownership_;
 };
 
 std::string dumped(const Json &json) {
@@ -250,7 +254,8 @@ int session(const InstallTree &tree, const std::vector<std::string> &arguments) 
   const std::filesystem::path here = std::filesystem::current_path(ignored);
   std::filesystem::current_path(core::projectRootOf(here), ignored);
   Session session({arguments[0], process, tree.symbolizer(), here}, std::move(*suppressions),
-                  std::move(*baseline), settings.fail_on.value_or(kDefaultFailOn));
+                  std::move(*baseline), settings.fail_on.value_or(kDefaultFailOn),
+                  core::Ownership(settings.own));
   greet(as_text);
   for (std::string line; std::getline(std::cin, line);)
     print(session.answer(line), as_text);

@@ -12,8 +12,21 @@
 # RUN: cd %t.dir/sub
 # RUN: %status 0 %sim --fail-on=warning -- %python %s run 2>&1 | FileCheck %s --check-prefix=TOML
 # TOML: no findings, 1 suppressed
+
+# What happens inside a library, in a thread of its own, fails nothing, and is a line on the terminal; where own code calls it, that is shown.
+# RUN: rm %t.dir/.devsan.toml
+# RUN: mkdir -p %t.dir/site-packages
+# RUN: %status 0 %sim --fail-on=warning --report=%t.all.txt -- %python %s library %t.dir/site-packages 2>&1 | FileCheck %s --check-prefix=FOLDED --implicit-check-not=library.py
+# FOLDED: devsan run: passed: {{.*}}: 1 finding (0 errors, 1 warning, 0 notes)
+# FOLDED-NEXT: devsan run: 1 finding inside library, which no code of the project called, is not shown; --report=FILE.txt holds all
+# RUN: FileCheck %s --check-prefix=ALL < %t.all.txt
+# ALL: site-packages/library.py:4: warning: the host waited
+# RUN: %status 3 %sim --fail-on=warning -- %python %s library %t.dir/site-packages called 2>&1 | FileCheck %s --check-prefix=CALLED
+# CALLED: site-packages/library.py:4: warning: the host waited
+# CALLED: reports.test.py:[[#]]: note: called from library
 import json
 import sys
+from pathlib import Path
 
 
 def run():
@@ -45,7 +58,30 @@ def check(path):
     assert functions[-2:] == ["run", "<module>"], functions
 
 
+def library(folder, called=""):
+    (Path(folder) / "library.py").write_text("""\
+import threading
+def wait(x, depth=0):
+    for _ in range(3 if depth == 12 else 0):
+        x.sum().item()
+    if depth < 12:
+        wait(x, depth + 1)
+def start(x):
+    thread = threading.Thread(target=wait, args=(x,))
+    thread.start()
+    thread.join()
+""")
+    sys.path.insert(0, folder)
+    import torch
+    import library
+
+    x = torch.ones(4, device="cuda:1")
+    library.wait(x) if called else library.start(x)
+
+
 if sys.argv[1] == "run":
     run()
+elif sys.argv[1] == "library":
+    library(*sys.argv[2:])
 else:
     check(sys.argv[2])

@@ -1,4 +1,5 @@
 #include "runtime/offline/resolve.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/offline/function_name.h"
 #include "runtime/offline/intent.h"
 
@@ -84,6 +85,9 @@ std::vector<core::Frame> ResolvedStack::shown() const {
         (frame.kind == FrameKind::kTorch && (inside || frame.interpreted)))
       result.push_back(frame.frame);
   }
+  // The program's own code may have been among those.
+  if (is_cut && !result.empty())
+    result.push_back({{"", 0, 0, "…"}, "", true});
   return result;
 }
 
@@ -169,6 +173,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     frame.kind = pythonFrameKind(frame.frame.location.file);
     stack.frames.push_back(std::move(frame));
   }
+  stack.is_cut = log.stack(id).size() >= kMaxFrames;
   leaveOutLaunchStubs(stack.frames, kernel);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     ResolvedFrame &frame = stack.frames[i];

@@ -45,6 +45,7 @@ struct ResolvedStack {
   std::size_t called = 0; // the frame of the operator that the user's code called, if `op` is set
   std::string op;         // the operator that the user's code called, "aten::to"; empty where none
   Intent intent = Intent::kImplicit;
+  bool is_cut = false;      // it had more frames than are kept
   bool spelled_out = false; // the user's own line asks for the move, no function of torch's between
   bool of_simulator = false;  // the simulator copies or waits on its own account
   bool without_index = false; // the call names no device index: `.cuda()`
