@@ -16,6 +16,7 @@ PREFIXES = {"kWrappers", "kConstructorHelpers"}
 FUNCTIONS = {"kBulkMoves", "kConstructors", "kMovesBack", "kCommunication", "kOwnTimings"}
 OPERATORS = {"kMoves", "kScalarReads"}
 BINDINGS = {"kBindings", "kConstructorBindings"}
+HEADERS = {"kMethodHeaders"}
 # DevSan's own, and what only some LibTorchs have: names, with the version that has them.
 OTHER_LISTS = {"kPythonSimulator"}
 ONLY_IN = {
@@ -116,6 +117,8 @@ def missing(torch, lists):
                 good = torch.has_binding(entry)
             elif name in PREFIXES:
                 good = torch.has_prefix(entry)
+            elif name in HEADERS:
+                good = (torch.directory / "include" / entry.lstrip("/")).exists()
             elif name in FUNCTIONS:
                 good = torch.has_function(entry)
             else:
@@ -142,7 +145,7 @@ def main():
     intent, *redirecting = (Path(argument).read_text(encoding="utf-8") for argument in sys.argv[1:4])
     torch = Torch(Path(sys.argv[4]), sys.argv[5])
     lists = lists_in(without_comments(intent))
-    expected = PREFIXES | FUNCTIONS | OPERATORS | BINDINGS
+    expected = PREFIXES | FUNCTIONS | OPERATORS | BINDINGS | HEADERS
     problems = [f"{name}: not found in intent.cpp" for name in expected - set(lists)]
     problems += missing(torch, lists)
     problems += missing_redirections(torch, *redirecting)
