@@ -85,6 +85,8 @@ std::vector<std::string> environmentWith(const EnvironmentChanges &changes) {
   std::vector<std::string> result;
   for (char **variable = environ; *variable; ++variable) {
     const std::string_view text = *variable, name = text.substr(0, text.find('='));
+    if (name == "PWD" || name == "OLDPWD") // it works elsewhere
+      continue;
     if (std::ranges::none_of(changes, [&](const auto &change) { return name == change.first; }))
       result.emplace_back(*variable);
   }
@@ -127,6 +129,8 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
     path = findProgram(program);
     if (path.empty())
       return {-1, {}, program + ": not found on PATH"};
+  } else if (std::error_code error; !path.starts_with('/')) {
+    path = std::filesystem::absolute(path, error).string();
   }
   ProgramPipe out, errors;
   if (!out.isOpen() || !errors.isOpen())
@@ -145,6 +149,7 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.writer(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.writer(), STDERR_FILENO);
+  posix_spawn_file_actions_addchdir_np(&actions, "/");
   pid_t process = 0;
   const int error =
       posix_spawn(&process, path.c_str(), &actions, nullptr, words.data(), environment.data());

@@ -30,7 +30,9 @@ bool isExecutable(const std::string &file);
 // there is none.
 std::string findProgram(const std::string &name);
 
-// `program` is looked up by findProgram() unless it holds a slash. It has 30 s and 64 MB of output.
+// `program` is looked up by findProgram() unless it holds a slash. It has 30 s and 64 MB of output,
+// and works in /: a version manager that stands for it (asdf, pyenv) runs what files in the current
+// folder name, which may be a checkout of somebody else's. Arguments name files by absolute paths.
 ProgramOutput runProgram(const std::string &program, const std::vector<std::string> &arguments,
                          const EnvironmentChanges &changes = {});
 

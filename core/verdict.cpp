@@ -20,6 +20,21 @@ std::string_view name(Verdict::Outcome outcome) {
   return {};
 }
 
+int exitStatus(const Verdict &verdict, int of_findings) {
+  switch (verdict.outcome) {
+  case Verdict::Outcome::kNone:
+  case Verdict::Outcome::kPassed:
+  case Verdict::Outcome::kPassedInPart:
+    return 0;
+  case Verdict::Outcome::kFailed:
+    return of_findings;
+  case Verdict::Outcome::kNotAnalysed:
+  case Verdict::Outcome::kNoVerdict:
+    break;
+  }
+  return 2;
+}
+
 std::string verdictText(const Verdict &verdict) {
   const std::string text(name(verdict.outcome));
   return verdict.because.empty() ? text : text + " because of " + verdict.because;

@@ -35,4 +35,7 @@ std::string verdictText(const Verdict &verdict);
 // Failed for these reasons; passed where there are none.
 Verdict verdictFor(const std::vector<std::string> &reasons);
 
+// What a command ends with: 0, `of_findings` where they fail it, 2 where it cannot tell.
+int exitStatus(const Verdict &verdict, int of_findings);
+
 } // namespace devsan::core

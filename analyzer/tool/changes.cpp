@@ -122,10 +122,30 @@ core::Result<void> Changes::addRepository(const std::string &repository,
   if (!lines)
     return tl::unexpected(lines.error());
   addDiff(*lines, repository);
-  const core::ProgramOutput untracked =
-      git->ask({"ls-files", "--others", "--exclude-standard", "-z"});
-  for (const StringRef name : names(untracked.output))
+  const auto listed = [&](std::vector<std::string> options) -> core::Result<std::string> {
+    options.insert(options.begin(), {"ls-files", "-z"});
+    core::ProgramOutput told = git->ask(std::move(options));
+    if (told.status == 0)
+      return std::move(told.output);
+    return core::failure("git ls-files: " + core::firstLine(told.errors) +
+                         ": which files are new is not known");
+  };
+  const core::Result<std::string> untracked = listed({"--others", "--exclude-standard"});
+  if (!untracked)
+    return tl::unexpected(untracked.error());
+  for (const StringRef name : names(*untracked))
     addWholeFile(repository + "/" + name.str());
+  // Git does not look at files that the index calls unchanged (small letters) or left out of the
+  // working tree (S).
+  const core::Result<std::string> marked = listed({"-v"});
+  if (!marked)
+    return tl::unexpected(marked.error());
+  for (const StringRef entry : names(*marked)) {
+    const auto [mark, name] = entry.split(' ');
+    const std::string file = repository + "/" + name.str();
+    if ((mark == "S" || mark == mark.lower()) && llvm::sys::fs::exists(file))
+      addWholeFile(file);
+  }
   return {};
 }
 

@@ -46,21 +46,6 @@ constexpr int kClean = 0;
 constexpr int kFindings = 1;
 constexpr int kFailed = 2;
 
-int statusOf(core::Verdict::Outcome outcome) {
-  switch (outcome) {
-  case core::Verdict::Outcome::kNone:
-  case core::Verdict::Outcome::kPassed:
-  case core::Verdict::Outcome::kPassedInPart:
-    return kClean;
-  case core::Verdict::Outcome::kFailed:
-    return kFindings;
-  case core::Verdict::Outcome::kNotAnalysed:
-  case core::Verdict::Outcome::kNoVerdict:
-    return kFailed;
-  }
-  return kFailed;
-}
-
 // In an order that mixes the folders, because files of one folder take alike long. It rests on the
 // names alone, so that every machine comes to the same parts.
 void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
@@ -618,7 +603,7 @@ core::Result<int> check(Options options) {
         << "devsan check: error: not all files parsed as a whole, which --strict asks for; "
            "the report's notes name them\n";
   }
-  return statusOf(summary.verdict.outcome);
+  return core::exitStatus(summary.verdict, kFindings);
 }
 
 } // namespace devsan::analyzer

@@ -26,6 +26,8 @@ constexpr char kKeptSettings[] =
 // Of a worktree, and of the repository that it belongs to.
 constexpr const char *kOfWorktree[] = {"ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "logs/HEAD"};
 constexpr const char *kOfRepository[] = {"packed-refs", "reftable", "logs/refs", "info", "shallow"};
+// Some 10 million files.
+constexpr std::uintmax_t kLargestIndex = std::uintmax_t{1} << 30;
 constexpr const char *kReferencesOfWorktree[] = {"bisect", "worktree", "rewritten"};
 
 // What a small file says, seen from its folder.
@@ -129,6 +131,9 @@ core::Result<void> GitRepository::prepare() {
   const fs::path index =
       fs::path(root_) / llvm::sys::Process::GetEnv("GIT_INDEX_FILE").value_or(own / "index");
   if (fs::is_regular_file(index, error)) {
+    if (fs::file_size(index, error) > kLargestIndex)
+      return core::failure(index.string() + ": over " + std::to_string(kLargestIndex >> 20) +
+                           " MB, more than is read of an index of git");
     fs::copy_file(index, ours / "index", error);
     fs::last_write_time(ours / "index", fs::last_write_time(index, error), error);
   }
@@ -174,6 +179,9 @@ core::ProgramOutput GitRepository::ask(std::vector<std::string> arguments,
                                       {"GIT_COMMON_DIR", std::nullopt},
                                       {"GIT_EXTERNAL_DIFF", std::nullopt},
                                       {"GIT_DIFF_OPTS", std::nullopt},
+                                      // A repository can say that a commit is another one.
+                                      {"GIT_NO_REPLACE_OBJECTS", "1"},
+                                      {"GIT_GRAFT_FILE", "/dev/null"},
                                       {"GIT_ALLOW_PROTOCOL", ""},
                                       {"GIT_TERMINAL_PROMPT", "0"}};
   if (settings == Settings::kOurs)

@@ -19,7 +19,8 @@ namespace devsan::command {
 // has to be the one that their paths are relative to.
 class FindingFilter {
 public:
-  explicit FindingFilter(core::Suppressions suppressions, core::Ownership ownership = core::Ownership())
+  explicit FindingFilter(core::Suppressions suppressions,
+                         core::Ownership ownership = core::Ownership())
       : suppressions_(std::move(suppressions)), ownership_(std::move(ownership)) {}
 
   // Valid as long as this object.

@@ -221,10 +221,9 @@ TEST(FailureCriteria, KnowsWhenNotesCount) {
   EXPECT_FALSE(counts("error", {"device-host-sync=1"}));
   EXPECT_TRUE(counts("error", {"device-host-sync=0"}));
   EXPECT_TRUE(counts("error", {"device-host-sync=0/step"}));
-  EXPECT_EQ(
-      parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
-      Sentences(
-          {{"device-host-sync", "over budget: device-host-sync happened once, the budget is 0"}}));
+  EXPECT_EQ(parseFailureCriteria("error", {"device-host-sync=0"}).value().exceededBudgets(findings),
+            Sentences({{"device-host-sync",
+                        "over budget: device-host-sync happened once, the budget is 0"}}));
 }
 
 TEST(RuntimeOptions, AWrongEnvironmentIsFoundBeforeTheStart) {

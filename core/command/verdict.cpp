@@ -40,18 +40,7 @@ void limitToWhatWasSeen(core::Verdict &verdict, bool is_gate) {
 }
 
 int statusOf(const core::Verdict &verdict) {
-  switch (verdict.outcome) {
-  case core::Verdict::Outcome::kNone:
-  case core::Verdict::Outcome::kPassed:
-  case core::Verdict::Outcome::kPassedInPart:
-    return kSuccess;
-  case core::Verdict::Outcome::kFailed:
-    return kFindings;
-  case core::Verdict::Outcome::kNotAnalysed:
-  case core::Verdict::Outcome::kNoVerdict:
-    return kCannotStart;
-  }
-  return kCannotStart;
+  return core::exitStatus(verdict, kFindings);
 }
 
 int failWithoutVerdict(const std::string &unseen) {

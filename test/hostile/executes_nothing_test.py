@@ -111,6 +111,25 @@ class Checking(Canary):
                 env = {"PATH": path.format(os.environ["PATH"])}
                 self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
 
+    def test_version_managers(self):
+        """What stands for python3 on PATH (asdf, pyenv) runs what files of the current folder name."""
+        sandbox = self.repository()
+        sandbox.trap("repo/evil", then="exit 1")
+        sandbox.write("repo/.tool-versions", "evil\n")
+        os.makedirs(sandbox.path("repo/src"))
+        for name in ("python3", "git"):
+            sandbox.write(f"outside/{name}", f"""#!/bin/sh
+                for folder in . .. "$PWD" "$PWD/.." "$OLDPWD"; do
+                  [ -f "$folder/.tool-versions" ] && exec "$folder/$(cat "$folder/.tool-versions")" "$@"
+                done
+                exec '{shutil.which(name)}' "$@"
+                """, 0o755)
+        env = {"PATH": sandbox.path("outside") + ":" + os.environ["PATH"], "OLDPWD": sandbox.repo}
+        self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
+        self.assertSays(sandbox.run(*CHECK, "../x.cpp", *WITH_MOCK, cwd=sandbox.path("repo/src"), env=env), 1, FOUND)
+        sandbox.run("check", "--print-commands", "x.cpp", env=env)
+        sandbox.run("doctor", env=env)
+
     def test_scripts_of_builds(self):
         """They are read, and what they say is data."""
         for name, text in (
@@ -375,6 +394,36 @@ class Differences(Canary):
         sandbox.write("repo/x.cpp", '#include "part.inc"\n')
         done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
         self.assertSays(done, 1, "part.inc:3")
+
+    def test_files_that_git_is_told_to_pass_over(self):
+        for bit in ("--skip-worktree", "--assume-unchanged"):
+            with self.subTest(bit):
+                sandbox = self.repository()
+                sandbox.git("update-index", bit, "x.cpp")
+                self.check(sandbox)
+
+    def test_commits_that_stand_for_others(self):
+        sandbox = self.repository()
+        sandbox.git("add", "x.cpp")
+        sandbox.git("commit", "-qm", "second")
+        sandbox.git("replace", "HEAD~1", "HEAD")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_MOCK), 1, "x.cpp:3", "new.cpp:3")
+
+    def test_what_git_cannot_list(self):
+        """A file that git does not know may be the one with the bug."""
+        sandbox = self.repository()
+        sandbox.write("outside/git", f"""#!/bin/sh
+            case "$*" in *--others*) echo 'no end' >&2; exit 3 ;; esac
+            exec '{shutil.which("git")}' "$@"
+            """, 0o755)
+        env = {"PATH": sandbox.path("outside") + ":" + os.environ["PATH"]}
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK, env=env), 2, "which files are new is not known", "no end")
+
+    def test_an_endless_index(self):
+        sandbox = self.repository()
+        os.remove(sandbox.path("repo/.git/index"))
+        sandbox.huge("repo/.git/index")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 2, ".git/index", "over 1024 MB")
 
     def test_repositories_inside_and_beside(self):
         sandbox = self.sandbox()

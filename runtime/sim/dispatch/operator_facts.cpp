@@ -179,7 +179,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
                                                 runtime::kSparseCompressed, runtime::kQuantized,
                                                 runtime::kNested};
   for (std::size_t kind = 0; kind < facts->wider_dtypes.size(); ++kind)
-    facts->wider_dtypes[kind] = dtypesComputedWider(facts->name.name, static_cast<TensorKind>(kind));
+    facts->wider_dtypes[kind] =
+        dtypesComputedWider(facts->name.name, static_cast<TensorKind>(kind));
   for (std::size_t kind = 0; kind < facts->effects.size(); ++kind)
     facts->effects[kind] =
         runtime::findEffect(facts->name.name, facts->name.overload_name, kLayoutOfKind[kind]);

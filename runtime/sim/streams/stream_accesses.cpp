@@ -25,7 +25,7 @@ struct Access {
   const char *op;
   std::uint64_t place;
   bool writes;
-  std::uint64_t issued = 0, waited_for = 0; // then, as StreamOrder counts
+  std::uint64_t issued = 0, waited_for = 0; // then, as StreamOrder counts on its device
 };
 
 struct UsedBlock {
@@ -90,10 +90,10 @@ bool conflicts(const Access &earlier, const Access &now, const VectorClock &cloc
 // Whether the earlier access is long over when the later one is issued, as far as a program can be
 // seen to go: the host has waited for what was issued after it, and this is the only time. What
 // comes again after another wait is a part of a loop, whose next round may be faster.
-bool isSettled(const Access &earlier, const Access &now) {
+bool isSettled(const Access &earlier, c10::DeviceIndex device, const Access &now) {
   const auto first =
       memory().unordered.try_emplace({earlier.place, now.place}, earlier.issued).first;
-  return earlier.issued < now.waited_for && first->second >= earlier.waited_for;
+  return earlier.issued < StreamOrder::waitedFor(device) && first->second >= earlier.waited_for;
 }
 
 void remember(UsedBlock &block, const Access &access) {
@@ -192,7 +192,12 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
   {
     StreamOrder order;
     StreamState &state = order.of(stream);
-    Access access{order.issue(state), op, place, false, order.issued(), order.waitedFor()};
+    Access access{order.issue(state),
+                  op,
+                  place,
+                  false,
+                  order.issued(),
+                  order.waitedFor(stream.device_index())};
     for (const TouchedMemory::Part &part : touched.parts()) {
       UsedBlock &block = memory().blocks[part.block];
       if (part.bytes != 0)
@@ -206,9 +211,11 @@ void noteAccesses(const char *op, const TouchedMemory &touched, c10::Stream stre
         for (const Access &read : block.reads)
           if (conflicts(read, access, state.clock))
             earlier = &read;
-      if (earlier != nullptr)
-        found.push_back({*earlier, access, order.at(earlier->stamp.slot).stream, state.stream,
-                         part.block, block.bytes, isSettled(*earlier, access)});
+      if (earlier != nullptr) {
+        const c10::Stream first = order.at(earlier->stamp.slot).stream;
+        found.push_back({*earlier, access, first, state.stream, part.block, block.bytes,
+                         isSettled(*earlier, first.device_index(), access)});
+      }
       remember(block, access);
     }
   }

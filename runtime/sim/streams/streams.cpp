@@ -28,7 +28,7 @@ struct Streams {
   std::vector<std::unique_ptr<StreamState>> by_slot;
   std::map<std::pair<c10::DeviceIndex, c10::StreamId>, StreamState *> by_id;
   VectorClock host; // what the host has waited for, and every stream therefore starts after
-  std::uint64_t issued = 0, waited_for = 0;
+  std::uint64_t issued = 0, waited_for[kMaxDevices] = {};
 };
 
 // Never destroyed: tensors of static storage duration outlive this library's.
@@ -136,8 +136,8 @@ std::uint64_t StreamOrder::issued() {
   return streams().issued;
 }
 
-std::uint64_t StreamOrder::waitedFor() {
-  return streams().waited_for;
+std::uint64_t StreamOrder::waitedFor(c10::DeviceIndex index) {
+  return streams().waited_for[index];
 }
 
 void StreamOrder::hostWaited(const VectorClock &clock) {
@@ -145,8 +145,10 @@ void StreamOrder::hostWaited(const VectorClock &clock) {
   join(all.host, clock);
   for (const auto &state : all.by_slot)
     if (state->slot < state->clock.size() &&
-        happenedBefore({state->slot, state->clock[state->slot]}, clock))
-      all.waited_for = std::max(all.waited_for, state->issued);
+        happenedBefore({state->slot, state->clock[state->slot]}, clock)) {
+      std::uint64_t &waited_for = all.waited_for[state->stream.device_index()];
+      waited_for = std::max(waited_for, state->issued);
+    }
   for (const auto &state : all.by_slot)
     join(state->clock, clock);
 }

@@ -71,9 +71,9 @@ public:
   Stamp issue(StreamState &state);
   // Counts the work of all streams, in the order of the calls.
   static std::uint64_t issued();
-  // Of the latest work that the host has waited for. What was issued before that has had its time
-  // on a GPU, also where nothing orders it.
-  static std::uint64_t waitedFor();
+  // Of the device's latest work that the host has waited for. What was issued on it before that has
+  // had its time on a GPU, also where nothing orders it.
+  static std::uint64_t waitedFor(c10::DeviceIndex index);
   // The host knows that all this is done, so whatever it issues from now on comes after it.
   void hostWaited(const VectorClock &clock);
 
