@@ -69,7 +69,9 @@ void resetPeakStats(void *, c10::DeviceIndex index) {
   ours().resetPeakStats(index);
 }
 std::pair<std::size_t, std::size_t> memoryInfo(void *, c10::DeviceIndex index) {
-  return ours().getMemoryInfo(index);
+  // Not by a virtual call: for that g++ takes along CUDAAllocator's, which is inline and calls
+  // CUDA.
+  return deviceMemory(withIndex({c10::kCUDA, index}).index()).info();
 }
 double memoryFraction(void *, c10::DeviceIndex index) {
   checkDeviceIndex(index);
