@@ -12,6 +12,7 @@
 
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/MultiplexConsumer.h>
+#include <clang/Lex/HeaderSearch.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
@@ -147,10 +148,10 @@ private:
 
 class CheckAction : public clang::ASTFrontendAction {
 public:
-  CheckAction(clang::tidy::ClangTidyContext &context, FunctionNames &names, FileResult &result,
-              Analysis::MoreConsumers more)
-      : context_(context), factory_(context), names_(names), result_(result),
-        more_(std::move(more)) {}
+  CheckAction(clang::tidy::ClangTidyContext &context, const std::vector<std::string> &own_folders,
+              FunctionNames &names, FileResult &result, Analysis::MoreConsumers more)
+      : context_(context), own_folders_(own_folders), factory_(context), names_(names),
+        result_(result), more_(std::move(more)) {}
 
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
@@ -163,6 +164,10 @@ public:
                                                         llvm::StringRef file) override {
     clang::Preprocessor &preprocessor = compiler.getPreprocessor();
     preprocessor.SetSuppressIncludeNotFoundError(true);
+    for (clang::DirectoryLookup &folder : preprocessor.getHeaderSearchInfo().search_dir_range())
+      if (folder.isNormalDir() && llvm::is_contained(own_folders_, folder.getName()))
+        folder = clang::DirectoryLookup(*folder.getDirRef(), clang::SrcMgr::C_User,
+                                        /*isFramework=*/false);
     preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
     preprocessor.addPPCallbacks(std::make_unique<TokenBudget>());
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
@@ -179,6 +184,7 @@ public:
 
 private:
   clang::tidy::ClangTidyContext &context_;
+  const std::vector<std::string> &own_folders_;
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
   FileResult &result_;
@@ -266,8 +272,9 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
 
 } // namespace
 
-Analysis::Analysis(const std::string &checks, const std::string &folder)
-    : context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
+Analysis::Analysis(const std::string &checks, const CompileCommand &command)
+    : own_folders_(command.own_folders),
+      context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
           clang::tidy::ClangTidyGlobalOptions(), optionsFor(checks))),
       consumer_(context_) {
   auto diagnostic_options = std::make_unique<clang::DiagnosticOptions>();
@@ -275,11 +282,11 @@ Analysis::Analysis(const std::string &checks, const std::string &folder)
       llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), *diagnostic_options, &consumer_,
       /*ShouldOwnClient=*/false);
   context_.setDiagnosticsEngine(std::move(diagnostic_options), engine_.get());
-  context_.setCurrentBuildDirectory(folder);
+  context_.setCurrentBuildDirectory(command.folder);
 }
 
 std::unique_ptr<clang::FrontendAction> Analysis::action(MoreConsumers more) {
-  return std::make_unique<CheckAction>(context_, names_, result_, std::move(more));
+  return std::make_unique<CheckAction>(context_, own_folders_, names_, result_, std::move(more));
 }
 
 FileResult Analysis::takeResult() {

@@ -2,6 +2,7 @@
 // out.
 #pragma once
 
+#include "analyzer/tool/compile_commands.h"
 #include "analyzer/tool/file_result.h"
 #include "analyzer/tool/function_names.h"
 
@@ -18,8 +19,8 @@ namespace devsan::analyzer {
 
 class Analysis {
 public:
-  // `checks` is clang-tidy's list of globs; relative paths start in `folder`.
-  Analysis(const std::string &checks, const std::string &folder);
+  // `checks` is clang-tidy's list of globs.
+  Analysis(const std::string &checks, const CompileCommand &command);
 
   // Consumers that see the tree besides the checks.
   using MoreConsumers =
@@ -35,6 +36,7 @@ public:
   FileResult takeResult();
 
 private:
+  std::vector<std::string> own_folders_;
   clang::tidy::ClangTidyContext context_;
   clang::tidy::ClangTidyDiagnosticConsumer consumer_;
   std::unique_ptr<clang::DiagnosticsEngine> engine_;

@@ -6,7 +6,7 @@
 namespace devsan::analyzer {
 
 FileResult analyzeFile(const CompileCommand &command, const std::string &checks) {
-  Analysis analysis(checks, command.folder);
+  Analysis analysis(checks, command);
   std::vector<std::string> arguments = clangArguments(command);
   arguments.push_back(command.file);
   runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer(),

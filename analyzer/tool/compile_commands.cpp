@@ -289,6 +289,24 @@ void CompileCommands::finish(CompileCommand &command) {
                 {"-resource-dir", resources_, "-ferror-limit=0", "-w", "-fno-spell-checking"});
 }
 
+void CompileCommands::nameOwnFolders(CompileCommand &command, const CompileCommand &of_user) {
+  const std::string root = projectRoot(command.file);
+  const auto isOwn = [&](const std::string &folder) {
+    const auto [known, is_new] = is_own_.try_emplace({root, folder});
+    if (is_new)
+      known->second = isInProject(root, folder) && !isOfTorch(folder);
+    return known->second;
+  };
+  const auto ofUser = [&](const std::string &folder) {
+    return llvm::is_contained(of_user.local, folder) || llvm::is_contained(of_user.common, folder);
+  };
+  for (const std::vector<std::string> *list : {&command.local, &command.common})
+    for (std::size_t i = 0; i + 1 < list->size(); ++i)
+      if (const std::string &option = (*list)[i]; option == "-idirafter" || option == "-isystem")
+        if (const std::string &folder = (*list)[++i]; !ofUser(folder) && isOwn(folder))
+          command.own_folders.push_back(folder);
+}
+
 std::string CompileCommands::stubsIdentity() const {
   std::vector<std::string> lines;
   std::error_code error;
@@ -302,7 +320,7 @@ std::string CompileCommands::stubsIdentity() const {
 }
 
 core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
-  CompileCommand command;
+  CompileCommand command, of_user;
   command.file = file;
   // Derived flags hold absolute paths alone, so that the files of a project can have one folder,
   // and share what depends on it.
@@ -312,9 +330,10 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   if (options_.has_flags) {
     if (auto good = adopt(command, project_flags_.of(file)); !good)
       return tl::unexpected(good.error());
-    command.folder = currentFolder();
-    if (auto good = adopt(command, options_.flags); !good)
-      return tl::unexpected(good.error());
+    command.folder = of_user.folder = currentFolder();
+    for (CompileCommand *adopting : {&command, &of_user})
+      if (auto good = adopt(*adopting, options_.flags); !good)
+        return tl::unexpected(good.error());
     derive(command);
   } else {
     auto database = databaseFor(file);
@@ -342,6 +361,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   if (auto good = adopt(command, options_.extra_flags); !good)
     return tl::unexpected(good.error());
   command.folder = folder;
+  nameOwnFolders(command, of_user);
   finish(command);
   return command;
 }

@@ -25,8 +25,10 @@ struct CompileCommand {
   std::string folder; // relative paths start here
   std::vector<std::string>
       common; // macros, language, system folders: what a precompiled header depends on
-  std::vector<std::string> local;   // the project's own include folders and forced includes
-  bool missing_in_database = false; // there is a compile_commands.json, without this file
+  std::vector<std::string> local;       // the project's own include folders and forced includes
+  std::vector<std::string> own_folders; // whose headers are looked at, though clang's option for
+                                        // the folder makes them a system's
+  bool missing_in_database = false;     // there is a compile_commands.json, without this file
 };
 
 class CompileCommands {
@@ -49,6 +51,8 @@ private:
                            const core::Result<std::vector<std::string>> &arguments);
   // LibTorch as the other files of the build have it.
   void addTorchOf(const clang::tooling::CompilationDatabase &database, CompileCommand &command);
+  // Those that lie in the project, but for what the user calls a system's folder.
+  void nameOwnFolders(CompileCommand &command, const CompileCommand &of_user);
   void finish(CompileCommand &command);
 
   const Options &options_;
@@ -57,7 +61,8 @@ private:
   ProjectFlags project_flags_;
   std::map<std::string, Database> databases_;
   std::map<const clang::tooling::CompilationDatabase *, std::vector<std::string>>
-      torch_of_database_; // include folders
+      torch_of_database_;                                      // include folders
+  std::map<std::pair<std::string, std::string>, bool> is_own_; // by root and folder
   std::string stubs_;
   std::string resources_;
 };

@@ -137,7 +137,6 @@ core::Result<void> GitRepository::prepare() {
     fs::copy_file(index, ours / "index", error);
     fs::last_write_time(ours / "index", fs::last_write_time(index, error), error);
   }
-  objects_ = common / "objects";
   copySettings(common / "config");
   return {};
 }

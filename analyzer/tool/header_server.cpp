@@ -188,7 +188,7 @@ private:
                       std::size_t model, const std::string &checks, Seconds limit, int socket) {
   const CompileCommand &command = commands[model];
   Server server(socket, served.header, commands, limit);
-  Analysis analysis(checks, command.folder);
+  Analysis analysis(checks, command);
   // A lone `;` so that the last declaration of the headers is complete where the mark is read.
   const std::string mark = (";\n#pragma " + kMark + "\n").str();
   const MemoryFile header = {memoryFile(command, "headers"), served.header.text + mark};

@@ -92,7 +92,8 @@ const std::string &ResultCache::sumOf(const std::string &file) {
 
 std::string ResultCache::entryFile(const CompileCommand &command) {
   std::string key = configuration_;
-  for (const std::vector<std::string> *list : {&command.common, &command.local}) {
+  for (const std::vector<std::string> *list :
+       {&command.common, &command.local, &command.own_folders}) {
     key += '\0';
     for (const std::string &argument : *list)
       (key += argument) += '\0';

@@ -44,8 +44,9 @@ public:
       }
       if (!settings.use_cache)
         header->path.clear();
-      const std::string key =
-          header->key + '\n' + commands[i].folder + '\n' + llvm::join(commands[i].local, "\n");
+      const std::string key = header->key + '\n' + commands[i].folder + '\n' +
+                              llvm::join(commands[i].local, "\n") + '\n' +
+                              llvm::join(commands[i].own_folders, "\n");
       Group &group = groups_[key];
       if (group.waiting.empty()) {
         group.served = {*header, isStored(*header)};

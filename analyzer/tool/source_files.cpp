@@ -101,11 +101,6 @@ bool standsForTorch(const fs::path &folder) {
   return fs::is_directory(folder / "c10", ignored) || fs::is_directory(folder / "ATen", ignored);
 }
 
-// A lone file has no project: walking whatever folder it lies in could mean a home directory.
-std::string projectRoot(std::string_view file) {
-  return nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
-}
-
 Project readProject(const fs::path &root) {
   Project project;
   std::set<fs::path> includes = {root};
@@ -222,6 +217,24 @@ std::string nearestFolderWith(std::string_view file,
       if (fs::exists(folder / name, ignored))
         return folder.string();
   return {};
+}
+
+// A lone file has none: walking whatever folder it lies in could mean a home directory.
+std::string projectRoot(std::string_view file) {
+  return nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+}
+
+bool isInProject(std::string_view root, std::string_view folder) {
+  const fs::path inside = fs::path(folder).lexically_normal().lexically_relative(root);
+  if (root.empty() || inside.empty() || *inside.begin() == "..")
+    return false;
+  fs::path reached = root;
+  return std::ranges::all_of(inside, [&](const fs::path &name) {
+    if (name == "." || name.empty())
+      return true;
+    reached /= name;
+    return !isForeignName(name.string(), /*third_party=*/false) && markerIn(reached).empty();
+  });
 }
 
 std::vector<std::string> sourcesAround(const std::string &file) {

@@ -35,6 +35,13 @@ std::string scriptText(const std::string &file, std::optional<core::Error> &erro
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs,
                                                     std::set<std::string> *hiding = nullptr);
 
+// The folder of the project that a file belongs to; empty for a lone file.
+std::string projectRoot(std::string_view file);
+
+// Whether a walk of the project would come to `folder`: it is no build, no environment and not
+// third parties'.
+bool isInProject(std::string_view root, std::string_view folder);
+
 // The sources of the project that `file` belongs to, found as those of a folder are; none for a
 // file that such a walk would not find, which is no part of a project, and in a folder without end.
 std::vector<std::string> sourcesAround(const std::string &file);

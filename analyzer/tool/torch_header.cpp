@@ -197,6 +197,7 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
   for (const std::string &argument : command.common) {
     hash.update(argument);
     hash.update(StringRef("\0", 1));
+    hash.update(llvm::is_contained(command.own_folders, argument) ? "own" : "");
   }
   hash.update(header.text);
   hash.update(torch_version);
