@@ -40,8 +40,9 @@ bool isHeader(const fs::path &path) {
 }
 
 bool isForeignName(const std::string &name, bool third_party) {
-  static const std::set<std::string> kBuilt = {
-      "build", "_build", "dist", "node_modules", "venv", "__pycache__", "site-packages"};
+  static const std::set<std::string> kBuilt = {"build",         "_build",         "dist",
+                                               "node_modules",  "venv",           "__pycache__",
+                                               "site-packages", "vcpkg_installed"};
   static const std::set<std::string> kThirdParty = {"third_party", "3rdparty", "third-party",
                                                     "thirdparty", "external"};
   return name.starts_with(".") || name.starts_with("cmake-build") || kBuilt.contains(name) ||
