@@ -111,4 +111,52 @@ TEST(Streams, AreThoseOfTheSimulatedDevices) {
   EXPECT_EQ(guard.original_device(), cuda(0));
 }
 
+TEST(Streams, AreGuardedWhereThereIsOne) {
+  const auto before = c10::cuda::getCurrentCUDAStream(1);
+  const auto first = c10::cuda::getStreamFromPool(false, 0);
+  const auto second = c10::cuda::getStreamFromPool(false, 1);
+  {
+    c10::cuda::OptionalCUDAStreamGuard guard;
+    EXPECT_FALSE(guard.current_stream());
+    guard.reset_stream(second);
+    EXPECT_EQ(c10::cuda::current_device(), 1);
+    EXPECT_EQ(guard.current_stream(), second);
+    guard.reset_stream(first);
+    EXPECT_EQ(c10::cuda::current_device(), 0);
+    EXPECT_EQ(c10::cuda::getCurrentCUDAStream(1), before);
+    guard.reset();
+    EXPECT_FALSE(guard.current_stream());
+  }
+  {
+    c10::cuda::CUDAMultiStreamGuard guard({first, second});
+    EXPECT_EQ(c10::cuda::current_device(), 0);
+    EXPECT_EQ(c10::cuda::getCurrentCUDAStream(0), first);
+    EXPECT_EQ(c10::cuda::getCurrentCUDAStream(1), second);
+  }
+  EXPECT_NE(c10::cuda::getCurrentCUDAStream(0), first);
+  EXPECT_EQ(c10::cuda::getCurrentCUDAStream(1), before);
+}
+
+TEST(Streams, OfOthersKeepTheirHandle) {
+  c10::cuda::CUDAGuard device(1);
+  cudaStream_t handle = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), cudaSuccess);
+  const auto stream = c10::cuda::getStreamFromExternal(handle, 1);
+  EXPECT_EQ(stream.stream(), handle);
+  EXPECT_EQ(stream.device(), cuda(1));
+  EXPECT_EQ(stream, c10::cuda::getStreamFromExternal(handle, 1));
+  torch::Tensor sum;
+  {
+    c10::cuda::CUDAStreamGuard guard(stream);
+    EXPECT_EQ(at::cuda::getCurrentCUDAStream().stream(), handle);
+    sum = torch::ones({3}, torch::kCUDA).sum();
+  }
+  stream.synchronize();
+  EXPECT_TRUE(stream.query());
+  EXPECT_EQ(sum.item<float>(), 3);
+  const auto pooled = c10::cuda::getStreamFromPool(false, 1);
+  EXPECT_EQ(c10::cuda::getStreamFromExternal(pooled.stream(), 1).stream(), pooled.stream());
+  EXPECT_EQ(cudaStreamDestroy(handle), cudaSuccess);
+}
+
 } // namespace
