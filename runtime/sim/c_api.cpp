@@ -67,6 +67,10 @@ void devsan_sim_offer_default_generator(int index) {
   devsan::sim::offerDefaultGenerator(static_cast<c10::DeviceIndex>(index));
 }
 
+std::uint64_t devsan_sim_generator_state(void *generator) {
+  return devsan::sim::stateOf(*static_cast<c10::GeneratorImpl *>(generator));
+}
+
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {
   auto *impl = static_cast<c10::StorageImpl *>(storage);
   devsan::sim::resizeDeviceStorage(*impl, bytes);

@@ -37,6 +37,8 @@ DEVSAN_SIM_API void devsan_sim_note_accesses(bool noted);
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
+// Tells the states of generators apart, which several share; by torch.Generator._cdata.
+DEVSAN_SIM_API std::uint64_t devsan_sim_generator_state(void *generator);
 
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.
 DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);

@@ -23,6 +23,7 @@ public:
                            c10::DispatchKeySet(c10::DispatchKey::CUDA)),
         state_(std::move(state)) {}
 
+  const GeneratorState *sharedState() const { return state_.get(); }
   at::Generator nextDraw() { return state_->draw(); }
 
   void set_current_seed(std::uint64_t seed) override { state_->assign(seed, 0); }
@@ -93,6 +94,11 @@ at::Generator makeGenerator(c10::DeviceIndex index) {
   checkDeviceIndex(index);
   return at::Generator(
       c10::make_intrusive<GeneratorImpl>(index, std::make_shared<GeneratorState>()));
+}
+
+std::uint64_t stateOf(const c10::GeneratorImpl &generator) {
+  return reinterpret_cast<std::uint64_t>(
+      static_cast<const GeneratorImpl &>(generator).sharedState());
 }
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index) {

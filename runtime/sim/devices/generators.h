@@ -5,6 +5,7 @@
 // time. The numbers differ from a GPU's, their reproducibility and independence do not.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -15,6 +16,8 @@ namespace devsan::sim {
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
 at::Generator makeGenerator(c10::DeviceIndex index);
+// Differs between generators that share no state.
+std::uint64_t stateOf(const c10::GeneratorImpl &generator);
 
 // Python can wrap only generators that it asked for as new ones: the next newGenerator() of this
 // thread gives device `index`'s default generator instead.

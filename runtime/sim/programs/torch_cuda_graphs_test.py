@@ -2,9 +2,11 @@
 
 import copy
 import gc
+import tempfile
 import threading
 import unittest
 import warnings
+from pathlib import Path
 
 from devsan import sim
 
@@ -126,7 +128,7 @@ class Graphs(unittest.TestCase):
         torch.cuda.empty_cache()
         before = torch.cuda.memory_allocated(1), torch.cuda.memory_reserved(1)
         graph, y = self.capture(lambda: ((a + 1) + 1) + 1)
-        self.assertEqual(torch.cuda.memory_allocated(1), before[0] + a.nbytes)
+        self.assertEqual(torch.cuda.memory_allocated(1), before[0] + a.nbytes + 2 * 512)  # seed and offset
         graph.replay()
         torch.cuda.empty_cache()
         other = torch.zeros(1 << 20, device=SECOND)  # outside the pool, which the graph holds
@@ -138,6 +140,43 @@ class Graphs(unittest.TestCase):
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
         self.assertEqual((torch.cuda.memory_allocated(1), torch.cuda.memory_reserved(1)), before)
+
+    def test_memory_of_generators(self):
+        """Graphs share it for a state, and the last one releases it."""
+        gc.collect()
+        blocks = lambda: torch.cuda.memory_stats(1)["active.all.current"]
+        before = blocks()
+        generators = [torch.Generator(SECOND), torch.Generator(SECOND)]
+        generators.append(generators[0].graphsafe_get_state())
+        graphs = [torch.cuda.CUDAGraph() for _ in range(2)]
+        for graph in graphs:
+            for generator in generators:
+                graph.register_generator_state(generator)
+        self.assertEqual(blocks(), before + 2 * 2)
+        x = torch.ones(1, device=SECOND)
+        with torch.cuda.graph(graphs[1]):
+            x.add_(1)
+        del x
+        self.assertEqual(blocks(), before + 2 * 3 + 1)  # the graph keeps x
+        del graph, graphs[0]
+        self.assertEqual(blocks(), before + 2 * 3 + 1)
+        del graphs
+        self.assertEqual(blocks(), before)
+
+    def test_debug_dump(self):
+        x = torch.zeros(2, device=SECOND)
+        graph, _ = self.capture(lambda: (x + 1) * 2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.dot"
+            with self.assertWarnsRegex(UserWarning, "CUDA Graphs debug not enabled"):
+                graph.debug_dump(str(path))
+            self.assertFalse(path.exists())
+            graph.enable_debug_mode()
+            graph.debug_dump(str(path))
+            self.assertEqual(
+                path.read_text(),
+                'digraph cuda_graph {\nnode_0 [label="aten.add.Tensor"];\nnode_1 [label="aten.mul.Tensor"];\nnode_0 -> node_1\n}\n',
+            )
 
     def test_a_graph_knows_memory_not_tensors(self):
         x, y = torch.zeros(2, 3, device=SECOND), torch.ones(3, 2, device=SECOND)

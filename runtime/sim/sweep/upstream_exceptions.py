@@ -8,14 +8,10 @@ AT_ONCE = "the test wants kernels of two streams to run at the same time; simula
 ASKED_AGAIN = "the test asks a busy stream more than once; a simulated one answers false once, so that loops of queries end"
 SCIPY = "SciPy refuses windows without elements, which the test makes in 16 bits for CUDA alone"
 ASSERTION = "an index out of range raises the CPU kernel's error at the call, where a GPU asserts in the kernel and is lost"
-GRAPH_NUMBERS = "a graph takes no memory for the seed and offset of its random numbers"
 
 EXCEPTIONS = {
     "test_cuda TestCuda.test_events_multi_gpu_query": ASKED_AGAIN,
     "test_cuda TestCuda.test_graph_concurrent_replay": AT_ONCE,
-    "test_cuda TestCuda.test_graph_debugdump": "not simulated: there is no graph of the driver's to write",
-    "test_cuda TestCuda.test_graph_memory_stats_and_use_result_after_destroy_graph": GRAPH_NUMBERS,
-    "test_cuda TestCuda.test_memory_stats_of_multiple_generators_and_graphs": GRAPH_NUMBERS,
     "test_cuda TestCuda.test_stream_event_nogil": AT_ONCE,
     "test_cuda TestCuda.test_streams_multi_gpu_query": ASKED_AGAIN,
     "test_nn TestNNDeviceType.test_cross_entropy_loss_2d_out_of_bounds_class_index_float16": ASSERTION,

@@ -13,7 +13,10 @@ has it then. Memory from elsewhere is kept alive by the graph, which a GPU would
 import ctypes
 import functools
 import itertools
+import json
 import sys
+import warnings
+import weakref
 
 _NOT_PERMITTED = "operation not permitted when stream is capturing"
 _INVALIDATED = "operation failed due to a previous error during capture"
@@ -56,7 +59,8 @@ def functions(c, library):
     _use(library, _stream)
     for function in (library.devsan_sim_capture_into_pool, library.devsan_sim_release_pool):
         function.argtypes, function.restype = [ctypes.c_uint64], None
-    library.devsan_sim_pool_of.argtypes, library.devsan_sim_pool_of.restype = [ctypes.c_void_p], ctypes.c_uint64
+    for function in (library.devsan_sim_pool_of, library.devsan_sim_generator_state):
+        function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_uint64
     library.devsan_sim_is_capturing.argtypes = [ctypes.c_int64, ctypes.c_int]
     library.devsan_sim_is_capturing.restype = ctypes.c_bool
 
@@ -209,13 +213,32 @@ class _HeldPool:
         self._release(self._pool)
 
 
+class _SeedAndOffset:
+    """What graphs need in memory of the state of a generator: all of them the same, until the last one is gone."""
+
+    _of_states = weakref.WeakValueDictionary()
+
+    @classmethod
+    def of(cls, generator):
+        state = _library.devsan_sim_generator_state(generator._cdata)
+        held = cls._of_states.get(state)
+        if held is None:
+            held = cls._of_states[state] = cls()
+            held._state = generator.graphsafe_get_state()  # its address is given to no other
+            held._numbers = [_torch().empty(1, dtype=_torch().int64, device="cuda") for _ in range(2)]
+        return held
+
+
 class _CUDAGraph:
     """The base class of torch.cuda.CUDAGraph."""
+
+    _is_debugged = False
 
     def __new__(cls, keep_graph=False):
         graph = super().__new__(cls)
         graph._keep_graph = keep_graph
         graph._generators = []
+        graph._seeds_and_offsets = set()
         graph._forget()
         return graph
 
@@ -229,6 +252,11 @@ class _CUDAGraph:
 
     def register_generator_state(self, generator):
         self._generators.append(generator)
+        self._hold_seed_and_offset(generator)
+
+    def _hold_seed_and_offset(self, generator):
+        if _has_pools:
+            self._seeds_and_offsets.add(_SeedAndOffset.of(generator))
 
     def capture_begin(self, pool=None, capture_error_mode="global"):
         global _capturing
@@ -247,6 +275,7 @@ class _CUDAGraph:
                 "on the default stream.)"
             )
         refuse_while_capturing()
+        self._hold_seed_and_offset(torch.cuda.default_generators[torch._C._cuda_getDevice()])
         self._pool = pool or (0, next(_pools))
         self._held_pool = _HeldPool(self._pool[1]) if _has_pools else None
         self._device, self._stream = torch._C._cuda_getDevice(), _stream()
@@ -279,8 +308,6 @@ class _CUDAGraph:
         if _stream() != self._stream:
             raise RuntimeError("Capture must end on the same stream it began on.")
         if not self._operators:
-            import warnings
-
             warnings.warn(
                 "The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong device "
                 "or stream.",
@@ -377,10 +404,18 @@ class _CUDAGraph:
         """What is named here is no memory: that belongs to the tensors that the graph holds."""
 
     def enable_debug_mode(self):
-        pass
+        _CUDAGraph._is_debugged = True
 
     def debug_dump(self, debug_path):
-        _refuse("CUDAGraph.debug_dump")
+        """The operators, one after the other, where a GPU has kernels."""
+        if not (_CUDAGraph._is_debugged or self._keep_graph):
+            warnings.warn("CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()", stacklevel=3)
+            return
+        names = [str(operator.function) for operator in self._operators]
+        nodes = "".join(f"node_{index} [label={json.dumps(name)}];\n" for index, name in enumerate(names))
+        edges = " -> ".join(f"node_{index}" for index in range(len(names)))
+        with open(debug_path, "w") as file:
+            file.write(f"digraph cuda_graph {{\n{nodes}{edges}\n}}\n")
 
     def raw_cuda_graph(self):
         _refuse("CUDAGraph.raw_cuda_graph")
