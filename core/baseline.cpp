@@ -69,6 +69,7 @@ void Baseline::apply(std::span<Finding> findings) {
                     finding.severity <= entry->second.severity;
     if (entry != entries_.end())
       entry->second.found = true;
+    apply(finding.predicted);
   }
 }
 
@@ -102,8 +103,14 @@ void Baseline::update(std::span<const Finding> findings, Origin origin, const Lo
   std::erase_if(entries_, [&](const auto &item) {
     return item.second.origin == origin && looked_at(item.first.first, item.second.file);
   });
-  for (const Finding &finding : findings)
-    if (finding.origin == origin) {
+  std::vector<const Finding *> all;
+  for (const Finding &finding : findings) {
+    all.push_back(&finding);
+    for (const Finding &predicted : finding.predicted)
+      all.push_back(&predicted);
+  }
+  for (const Finding *one : all)
+    if (const Finding &finding = *one; finding.origin == origin) {
       const Key key{finding.rule, finding.fingerprint};
       Entry entry = entryOf(finding);
       // A finding that comes from a report has none.

@@ -63,6 +63,18 @@ TEST(Baseline, WhatIsGoneStandsByFileFunctionAndStatement) {
               ElementsAre(HasSubstr("(d)"), HasSubstr("(c)"), HasSubstr("(b)"), HasSubstr("(a)")));
 }
 
+TEST(Baseline, KnowsAPredictionThatJoinedWhatWasObserved) {
+  Finding observed = finding("a");
+  observed.predicted = {finding("s", Severity::kWarning, Origin::kStatic)};
+  Baseline baseline;
+  baseline.update(std::vector{observed}, Origin::kRuntime);
+  baseline.update(std::vector{observed}, Origin::kStatic);
+  baseline = Baseline::parse(baseline.text(), "b.json").value();
+  EXPECT_THAT(baseline.text(), HasSubstr("\"s\""));
+  baseline.apply({&observed, 1});
+  EXPECT_THAT(baseline.stale(Origin::kStatic), IsEmpty());
+}
+
 TEST(Baseline, AnUpdateLeavesTheOtherToolsEntries) {
   Baseline baseline = baselineOf({finding("a")});
   const std::vector found{finding("s", Severity::kWarning, Origin::kStatic)};

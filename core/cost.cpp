@@ -28,7 +28,8 @@ bool isCopy(const Finding &finding) {
 }
 
 bool isWait(const Finding &finding) {
-  return finding.rule == "device-host-sync" || finding.blocked_ns;
+  return finding.waits || finding.blocked_ns ||
+         finding.rule == "device-host-sync"; // in reports that say no more
 }
 
 // An error is a wrong result or a crash, whatever time it takes.

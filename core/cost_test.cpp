@@ -60,6 +60,12 @@ TEST(Cost, IsEstimatedOnSimulatedDevices) {
   EXPECT_EQ(costOf(copy(kAssumedBytesPerSecond), {true})->saves_ns, 1'000'000'000u);
 }
 
+TEST(Cost, ACopyThatWaitsCostsTheWaitToo) {
+  Finding finding = copy(12);
+  finding.waits = true;
+  EXPECT_EQ(costOf(finding, {true})->saves_ns, kAssumedWaitNs + 1);
+}
+
 TEST(Cost, AnErrorIsNoMatterOfTime) {
   Finding finding = copy(100);
   finding.rule = "device-stream-race";

@@ -2,6 +2,8 @@
 
 #include "core/rule_table.h"
 
+#include <algorithm>
+
 namespace devsan::core {
 
 std::string_view name(Severity severity) {
@@ -49,9 +51,19 @@ std::string stepsText(const Steps &steps) {
          (steps.last >= steps.total ? " and after the last" : "");
 }
 
+bool isInPython(const Finding &finding) {
+  const auto user = std::ranges::find(finding.stack, true, &Frame::user);
+  if (user != finding.stack.end() && !user->location.function.empty())
+    return user->module.empty();
+  return !finding.locations.empty() && finding.locations.front().file.ends_with(".py");
+}
+
 std::string remedyOf(const Finding &finding) {
   const Rule *rule = findRule(finding.rule);
-  return finding.remedy.empty() && rule ? std::string(rule->remedy) : finding.remedy;
+  if (!finding.remedy.empty() || !rule)
+    return finding.remedy;
+  return std::string(isInPython(finding) && !rule->remedy_python.empty() ? rule->remedy_python
+                                                                         : rule->remedy);
 }
 
 std::string adviceOf(const Finding &finding) {

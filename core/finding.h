@@ -106,14 +106,16 @@ struct Finding {
   Origin origin = Origin::kStatic;
   std::string message;
   std::string remedy; // where the rule's own does not fit; else empty
+  std::string cure;   // one change elsewhere that does away with all findings that name it
   std::string fingerprint;
-  std::string statement; // the line of source that the fingerprint was made of; in no report
+  std::string statement; // the code of the line that the fingerprint was made of; in no report
   std::uint64_t count = 1;
   std::uint64_t bytes = 0;
   std::uint64_t blocked_ns = 0;
   std::string from;
   std::string to;
   std::string op;
+  bool waits = false; // the host, each time
   Steps steps;
   std::vector<StepLoad> loads; // of each process; none from the analyzer
   std::uint64_t thread = 0;
@@ -126,11 +128,16 @@ struct Finding {
   std::vector<Frame> stack;
   std::vector<Related> related;
   std::vector<Replacement> fix;
+  std::vector<Finding> predicted; // what the analyzer says of the bug, at a place that is related;
+                                  // in no report
   std::vector<ObservedEvent>
       events; // what it is made of, where a trace is to show it; in no report
 };
 
-// The finding's own remedy, else its rule's.
+// Whether the program's line is Python's.
+bool isInPython(const Finding &finding);
+
+// The finding's own remedy, else its rule's in the words of the finding's language.
 std::string remedyOf(const Finding &finding);
 
 // Of a finding with a fix.

@@ -56,6 +56,27 @@ TEST_F(Fingerprint, KnowsAStatementThatMovedPastAnother) {
   EXPECT_NE(after[0].fingerprint, before[1].fingerprint);
 }
 
+TEST_F(Fingerprint, KnowsNothingOfTheCommentAtTheLinesEnd) {
+  const auto statementOf = [&](const std::string &line) {
+    write(line + "\n");
+    return findingsAt({1})[0].statement;
+  };
+  EXPECT_EQ(statementOf("a.item(); // ask Ann"), "a.item(); ");
+  EXPECT_EQ(statementOf("a.item(); /* ask Ann */ "), "a.item(); ");
+  EXPECT_EQ(statementOf("f(\"//\", /*b=*/1'000, '\"', \"\\\"//\"); // 1"),
+            "f(\"//\", /*b=*/1'000, '\"', \"\\\"//\"); ");
+  EXPECT_EQ(statementOf("// a.item()"), "// a.item()");
+  EXPECT_EQ(statementOf("a[i] # b"), "a[i] # b");
+  write("a.item();\n");
+  const std::string before = findingsAt({1})[0].fingerprint;
+  write("a.item(); // ask Ann\n");
+  EXPECT_EQ(findingsAt({1})[0].fingerprint, before);
+  file_ = folder_.path() / "train.py";
+  EXPECT_EQ(statementOf("a.item()  # ask Ann"), "a.item()  ");
+  EXPECT_EQ(statementOf("a(f'b#')  # 1"), "a(f'b#')  ");
+  EXPECT_EQ(statementOf("f('#', \"\"\"#\"\"\", b // 2)  # 1"), "f('#', \"\"\"#\"\"\", b // 2)  ");
+}
+
 TEST_F(Fingerprint, ToleratesAFileThatIsGone) {
   EXPECT_EQ(findingsAt({1})[0].fingerprint.size(), 16u);
 }

@@ -3,7 +3,7 @@
 usage: generate_rule_table.py OUTPUT RULE.MD...
 
 A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy; `simulated_only = true` where
-only simulated devices show the bug at run time; `fix = true` where `devsan check --fix` mends some of the findings. The rest
+only simulated devices show the bug at run time; `fix = true` where `devsan check --fix` mends some of the findings; `remedy_python` where Python's words are others. The rest
 is the page that `devsan explain` prints. The folder is the id without its prefix, and an id may appear once only.
 """
 
@@ -15,6 +15,7 @@ SEVERITIES = {"note": "kNote", "warning": "kWarning", "error": "kError"}
 ORIGINS = {"static", "runtime"}
 FIELDS = {"id", "severity", "origins", "summary", "remedy"}
 OPTIONAL = {"simulated_only", "fix"}
+PYTHON = "remedy_python"
 
 
 def fail(path, text):
@@ -30,8 +31,9 @@ def read(path):
         rule = tomllib.loads(parts[1])
     except tomllib.TOMLDecodeError as error:
         fail(path, str(error))
-    if set(rule) - OPTIONAL != FIELDS:
-        fail(path, f"the fields must be exactly {', '.join(sorted(FIELDS))}, and at will {', '.join(sorted(OPTIONAL))}")
+    if set(rule) - OPTIONAL - {PYTHON} != FIELDS:
+        fail(path, f"the fields must be exactly {', '.join(sorted(FIELDS))}, and at will {', '.join(sorted(OPTIONAL | {PYTHON}))}")
+    rule.setdefault(PYTHON, "")
     for field in sorted(OPTIONAL):
         if not isinstance(rule.setdefault(field, False), bool):
             fail(path, f"{field} must be true or false")
@@ -59,7 +61,7 @@ def main():
             fail(page, f"{rule['id']} has a second page; exactly one side holds it")
         rules[rule["id"]] = rule
     rows = [
-        "{%s, Severity::%s, %s, %s, %s, %s, %s,\n %s},\n"
+        "{%s, Severity::%s, %s, %s, %s, %s, %s, %s,\n %s},\n"
         % (
             literal(rule["id"]),
             SEVERITIES[rule["severity"]],
@@ -68,6 +70,7 @@ def main():
             str(rule["simulated_only"]).lower(),
             literal(rule["summary"]),
             literal(rule["remedy"]),
+            literal(rule[PYTHON]),
             literal(rule["page"]).replace("\\n", '\\n"\n "'),
         )
         for _, rule in sorted(rules.items())

@@ -83,6 +83,7 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"origin", name(finding.origin)},
           {"message", finding.message},
           {"remedy", remedyOf(finding)},
+          {"cure", finding.cure},
           {"fingerprint", finding.fingerprint},
           {"known", finding.known},
           {"library", finding.library},
@@ -93,6 +94,7 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"from", finding.from},
           {"to", finding.to},
           {"op", finding.op},
+          {"waits", finding.waits},
           {"steps", toJson(finding.steps)},
           {"loads", toJson(finding.loads)},
           {"thread", finding.thread},
@@ -252,8 +254,10 @@ void read(JsonFields &fields, Finding &out) {
     fields.fail("origin", "static or runtime");
   fields.get("message", out.message);
   fields.get("remedy", out.remedy);
+  fields.get("cure", out.cure);
   // Reports hold the remedy in either case; the finding's own is what the rule does not say.
-  if (const Rule *rule = findRule(out.rule); rule && out.remedy == rule->remedy)
+  if (const Rule *rule = findRule(out.rule);
+      rule && (out.remedy == rule->remedy || out.remedy == rule->remedy_python))
     out.remedy.clear();
   fields.get("fingerprint", out.fingerprint);
   fields.get("known", out.known);
@@ -264,6 +268,7 @@ void read(JsonFields &fields, Finding &out) {
   fields.get("from", out.from);
   fields.get("to", out.to);
   fields.get("op", out.op);
+  fields.get("waits", out.waits);
   fields.object("steps", [&](JsonFields &steps) { read(steps, out.steps); });
   readList(fields, "loads", out.loads);
   fields.get("thread", out.thread);

@@ -83,6 +83,10 @@ void join(Finding &finding, Finding &&other) {
     finding.bytes += other.bytes;
     finding.blocked_ns += other.blocked_ns;
     joinSteps(finding.steps, other.steps);
+    finding.waits |= other.waits;
+    for (const Location &place : other.locations)
+      if (std::ranges::find(finding.locations, place) == finding.locations.end())
+        finding.locations.push_back(place);
     for (const RankShare &share : other.ranks)
       addShare(finding.ranks, share);
     for (const StepLoad &load : other.loads)
@@ -102,6 +106,38 @@ void join(Finding &finding, Finding &&other) {
 void keepUserFrames(Finding &finding) {
   std::erase_if(finding.stack, [](const Frame &frame) { return !frame.user; });
   finding.stack.shrink_to_fit();
+}
+
+std::string predictionAt(const Finding &finding, const Location &place) {
+  return fmt::format("{}\n{}\n{}", finding.rule, place.file, place.line);
+}
+
+// The analyzer sees a tensor come to where it does not belong, a run sees it used: one bug, which
+// was observed, and whose cure is known.
+void joinPredictions(std::vector<Finding> &findings) {
+  std::map<std::string, std::pair<Finding *, Related *>> explained;
+  for (Finding &finding : findings)
+    if (finding.origin == Origin::kRuntime)
+      for (Related &related : finding.related)
+        if (related.location.line)
+          explained.try_emplace(predictionAt(finding, related.location), &finding, &related);
+  std::vector<bool> is_joined(findings.size());
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    Finding &predicted = findings[i];
+    if (predicted.origin != Origin::kStatic || predicted.locations.empty())
+      continue;
+    const auto found = explained.find(predictionAt(predicted, predicted.locations.front()));
+    if (found == explained.end())
+      continue;
+    auto &[observed, related] = found->second;
+    related->message += "; devsan check predicts it here";
+    if (observed->fix.empty())
+      observed->fix = predicted.fix;
+    observed->predicted.push_back(std::move(predicted));
+    is_joined[i] = true;
+  }
+  std::size_t i = 0;
+  std::erase_if(findings, [&](const Finding &) { return is_joined[i++]; });
 }
 
 // "0", "1–7", "0, 2–4".
@@ -153,6 +189,7 @@ void Merger::add(std::vector<Finding> findings) {
 std::vector<Finding> Merger::take() {
   indices_.clear();
   with_stack_ = 0;
+  joinPredictions(findings_);
   return std::exchange(findings_, {});
 }
 

@@ -79,6 +79,28 @@ TEST(Merge, OtherPlacesOperatorsAndDirectionsAreOtherFindings) {
   EXPECT_EQ(merger.take().size(), 4u);
 }
 
+TEST(Merge, WhatWasPredictedAtTheAssignmentAndObservedAtTheUseIsOne) {
+  Finding observed = seenBy(0, "cuda:0", 3);
+  observed.related = {{{"model.py", 3, 0, "__init__"}, "made here"}};
+  Finding predicted = seenBy(std::nullopt, "", 1);
+  predicted.origin = Origin::kStatic;
+  predicted.ranks.clear();
+  predicted.fingerprint = "b";
+  predicted.locations = {{"model.py", 3, 5, "__init__"}};
+  predicted.fix = {{"model.py", 1, 0, "x"}};
+  const Finding finding = merged({predicted, observed});
+  EXPECT_EQ(finding.origin, Origin::kRuntime);
+  EXPECT_EQ(finding.related[0].message, "made here; devsan check predicts it here");
+  EXPECT_EQ(finding.fix.size(), 1u);
+  ASSERT_EQ(finding.predicted.size(), 1u);
+  EXPECT_EQ(finding.predicted[0].fingerprint, "b");
+  predicted.locations[0].line = 4;
+  Merger merger;
+  merger.add({predicted});
+  merger.add({observed});
+  EXPECT_EQ(merger.take().size(), 2u);
+}
+
 TEST(Merge, AnalyzersFindingIsNoSecondOneInAnotherReport) {
   Finding finding = seenBy(std::nullopt, "", 1);
   finding.origin = Origin::kStatic;

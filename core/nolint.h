@@ -7,8 +7,16 @@
 #include "core/finding.h"
 #include "core/source_lines.h"
 
+#include <span>
+#include <string>
+#include <vector>
+
 namespace devsan::core {
 
 bool hasNolint(const Finding &finding, SourceLines &lines);
+
+// Of what is not silenced: "train.py:7: NOLINT(device-host-snc) silences nothing, …" where the
+// comment names a rule that does not exist.
+std::vector<std::string> mistakenNolints(std::span<const Finding> findings, SourceLines &lines);
 
 } // namespace devsan::core

@@ -19,6 +19,7 @@ struct Rule {
   bool simulated_only; // at run time
   std::string_view summary;
   std::string_view remedy;
+  std::string_view remedy_python; // for findings in Python; empty: the same
   std::string_view page;
 };
 

@@ -161,12 +161,15 @@ private:
   }
 
   Json result(const Finding &finding) {
+    const Rule *rule = findRule(finding.rule);
+    std::string remedy = remedyOf(finding); // the rule holds its own
+    if (rule && remedy == rule->remedy)
+      remedy.clear();
     Json json = {
         {"ruleId", finding.rule},
         {"ruleIndex", rule_index_.at(finding.rule)},
         {"level", name(finding.severity)},
-        {"message", message(finding.remedy.empty() ? finding.message
-                                                   : finding.message + "; " + finding.remedy)},
+        {"message", message(remedy.empty() ? finding.message : finding.message + "; " + remedy)},
         {"locations", Json::array()}};
     for (const Location &place : finding.locations)
       json["locations"].push_back(location(place));

@@ -13,8 +13,11 @@ std::vector<std::string> readLines(const std::string &file) {
   if (!text)
     return lines;
   std::istringstream stream(std::move(*text));
-  for (std::string line; std::getline(stream, line);)
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r'))
+      line.pop_back();
     lines.push_back(std::move(line));
+  }
   return lines;
 }
 

@@ -84,8 +84,10 @@ bool Suppressions::covers(const Finding &finding) {
         return fnmatch(entry.pattern.c_str(), location.function.c_str(), 0) == 0;
       return entry.matchesFile(location.file);
     };
-    if (std::ranges::any_of(finding.locations, matchesLocation) ||
-        std::ranges::any_of(finding.stack, matchesLocation, &Frame::location)) {
+    // The stack is that of the first place.
+    if ((!finding.locations.empty() && std::ranges::all_of(finding.locations, matchesLocation)) ||
+        (finding.locations.size() < 2 &&
+         std::ranges::any_of(finding.stack, matchesLocation, &Frame::location))) {
       ++entry.hits;
       covered = true;
     }

@@ -15,6 +15,7 @@ namespace devsan::core {
 namespace {
 
 constexpr std::size_t kCallersShown = 6;
+constexpr std::size_t kPlacesShown = 10;
 constexpr std::size_t kFixFirst = 5; // a report with more findings has a head
 constexpr std::size_t kStaleShown = 10;
 
@@ -221,6 +222,22 @@ public:
   Printer(const Summary &summary, Terminal terminal)
       : summary_(summary), lines_(terminal), sources_(summary.sources_below) {}
 
+  // What does away with several of the findings, before each of them says it.
+  void cures(std::span<const Finding *const> findings) {
+    std::map<std::string, std::size_t> counts;
+    for (const Finding *finding : findings)
+      if (!finding->cure.empty())
+        ++counts[finding->cure];
+    std::erase_if(counts, [](const auto &item) { return item.second < 2; });
+    for (const auto &[cure, count] : counts) {
+      add(Style::kBold, "{}: one change for {}:", summary_.tool, countText(count, "finding"));
+      add(" {}", cure);
+      end();
+    }
+    if (!counts.empty())
+      lines_.end(std::nullopt);
+  }
+
   void head(std::span<const Finding *const> findings) {
     // Without a run there is no cost to go by: then they stand by place, as a compiler's do.
     if (findings.size() <= kFixFirst || std::ranges::all_of(findings, &isStatic))
@@ -252,8 +269,20 @@ public:
     lines_.end(std::nullopt); // whole, for whatever reads lines from a terminal: editors, people's
                               // searches
     excerpt(location);
+    if (!location.line && !location.file.empty() && !location.function.empty()) {
+      place(location);
+      note("in " + location.function);
+    }
     framework(finding);
     callers(finding, location);
+    for (std::size_t i = 1; i < finding.locations.size(); ++i) {
+      if (i > kPlacesShown) {
+        note(fmt::format("and at {} more places", finding.locations.size() - i));
+        break;
+      }
+      place(finding.locations[i]);
+      note("also here");
+    }
     for (const Related &related : finding.related) {
       place(related.location);
       note(related.message);
@@ -453,6 +482,7 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
     ++folded[fresh[--own]->library];
   const std::size_t shown = std::min(own, style.limit);
   Printer printer(summary, style.terminal);
+  printer.cures(std::span(fresh).first(own));
   printer.head(std::span(fresh).first(own));
   for (std::size_t i = 0; i < shown; ++i)
     printer.finding(*fresh[i]);

@@ -73,6 +73,30 @@ TEST_F(TextReport, ShowsTheNearestOwnFrameHoweverFarItIs) {
   EXPECT_THAT(text, HasSubstr("  1. train.py:7: warning: device-host-sync"));
 }
 
+TEST_F(TextReport, SaysOneChangeForSeveralOnceAndFirst) {
+  finding_.cure = "pin the batches";
+  Finding other = finding_;
+  other.cure = "something else";
+  EXPECT_THAT(textReport(std::vector{other, finding_, finding_}, {"devsan run", "a"}),
+              StartsWith("devsan run: one change for 2 findings: pin the batches\n\n"));
+  EXPECT_THAT(textReport(std::vector{finding_, other}, {"devsan run", "a"}),
+              Not(HasSubstr("one change")));
+}
+
+TEST_F(TextReport, NamesTheOtherPlacesOfACause) {
+  for (unsigned line = 3; line < 15; ++line)
+    finding_.locations.push_back({"model.py", line, 0, "f"});
+  const std::string text = textReport(std::vector{finding_}, {});
+  EXPECT_THAT(text, HasSubstr("model.py:12: note: also here\nnote: and at 2 more places\n"));
+}
+
+TEST_F(TextReport, NamesTheFunctionWhereNoLineIsKnown) {
+  finding_.locations = {{"build/train", 0, 0, "Trainer::step"}};
+  EXPECT_THAT(textReport(std::vector{finding_}, {}),
+              StartsWith("build/train: warning: the host waited [device-host-sync]\n"
+                         "build/train: note: in Trainer::step\n"));
+}
+
 TEST_F(TextReport, FoldsWhatNoOwnCodeCalled) {
   Finding foreign = finding_;
   foreign.stack = {{{"/env/site-packages/lib/a.py", 1, 0, "f"}, "", true}};
@@ -83,6 +107,11 @@ TEST_F(TextReport, FoldsWhatNoOwnCodeCalled) {
                                 "devsan run: 2 findings inside lib, which no code of the project "
                                 "called, are not shown; --report=FILE.txt holds all\n"));
   EXPECT_THAT(textReport(findings, {"devsan run", "a"}), Not(HasSubstr("inside lib")));
+}
+
+TEST_F(TextReport, EndsLinesOfWindowsAsOthers) {
+  std::ofstream(file_, std::ios::trunc) << "int a;\r\n  loss.item();\r\n";
+  EXPECT_THAT(textReport(std::vector{finding_}, {}), HasSubstr("    2 |   loss.item();\n"));
 }
 
 TEST_F(TextReport, KeepsControlCharactersFromTheTerminal) {

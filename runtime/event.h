@@ -26,10 +26,10 @@ struct DeviceId {
 };
 
 enum class EventKind : std::uint8_t {
-  kCopy = 1, // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
-             // kBlocks set. Where it was not to block, or moved a parameter, `related` is where the
-             // host's tensor was made.
-  kBlock,    // the host waited for device `from`, without a copy that is an event of its own
+  kCopy = 1,  // `bytes` were copied `from` → `to`. A blocking copy is one event: this one, with
+              // kBlocks set. Where it came from the host, was not to block, or moved a parameter,
+              // `related` is where the host's tensor was made; in a backward, the forward call.
+  kBlock,     // the host waited for device `from`, without a copy that is an event of its own
   kRoundTrip, // data derived from a device→host copy (its stack in `related`, its source in
               // `origin`) was copied back to device `to`
   kMismatch, // ATen refused operands: the odd one lives on `from`, the others on `to`; `related` is

@@ -1,7 +1,7 @@
 """Runs a command whose stderr is a terminal, and prints what it shows there; the status is the command's.
 
 at_terminal.py LOCK COMMAND...: when the command has ended and nobody has its terminal open any more, the one file that the
-pattern LOCK names has to be locked still.
+pattern LOCK names has to be locked still. An empty LOCK names none.
 """
 
 import fcntl
@@ -20,11 +20,12 @@ try:
         shown += data
 except OSError:  # EIO: nobody has the terminal open any more
     pass
-with open(*glob.glob(sys.argv[1]), "rb") as lock:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        sys.exit("nothing is stored any more when the command has ended")
-    except BlockingIOError:
-        pass
+if pattern := sys.argv[1]:
+    with open(*glob.glob(pattern), "rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            sys.exit("nothing is stored any more when the command has ended")
+        except BlockingIOError:
+            pass
 sys.stderr.write(shown.decode(errors="replace"))
 sys.exit(command.wait())

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,12 @@ std::string cacheFolder(llvm::StringRef name) {
 bool makeFolderOf(const std::string &file) {
   return !llvm::sys::fs::create_directories(llvm::sys::path::parent_path(file), true,
                                             llvm::sys::fs::owner_all);
+}
+
+bool canStoreIn(llvm::StringRef name) {
+  const std::string folder = cacheFolder(name);
+  return !folder.empty() && makeFolderOf(folder + "/file") &&
+         access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
 std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &file) {

@@ -19,6 +19,9 @@ std::string cacheFolder(llvm::StringRef name);
 // Null where it cannot be read, or is not to be trusted. No zero ends it.
 std::unique_ptr<llvm::MemoryBuffer> readCached(const std::string &path);
 
+// Whether storeFile() has where to.
+bool canStoreIn(llvm::StringRef name);
+
 // Makes the folder of a file in the cache, for this user alone.
 bool makeFolderOf(const std::string &path);
 

@@ -15,6 +15,7 @@
 #include "analyzer/tool/torch_header.h"
 #include "core/baseline_file.h"
 #include "core/memory_limit.h"
+#include "core/nolint.h"
 #include "core/project_root.h"
 #include "core/quantities.h"
 #include "core/rule_table.h"
@@ -122,7 +123,10 @@ std::vector<FileOutcome> analyzeFiles(const std::vector<CompileCommand> &command
       [&] {
         progress.say("parsing LibTorch's headers" +
                      (torch ? " (" + torch->version + " in " + torch->folder + ")" : "") +
-                     (settings.use_cache ? "; the next run takes them from the cache" : ""));
+                     (!settings.use_cache      ? ""
+                      : canStoreTorchHeaders() ? "; the next run takes them from the cache"
+                                               : "; they cannot be kept: set XDG_CACHE_HOME to a "
+                                                 "folder that you may write to"));
       });
   cache.trim();
   return outcomes;
@@ -527,6 +531,12 @@ core::Result<int> check(Options options) {
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
                          return suppressions->covers(f);
                        });
+  {
+    std::vector<core::Finding> seen_from_here = findings;
+    showPathsFromHere(seen_from_here, repository);
+    core::SourceLines lines;
+    llvm::append_range(summary.notes, core::mistakenNolints(seen_from_here, lines));
+  }
   const bool is_whole = all.complete && !*changes && options.shard.count == 1;
   const clang::tidy::GlobList wanted(*checks);
   if (is_whole) {

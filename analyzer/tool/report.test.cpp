@@ -32,6 +32,11 @@
 // RUN: echo '[suppressions]' > %t/.devsan.toml
 // RUN: echo 'device-raw-set-device = "function:user::*"' >> %t/.devsan.toml
 // RUN: %devsan_check --checks=device-raw-set-device --torch=none %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
+
+// A NOLINT that names no rule is told where its finding is shown.
+// RUN: rm %t/.devsan.toml && sed 's/NOLINT(device-raw-set-device)/NOLINT(raw-set-devise)/' %s > %t/y.cpp
+// RUN: not %devsan_check --checks=device-raw-set-device --torch=none %t/y.cpp -- -isystem %mock -isystem %cuda_stubs | FileCheck %s --check-prefix=MISSPELT
+// MISSPELT: note: {{.*}}y.cpp:[[#@LINE+7]]: NOLINT(raw-set-devise) silences nothing, there is no such rule (did you mean 'device-raw-set-device'?)
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/torch.h>
 

@@ -13,6 +13,10 @@
 // KEPT: .pch
 // KEPT-NEXT: .pch.lock
 // KEPT-NEXT: .pch.sum
+// Where nothing can be kept, nothing is promised.
+// RUN: not env -u XDG_CACHE_HOME HOME=/proc/none %python %S/at_terminal.py '' %devsan_check --checks=device-bare-cuda --strict --torch=%torch_dir %t/x.cpp -- 2> %t/progress | FileCheck %s
+// RUN: FileCheck %s --input-file=%t/progress --check-prefix=CANNOT --implicit-check-not="the next run"
+// CANNOT: parsing LibTorch's headers{{.*}}; they cannot be kept: set XDG_CACHE_HOME
 #include <ATen/core/Tensor.h>
 
 at::Tensor moved(at::Tensor x) {

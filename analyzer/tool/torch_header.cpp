@@ -226,6 +226,10 @@ std::optional<int> lockForStoring(const TorchHeader &header) {
   return std::nullopt;
 }
 
+bool canStoreTorchHeaders() {
+  return canStoreIn(kHeaderFolder);
+}
+
 bool isStored(const TorchHeader &header) {
   if (header.path.empty())
     return false;

@@ -27,6 +27,9 @@ std::optional<TorchHeader> torchHeaderOf(const CompileCommand &command,
 // Whether an include names a header of LibTorch.
 bool isTorchInclude(llvm::StringRef name);
 
+// Whether the cache takes them.
+bool canStoreTorchHeaders();
+
 // Whether it is in the cache, undamaged. Waits for a run that has ended and stores it still.
 bool isStored(const TorchHeader &header);
 

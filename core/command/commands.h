@@ -74,6 +74,7 @@ struct ReportArguments {
   std::vector<std::string> inputs;
   bool merge = false;
   bool compare = false; // of two inputs
+  std::string explain;  // a fingerprint
   std::string format = "text";
   std::string output; // empty: stdout
   std::optional<std::string> fail_on;

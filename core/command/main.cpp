@@ -264,6 +264,11 @@ int dispatch(std::vector<std::string> arguments) {
   report_app->add_flag("--compare", report_arguments.compare,
                        "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
                        "for what is new, which is all that sarif, github and junit hold");
+  report_app
+      ->add_option("--explain", report_arguments.explain,
+                   "print all that led to one finding, without your data, to report that it is "
+                   "false; the events are those of logs (devsan run --keep-logs=DIR)")
+      ->type_name("FINGERPRINT");
   report_app->add_option("--format", report_arguments.format, "the form of the report")
       ->type_name("text|json|sarif|github|html|junit|markdown|trace")
       ->capture_default_str();

@@ -1,3 +1,4 @@
+#include "core/command/allowed.h"
 #include "core/command/bounded.h"
 #include "core/command/commands.h"
 #include "core/command/observed.h"
@@ -5,6 +6,7 @@
 #include "core/command/trace_file.h"
 #include "core/command/verdict.h"
 #include "core/compare.h"
+#include "core/explain.h"
 #include "core/fingerprint.h"
 #include "core/merge.h"
 #include "core/plain_stream.h"
@@ -13,6 +15,7 @@
 #include "core/terminal_text.h"
 #include "core/whole_file.h"
 #include "runtime/log_format.h"
+#include "runtime/offline/explain.h"
 
 #include <algorithm>
 #include <csignal>
@@ -140,6 +143,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
   }
   const bool is_incomplete = analysis.incomplete || !facts->missing.empty();
   takeAnalysis(report, std::move(analysis), *facts, filter.ownership());
+  report.summary.suppressed = takeAllowed(input.folder, report.findings);
   if (is_incomplete)
     unseen = report.summary.notes.empty() ? input.name : report.summary.notes.front();
   core::assignFingerprints(report.findings);
@@ -418,6 +422,69 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
   return kSuccess;
 }
 
+// For those who do not know the fingerprint yet.
+std::string fingerprintsText(const std::vector<core::Finding> &findings) {
+  constexpr std::size_t kMostNamed = 50;
+  std::string text;
+  for (std::size_t i = 0; i < findings.size() && i < kMostNamed; ++i) {
+    const core::Location place = core::ownPlace(findings[i]);
+    text += fmt::format("\n  {} {} {}{}", findings[i].fingerprint, findings[i].rule, place.file,
+                        place.line ? fmt::format(":{}", place.line) : "");
+  }
+  return text + (findings.size() > kMostNamed ? "\n  …" : "");
+}
+
+core::Result<int> explainFinding(const InstallTree &tree, const ReportArguments &arguments) {
+  if (arguments.merge || arguments.fail_on || !arguments.budgets.empty() ||
+      !arguments.baseline.empty() || arguments.format != "text" || arguments.inputs.size() != 1)
+    return core::failure("--explain takes one report or folder of logs, and of the options -o, "
+                         "--own and --suppressions alone");
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
+  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
+  if (!ownership)
+    return tl::unexpected(ownership.error());
+  core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
+  if (!inputs)
+    return tl::unexpected(inputs.error());
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const fs::path output =
+      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
+  std::vector<core::Finding> others;
+  for (const Input &input : *inputs) {
+    enter(here);
+    std::string unseen;
+    TraceInputs trace;
+    core::Result<core::Report> report = input.report.empty()
+                                            ? readLogs(input, tree, filter, unseen, &trace)
+                                            : readJson(input, filter);
+    if (!report)
+      return tl::unexpected(report.error());
+    const auto finding =
+        std::ranges::find(report->findings, arguments.explain, &core::Finding::fingerprint);
+    if (finding == report->findings.end()) {
+      std::ranges::move(report->findings, std::back_inserter(others));
+      continue;
+    }
+    std::string text = core::explanation(*finding, report->summary);
+    for (const runtime::ObservedProcesses &run : trace.runs)
+      text += runtime::explainEvents(run, *finding);
+    if (trace.runs.empty() && finding->origin == core::Origin::kRuntime)
+      text += "events: a report holds none; `devsan run --keep-logs=DIR` keeps them\n";
+    enter(here);
+    if (core::Result<void> written = writeTo(output, [&](std::ostream &out) { out << text; });
+        !written)
+      return tl::unexpected(written.error());
+    return kSuccess;
+  }
+  return core::failure(
+      fmt::format("no finding has the fingerprint '{}'; {}", arguments.explain,
+                  others.empty() ? "there are none" : "there are:" + fingerprintsText(others)));
+}
+
 core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments) {
   core::Result<core::ReportFormat> format = core::parseReportFormat(arguments.format);
   if (!format)
@@ -516,7 +583,8 @@ int report(const InstallTree &tree, const ReportArguments &arguments) {
   // others.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto work = [&] {
-    core::Result<int> status = arguments.compare             ? compareReports(tree, arguments)
+    core::Result<int> status = !arguments.explain.empty()    ? explainFinding(tree, arguments)
+                               : arguments.compare           ? compareReports(tree, arguments)
                                : arguments.format == "trace" ? makeTrace(tree, arguments)
                                                              : makeReport(tree, arguments);
     return status ? *status : fail(status.error().message);

@@ -1,3 +1,4 @@
+#include "core/command/allowed.h"
 #include "core/command/commands.h"
 #include "core/command/keeper.h"
 #include "core/command/launch.h"
@@ -266,7 +267,7 @@ int reportRun(Run &run, const ProgramRun &program) {
   } else if (run.facts.missing.empty()) {
     summary.notes.push_back("LibTorch was never loaded by " + name + ": nothing was observed");
   }
-  summary.suppressed = run.filter.suppressed();
+  summary.suppressed = run.filter.suppressed() + takeAllowed(run.folder.path(), report.findings);
   summary.partial = run.facts.ended_early || !was_observed || is_incomplete;
   const std::string what_is_missing = summary.notes.empty() ? "" : summary.notes.front();
   if (run.facts.ended_early)

@@ -2,13 +2,16 @@
 // each on stdout:
 //
 //   enter WHAT                     what happens from now on belongs to WHAT; the answer is empty
-//   judge WHAT [fail-on=RULES|SEVERITY|none] [max=RULE=N]… [allow=RULE]…
-//                                  the findings of WHAT, which are forgotten then
+//   judge WHAT [fail-on=RULES|SEVERITY|none] [max=RULE=N]… [allow=RULE]… [told=RULE]…
+//                                  the findings of WHAT, which are forgotten then; those of `told`
+//                                  have failed the test already
 //
-// An answer is one line of JSON, or with --text, for programs without a JSON reader, a line
-// "passed N", "failed N" or "error N" and N bytes of text. The first answer comes unasked: which
+// What is allowed is noted for the report of the run. An answer is one line of JSON, or with
+// --text, for programs without a JSON reader, a line "passed N LINE FILE", "failed …" or "error …"
+// and N bytes of text; LINE is 0 where nothing has a place. The first answer comes unasked: which
 // rules there are. Internal, like `devsan intent`: its form may change with the version.
 #include "core/baseline_file.h"
+#include "core/command/allowed.h"
 #include "core/command/commands.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
@@ -17,6 +20,7 @@
 #include "core/project_root.h"
 #include "core/quantities.h"
 #include "core/rule_table.h"
+#include "core/terminal_text.h"
 #include "runtime/offline/live_session.h"
 
 #include <algorithm>
@@ -37,6 +41,7 @@ struct Request {
   std::string what;
   FailureCriteria failure;
   std::set<std::string, std::less<>> allowed;
+  std::set<std::string, std::less<>> told;
 };
 
 struct Answer {
@@ -62,8 +67,8 @@ core::Result<Request> parse(const std::string &line, const std::string &default_
   const std::vector<std::string> parts = wordsOfLine(line);
   if (parts.size() < 2 || (parts[0] != "enter" && parts[0] != "judge"))
     return core::failure(
-        "write `enter WHAT` or `judge WHAT [fail-on=…] [max=RULE=N] [allow=RULE]`");
-  Request request{parts[0], parts[1], {}, {}};
+        "write `enter WHAT` or `judge WHAT [fail-on=…] [max=RULE=N] [allow=RULE] [told=RULE]`");
+  Request request{parts[0], parts[1], {}, {}, {}};
   std::string fail_on = default_fail_on;
   std::vector<std::string> budgets;
   for (const std::string &part : std::span(parts).subspan(2)) {
@@ -73,8 +78,10 @@ core::Result<Request> parse(const std::string &line, const std::string &default_
       budgets.push_back(part.substr(4));
     else if (part.starts_with("allow="))
       request.allowed.insert(part.substr(6));
+    else if (part.starts_with("told="))
+      request.told.insert(part.substr(5));
     else
-      return core::failure("unknown word '" + part + "'; valid: fail-on=, max=, allow=");
+      return core::failure("unknown word '" + part + "'; valid: fail-on=, max=, allow=, told=");
   }
   for (const std::string &rule : request.allowed)
     if (!core::findRule(rule))
@@ -90,6 +97,20 @@ bool isOver(const core::Finding &finding, const FailureCriteria &failure) {
   return failure.failed(std::span(&finding, 1));
 }
 
+// Those that `is_wanted` chooses; the others stay.
+template <typename Predicate>
+std::vector<core::Finding> takeOut(std::vector<core::Finding> &findings,
+                                   const Predicate &is_wanted) {
+  std::vector<core::Finding> taken;
+  std::erase_if(findings, [&](const core::Finding &finding) {
+    const bool wanted = is_wanted(finding);
+    if (wanted)
+      taken.push_back(finding);
+    return wanted;
+  });
+  return taken;
+}
+
 std::string placeOf(const core::Finding &finding) {
   if (finding.locations.empty() || finding.locations.front().file.empty())
     return "";
@@ -101,7 +122,7 @@ class Session {
 public:
   Session(runtime::LiveSettings settings, core::Suppressions suppressions,
           core::BaselineFile baseline, std::string fail_on, core::Ownership ownership)
-      : live_(std::move(settings)), filter_(std::move(suppressions)),
+      : logs_(settings.logs), live_(std::move(settings)), filter_(std::move(suppressions)),
         baseline_(std::move(baseline)), fail_on_(std::move(fail_on)),
         ownership_(std::move(ownership)) {}
 
@@ -126,11 +147,13 @@ private:
     std::vector<core::Finding> findings = live_.take(request.what);
     ownership_.mark(findings);
     std::erase_if(findings, filter_.function());
-    answer.allowed = std::erase_if(findings, [&](const core::Finding &finding) {
-      return request.allowed.contains(finding.rule);
-    });
     core::sortByContent(findings);
     core::assignFingerprints(findings);
+    const std::vector<core::Finding> allowed = takeOut(
+        findings, [&](const auto &finding) { return request.allowed.contains(finding.rule); });
+    answer.allowed = allowed.size();
+    if (core::Result<void> noted = noteAllowed(logs_, allowed); !noted)
+      answer.error = noted.error().message;
     core::Summary ignored;
     if (!findings.empty())
       if (core::Result<void> known = baseline_.apply(findings, {core::Origin::kRuntime}, ignored);
@@ -139,6 +162,9 @@ private:
     std::erase_if(findings, [](const core::Finding &finding) { return finding.known; });
     core::rankByCost(findings, {.simulated = true}); // in the order that is the same each time
     const FailureCriteria &failure = request.failure;
+    const std::vector<core::Finding> told = takeOut(findings, [&](const auto &finding) {
+      return request.told.contains(finding.rule) && isOver(finding, failure);
+    });
     answer.failed = failure.failed(findings);
     std::map<std::string, std::uint64_t> counts;
     for (const core::Finding &finding : findings)
@@ -165,9 +191,11 @@ private:
       if (is_over || matters || isOver(finding, failure))
         answer.shown.push_back(std::move(finding));
     }
+    answer.shown.insert(answer.shown.begin(), told.begin(), told.end());
     answer.text = core::findingsText(answer.shown);
   }
 
+  std::filesystem::path logs_;
   runtime::LiveSession live_;
   FindingFilter filter_;
   core::BaselineFile baseline_;
@@ -187,11 +215,13 @@ void print(const Answer &answer, bool as_text) {
     text += answer.text;
     for (const std::string &note : answer.notes)
       text += "note: " + note + "\n";
-    std::printf("%s %zu\n",
+    const core::Location place =
+        answer.shown.empty() ? core::Location{} : core::ownPlace(answer.shown.front());
+    std::printf("%s %zu %u %s\n",
                 !answer.error.empty() ? "error"
                 : answer.failed       ? "failed"
                                       : "passed",
-                text.size());
+                text.size(), place.line, core::printable(place.file).c_str());
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
     Json findings = Json::array();
@@ -220,7 +250,7 @@ void greet(bool as_text) {
   if (!as_text)
     std::puts(dumped({{"session", 1}, {"rules", rules}}).c_str());
   else
-    std::puts("passed 0");
+    std::puts("passed 0 0 ");
   std::fflush(stdout);
 }
 

@@ -1,11 +1,14 @@
 #include "core/command/verdict.h"
+#include "core/nolint.h"
 #include "core/whole_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 namespace devsan::command {
 
@@ -55,6 +58,8 @@ core::Result<void> judge(core::Report &report, const FailureCriteria &failure,
     return tl::unexpected(applied.error());
   for (auto &[rule, sentence] : failure.exceededBudgets(findings))
     summary.notes.push_back(sentence);
+  core::SourceLines lines(summary.sources_below);
+  std::ranges::move(core::mistakenNolints(findings, lines), std::back_inserter(summary.notes));
   core::rankByCost(findings, summary.basis);
   summary.verdict = core::verdictFor(failure.reasons(findings));
   return {};

@@ -30,4 +30,14 @@ bool isPageableAsync(const ResolvedEvent &event) {
          event.stack->spelled_out;
 }
 
+std::string cureOfUploads(const EventGroup &group) {
+  if ((group.any_flags & kPinned) || !group.repeats)
+    return {};
+  return isInPython(*group.first)
+             ? "make the batches in pinned memory, `DataLoader(pin_memory=True)`, and pass "
+               "non_blocking=True"
+             : "make the batches in pinned memory, `tensor.pin_memory()` in the data set's "
+               "collate, and pass non_blocking";
+}
+
 } // namespace devsan::runtime

@@ -1,6 +1,7 @@
 // Which rule a copy belongs to, where several could report it: asked by those rules.
 #pragma once
 
+#include "runtime/detectors/groups.h"
 #include "runtime/offline/resolve.h"
 
 #include <set>
@@ -21,5 +22,8 @@ private:
 
 // The program's own line asked for a copy that does not block, and pageable memory made it wait.
 bool isPageableAsync(const ResolvedEvent &event);
+
+// The one change for all copies of pageable memory that a loop makes; empty for others.
+std::string cureOfUploads(const EventGroup &group);
 
 } // namespace devsan::runtime

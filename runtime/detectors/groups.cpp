@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,23 +14,48 @@ namespace {
 using Key = std::tuple<std::string, unsigned, std::string, std::string, std::int8_t, std::int8_t,
                        std::int8_t, std::int8_t, EventKind>;
 
-Key keyOf(const ResolvedEvent &event) {
-  core::Location place = event.stack->location();
+Key keyOf(const ResolvedEvent &event, Joined joined, const ResolvedStack *cause) {
+  core::Location place = (cause ? cause : event.stack)->location();
   // Printing a tensor waits for some of its values and copies others.
   const bool display = event.stack->intent == Intent::kDisplay;
+  const auto index = [&](DeviceId device) {
+    return joined.devices ? std::int8_t{-1} : device.index;
+  };
   return {std::move(place.file),
           place.line,
           std::move(place.function),
-          event.calledOp(),
+          cause ? "" : event.calledOp(),
           event.event.from.type,
-          event.event.from.index,
+          index(event.event.from),
           event.event.to.type,
-          event.event.to.index,
+          index(event.event.to),
           display ? EventKind::kBlock : event.event.kind};
 }
 
-// The events of a group, by stack and thread: two calls on one line have different stacks.
-using Calls = std::map<std::pair<const ResolvedStack *, std::uint32_t>, std::vector<Occurrences>>;
+// By what a place is told apart: which cause its copies have. Not every origin is noted, and what
+// is missing is that of the others.
+class Causes {
+public:
+  Causes(const Recording &recording, const std::function<bool(const ResolvedEvent &)> &chosen) {
+    for (const ResolvedEvent &event : recording.events())
+      if (const ResolvedStack *cause = causeOf(event); cause && chosen(event))
+        known_.try_emplace(keyOf(event, {}, nullptr), cause);
+  }
+
+  const ResolvedStack *of(const ResolvedEvent &event) const {
+    if (const ResolvedStack *cause = causeOf(event))
+      return cause;
+    const auto known = known_.find(keyOf(event, {}, nullptr));
+    return known == known_.end() ? nullptr : known->second;
+  }
+
+private:
+  std::map<Key, const ResolvedStack *> known_;
+};
+
+// The events of a group, by stack, thread and devices: two calls on one line have different stacks.
+using Calls = std::map<std::tuple<const ResolvedStack *, std::uint32_t, std::int8_t, std::int8_t>,
+                       std::vector<Occurrences>>;
 
 Occurrences callOf(const EventGroup &group, const Calls &calls) {
   std::vector<Occurrences> all;
@@ -41,9 +67,10 @@ Occurrences callOf(const EventGroup &group, const Calls &calls) {
              : *std::ranges::max_element(all, {}, &Occurrences::count);
 }
 
+constexpr std::uint64_t kLoop = 3; // times
+
 // Two reads in a run, or a summary every now and then, are no loop, although they repeat.
 bool isLoop(const Occurrences &call, std::uint64_t steps) {
-  constexpr std::uint64_t kLoop = 3;
   constexpr std::uint64_t kStepsApart = 10;
   const bool inside_a_step = call.most_in_step >= kLoop;
   return call.count >= kLoop &&
@@ -59,6 +86,11 @@ core::Steps stepsOf(const EventGroup &group) {
           group.most_in_step};
 }
 
+bool isAt(const core::Finding &finding, const core::Location &place) {
+  const core::Location &first = finding.locations.front();
+  return first.file == place.file && first.line == place.line && first.function == place.function;
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -66,15 +98,20 @@ bool isTransfer(const ResolvedEvent &event) {
 } // namespace
 
 std::vector<EventGroup> groupByPlace(const Recording &recording,
-                                     const std::function<bool(const ResolvedEvent &)> &chosen) {
+                                     const std::function<bool(const ResolvedEvent &)> &chosen,
+                                     Joined joined) {
   std::vector<EventGroup> groups;
+  std::optional<Causes> causes;
+  if (joined.causes)
+    causes.emplace(recording, chosen);
   std::map<Key, std::size_t> indices;
   std::vector<Calls> calls;
   std::vector<std::vector<Occurrences>> parts;
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
       continue;
-    auto [entry, added] = indices.try_emplace(keyOf(event), groups.size());
+    auto [entry, added] = indices.try_emplace(
+        keyOf(event, joined, causes ? causes->of(event) : nullptr), groups.size());
     if (added) {
       groups.emplace_back().first = &event;
       calls.emplace_back();
@@ -85,7 +122,14 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.any_flags |= event.event.flags;
     group.all_flags &= event.event.flags;
     group.events.push_back({event.process, event.tally});
-    calls[entry->second][{event.stack, event.event.thread}].push_back(event.occurrences);
+    calls[entry->second]
+         [{event.stack, event.event.thread, event.event.from.index, event.event.to.index}]
+             .push_back(event.occurrences);
+    group.from.insert(deviceName(event.event.from));
+    group.to.insert(deviceName(event.event.to));
+    group.operators.insert(event.calledOp());
+    core::Location place = event.stack->location();
+    group.places.emplace(std::move(place.file), place.line, std::move(place.function));
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -94,6 +138,33 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
       groups[i].repeats = call.count;
   }
   return groups;
+}
+
+const ResolvedStack *causeOf(const ResolvedEvent &event) {
+  const bool is_upload = event.event.kind == EventKind::kCopy && event.event.from.isHost();
+  // In a backward, `related` is the forward call.
+  return is_upload && !event.has(kInBackward) && event.related && event.related->innermost_user
+             ? event.related
+             : nullptr;
+}
+
+bool happensOnce(const EventGroup &group) {
+  return group.repeats < 2 && group.first->total_steps >= kLoop;
+}
+
+bool isInPython(const ResolvedEvent &event) {
+  const ResolvedStack &stack = *event.stack;
+  return stack.innermost_user && stack.frames[*stack.innermost_user].interpreted;
+}
+
+std::string devicesText(const std::set<std::string> &names) {
+  std::string text;
+  std::size_t left = names.size();
+  for (const std::string &name : names) {
+    text += (text.empty() ? "" : left == 1 ? " and " : ", ") + name;
+    --left;
+  }
+  return text;
 }
 
 core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
@@ -110,7 +181,10 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
   finding.thread = event.event.thread;
   if (group.same_rank)
     finding.rank = event.rank;
-  finding.locations.push_back(event.stack->location());
+  finding.locations.push_back(event.stack->location()); // the stack's
+  for (const auto &[file, line, function] : group.places)
+    if (core::Location place{file, line, 0, function}; place.line && !isAt(finding, place))
+      finding.locations.push_back(std::move(place));
   finding.stack = event.stack->shown();
   finding.steps = stepsOf(group);
   finding.events = group.events;
@@ -126,6 +200,12 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
 void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message) {
   if (stack && stack->innermost_user)
     finding.related.push_back({stack->location(), std::move(message)});
+}
+
+void addCause(core::Finding &finding, const EventGroup &group) {
+  const ResolvedStack *cause = causeOf(*group.first);
+  if (cause && !isAt(finding, cause->location()))
+    addRelated(finding, cause, "made on the host here");
 }
 
 std::string inOperator(const ResolvedEvent &event) {

@@ -6,8 +6,10 @@
 #include "runtime/offline/resolve.h"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace devsan::runtime {
@@ -21,12 +23,33 @@ struct EventGroup : Occurrences {
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0, all_flags = ~std::uint32_t{0};
   bool same_rank = true;
+  std::set<std::string> from, to, operators;                       // names
+  std::set<std::tuple<std::string, unsigned, std::string>> places; // file, line, function
   std::vector<core::ObservedEvent> events;
+};
+
+// What makes one group beside events of the same place, operator and devices.
+struct Joined {
+  bool devices = false; // of one kind
+  bool causes = false;  // copies of what was made on the host at one place, wherever they are
 };
 
 // In the order of the first events.
 std::vector<EventGroup> groupByPlace(const Recording &recording,
-                                     const std::function<bool(const ResolvedEvent &)> &chosen);
+                                     const std::function<bool(const ResolvedEvent &)> &chosen,
+                                     Joined joined = {});
+
+// Not in a loop, of a program that makes steps.
+bool happensOnce(const EventGroup &group);
+
+// Whether the program's line is Python's, which decides the words.
+bool isInPython(const ResolvedEvent &event);
+
+// Where the host's tensor was made that the event copies; null where that is unknown.
+const ResolvedStack *causeOf(const ResolvedEvent &event);
+
+// "cuda:0", "cuda:0 and cuda:1".
+std::string devicesText(const std::set<std::string> &names);
 
 // A finding with everything but its message. `from` and `to` are the event's devices.
 core::Finding makeFinding(std::string_view rule, const EventGroup &group);
@@ -34,6 +57,9 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group);
 // The place of `stack` as a related place; nothing where it is null or holds no place of the
 // user's.
 void addRelated(core::Finding &finding, const ResolvedStack *stack, std::string message);
+
+// Where the host's tensor was made, unless that is the place of the finding.
+void addCause(core::Finding &finding, const EventGroup &group);
 
 // " in aten::where", or nothing where no operator is known; in a backward with the autograd node,
 // which is all there is to say where no frame of the user's is on the stack. Not for refusals.

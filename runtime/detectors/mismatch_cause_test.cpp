@@ -153,7 +153,7 @@ TEST(Mismatch, IsALostIndexWhereTheCallNamedNone) {
   EXPECT_EQ(finding.rule, "device-index-lost");
   EXPECT_EQ(finding.message,
             "a tensor (weight: float32 [10, 4]) was made on the current device, cuda:0, by a call "
-            "that names none, and the others are on cuda:1: aten::linear refused once");
+            "that gives no index, and the others are on cuda:1: aten::linear refused once");
 }
 
 Refusal update() {

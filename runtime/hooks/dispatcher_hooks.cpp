@@ -1,6 +1,7 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/cuda/observer.h"
+#include "runtime/hooks/autograd_state.h"
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
@@ -104,6 +105,8 @@ public:
     }
     if (mayRefuse())
       refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
+    const StackId operand =
+        effect.copies && effect.from.is_cpu() && !is_copy_ ? originOfHostOperand(op, *stack) : 0;
     OuterCall call;
     std::uint64_t begin, end;
     {
@@ -112,7 +115,8 @@ public:
       kernel_.callBoxed(op, keys, stack);
       end = monotonicTime();
     }
-    record(call, effect, begin, end, is_copy_ ? &stack->back().toTensor() : nullptr, source);
+    record(call, effect, begin, end, is_copy_ ? &stack->back().toTensor() : nullptr, source,
+           operand);
   }
 
 private:
@@ -128,7 +132,7 @@ private:
   }
 
   void record(const OuterCall &call, const Effect &own, std::uint64_t begin, std::uint64_t end,
-              const at::Tensor *copied, const at::Tensor &source) const try {
+              const at::Tensor *copied, const at::Tensor &source, StackId operand) const try {
     InsideRuntime inside;
     std::uint64_t blocked = end - begin;
     Recorder &out = recorder();
@@ -147,8 +151,10 @@ private:
       event.time_ns = end;
       event.call_ns = i == 0 ? end - begin : 0;
       event.blocked_ns = i == 0 && effect.blocks ? blocked : 0;
-      if (copied && ((effect.blocks && (effect.flags & kNonBlocking)) || isParameter(source)))
+      if (copied && tellsOrigin(effect, source))
         event.related = originOf(source.is_cpu() ? source : *copied).stack;
+      else if (effect.copies && effect.from.is_cpu() && !inBackward())
+        event.related = operand;
       out.record(event);
     }
     if (copied)
@@ -166,6 +172,33 @@ private:
     if (isFresh(to))
       noteOrigin(to, {stack, /*is_move=*/true});
   } catch (...) {
+  }
+
+  // Of the first operand that lies on the host; 0 where none is known.
+  static StackId originOfHostOperand(const c10::OperatorHandle &op,
+                                     const torch::jit::Stack &stack) try {
+    InsideRuntime inside;
+    StackId origin = 0;
+    const auto look = [&](const at::Tensor &tensor) {
+      if (origin == 0 && tensor.defined() && tensor.is_cpu())
+        origin = originOf(tensor).stack;
+    };
+    for (std::size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i)
+      if (stack[i].isTensor())
+        look(stack[i].toTensor());
+      else if (stack[i].isList())
+        for (const c10::IValue &element : stack[i].toListRef())
+          if (element.isTensor())
+            look(element.toTensor());
+    return origin;
+  } catch (...) {
+    return 0;
+  }
+
+  // In a backward, the recorder tells of the forward call.
+  static bool tellsOrigin(const Effect &effect, const at::Tensor &source) {
+    return isParameter(source) ||
+           (effect.blocks && ((effect.flags & kNonBlocking) || (source.is_cpu() && !inBackward())));
   }
 
   static bool isParameter(const at::Tensor &tensor) {

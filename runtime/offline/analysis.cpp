@@ -86,6 +86,14 @@ void describeUnusedDevices(const std::vector<Process> &processes, std::vector<st
                   "CUDA devices");
 }
 
+// Once for all processes.
+void describeLackOfSteps(std::vector<std::string> &notes) {
+  const std::string note = "the warm-up exempts nothing, because the program ends no step: an "
+                           "optimizer's step does, or devsan.step()";
+  if (std::ranges::find(notes, note) == notes.end())
+    notes.push_back(note);
+}
+
 // Which process comes first decides whose words a merged finding has, so the order must not be that
 // of the process numbers: ranks first, each before its workers.
 void assignRoles(std::vector<Process> &processes) {
@@ -134,9 +142,11 @@ std::vector<core::Finding> findingsOf(const Process &process, std::uint32_t inde
                                       std::vector<DeviceId> homes_of_others,
                                       const SymbolTable &symbols, const AnalysisSettings &settings,
                                       Analysis &analysis) {
-  const Recording recording =
+  Recording recording =
       recordingOf(process, std::move(homes_of_others), symbols, settings, analysis.step_times);
   analysis.steps = std::max<std::uint64_t>(analysis.steps, recording.steps());
+  if (recording.endWarmupWithoutSteps())
+    describeLackOfSteps(analysis.notes);
   std::vector<core::Finding> findings;
   try {
     findings = detectAll(recording);

@@ -82,6 +82,21 @@ constexpr auto kBulkMoves = std::to_array<std::string_view>(
 constexpr auto kOwnTimings =
     std::to_array<std::string_view>({"c10d::Logger::set_runtime_stats_and_log"});
 
+// What PyTorch's own Python code does on its own account, once or where nobody can avoid it: the
+// compiler tries its patterns, the state of random numbers is made the same on all ranks, a
+// gradient scaler looks whether a step may be done. What compares tensors for a test is meant to.
+constexpr PythonFunction kPythonOwnWork[] = {
+    {"/torch/_inductor/pattern_matcher.py", ""},
+    {"/torch/distributed/tensor/_random.py", ""},
+    {"/torch/amp/grad_scaler.py", "<genexpr>"}, // of _maybe_opt_step()
+    {"/torch/testing/_comparison.py", ""},
+};
+
+// Where a program that measures time reads the clock.
+constexpr auto kClocks = std::to_array<std::string_view>(
+    {"time.time(", "time_ns(", "perf_counter", "monotonic", "timeit", "chrono", "clock_gettime",
+     "omp_get_wtime", "elapsed_time"});
+
 // A tensor is made of host values. Lists become tensors within other calls too (indexing), so in
 // Python the binding says it; a default device comes in through torch's own file.
 constexpr auto kConstructors = std::to_array<std::string_view>(
@@ -252,6 +267,18 @@ bool cudaCallsNameNoDevice(const core::Location &place, core::SourceText &source
   return found;
 }
 
+bool readsClock(const core::Location &place, core::SourceText &sources) {
+  constexpr unsigned kAround = 2; // lines
+  for (unsigned line = place.line > kAround ? place.line - kAround : 1;
+       line <= place.line + kAround; ++line) {
+    const std::string text = sources.line(place.file, line).value_or("");
+    if (std::ranges::any_of(
+            kClocks, [&](std::string_view clock) { return text.find(clock) != std::string::npos; }))
+      return true;
+  }
+  return false;
+}
+
 } // namespace
 
 void readIntent(ResolvedStack &stack, core::SourceText &sources) {
@@ -283,7 +310,7 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
   bool constructed = false;
   bool constructs_only = true;
   bool bulk_move = false;
-  bool times_itself = false;
+  bool own_work = false;
   bool display = false;
   bool communication = false;
   bool calls_cuda = false;
@@ -296,7 +323,8 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     constructed |= isConstructor(frame);
     constructs_only &= passesOnConstruction(frame);
     bulk_move |= isBulkMove(frame);
-    times_itself |= !frame.interpreted && isOneOf(frame.function(), kOwnTimings);
+    own_work |= frame.interpreted ? isPython(frame, kPythonOwnWork)
+                                  : isOneOf(frame.function(), kOwnTimings);
     display |= isDisplay(frame);
     communication |= isCommunication(frame);
     told_a_device = isToldADevice(frame).value_or(told_a_device);
@@ -315,14 +343,15 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
   if (display) {
     stack.intent = Intent::kDisplay;
     stack.op = "print";
-  } else if (times_itself || (bulk_move && !outermost.empty()))
+  } else if (own_work || (bulk_move && !outermost.empty()))
     stack.intent = Intent::kBulkMove;
   // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
   // torch's remains, because synchronize() does nothing after its call.
   else if (outermost.empty() && user < engine && stack.innermost_user &&
-           (says_wait || !through_torch))
+           (says_wait || !through_torch)) {
     stack.intent = Intent::kExplicit;
-  else if (communication || moves_back || (straight && isOneOf(outermost, kMoves)))
+    stack.measures_time = readsClock(stack.frames[user].frame.location, sources);
+  } else if (communication || moves_back || (straight && isOneOf(outermost, kMoves)))
     stack.intent = Intent::kExplicit;
   else if (constructed && constructs_only && isOneOf(outermost, kMoves) && !stack.reads_scalar)
     stack.intent = Intent::kConstructed;

@@ -6,7 +6,7 @@
 
 namespace devsan::runtime {
 
-// Fills called, op, intent, spelled_out, of_simulator, without_index and reads_scalar of a stack
+// Fills called, op, intent, spelled_out, of_simulator, without_index, measures_time and reads_scalar of a stack
 // whose frames and innermost_user are known. `sources` reads the lines that decide it.
 void readIntent(ResolvedStack &stack, core::SourceText &sources);
 

@@ -24,8 +24,10 @@ std::vector<ProcessRole> rolesOf(std::span<const FileHeader> headers) {
       role.rank = header.rank;
     else if (parent != by_pid.end())
       role.rank = roles[parent->second].rank;
-    // A launcher's children are what it launches, even where the launcher has a log of its own.
-    const bool launched = header.rank >= 0 && parent != by_pid.end() && !roles[parent->second].rank;
+    // A launcher's children are what it launches, even where the launcher has a log of its own, or
+    // is a rank itself.
+    const bool launched =
+        header.rank >= 0 && parent != by_pid.end() && roles[parent->second].rank != header.rank;
     role.worker = (parent != by_pid.end() && !launched) ||
                   (role.rank && !rank_itself.try_emplace(*role.rank, i).second);
     by_pid[header.pid] = i;

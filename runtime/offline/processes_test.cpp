@@ -26,6 +26,12 @@ TEST(Processes, LaunchedRanksAreNoWorkers) {
       ElementsAre(ProcessRole{}, ProcessRole{0, false}, ProcessRole{1, false}));
 }
 
+TEST(Processes, ARankThatAnotherRankLaunchesIsNoWorker) {
+  EXPECT_THAT(
+      rolesOf(std::vector{process(10, 1, 0, 1), process(11, 10, 1, 2), process(12, 11, 1, 3)}),
+      ElementsAre(ProcessRole{0, false}, ProcessRole{1, false}, ProcessRole{1, true}));
+}
+
 TEST(Processes, WorkersInheritTheirRank) {
   EXPECT_THAT(rolesOf(std::vector{process(13, 11, 0, 4), process(11, 10, 0, 2),
                                   process(14, 12, -1, 5), process(12, 10, 1, 3)}),

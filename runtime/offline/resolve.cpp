@@ -68,9 +68,19 @@ bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
 
 core::Location ResolvedStack::location() const {
   if (innermost_user) {
-    core::Location place = frames[*innermost_user].frame.location;
-    if (place.file.empty()) // no debug information: at least the binary
-      place.file = frames[*innermost_user].frame.module;
+    const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(*innermost_user);
+    core::Location place = begin->frame.location;
+    // An extension without debug information is known by the line of Python that called it.
+    if (place.file.empty())
+      if (const auto caller = std::find_if(begin, frames.end(),
+                                           [](const ResolvedFrame &frame) {
+                                             return frame.kind == FrameKind::kUser &&
+                                                    frame.interpreted;
+                                           });
+          caller != frames.end())
+        place = caller->frame.location;
+    if (place.file.empty()) // at least the binary
+      place.file = begin->frame.module;
     return place;
   }
   return {"", 0, 0, op};
@@ -227,6 +237,16 @@ void Recording::countSteps(std::size_t first_event) {
       sample.step = numbers.number(sample.step);
   }
   steps_ = std::max(steps_, numbers.total());
+}
+
+bool Recording::endWarmupWithoutSteps() {
+  bool was_warm = false;
+  if (steps_ == 0)
+    for (ResolvedEvent &event : events_) {
+      was_warm |= event.has(kWarmup);
+      event.event.flags &= ~kWarmup;
+    }
+  return was_warm;
 }
 
 void Recording::add(const ProcessLog &log, const SymbolTable &symbols) {

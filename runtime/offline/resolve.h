@@ -23,7 +23,7 @@ namespace devsan::runtime {
 enum class Intent {
   kImplicit,    // LibTorch did it on the program's behalf
   kExplicit,    // the program spelled it out: `.to`, `.cpu`, `copy_`, `.item()`, `synchronize()`
-  kBulkMove,    // so, for all tensors of a module or a file at once
+  kBulkMove,    // so, for all tensors of a module or a file at once; PyTorch's own work
   kDisplay,     // it prints a tensor: one call, many reads
   kConstructed, // it makes a tensor of host values on a device: `torch.tensor([1], device=…)`
 };
@@ -47,6 +47,7 @@ struct ResolvedStack {
   Intent intent = Intent::kImplicit;
   bool is_cut = false;      // it had more frames than are kept
   bool spelled_out = false; // the user's own line asks for the move, no function of torch's between
+  bool measures_time = false; // a wait that the program spells out beside a clock
   bool of_simulator = false;  // the simulator copies or waits on its own account
   bool without_index = false; // the call names no device index: `.cuda()`
   bool reads_scalar =
@@ -119,6 +120,9 @@ public:
   static std::set<CodeAddress> addresses(const ProcessLog &log);
 
   void add(const ProcessLog &log, const SymbolTable &symbols);
+
+  // Where no step ends, the program would be one warm-up: then there is none. Whether it was so.
+  bool endWarmupWithoutSteps();
 
   // Of the process that made most.
   std::uint32_t steps() const { return steps_; }

@@ -42,6 +42,19 @@ TEST(Location, IsALibraryOnTopOfTorchInPython) {
   EXPECT_EQ(stackOf(recording).shown().size(), 4u);
 }
 
+TEST(Location, IsPythonsLineWhereAnExtensionHasNone) {
+  const TestFrame extension{"/cache/sq.so", "sq(at::Tensor)", "", 0};
+  const core::Location place =
+      stackOf(recordingOf({op("item"), extension, python("train", 9)})).location();
+  EXPECT_EQ(place.file, "train.py");
+  EXPECT_EQ(place.line, 9u);
+  const core::Location alone =
+      stackOf(recordingOf({op("item"), TestFrame{"/build/a.out", "step(at::Tensor)", "", 0}}))
+          .location();
+  EXPECT_EQ(alone.file, "/build/a.out");
+  EXPECT_EQ(alone.function, "step");
+}
+
 TEST(Shown, LeavesOutHowTorchWorksInside) {
   const Recording recording = recordingOf(
       {op("copy_"), torch("at::native::_to_copy(at::Tensor const&)"), op("to_device"),

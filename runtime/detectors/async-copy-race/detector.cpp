@@ -17,7 +17,7 @@ std::vector<core::Finding> detectAsyncCopyRace(const Recording &recording) {
     finding.message = std::string("the host ") + (event.has(kLaterWrites) ? "writes to" : "reads") +
                       " the result of a non_blocking copy on " + streamNames(event).earlier +
                       " before anything waited for it, " + timesText(group.count) + " (" +
-                      sizeText(group) + ")";
+                      sizeText(group) + (group.count > 1 ? " each)" : ")");
     if (event.related != event.stack)
       addRelated(finding, event.related, "copied from " + finding.from + " here");
     findings.push_back(std::move(finding));

@@ -31,7 +31,7 @@ TEST(AsyncCopyRace, NamesTheAccessAndTheCopy) {
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
   EXPECT_EQ(findings[0].message,
             "the host reads the result of a non_blocking copy on the default stream of cuda:1 "
-            "before anything waited for it, 2 times (4.1 KB)");
+            "before anything waited for it, 2 times (4.1 KB each)");
   EXPECT_EQ(findings[0].locations[0].line, 12u);
   ASSERT_EQ(findings[0].related.size(), 1u);
   EXPECT_EQ(findings[0].related[0].location.line, 11u);

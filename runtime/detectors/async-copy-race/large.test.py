@@ -5,7 +5,7 @@ import torch
 import devsan
 
 for _ in range(6):
-    # CHECK-DAG: large.test.py:[[#@LINE+1]]: error: the host reads the result of a non_blocking copy on the default stream of cuda:0 before anything waited for it, 6 times (16.0 MB) [device-async-copy-race]
+    # CHECK-DAG: large.test.py:[[#@LINE+1]]: error: the host reads the result of a non_blocking copy on the default stream of cuda:0 before anything waited for it, 6 times (16.0 MB each) [device-async-copy-race]
     torch.ones(4000000, device="cuda").to("cpu", non_blocking=True).sum()
     with devsan.allow_sync():
         torch.cuda.synchronize()

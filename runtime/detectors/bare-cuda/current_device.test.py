@@ -10,8 +10,8 @@ second.cuda(
     0
 )
 with torch.cuda.device(1):
-    # CHECK-DAG: current_device.test.py:[[#@LINE+1]]: warning: a tensor whose data came from cuda:0 was moved to cuda:1 in aten::to, once (16 B) [device-bare-cuda]
+    # CHECK-DAG: current_device.test.py:[[#@LINE+1]]: warning: a tensor on cuda:0 was moved to the current device, cuda:1, in aten::to, once (16 B) [device-bare-cuda]
     first.cuda()
-# CHECK-DAG: current_device.test.py:[[#@LINE+1]]: warning: a tensor whose data came from cuda:1 was moved to cuda:0 in aten::to, once (16 B) [device-bare-cuda]
+# CHECK-DAG: current_device.test.py:[[#@LINE+1]]: warning: a tensor on cuda:1 was moved to the current device, cuda:0, in aten::to, once (16 B) [device-bare-cuda]
 second.cuda(non_blocking=True)
 # CHECK-DAG: 2 findings

@@ -38,8 +38,12 @@ std::vector<core::Finding> detectBareCuda(const Recording &recording) {
     core::Finding finding = makeFinding("device-bare-cuda", group);
     finding.from = deviceName(home(*group.first));
     finding.to = deviceName(group.first->event.to);
-    finding.message = "a tensor whose data came from " + finding.from + " was moved to " +
-                      finding.to + inOperator(*group.first) + ", " + timesText(group.count) + " (" +
+    const std::string moved =
+        group.first->event.kind == EventKind::kCopy
+            ? "a tensor on " + finding.from + " was moved to the current device, " + finding.to +
+                  ","
+            : "a tensor whose data came from " + finding.from + " was moved to " + finding.to;
+    finding.message = moved + inOperator(*group.first) + ", " + timesText(group.count) + " (" +
                       bytesText(group.bytes) + ")";
     addRelated(finding, group.first->related, "left " + finding.from + " here");
     findings.push_back(std::move(finding));

@@ -12,12 +12,16 @@ std::vector<core::Finding> detectCpuRoundTrip(const Recording &recording) {
        })) {
     const Event &event = group.first->event;
     core::Finding finding = makeFinding("device-cpu-round-trip", group);
+    finding.waits = true; // in each of its two copies
     finding.from = deviceName(event.origin);
     finding.to = deviceName(event.to);
     finding.message = sizeText(group) + " of " + finding.from +
                       " went to the host and came back to " + finding.to +
                       inOperator(*group.first) + ", " + timesText(group.count) + " (" +
                       bytesText(group.bytes) + ")";
+    finding.remedy =
+        "it is the device that needs the data again, so no wait was needed: compute on "
+        "the device, or move once and stay";
     addRelated(finding, group.first->related, "left " + finding.from + " here");
     findings.push_back(std::move(finding));
   }

@@ -1,6 +1,7 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
+#include "runtime/detectors/remedies.h"
 #include "runtime/offline/names.h"
 
 namespace devsan::runtime {
@@ -52,9 +53,11 @@ core::Severity severity(const EventGroup &group) {
   if (group.any_flags & kSyncForbidden)
     return core::Severity::kError;
   const bool judged = syncLevel(group.first->event.flags) != Level::kInherit;
-  const bool spelled_out = group.first->stack->intent != Intent::kImplicit;
-  return !judged && spelled_out && group.repeats < 2 ? core::Severity::kNote
-                                                     : core::Severity::kWarning;
+  const ResolvedStack &stack = *group.first->stack;
+  const bool matters_in_loops_alone = stack.intent != Intent::kImplicit || happensOnce(group);
+  // Times are measured by waiting.
+  const bool is_note = stack.measures_time || (matters_in_loops_alone && group.repeats < 2);
+  return !judged && is_note ? core::Severity::kNote : core::Severity::kWarning;
 }
 
 // A place may copy from either.
@@ -68,9 +71,9 @@ std::string waitMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   std::string text = "the host waited for ";
   if (event.kind == EventKind::kCopy && event.from.isHost())
-    text += deviceName(event.to) + " to take " + sizeText(group) + " from " + hostMemory(group);
+    text += devicesText(group.to) + " to take " + sizeText(group) + " from " + hostMemory(group);
   else
-    text += deviceName(event.from);
+    text += devicesText(group.from);
   text += inOperator(*group.first);
   if (group.any_flags & kSyncForbidden)
     text += " where waiting is disallowed";
@@ -78,7 +81,8 @@ std::string waitMessage(const EventGroup &group) {
   if (group.bytes || group.blocked_ns) {
     text += " (";
     if (group.bytes)
-      text += bytesText(group.bytes) + " " + deviceName(event.from) + " → " + deviceName(event.to);
+      text +=
+          bytesText(group.bytes) + " " + devicesText(group.from) + " → " + devicesText(group.to);
     if (group.blocked_ns)
       text += (group.bytes ? ", " : "") + durationText(group.blocked_ns);
     text += ")";
@@ -86,24 +90,35 @@ std::string waitMessage(const EventGroup &group) {
   return text;
 }
 
+std::string uploadRemedy(const EventGroup &group) {
+  const bool in_python = isInPython(*group.first);
+  const std::string flag = in_python ? "non_blocking=True" : "non_blocking=true";
+  if (group.all_flags & kPinned)
+    return "it is pinned already: add " + flag + ", and leave it as it is until the copy is done";
+  return "create it on the device, or copy from pinned memory" +
+         std::string(in_python ? " (`DataLoader(pin_memory=True)`)" : "") + " with " + flag;
+}
+
 } // namespace
 
 std::vector<core::Finding> detectHostSync(const Recording &recording) {
   const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
-  for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
-         return blocksTheHost(event, round_trips);
-       })) {
+  const auto is_wanted = [&](const ResolvedEvent &event) {
+    return blocksTheHost(event, round_trips);
+  };
+  for (const EventGroup &group : groupByPlace(recording, is_wanted, {.devices = true})) {
     core::Finding finding = makeFinding("device-host-sync", group);
     finding.severity = severity(group);
     finding.message = waitMessage(group);
+    finding.waits = true;
     const Event &event = group.first->event;
-    if (event.kind == EventKind::kCopy && event.from.isHost())
-      finding.remedy =
-          group.all_flags & kPinned
-              ? "it is pinned already: add non_blocking=true, and leave it as it is until the copy "
-                "is done"
-              : "create it on the device, or copy from pinned memory with non_blocking=true";
+    const bool is_upload = event.kind == EventKind::kCopy && event.from.isHost();
+    finding.remedy = is_upload ? uploadRemedy(group) : remedyFor(*group.first);
+    if (is_upload) {
+      finding.cure = cureOfUploads(group);
+      addCause(finding, group);
+    }
     finding.from = deviceName(event.from);
     if (event.kind == EventKind::kCopy)
       finding.to = deviceName(event.to);

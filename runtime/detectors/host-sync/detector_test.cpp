@@ -49,7 +49,7 @@ TEST(HostSync, ARepeatedReadIsAWarning) {
   EXPECT_EQ(findings[0].locations[0].line, 5u);
 }
 
-TEST(HostSync, AWaitThatNobodySpelledOutIsAWarningAtOnce) {
+TEST(HostSync, AWaitThatNobodySpelledOutIsAWarningAtOnceUnlessStepsShowThatItIsOne) {
   LogBuilder log;
   Event event;
   event.kind = EventKind::kBlock;
@@ -57,10 +57,70 @@ TEST(HostSync, AWaitThatNobodySpelledOutIsAWarningAtOnce) {
   event.from = cuda(0);
   event.stack = log.stack({op("nonzero"), user("main", 5)});
   log.add(event);
-  const auto findings = detectHostSync(replay(log));
+  auto findings = detectHostSync(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
   EXPECT_EQ(findings[0].message, "the host waited for cuda:0 in aten::nonzero, once");
+  Event step;
+  step.kind = EventKind::kStep;
+  for (step.step = 0; step.step < 5; ++step.step)
+    log.add(step);
+  findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote);
+  for (event.step = 1; event.step < 5; ++event.step)
+    log.add(event);
+  EXPECT_EQ(detectHostSync(replay(log)).at(0).severity, core::Severity::kWarning);
+}
+
+TEST(HostSync, OneLineIsOneFindingForAllDevices) {
+  LogBuilder log;
+  Event event = read(log, {op("item"), user("main", 5)});
+  event.blocked_ns = 0;
+  log.add(event);
+  event.from = cuda(0);
+  log.add(event);
+  const auto findings = detectHostSync(replay(log));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, core::Severity::kNote); // once for each
+  EXPECT_EQ(findings[0].message, "the host waited for cuda:0 and cuda:1 in aten::item, 2 times "
+                                 "(8 B cuda:0 and cuda:1 → cpu)");
+}
+
+std::string remedyOf(std::initializer_list<TestFrame> frames, const char *inner = "") {
+  LogBuilder log;
+  Event event = read(log, frames);
+  event.kind = EventKind::kBlock;
+  event.op = log.string(inner);
+  return detectHostSync(replay(log.add(event))).at(0).remedy;
+}
+
+TEST(HostSync, TheRemedyIsThatOfWhatWaited) {
+  const TestFrame in_python = python("step", 5), in_cpp = user("step", 5);
+  EXPECT_NE(remedyOf({op("nonzero"), in_cpp}).find("torch::nonzero_static(x, n)"),
+            std::string::npos);
+  EXPECT_NE(remedyOf({op("nonzero"), in_python}).find("torch.nonzero_static(x, size=n)"),
+            std::string::npos);
+  EXPECT_NE(remedyOf({op("is_nonzero"), in_python}).find("`if tensor:`"), std::string::npos);
+  EXPECT_NE(remedyOf({op("index_Tensor"), in_python}).find("torch.where(mask"), std::string::npos);
+  EXPECT_EQ(remedyOf({op("index_fill_int_Tensor"), in_python}), "");
+  // Whatever it is called: it looks whether it succeeded.
+  EXPECT_NE(
+      remedyOf({op("_linalg_check_errors"), op("inverse"), in_cpp}, "aten::_linalg_check_errors")
+          .find("linalg_inv_ex"),
+      std::string::npos);
+  EXPECT_NE(remedyOf({op("item"), python("clip_grad_norm_", 9, "/v/site-packages/torch/nn/u.py"),
+                      in_python})
+                .find("error_if_nonfinite=False"),
+            std::string::npos);
+  EXPECT_EQ(remedyOf({op("item"), in_python}), ""); // the rule's own
+  LogBuilder log;
+  Event backward = read(
+      log, {op("_index_put_impl_"), torch("torch::autograd::Engine::thread_main()"), in_python});
+  backward.kind = EventKind::kBlock;
+  backward.flags |= kInBackward;
+  backward.detail = log.string("IndexBackward0");
+  EXPECT_EQ(detectHostSync(replay(log.add(backward))).at(0).remedy.substr(0, 9), "`x[mask]`");
 }
 
 TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
@@ -121,6 +181,10 @@ TEST(HostSync, UploadsFromPageableMemoryInALoopAreAWarning) {
   EXPECT_EQ(findings[0].message,
             "the host waited for cuda:1 to take 4 B from pageable memory in aten::to, 10 times "
             "(40 B cpu → cuda:1, 10.0 µs)");
+  EXPECT_NE(findings[0].cure.find("pin_memory()"), std::string::npos);
+  LogBuilder once;
+  once.add(upload(once, {op("to_device"), user("safeDivide", 5)}));
+  EXPECT_EQ(detectHostSync(replay(once)).at(0).cure, "");
 }
 
 TEST(HostSync, AnErrorWhereWaitingIsDisallowed) {
@@ -190,6 +254,21 @@ TEST(HostSync, IsSilentWhereAModuleIsMoved) {
                        user("main", 5)}),
           8);
   EXPECT_TRUE(detectHostSync(replay(log)).empty());
+}
+
+TEST(HostSync, IsSilentWherePyTorchWorksForItself) {
+  LogBuilder log;
+  const auto in_torch = [&](const char *function, const char *file) {
+    return read(log, {op("item"), python(function, 9, std::string("/v/site-packages") + file),
+                      python("train", 5)});
+  };
+  log.add(in_torch("GradScaler._maybe_opt_step.<locals>.<genexpr>", "/torch/amp/grad_scaler.py"),
+          10);
+  log.add(in_torch("register_replacement", "/torch/_inductor/pattern_matcher.py"), 10);
+  log.add(in_torch("assert_close", "/torch/testing/_comparison.py"), 10);
+  EXPECT_TRUE(detectHostSync(replay(log)).empty());
+  log.add(in_torch("GradScaler.get_scale", "/torch/amp/grad_scaler.py"), 10);
+  EXPECT_EQ(detectHostSync(replay(log)).size(), 1u);
 }
 
 TEST(HostSync, LeavesCopiesThatNobodyAskedForToImplicitTransfer) {

@@ -13,5 +13,5 @@ for _ in range(3):
         source.to("cuda")
     # No wait.
     pinned.to("cuda", non_blocking=True)
-# CHECK-DAG: remedy: it is pinned already: add non_blocking=true
+# CHECK-DAG: remedy: it is pinned already: add non_blocking=True
 # CHECK-DAG: 3 findings (0 errors, 3 warnings, 0 notes)

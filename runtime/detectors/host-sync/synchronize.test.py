@@ -1,6 +1,8 @@
 # A synchronisation that the program spells out is a note, and a warning where it is repeated; inside ExpectNoSync an error.
 # RUN: %status 3 %sim --report=%t.txt -- %python %s
 # RUN: %file_check < %t.txt
+import time
+
 import devsan
 import torch
 
@@ -17,9 +19,15 @@ event.synchronize()
 for _ in range(3):
     # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: warning: the host waited for cuda:0 in cudaStreamSynchronize, 3 times [device-host-sync]
     torch.cuda.current_stream().synchronize()
+# Times are measured by waiting.
+for _ in range(3):
+    begin = time.perf_counter()
+    # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: note: the host waited for cuda:0 in cudaDeviceSynchronize, 3 times [device-host-sync]
+    torch.cuda.synchronize()
+    taken = time.perf_counter() - begin
 with devsan.allow_sync():
     torch.cuda.synchronize()
 with devsan.expect_no_sync():
     # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: error: the host waited for cuda:0 in cudaDeviceSynchronize where waiting is disallowed, once [device-host-sync]
     torch.cuda.synchronize()
-# CHECK-DAG: 6 findings
+# CHECK-DAG: 7 findings

@@ -19,11 +19,15 @@ core::Finding transferFinding(const EventGroup &group, std::string why) {
   }
   finding.from = deviceName(event.event.from);
   finding.to = deviceName(event.event.to);
-  finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +
-                    inOperator(event) + " " + why + ", " + timesText(group.count) + " (" +
-                    bytesText(group.bytes) + ")";
-  if (group.any_flags & kBlocks)
+  finding.waits = group.any_flags & kBlocks;
+  finding.message = "copied " + sizeText(group) + " " + devicesText(group.from) + " → " +
+                    devicesText(group.to) + (group.operators.size() == 1 ? inOperator(event) : "") +
+                    " " + why + ", " + timesText(group.count) + " (" + bytesText(group.bytes) + ")";
+  if (finding.locations.size() > 1)
+    finding.message += ", at " + std::to_string(finding.locations.size()) + " places";
+  if (finding.waits)
     finding.message += "; the host waited for it";
+  addCause(finding, group);
   return finding;
 }
 
@@ -31,14 +35,20 @@ core::Finding transferFinding(const EventGroup &group, std::string why) {
 
 std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
   std::vector<core::Finding> findings;
-  for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
-         return isImplicitTransfer(event) && isReported(event);
-       }))
+  const auto is_implicit = [](const ResolvedEvent &event) {
+    return isImplicitTransfer(event) && isReported(event);
+  };
+  for (const EventGroup &group :
+       groupByPlace(recording, is_implicit, {.devices = true, .causes = true})) {
     findings.push_back(transferFinding(group, "although nothing asked for it"));
+    if (happensOnce(group) && findings.back().severity != core::Severity::kError)
+      findings.back().severity = core::Severity::kNote;
+  }
   // Once, it is how a tensor of host values comes to a device.
-  for (const EventGroup &group : groupByPlace(recording, [](const ResolvedEvent &event) {
-         return isConstruction(event) && isReported(event);
-       })) {
+  const auto is_construction = [](const ResolvedEvent &event) {
+    return isConstruction(event) && isReported(event);
+  };
+  for (const EventGroup &group : groupByPlace(recording, is_construction, {.devices = true})) {
     const bool of_host = group.first->event.from.isHost();
     core::Finding finding =
         transferFinding(group, of_host ? "for a tensor that is built from host values"

@@ -78,7 +78,7 @@ TEST(ImplicitTransfer, NamesTheAutogradNode) {
             "for it, once (4 B)");
 }
 
-TEST(ImplicitTransfer, KeepsPlacesAndDevicesApart) {
+TEST(ImplicitTransfer, KeepsPlacesApartAndDevicesTogether) {
   LogBuilder log;
   Event event = upload(log, log.stack({op("add_Tensor"), user("main", 1)}));
   log.add(event);
@@ -86,7 +86,35 @@ TEST(ImplicitTransfer, KeepsPlacesAndDevicesApart) {
   log.add(event);
   event.stack = log.stack({op("add_Tensor"), user("main", 2)});
   log.add(event);
-  EXPECT_EQ(detectImplicitTransfer(replay(log)).size(), 3u);
+  const auto findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:0 and cuda:1 in aten::add although nothing "
+                                 "asked for it, 2 times (8 B)");
+}
+
+TEST(ImplicitTransfer, OneCauseIsOneFindingWithItsPlaces) {
+  LogBuilder log;
+  Event event = upload(log, log.stack({op("index_Tensor"), user("main", 3)}));
+  event.flags = kBlocks;
+  event.related = log.stack({user("shuffle", 1), user("main", 2)});
+  log.add(event);
+  event.stack = log.stack({op("add_Tensor"), user("main", 4)});
+  log.add(event);
+  event.related = 0; // not every origin is known
+  log.add(event);
+  event.stack = log.stack({op("add_Tensor"), user("main", 9)});
+  log.add(event);
+  const auto findings = detectImplicitTransfer(replay(log));
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:1 although nothing asked for it, 3 times "
+                                 "(12 B), at 2 places; the host waited for it");
+  ASSERT_EQ(findings[0].locations.size(), 2u);
+  EXPECT_EQ(findings[0].locations[0].line, 3u);
+  EXPECT_EQ(findings[0].locations[1].line, 4u);
+  ASSERT_EQ(findings[0].related.size(), 1u);
+  EXPECT_EQ(findings[0].related[0].location.line, 1u);
+  EXPECT_EQ(findings[0].related[0].message, "made on the host here");
+  EXPECT_TRUE(findings[0].waits);
 }
 
 TEST(ImplicitTransfer, JoinsProcesses) {

@@ -11,7 +11,7 @@ std::vector<core::Finding> detectIndexLost(const Recording &recording) {
       continue;
     core::Finding finding = makeMismatchFinding("device-index-lost", mismatch.group);
     finding.message = "a tensor (" + mismatch.operands + ") was made on the current device, " +
-                      finding.from + ", by a call that names none, and the others are on " +
+                      finding.from + ", by a call that gives no index, and the others are on " +
                       finding.to + ": " + finding.op + " refused " +
                       timesText(mismatch.group.count);
     findings.push_back(std::move(finding));

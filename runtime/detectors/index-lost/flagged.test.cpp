@@ -7,7 +7,7 @@ int main() {
   // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: note: made on cuda:0 here
   auto y = torch::ones({4}, x.options().device(x.device().type()));
   try {
-    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: error: a tensor (other: float32 [4]) was made on the current device, cuda:0, by a call that names none, and the others are on cuda:1: aten::add refused once [device-index-lost]
+    // CHECK-DAG: flagged.test.cpp:[[#@LINE+1]]:{{[0-9]+}}: error: a tensor (other: float32 [4]) was made on the current device, cuda:0, by a call that gives no index, and the others are on cuda:1: aten::add refused once [device-index-lost]
     x.add(y);
   } catch (const c10::Error &) {
   }

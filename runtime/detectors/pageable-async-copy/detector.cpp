@@ -26,11 +26,12 @@ bool isWanted(const ResolvedEvent &event) {
 std::string copyMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   const bool from_host = event.from.isHost();
-  std::string text = std::string("non_blocking=true ") + (from_host ? "from" : "into") +
-                     " pageable memory: the host waited for " +
-                     deviceName(from_host ? event.to : event.from) + " to " +
-                     (from_host ? "take " : "give ") + sizeText(group) + inOperator(*group.first) +
-                     ", " + timesText(group.count) + " (" + bytesText(group.bytes);
+  std::string text =
+      std::string(isInPython(*group.first) ? "non_blocking=True " : "non_blocking=true ") +
+      (from_host ? "from" : "into") + " pageable memory: the host waited for " +
+      devicesText(from_host ? group.to : group.from) + " to " + (from_host ? "take " : "give ") +
+      sizeText(group) + inOperator(*group.first) + ", " + timesText(group.count) + " (" +
+      bytesText(group.bytes);
   if (group.blocked_ns)
     text += ", " + durationText(group.blocked_ns);
   return text + ")";
@@ -41,12 +42,16 @@ std::string copyMessage(const EventGroup &group) {
 std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
   const RoundTripLegs round_trips(recording);
   std::vector<core::Finding> findings;
-  for (const EventGroup &group : groupByPlace(recording, [&](const ResolvedEvent &event) {
-         return isPageableAsync(event) && isWanted(event) && !round_trips.contains(event);
-       })) {
+  const auto is_reported = [&](const ResolvedEvent &event) {
+    return isPageableAsync(event) && isWanted(event) && !round_trips.contains(event);
+  };
+  for (const EventGroup &group : groupByPlace(recording, is_reported, {.devices = true})) {
     core::Finding finding = makeFinding("device-pageable-async-copy", group);
     finding.from = deviceName(group.first->event.from);
     finding.to = deviceName(group.first->event.to);
+    finding.waits = true;
+    if (group.first->event.from.isHost())
+      finding.cure = cureOfUploads(group);
     finding.message = copyMessage(group);
     if (!group.first->event.from.isHost())
       finding.remedy = "copy into pinned memory, and wait for the copy before reading it";

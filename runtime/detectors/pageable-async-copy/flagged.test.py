@@ -8,9 +8,9 @@ def load():
 
 results = torch.empty(4)
 for _ in range(3):
-    # CHECK-DAG: flagged.test.py:[[#@LINE+2]]: warning: non_blocking=true from pageable memory: the host waited for cuda:1 to take 16 B in aten::to, 3 times (48 B) [device-pageable-async-copy]
+    # CHECK-DAG: flagged.test.py:[[#@LINE+2]]: warning: non_blocking=True from pageable memory: the host waited for cuda:1 to take 16 B in aten::to, 3 times (48 B) [device-pageable-async-copy]
     # CHECK-DAG: flagged.test.py:[[#@LINE-6]]: note: in pageable memory since here
     x = load().to("cuda:1", non_blocking=True)
-    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: warning: non_blocking=true into pageable memory: the host waited for cuda:1 to give 16 B in aten::copy_, 3 times (48 B) [device-pageable-async-copy]
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: warning: non_blocking=True into pageable memory: the host waited for cuda:1 to give 16 B in aten::copy_, 3 times (48 B) [device-pageable-async-copy]
     results.copy_(x * 2, non_blocking=True)
 # CHECK: 2 findings (0 errors, 2 warnings, 0 notes)

@@ -77,6 +77,8 @@ public:
   struct Answer {
     std::string verdict = "error";
     std::string text = "`devsan session` ended early\n";
+    std::string file = {}; // of the first finding, where it has a place
+    int line = 0;
   };
 
   bool isOurs() const { return getpid() == owner_; }
@@ -130,9 +132,14 @@ private:
   Answer answer() {
     char verdict[16];
     std::size_t size = 0;
-    if (std::fscanf(answers_, "%15s %zu", verdict, &size) != 2 || std::fgetc(answers_) != '\n')
+    int line = 0;
+    if (std::fscanf(answers_, "%15s %zu %d", verdict, &size, &line) != 3 ||
+        std::fgetc(answers_) != ' ')
       return {};
-    Answer answer{verdict, std::string(size, '\0')};
+    Answer answer{verdict, std::string(size, '\0'), {}, line};
+    for (int c; (c = std::fgetc(answers_)) != '\n'; answer.file += static_cast<char>(c))
+      if (c == EOF)
+        return {};
     if (std::fread(answer.text.data(), 1, size, answers_) != size)
       return {};
     return answer;
@@ -147,6 +154,7 @@ private:
 struct Words {
   std::string limits;
   std::string allowed;
+  std::string told; // what has failed it already
 };
 inline Words &words() {
   static Words words;
@@ -166,15 +174,21 @@ public:
     ask("enter test" + std::to_string(count_));
   }
 
-  void OnTestEnd(const ::testing::TestInfo &) override {
+  void OnTestEnd(const ::testing::TestInfo &test) override {
     if (!session_ || !session_->isOurs())
       return;
-    const Session::Answer answer =
-        session_->ask("judge test" + std::to_string(count_) + words().limits + words().allowed);
-    if (answer.verdict != "passed")
-      ADD_FAILURE() << "devsan: " << answer.text;
-    else
-      ask("enter outside");
+    const Session::Answer answer = session_->ask("judge test" + std::to_string(count_) +
+                                                 words().limits + words().allowed + words().told);
+    if (answer.verdict != "passed") {
+      const bool has_place = answer.line > 0 && !answer.file.empty();
+      ADD_FAILURE_AT(has_place ? answer.file.c_str() : test.file(),
+                     has_place ? answer.line : test.line())
+          << "devsan: " << answer.text;
+      return;
+    }
+    if (!words().told.empty()) // the test has failed, and this says where
+      std::printf("devsan: %s", answer.text.c_str());
+    ask("enter outside");
   }
 
   void OnTestProgramEnd(const ::testing::UnitTest &) override { session_.reset(); }
@@ -212,11 +226,13 @@ public:
   NoSyncBlock &operator=(const NoSyncBlock &) = delete;
   ~NoSyncBlock() {
     const std::uint64_t waits = count_ ? count_->syncs() : 0;
-    if (waits && std::uncaught_exceptions() == exceptions_)
-      ADD_FAILURE_AT(file_, line_)
-          << "devsan: the host waited for a device " << (waits == 1 ? "once" : "")
-          << (waits == 1 ? "" : std::to_string(waits) + " times")
-          << " in this block; the report of `devsan run` names the places";
+    if (!waits || std::uncaught_exceptions() != exceptions_)
+      return;
+    ADD_FAILURE_AT(file_, line_) << "devsan: the host waited for a device "
+                                 << (waits == 1 ? "once" : "")
+                                 << (waits == 1 ? "" : std::to_string(waits) + " times")
+                                 << " in this block; the report of `devsan run` names the places";
+    words().told = " told=device-host-sync";
   }
 
 private:

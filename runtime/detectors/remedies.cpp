@@ -1,0 +1,145 @@
+#include "runtime/detectors/remedies.h"
+#include "runtime/detectors/groups.h"
+#include "runtime/offline/function_name.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace devsan::runtime {
+namespace {
+
+struct Remedy {
+  std::string_view called; // the operator, or a function of torch's; `*` at its end is any end
+  std::string_view in_python;
+  std::string_view in_cpp = {}; // empty: the same words
+};
+
+// The first that fits; what is more special stands first.
+constexpr Remedy kRemedies[] = {
+    {"print", "print after the loop, or every so many steps; print x.cpu(), which waits once",
+     "print after the loop, or every so many steps"},
+    {"clip_grad_norm_",
+     "error_if_nonfinite=False does not look at the norm; keep what it returns on the device",
+     "it returns the norm as a number of the host; compute norm and scale with operators, which "
+     "stay on the device"},
+    {"aten::_linalg_check_errors",
+     "it looks on the host whether it succeeded: the function with `_ex` (torch.linalg.inv_ex, "
+     "cholesky_ex, solve_ex, lu_factor_ex) does not, and gives `info` on the device",
+     "it looks on the host whether it succeeded: the function with `_ex` (torch::linalg_inv_ex, "
+     "linalg_cholesky_ex, linalg_solve_ex) does not, and gives `info` on the device"},
+    {"aten::is_nonzero",
+     "the value decides a branch (`if tensor:`, `while`, `assert`): torch.where(condition, a, b) "
+     "decides on the device; else copy it into pinned memory with non_blocking=True and look one "
+     "step later, after its event",
+     "the value decides a branch: torch::where(condition, a, b) decides on the device; else copy "
+     "it into pinned memory with non_blocking and look one step later, after its event"},
+    {"aten::nonzero",
+     "the number of hits is the size of the result: torch.nonzero_static(x, size=n) where it is "
+     "known, torch.where(mask, a, b) where a value is chosen",
+     "the number of hits is the size of the result: torch::nonzero_static(x, n) where it is "
+     "known, torch::where(mask, a, b) where a value is chosen"},
+    {"aten::argwhere",
+     "the number of hits is the size of the result: torch.nonzero_static(x, size=n) where it is "
+     "known",
+     "the number of hits is the size of the result: torch::nonzero_static(x, n) where it is known"},
+    {"aten::masked_select",
+     "the number of hits is the size of the result: torch.where(mask, x, 0) keeps the shape, and "
+     "sums leave out what the mask leaves out",
+     "the number of hits is the size of the result: torch::where(mask, x, 0) keeps the shape, and "
+     "sums leave out what the mask leaves out"},
+    {"aten::index_put*",
+     "`x[mask] = v` counts the mask's hits on the host: x.masked_fill_(mask, v), or "
+     "torch.where(mask, v, x)",
+     "a mask as an index counts its hits on the host: x.masked_fill_(mask, v), or "
+     "torch::where(mask, v, x)"},
+    {"aten::_index_put_impl_",
+     "`x[mask] = v` counts the mask's hits on the host: x.masked_fill_(mask, v), or "
+     "torch.where(mask, v, x)",
+     "a mask as an index counts its hits on the host: x.masked_fill_(mask, v), or "
+     "torch::where(mask, v, x)"},
+    {"aten::index",
+     "`x[mask]` counts the mask's hits on the host: torch.where(mask, x, fallback) keeps the "
+     "shape; "
+     "x.index_select(0, indices) with indices on the device does not wait",
+     "a mask as an index counts its hits on the host: torch::where(mask, x, fallback) keeps the "
+     "shape; x.index_select(0, indices) with indices on the device does not wait"},
+    {"aten::unique*",
+     "the number of different values is the size of the result: call it where the data is made, "
+     "not in each step; sort() keeps the size"},
+    {"aten::_unique*",
+     "the number of different values is the size of the result: call it where the data is made, "
+     "not in each step; sort() keeps the size"},
+    {"aten::bincount",
+     "the largest value is the size of the result: torch.zeros(n, device=x.device)"
+     ".scatter_add_(0, x, weights) with a size that is known",
+     "the largest value is the size of the result: torch::zeros({n}, options)"
+     ".scatter_add_(0, x, weights) with a size that is known"},
+    {"aten::repeat_interleave",
+     "the sum of the repeats is the size of the result: pass output_size=n, which the host mostly "
+     "knows",
+     "the sum of the repeats is the size of the result: pass output_size, which the host mostly "
+     "knows"},
+    {"aten::one_hot", "the largest value is the size of the result: pass num_classes=n",
+     "the largest value is the size of the result: pass num_classes"},
+    {"aten::histc", "pass min and max, which it reads from the tensor otherwise"},
+    {"aten::equal", "it answers on the host: (a == b).all() stays on the device"},
+    {"aten::allclose", "it answers on the host: torch.isclose(a, b).all() stays on the device",
+     "it answers on the host: torch::isclose(a, b).all() stays on the device"},
+    {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"cudaDeviceSynchronize",
+     "later work on the device waits for nothing that the host does: leave it out, or wait for an "
+     "event of the step before; times are what torch.cuda.Event(enable_timing=True) measures",
+     "later work on the device waits for nothing that the host does: leave it out, or wait for an "
+     "event of the step before; times are what events measure"},
+    {"cudaStreamSynchronize",
+     "a stream waits for another by wait_stream() or an event, without the host; the host waits "
+     "for an event of the step before",
+     "a stream waits for another by an event (`event.block(stream)`), without the host; the host "
+     "waits for an event of the step before"},
+    {"cudaEventSynchronize",
+     "wait for the event of the step before, which is over by then; streams wait by "
+     "stream.wait_event(event), without the host",
+     "wait for the event of the step before, which is over by then; streams wait by "
+     "event.block(stream), without the host"},
+};
+
+constexpr std::string_view kDownload =
+    "compute on the device; what the host needs goes into pinned memory with non_blocking, and is "
+    "read one step later, after its event";
+
+bool fits(std::string_view pattern, std::string_view name) {
+  const bool is_open = pattern.ends_with('*');
+  return is_open ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
+
+// The functions of torch's that the program called on the way to the operator.
+bool passes(const ResolvedStack &stack, std::string_view function) {
+  const std::size_t end = stack.innermost_user.value_or(stack.frames.size());
+  return std::any_of(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(end),
+                     [&](const ResolvedFrame &frame) {
+                       return frame.kind == FrameKind::kTorch &&
+                              lastComponent(frame.function()) == function;
+                     });
+}
+
+} // namespace
+
+std::string remedyFor(const ResolvedEvent &event) {
+  const ResolvedStack &stack = *event.stack;
+  // The backward of `x[mask]` counts the hits again.
+  const bool is_indexs = event.has(kInBackward) && event.detail == "IndexBackward0";
+  const std::string called = is_indexs ? "aten::index" : event.calledOp();
+  const std::string &inner = is_indexs ? called : event.op;
+  for (const Remedy &remedy : kRemedies)
+    if (fits(remedy.called, called) || fits(remedy.called, inner) ||
+        (!remedy.called.starts_with("aten::") && passes(stack, remedy.called)))
+      return std::string(isInPython(event) || remedy.in_cpp.empty() ? remedy.in_python
+                                                                    : remedy.in_cpp);
+  const Event &one = event.event;
+  if (one.kind == EventKind::kCopy && !one.from.isHost() && one.to.isHost() && !stack.reads_scalar)
+    return std::string(kDownload);
+  return {};
+}
+
+} // namespace devsan::runtime
