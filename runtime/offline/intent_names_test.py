@@ -17,8 +17,9 @@ FUNCTIONS = {"kBulkMoves", "kConstructors", "kMovesBack", "kCommunication", "kOw
 OPERATORS = {"kMoves", "kScalarReads"}
 BINDINGS = {"kBindings", "kConstructorBindings"}
 HEADERS = {"kMethodHeaders"}
-# DevSan's own, and what only some LibTorchs have: names, with the version that has them.
-OTHER_LISTS = {"kPythonSimulator"}
+# DevSan's own, and the languages' clocks; then what only some LibTorchs have: names, with the version that has them.
+OTHER_LISTS = {"kPythonSimulator", "kClocks"}
+EXPRESSIONS = {"<lambda>": ast.Lambda, "<genexpr>": ast.GeneratorExp}
 ONLY_IN = {
     # The CPU wheel lacks what moves data between the devices of one process; a CUDA build has it.
     **{name: "CUDA builds" for name in (
@@ -97,8 +98,8 @@ class Torch:
         if not function:
             return True
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-        if function == "<lambda>":
-            return any(isinstance(node, ast.Lambda) for node in nodes)
+        if function in EXPRESSIONS:
+            return any(isinstance(node, EXPRESSIONS[function]) for node in nodes)
         return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == function for node in nodes)
 
 

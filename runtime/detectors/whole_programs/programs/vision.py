@@ -43,7 +43,7 @@ def main():
             scaler.scale(loss).backward()
             scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            scaler.step(optimizer)  # expect: device-host-sync
+            scaler.step(optimizer)
             scaler.update()
             total += loss.detach()
         scheduler.step()
