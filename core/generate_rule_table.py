@@ -3,8 +3,8 @@
 usage: generate_rule_table.py OUTPUT RULE.MD...
 
 A rule.md starts with TOML between two `+++` lines: id, severity, origins, summary, remedy; `simulated_only = true` where
-only simulated devices show the bug at run time; `fix = true` where `devsan check --fix` mends some of the findings; `remedy_python` where Python's words are others. The rest
-is the page that `devsan explain` prints. The folder is the id without its prefix, and an id may appear once only.
+only simulated devices show the bug at run time; `fix = true` where `devsan check --fix` mends some of the findings;
+`remedy_python` where Python's words are others. The rest is the page that `devsan explain` prints. The folder is the id without its prefix, and an id may appear once only.
 """
 
 import sys

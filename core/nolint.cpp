@@ -58,9 +58,11 @@ bool isMistaken(const std::string &name, std::span<const std::string> rules) {
 } // namespace
 
 bool hasNolint(const Finding &finding, SourceLines &lines) {
-  return !finding.locations.empty() &&
-         std::ranges::any_of(namesAt(finding.locations.front(), lines),
-                             [&](const auto &name) { return covers(name, finding.rule); });
+  const auto is_silenced = [&](const Location &place) {
+    return std::ranges::any_of(namesAt(place, lines),
+                               [&](const auto &name) { return covers(name, finding.rule); });
+  };
+  return !finding.locations.empty() && std::ranges::all_of(finding.locations, is_silenced);
 }
 
 std::vector<std::string> mistakenNolints(std::span<const Finding> findings, SourceLines &lines) {
@@ -68,16 +70,14 @@ std::vector<std::string> mistakenNolints(std::span<const Finding> findings, Sour
   for (const Rule &rule : allRules())
     rules.emplace_back(rule.id);
   std::vector<std::string> sentences;
-  for (const Finding &finding : findings) {
-    if (finding.locations.empty())
-      continue;
-    const Location &place = finding.locations.front();
-    for (const std::string &name : namesAt(place, lines))
-      if (isMistaken(name, rules))
-        sentences.push_back(fmt::format("{}:{}: NOLINT({}) silences nothing, there is no such "
-                                        "rule{}",
-                                        place.file, place.line, name, didYouMeanRule(name, rules)));
-  }
+  for (const Finding &finding : findings)
+    for (const Location &place : finding.locations)
+      for (const std::string &name : namesAt(place, lines))
+        if (isMistaken(name, rules))
+          sentences.push_back(fmt::format("{}:{}: NOLINT({}) silences nothing, there is no such "
+                                          "rule{}",
+                                          place.file, place.line, name,
+                                          didYouMeanRule(name, rules)));
   std::ranges::sort(sentences);
   sentences.erase(std::ranges::unique(sentences).begin(), sentences.end());
   return sentences;

@@ -13,6 +13,7 @@
 
 namespace devsan::core {
 
+// At each of its places.
 bool hasNolint(const Finding &finding, SourceLines &lines);
 
 // Of what is not silenced: "train.py:7: NOLINT(device-host-snc) silences nothing, …" where the

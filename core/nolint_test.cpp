@@ -54,6 +54,19 @@ TEST(Nolint, OfAnotherRuleOrOfNoneDoesNotCount) {
   EXPECT_FALSE(isSilenced("", 1));
 }
 
+TEST(Nolint, AtOneOfSeveralPlacesDoesNotSilenceTheOthers) {
+  const auto isSilencedAtBoth = [](const std::string &text) {
+    const Source source(text);
+    Finding finding = source.findingAt(1);
+    finding.locations.push_back(source.findingAt(2).locations.front());
+    SourceLines lines;
+    return hasNolint(finding, lines);
+  };
+  EXPECT_FALSE(isSilencedAtBoth("x.item()  # NOLINT(device-host-sync)\ny.item()\n"));
+  EXPECT_TRUE(isSilencedAtBoth("x.item()  # NOLINT(device-host-sync)\n"
+                               "y.item()  # NOLINT(device-host-sync)\n"));
+}
+
 TEST(Nolint, ThatNamesNoRuleIsAMistake) {
   const auto misspelt = mistakenIn("\nx.item()  # NOLINT(device-host-snc)\n");
   ASSERT_EQ(misspelt.size(), 1u);

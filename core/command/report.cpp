@@ -306,6 +306,22 @@ void writeComparison(std::ostream &out, core::ReportFormat format,
   }
 }
 
+core::Result<FindingFilter> readFilter(const ReportArguments &arguments) {
+  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
+  if (!suppressions)
+    return tl::unexpected(suppressions.error());
+  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
+  if (!ownership)
+    return tl::unexpected(ownership.error());
+  return FindingFilter(std::move(*suppressions), std::move(*ownership));
+}
+
+// Reading an input changes the current folder.
+fs::path outputOf(const ReportArguments &arguments) {
+  std::error_code error;
+  return arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+}
+
 core::Result<int> compareReports(const InstallTree &tree, const ReportArguments &arguments) {
   if (core::Result<void> good = judgeCompareArguments(arguments); !good)
     return tl::unexpected(good.error());
@@ -319,17 +335,12 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
       parseFailOn("--fail-on", arguments.fail_on.value_or(kDefaultFailOn));
   if (!failure)
     return tl::unexpected(failure.error());
-  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
-  if (!suppressions)
-    return tl::unexpected(suppressions.error());
-  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
-  if (!ownership)
-    return tl::unexpected(ownership.error());
+  core::Result<FindingFilter> filter = readFilter(arguments);
+  if (!filter)
+    return tl::unexpected(filter.error());
   std::error_code error;
   const fs::path here = fs::current_path(error);
-  const fs::path output =
-      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
-  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
+  const fs::path output = outputOf(arguments);
   std::string unseen;
   std::vector<core::Report> sides;
   for (const std::string &name : arguments.inputs) {
@@ -340,7 +351,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
     MergedReport merged;
     for (const Input &input : *inputs) {
       enter(here);
-      core::Result<core::Report> report = readInput(input, tree, filter, unseen);
+      core::Result<core::Report> report = readInput(input, tree, *filter, unseen);
       if (!report)
         return tl::unexpected(report.error());
       merged.add(std::move(*report));
@@ -382,20 +393,15 @@ core::Result<void> judgeTraceArguments(const ReportArguments &arguments) {
 core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &arguments) {
   if (core::Result<void> good = judgeTraceArguments(arguments); !good)
     return tl::unexpected(good.error());
-  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
-  if (!suppressions)
-    return tl::unexpected(suppressions.error());
-  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
-  if (!ownership)
-    return tl::unexpected(ownership.error());
+  core::Result<FindingFilter> filter = readFilter(arguments);
+  if (!filter)
+    return tl::unexpected(filter.error());
   core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
   if (!inputs)
     return tl::unexpected(inputs.error());
   std::error_code error;
   const fs::path here = fs::current_path(error);
-  const fs::path output =
-      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
-  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
+  const fs::path output = outputOf(arguments);
   TraceInputs trace;
   MergedReport merged;
   std::string unseen; // the trace shows it
@@ -404,7 +410,7 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
       return core::failure(input.name + ": a trace is made of event logs (.devsanlog) and folders "
                                         "of them (`devsan run --keep-logs=DIR --trace=FILE`)");
     enter(here);
-    core::Result<core::Report> report = readLogs(input, tree, filter, unseen, &trace);
+    core::Result<core::Report> report = readLogs(input, tree, *filter, unseen, &trace);
     if (!report)
       return tl::unexpected(report.error());
     merged.add(std::move(*report));
@@ -439,28 +445,23 @@ core::Result<int> explainFinding(const InstallTree &tree, const ReportArguments 
       !arguments.baseline.empty() || arguments.format != "text" || arguments.inputs.size() != 1)
     return core::failure("--explain takes one report or folder of logs, and of the options -o, "
                          "--own and --suppressions alone");
-  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
-  if (!suppressions)
-    return tl::unexpected(suppressions.error());
-  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
-  if (!ownership)
-    return tl::unexpected(ownership.error());
+  core::Result<FindingFilter> filter = readFilter(arguments);
+  if (!filter)
+    return tl::unexpected(filter.error());
   core::Result<std::vector<Input>> inputs = findInputs(arguments.inputs);
   if (!inputs)
     return tl::unexpected(inputs.error());
   std::error_code error;
   const fs::path here = fs::current_path(error);
-  const fs::path output =
-      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
-  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
+  const fs::path output = outputOf(arguments);
   std::vector<core::Finding> others;
   for (const Input &input : *inputs) {
     enter(here);
     std::string unseen;
     TraceInputs trace;
     core::Result<core::Report> report = input.report.empty()
-                                            ? readLogs(input, tree, filter, unseen, &trace)
-                                            : readJson(input, filter);
+                                            ? readLogs(input, tree, *filter, unseen, &trace)
+                                            : readJson(input, *filter);
     if (!report)
       return tl::unexpected(report.error());
     const auto finding =
@@ -498,12 +499,9 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
       parseFailureCriteria(arguments.fail_on.value_or(kDefaultFailOn), arguments.budgets);
   if (!failure)
     return tl::unexpected(failure.error());
-  core::Result<core::Suppressions> suppressions = readSuppressions(arguments.suppressions);
-  if (!suppressions)
-    return tl::unexpected(suppressions.error());
-  core::Result<core::Ownership> ownership = readOwnership(arguments.own);
-  if (!ownership)
-    return tl::unexpected(ownership.error());
+  core::Result<FindingFilter> filter = readFilter(arguments);
+  if (!filter)
+    return tl::unexpected(filter.error());
   core::Result<core::BaselineFile> baseline =
       core::BaselineFile::open(arguments.baseline, arguments.update_baseline);
   if (!baseline)
@@ -522,18 +520,16 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
                                                                  : "JSON report") +
                          " unless they are merged: add --merge");
   std::error_code error;
-  const fs::path output =
-      arguments.output.empty() ? fs::path() : fs::absolute(arguments.output, error);
+  const fs::path output = outputOf(arguments);
   const fs::path here = fs::current_path(error);
 
-  FindingFilter filter(std::move(*suppressions), std::move(*ownership));
   MergedReport merged;
   std::string unseen;
   std::set<core::Origin> origins;
   std::vector<core::Report> reports;
   for (const Input &input : *inputs) {
     enter(here);
-    core::Result<core::Report> report = readInput(input, tree, filter, unseen);
+    core::Result<core::Report> report = readInput(input, tree, *filter, unseen);
     if (!report)
       return tl::unexpected(report.error());
     origins.merge(originsOf(*report));

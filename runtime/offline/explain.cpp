@@ -56,7 +56,7 @@ std::string_view intentText(Intent intent) {
   case Intent::kExplicit:
     return "the program asked for it";
   case Intent::kBulkMove:
-    return "the program moves a module, or loads or saves a file";
+    return "the program moves a module, or loads or saves a file; or PyTorch works for itself";
   case Intent::kDisplay:
     return "the program prints a tensor";
   case Intent::kConstructed:
@@ -153,14 +153,13 @@ std::string eventText(const ResolvedEvent &event) {
 
 } // namespace
 
-std::string explainEvents(const ObservedProcesses &run, const core::Finding &finding,
-                          std::uint32_t first_process) {
+std::string explainEvents(const ObservedProcesses &run, const core::Finding &finding) {
   std::string text;
   std::size_t shown = 0, left_out = 0;
   for (std::uint32_t i = 0; i < run.processes.size(); ++i) {
     std::set<std::uint32_t> wanted;
     for (const core::ObservedEvent &event : finding.events)
-      if (event.process == first_process + i)
+      if (event.process == i)
         wanted.insert(event.entry);
     if (wanted.empty())
       continue;

@@ -9,8 +9,6 @@
 
 namespace devsan::runtime {
 
-// `first_process`: what the first process of `run` counts as in the finding's events.
-std::string explainEvents(const ObservedProcesses &run, const core::Finding &finding,
-                          std::uint32_t first_process = 0);
+std::string explainEvents(const ObservedProcesses &run, const core::Finding &finding);
 
 } // namespace devsan::runtime

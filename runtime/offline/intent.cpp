@@ -94,8 +94,8 @@ constexpr PythonFunction kPythonOwnWork[] = {
 
 // Where a program that measures time reads the clock.
 constexpr auto kClocks = std::to_array<std::string_view>(
-    {"time.time(", "time_ns(", "perf_counter", "monotonic", "timeit", "chrono", "clock_gettime",
-     "omp_get_wtime", "elapsed_time"});
+    {"time.time(", "time_ns(", "perf_counter", "monotonic(", "timeit.", "default_timer(",
+     "chrono::", "clock_gettime(", "omp_get_wtime(", "elapsed_time("});
 
 // A tensor is made of host values. Lists become tensors within other calls too (indexing), so in
 // Python the binding says it; a default device comes in through torch's own file.

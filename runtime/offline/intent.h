@@ -6,8 +6,9 @@
 
 namespace devsan::runtime {
 
-// Fills called, op, intent, spelled_out, of_simulator, without_index, measures_time and reads_scalar of a stack
-// whose frames and innermost_user are known. `sources` reads the lines that decide it.
+// Fills called, op, intent, spelled_out, of_simulator, without_index, measures_time and
+// reads_scalar of a stack whose frames and innermost_user are known. `sources` reads the lines that
+// decide it.
 void readIntent(ResolvedStack &stack, core::SourceText &sources);
 
 } // namespace devsan::runtime

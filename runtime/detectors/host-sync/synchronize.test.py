@@ -16,7 +16,7 @@ torch.accelerator.synchronize(1)
 stream.synchronize()
 # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: note: the host waited for cuda:1 in cudaEventSynchronize, once [device-host-sync]
 event.synchronize()
-for _ in range(3):
+for _ in range(3):  # not asynchronous, and no monotonic or chronological order is measured
     # CHECK-DAG: synchronize.test.py:[[#@LINE+1]]: warning: the host waited for cuda:0 in cudaStreamSynchronize, 3 times [device-host-sync]
     torch.cuda.current_stream().synchronize()
 # Times are measured by waiting.

@@ -18,6 +18,7 @@ import missing_names
 
 NOTES = "DEVSAN_UPSTREAM_NOTES"
 FAILURES = ("failed", "crashed", "hung")
+LOADING_LIMIT = 300  # seconds without a test: to import, to collect, to end
 # How many characters of a failure's text are kept.
 TEXT = 4000
 
@@ -139,7 +140,7 @@ def wait(process, notes, test_limit, deadline):
                 return None
             if (grown := notes.stat().st_size if notes.exists() else 0) != size:
                 size, since = grown, now
-            elif now - since > test_limit:
+            elif now - since > test_limit and (now - since > LOADING_LIMIT or Notes(notes).begun()):
                 return "hung"
         return "ended"
     finally:

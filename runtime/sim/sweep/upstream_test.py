@@ -50,7 +50,7 @@ class Runs(unittest.TestCase):
             Path(folder, "other_test.py").write_text("import gone\nraise SystemExit(f'not to be loaded, as {1 / gone.number}')\n")
             notes = Path(folder, "notes")
             arguments = ([], folder, ["test_some.py"], [], dict(os.environ), notes)
-            outcomes, complete = upstream.run(*arguments, test_limit=20)
+            outcomes, complete = upstream.run(*arguments, test_limit=5)
             self.assertTrue(complete)
             expected = {"passes": "passed", "fails": "failed", "dies": "crashed", "hangs": "hung", "comes_last": "passed",
                         "loaded": "passed", "decorated": "skipped", "decorated_itself": "skipped", "conditional": "skipped",
