@@ -15,7 +15,6 @@ torch.profiler, TorchDispatchMode, torch.cuda.set_sync_debug_mode.
 import argparse
 import collections
 import contextlib
-import ctypes
 import json
 import os
 import random
@@ -98,27 +97,27 @@ class Worker:
         finally:
             self.torch.cuda.set_sync_debug_mode("default")
 
-    def event(self) -> float:
-        """An event with its stack, ten calls deep in Python; what ctypes itself costs is taken off."""
-        process = ctypes.PyDLL(None)
+    def wait(self) -> float:
+        """For an idle device, ten calls deep in Python: with the hooks, an event with its stack."""
+        wait = self.torch._C._cuda_synchronize
+        self.torch.ones(1, device=self.device)
 
-        def least_of(function) -> float:
+        def at_depth(depth: int) -> float:
+            if depth:
+                return at_depth(depth - 1)
             best = float("inf")
             for _ in range(20):
                 begin = time.process_time()
                 for _ in range(5000):
-                    function()
+                    wait()
                 best = min(best, time.process_time() - begin)
             return best / 5000
 
-        def at_depth(depth: int, function) -> float:
-            return at_depth(depth - 1, function) if depth else least_of(function)
-
-        return at_depth(10, process.devsan_step) - at_depth(10, process.Py_IsInitialized)
+        return at_depth(10)
 
     def answer(self, what: str) -> dict[str, float]:
-        if what == "event":
-            return {what: self.event()}
+        if what == "wait":
+            return {what: self.wait()}
         model, _, peer = what.partition(":")
         step = self.steps[model]
         steps = 12  # some of which make a tensor that the runtime looks at
@@ -331,8 +330,14 @@ def main() -> None:
                                         stdout=subprocess.PIPE).stdout)  # fmt: skip
 
         counted, traced = count_events(), count_events("trace")
-        stacked = least(processes, [("run --sim C++", "step")], 5)["run --sim C++", "step"]
-        interpreted = least(processes, [("run --sim", "event")], 5)["run --sim", "event"] * 1e9
+
+        def event_in(without: str, with_it: str) -> float:
+            """What the hooks add to a wait that has nothing to wait for."""
+            figures = least(processes, [(without, "wait"), (with_it, "wait")], 5)
+            return figures[with_it, "wait"] - figures[without, "wait"]
+
+        stacked = event_in("simulator C++", "run --sim C++")
+        interpreted = event_in("simulator", "run --sim") * 1e9
         for name, figure, limit in (
             ("without its stack", counted, 150),
             ("without its stack, in a trace", traced, 400),

@@ -3,11 +3,11 @@
 // callgrind, runs `countedAdds` as often as its second argument says.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/record_function.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -59,16 +59,15 @@ double observedAddOfEight() {
   return result;
 }
 
-// An event with its stack. The program's own frames, and those that started it, make it as deep as
-// an operator's call in a training loop.
-double stepAtDepth() {
-  auto *step = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "devsan_step"));
-  if (!step)
-    return 0;
+// A wait for an idle device: with the hooks, an event with its stack. The program's own frames, and
+// those that started it, make it as deep as an operator's call in a training loop.
+double waitAtDepth() {
+  const at::CUDAHooksInterface &cuda = at::detail::getCUDAHooks();
+  at::ones(1, at::kCUDA);
   return atDepth(30, [&] {
     return leastNanoseconds(20, 5'000, [&](int count) {
       for (int i = 0; i < count; ++i)
-        step();
+        cuda.deviceSynchronize(0);
     });
   });
 }
@@ -112,7 +111,7 @@ int main(int count, char **arguments) {
   for (std::string line; answers && std::getline(std::cin, line);) {
     const double figure = line == "add"            ? addOfEight()
                           : line == "observed_add" ? observedAddOfEight()
-                          : line == "step"         ? stepAtDepth()
+                          : line == "wait"         ? waitAtDepth()
                           : line == "findings"     ? findings()
                                                    : -1;
     std::fprintf(answers, "{\"%s\": %.6f}\n", line.c_str(), figure);
