@@ -22,6 +22,12 @@ constexpr Remedy kRemedies[] = {
      "error_if_nonfinite=False does not look at the norm; keep what it returns on the device",
      "it returns the norm as a number of the host; compute norm and scale with operators, which "
      "stay on the device"},
+    {"Distribution.__init__",
+     "torch.distributions looks whether its arguments are valid: validate_args=False leaves that "
+     "out, or Distribution.set_default_validate_args(False) for all"},
+    {"Distribution._validate_sample",
+     "torch.distributions looks whether the value is one of its own: validate_args=False leaves "
+     "that out, or Distribution.set_default_validate_args(False) for all"},
     {"aten::_linalg_check_errors",
      "it looks on the host whether it succeeded: the function with `_ex` (torch.linalg.inv_ex, "
      "cholesky_ex, solve_ex, lu_factor_ex) does not, and gives `info` on the device",
@@ -119,7 +125,8 @@ bool passes(const ResolvedStack &stack, std::string_view function) {
   return std::any_of(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(end),
                      [&](const ResolvedFrame &frame) {
                        return frame.kind == FrameKind::kTorch &&
-                              lastComponent(frame.function()) == function;
+                              (frame.function() == function ||
+                               lastComponent(frame.function()) == function);
                      });
 }
 

@@ -113,6 +113,12 @@ TEST(HostSync, TheRemedyIsThatOfWhatWaited) {
                       in_python})
                 .find("error_if_nonfinite=False"),
             std::string::npos);
+  EXPECT_NE(
+      remedyOf({op("is_nonzero"),
+                python("Distribution.__init__", 9, "/v/site-packages/torch/distributions/d.py"),
+                in_python})
+          .find("validate_args=False"),
+      std::string::npos);
   EXPECT_EQ(remedyOf({op("item"), in_python}), ""); // the rule's own
   LogBuilder log;
   Event backward = read(
