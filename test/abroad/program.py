@@ -35,7 +35,7 @@ class Told:
                 return str(value.shape)
             if value.is_complex():
                 value = torch.view_as_real(value)
-            value, shape = value.cpu(), list(value.shape)
+            value, shape = value.cpu(), list(value.shape)  # NOLINT(device-host-sync): what is compared
             if value.numel() <= 4:
                 return {"shape": shape, "values": value.flatten().tolist()}
             # The shape and numbers that change with any element and its place; the sum of magnitudes is their scale.

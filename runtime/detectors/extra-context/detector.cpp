@@ -60,8 +60,9 @@ constexpr std::uint64_t kHomeOutweighs = 4;
 
 std::string contextMessage(const ResolvedEvent &first, std::uint64_t works,
                            const core::Finding &finding) {
-  return "the process works on " + finding.from + ", and made a context on " + finding.to +
-         inOperator(first) + (works == 0 ? " with nothing in it" : ", where another process works");
+  return "the process works on " + finding.from + ", but" + inOperator(first) +
+         " it also made a context on " + finding.to +
+         (works == 0 ? ", which it uses for nothing" : ", where another process works");
 }
 
 } // namespace

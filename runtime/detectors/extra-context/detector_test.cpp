@@ -54,8 +54,9 @@ TEST(ExtraContext, FlagsAnEmptyContext) {
   const auto findings = findingsOf(Rank().works(cuda(1), 5).touches(cuda(0)));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
-  EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
-                                 "cudaDeviceSynchronize with nothing in it");
+  EXPECT_EQ(findings[0].message,
+            "the process works on cuda:1, but in cudaDeviceSynchronize it also "
+            "made a context on cuda:0, which it uses for nothing");
   EXPECT_EQ(findings[0].locations[0].line, 7u);
 }
 
@@ -71,8 +72,8 @@ TEST(ExtraContext, FlagsStrayMemoryOnAnotherRanksDevice) {
   const auto findings =
       findingsOf(Rank().works(cuda(1), 40).works(cuda(0), 1, 9), {cuda(0), cuda(2)});
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].message, "the process works on cuda:1, and made a context on cuda:0 in "
-                                 "aten::zeros, where another process works");
+  EXPECT_EQ(findings[0].message, "the process works on cuda:1, but in aten::zeros it also made a "
+                                 "context on cuda:0, where another process works");
   EXPECT_EQ(findings[0].locations[0].line, 9u);
 }
 

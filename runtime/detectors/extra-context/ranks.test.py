@@ -10,7 +10,7 @@ import torch.multiprocessing
 def train(rank, checkpoint):
     device = torch.device("cuda", rank)
     model = torch.nn.Linear(4, 2).to(device)
-    # CHECK: ranks.test.py:[[#@LINE+1]]: warning: the process works on cuda:1, and made a context on cuda:0 in {{.*}}, where another process works{{.*}} [device-extra-context]
+    # CHECK: ranks.test.py:[[#@LINE+1]]: warning: the process works on cuda:1, but in {{.*}} it also made a context on cuda:0, where another process works{{.*}} [device-extra-context]
     model.load_state_dict(torch.load(checkpoint))
     for _ in range(5):
         model(torch.ones(3, 4, device=device)).sum().backward()

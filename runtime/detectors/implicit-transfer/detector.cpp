@@ -54,8 +54,10 @@ std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
         transferFinding(group, of_host ? "for a tensor that is built from host values"
                                        : "for a tensor that is built from one on " +
                                              deviceName(group.first->event.from));
-    finding.remedy = of_host ? "hoist it out of the loop, or move all the values at once"
-                             : "keep it on its device, or spell the copy out: `.to(device)`";
+    finding.remedy = of_host
+                         ? "hoist it out of the loop where it stays the same; where it is new each "
+                           "time, move all the values at once, from pinned memory"
+                         : "keep it on its device, or spell the copy out: `.to(device)`";
     if (group.repeats < 2 && finding.severity != core::Severity::kError)
       finding.severity = core::Severity::kNote;
     findings.push_back(std::move(finding));

@@ -18,7 +18,6 @@ EXCEPTIONS = {
     "test_cuda TestCuda.test_streams_multi_gpu_query": ASKED_AGAIN,
     "test_nn TestNNDeviceType.test_cross_entropy_loss_2d_out_of_bounds_class_index_float16": ASSERTION,
     "test_nn TestNNDeviceType.test_cross_entropy_loss_2d_out_of_bounds_class_index_float32": ASSERTION,
-    "test_nn TestNNDeviceType.test_upsamplingNearest2d_launch_fail": "the test wants a launch to fail for the size of its grid; a simulated launch has no such limit",
     "test_optim TestDifferentiableOptimizer.test_defaults_changed_to_foreach": AGE,
     "test_optim TestOptimRenewed.test_defaults_changed_to_foreach_Adafactor_float32": AGE,
     "test_optim TestOptimRenewed.test_defaults_changed_to_foreach_AdamW_float32": AGE,
