@@ -9,7 +9,6 @@
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/events.h"
 #include "runtime/sim/streams/pending_copies.h"
-#include "runtime/sim/streams/stream_accesses.h"
 #include "runtime/sim/streams/streams.h"
 
 namespace {
@@ -45,30 +44,12 @@ void devsan_sim_mark_context(int index, const char *function) {
   devsan::sim::markContext(static_cast<c10::DeviceIndex>(index), function);
 }
 
-void devsan_sim_begin_capture(std::int64_t stream, int device) {
-  devsan::sim::beginCapture(streamOf(stream, device));
-}
-
-// Waits ask devsan/sim/graphs.py.
-bool devsan_sim_end_capture() {
-  devsan::sim::endCapture();
-  return true;
-}
-
 bool devsan_sim_is_capturing(std::int64_t stream, int device) {
   return devsan::sim::isCapturing(streamOf(stream, device));
 }
 
-void devsan_sim_note_accesses(bool noted) {
-  devsan::sim::noteAccessesOfThread(noted);
-}
-
 void devsan_sim_offer_default_generator(int index) {
   devsan::sim::offerDefaultGenerator(static_cast<c10::DeviceIndex>(index));
-}
-
-std::uint64_t devsan_sim_generator_state(void *generator) {
-  return devsan::sim::stateOf(*static_cast<c10::GeneratorImpl *>(generator));
 }
 
 void devsan_sim_resize_storage(void *storage, std::size_t bytes) {

@@ -21,24 +21,12 @@ DEVSAN_SIM_API void devsan_sim_initialize();
 DEVSAN_SIM_API bool devsan_sim_is_used(int index);
 DEVSAN_SIM_API void devsan_sim_mark_context(int index, const char *function);
 
-// A CUDA graph is captured on the stream (capturing.h), until the end, which is false where a wait
-// has made the capture invalid.
-DEVSAN_SIM_API void devsan_sim_begin_capture(std::int64_t stream, int device);
-DEVSAN_SIM_API bool devsan_sim_end_capture();
+// Whether a CUDA graph is captured on the stream (graphs/graph.h).
 DEVSAN_SIM_API bool devsan_sim_is_capturing(std::int64_t stream, int device);
-// The next capture takes its memory from the pool, which its graph releases when it is gone.
-DEVSAN_SIM_API void devsan_sim_capture_into_pool(std::uint64_t pool);
-DEVSAN_SIM_API void devsan_sim_release_pool(std::uint64_t pool);
-// Which of them a block's address is from; 0: none.
-DEVSAN_SIM_API std::uint64_t devsan_sim_pool_of(const void *address);
-// Whether what this thread issues counts as work of its stream (stream_accesses.h).
-DEVSAN_SIM_API void devsan_sim_note_accesses(bool noted);
 
 // The next generator that this thread asks CUDA hooks for is device `index`'s default generator,
 // not a new one.
 DEVSAN_SIM_API void devsan_sim_offer_default_generator(int index);
-// Tells the states of generators apart, which several share; by torch.Generator._cdata.
-DEVSAN_SIM_API std::uint64_t devsan_sim_generator_state(void *generator);
 
 // `storage` is a c10::StorageImpl, as torch.UntypedStorage._cdata gives it.
 DEVSAN_SIM_API void devsan_sim_resize_storage(void *storage, std::size_t bytes);

@@ -13,6 +13,7 @@
 #include "c10_cuda.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/distributed/nccl_work.h"
+#include "runtime/sim/graphs/graph.h"
 #include "runtime/sim/memory/host_watch.h"
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/cuda_order.h"
@@ -58,6 +59,7 @@ const void *handleInPool(c10::Stream stream) {
 // c10_cuda tells torch.cuda.set_sync_debug_mode of its waits, and knows nothing of those inside of
 // NVIDIA's libraries.
 void announceWait(const runtime::Effect &effect) {
+  refuseToWait(effect);
   is_library_waiting = effect.blocks && !effect.seen_by_sync_debug;
 }
 void waitForCurrentStream(c10::DeviceIndex index) {
@@ -78,6 +80,7 @@ void waitInBarrier(c10::DeviceIndex index, c10::function_ref<void()> arrive) {
 }
 
 void finishCopies(const VectorClock &) {}
+void finishCopiesAround(const void *, std::size_t) {}
 bool haveCopiesArrived(const VectorClock &) {
   return true;
 }

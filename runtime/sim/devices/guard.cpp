@@ -2,6 +2,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "devices.h"
+#include "runtime/sim/graphs/graph.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/capturing.h"
@@ -56,6 +57,7 @@ public:
   bool isStreamCapturing(const c10::Stream &stream) const override { return isCapturing(stream); }
   bool queryStream(const c10::Stream &stream) const override { return sim::queryStream(stream); }
   void synchronizeStream(const c10::Stream &stream) const override {
+    refuseToWait(stream);
     warnOrErrorOnSync();
     ExplicitWait wait("cudaStreamSynchronize", stream.device_index());
     sim::synchronizeStream(stream);
@@ -83,6 +85,8 @@ public:
   void synchronizeEvent(void *event) const override {
     if (event == nullptr)
       return;
+    if (static_cast<Event *>(event)->isCaptured())
+      refuseToWait();
     ExplicitWait wait("cudaEventSynchronize", static_cast<Event *>(event)->device());
     static_cast<Event *>(event)->synchronize();
   }

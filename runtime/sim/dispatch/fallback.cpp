@@ -10,8 +10,10 @@
 #include "operator_facts.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
+#include "runtime/sim/graphs/recording.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/stream_accesses.h"
 #include "tensor_alias.h"
 
@@ -266,8 +268,10 @@ void call(const c10::OperatorHandle &op, TensorKind kind, Stack *stack) {
 } // namespace
 
 template <TensorKind kind>
-void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
-  call(op, kind, stack);
+void runOnCpu(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
+  if (C10_LIKELY(!isAnythingCaptured()))
+    return call(op, kind, stack);
+  runRecorded(op, keys, stack, [&] { call(op, kind, stack); });
 }
 
 template void runOnCpu<TensorKind::kDense>(const c10::OperatorHandle &, c10::DispatchKeySet,

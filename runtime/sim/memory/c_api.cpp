@@ -7,7 +7,6 @@
 #include "caching_allocator.h"
 #include "memory.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/streams/capturing.h"
 
 using namespace devsan::sim;
 
@@ -53,24 +52,6 @@ void devsan_sim_set_memory_fraction(int device, double fraction) {
 
 double devsan_sim_memory_fraction(int device) {
   return deviceMemory(static_cast<c10::DeviceIndex>(device)).fraction();
-}
-
-void devsan_sim_capture_into_pool(std::uint64_t pool) {
-  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device)
-    deviceMemory(device).holdMempool(pool);
-  captureInto(pool);
-}
-
-void devsan_sim_release_pool(std::uint64_t pool) {
-  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device)
-    deviceMemory(device).releaseMempool(pool);
-}
-
-std::uint64_t devsan_sim_pool_of(const void *address) {
-  if (!isDeviceAddress(address) || !isAllocatedBlock(address))
-    return 0;
-  const Segment &segment = *blockBeginningAt(address)->segment;
-  return segment.cached ? segment.pool->key.mempool : 0;
 }
 
 char *devsan_sim_memory_snapshot() {

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/sim/c_api.h"
+#include "runtime/sim/graphs/graph.h"
 #include "runtime/sim/observers.h"
 
 namespace devsan::sim {
@@ -26,6 +27,7 @@ std::uint64_t now() {
 void announceWait(const runtime::Effect &effect) {
   if (!effect.blocks)
     return;
+  refuseToWait(effect);
   host_waits.fetch_add(1, std::memory_order_relaxed);
   if (effect.seen_by_sync_debug)
     warnOrErrorOnSync();

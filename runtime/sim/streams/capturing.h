@@ -1,6 +1,6 @@
 // The capture of a CUDA graph: one at a time in the process, on the stream where it began and on
 // those that join it by waiting for its events. Nothing runs on them meanwhile. Begun and ended by
-// devsan/sim/graphs.py, asked by the device guard and by stream_accesses.h; any thread.
+// graphs/graph.cpp, asked by the device guard and by whatever issues work; any thread.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,12 @@ void beginCapture(c10::Stream stream);
 void endCapture();
 bool isInCapture(c10::Stream stream);
 
+inline bool isAnythingCaptured() {
+  return C10_UNLIKELY(detail::capture.load(std::memory_order_relaxed) != 0);
+}
+
 inline bool isCapturing(c10::Stream stream) {
-  return C10_UNLIKELY(detail::capture.load(std::memory_order_relaxed) != 0) && isInCapture(stream);
+  return isAnythingCaptured() && isInCapture(stream);
 }
 
 // The captures that begin from now on take memory from `mempool`.

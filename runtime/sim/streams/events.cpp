@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "capturing.h"
+
 namespace devsan::sim {
 
 void Event::record(c10::Stream stream) {
@@ -36,6 +38,11 @@ void Event::block(c10::Stream stream) const {
   StreamState &state = order.of(stream);
   join(state.clock, clock);
   order.joinCapture(state, capture);
+}
+
+bool Event::isCaptured() const {
+  std::lock_guard lock(mutex_);
+  return capture_ != 0 && capture_ == detail::capture.load(std::memory_order_relaxed);
 }
 
 VectorClock Event::seen() const {

@@ -26,6 +26,8 @@ public:
     if (isOrderKept())
       synchronizeClock(seen());
   }
+  // Whether it stands for work of a CUDA graph that is being captured.
+  bool isCaptured() const;
   // Of the stream that it was last recorded on.
   c10::DeviceIndex device() const { return device_.load(std::memory_order_relaxed); }
   // As cudaEventElapsedTime; both have been recorded.

@@ -3,6 +3,7 @@
 #include "blocking.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/distributed/nccl_work.h"
+#include "runtime/sim/graphs/graph.h"
 #include "streams.h"
 
 namespace devsan::sim {
@@ -14,6 +15,7 @@ void waitForCurrentStream(c10::DeviceIndex index) {
 
 void waitForDevice(c10::DeviceIndex index) {
   checkDeviceIndex(index);
+  refuseToWait();
   markContext(index, "cudaDeviceSynchronize");
   ExplicitWait wait("cudaDeviceSynchronize", index);
   finishCollectives(index);

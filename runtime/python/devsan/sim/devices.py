@@ -5,8 +5,6 @@ import os
 import sys
 import types
 
-from . import graphs
-
 # What a program asks to know what was built, and for what: PyTorch's CUDA 12.8 wheel on an A100. Extensions are built
 # for that CUDA (runtime/cuda/toolkit).
 _CUDA_VERSION = "12.8"
@@ -70,7 +68,6 @@ def functions(c, library):
         return device != peer
 
     def synchronize():
-        graphs.refuse_while_capturing()
         c._accelerator_synchronizeDevice(c._accelerator_getDeviceIndex())
 
     def sleep(cycles):
