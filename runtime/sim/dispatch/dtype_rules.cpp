@@ -163,14 +163,14 @@ WiderCall::WiderCall(const OperatorFacts &facts, TensorKind kind, c10::IValue *a
     if (!isNarrow(narrow))
       continue;
     dtype_ = narrow.scalar_type();
-    replaced_.push_back({narrow, narrow.to(at::kFloat), fact.is_written});
+    replaced_.push_back({narrow, narrow.to(at::kFloat), fact.is_changed});
     value = replaced_.back().wide;
   }
 }
 
 void WiderCall::finish(const OperatorFacts &facts, c10::IValue *results) const {
   for (const Replaced &one : replaced_) {
-    if (!one.is_written)
+    if (!one.is_changed)
       continue;
     if (one.wide.layout() == at::kStrided)
       at::native::resize_output(one.narrow, one.wide.sizes());

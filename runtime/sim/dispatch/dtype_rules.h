@@ -35,7 +35,7 @@ public:
 private:
   struct Replaced {
     at::Tensor narrow, wide;
-    bool is_written;
+    bool is_changed;
   };
   std::optional<at::ScalarType> dtype_; // none: nothing is replaced
   c10::SmallVector<Replaced, 4> replaced_;

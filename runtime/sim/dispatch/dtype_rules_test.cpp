@@ -71,6 +71,10 @@ TEST(DtypeRules, SixteenBitsAreComputedWiderAndRoundedOnce) {
     EXPECT_TRUE(at::mm_out(written, a, b).is_same(out) && at::equal(out, a.mm(b)));
     EXPECT_EQ(normal(dtype).scalar_type(), dtype);
     EXPECT_TRUE(at::equal(normal(dtype), normal(at::kFloat)));
+    const at::Tensor mean = at::zeros({4}, options), variance = at::ones({4}, options);
+    at::batch_norm(image, {}, {}, mean, variance, true, 1, 1e-5, false);
+    EXPECT_TRUE(at::equal(mean, image.to(at::kFloat).mean({0, 2, 3}).to(dtype)));
+    EXPECT_TRUE(at::equal(variance, image.to(at::kFloat).var({0, 2, 3}).to(dtype)));
     EXPECT_EQ(std::get<1>(
                   at::native_batch_norm(image, weight.to(at::kFloat), {}, {}, {}, true, 0.1, 1e-5))
                   .scalar_type(),

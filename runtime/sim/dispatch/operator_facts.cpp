@@ -14,6 +14,10 @@
 namespace devsan::sim {
 namespace {
 
+bool isWritten(const c10::Argument &argument) {
+  return argument.alias_info() && argument.alias_info()->isWrite();
+}
+
 const CudaOperator *findCudaOperator(const c10::OperatorName &name) {
   constexpr std::string_view kNamespace = "aten::";
   if (name.name.compare(0, kNamespace.size(), kNamespace) != 0)
@@ -152,8 +156,8 @@ OperatorFacts *readFacts(const c10::OperatorHandle &op) {
       continue;
     auto index = static_cast<std::uint16_t>(facts->arguments.size());
     facts->arguments.push_back({*kind, static_cast<std::uint16_t>(i),
-                                staysOnCpu(facts->name.name, argument.name()),
-                                argument.alias_info() && argument.alias_info()->isWrite()});
+                                staysOnCpu(facts->name.name, argument.name()), isWritten(argument),
+                                isChanged(argument)});
     facts->has_generator |= *kind == ArgumentKind::kGenerator;
     is_out |= argument.is_out();
     if (holdsTensors(*kind))
@@ -221,6 +225,11 @@ const OperatorFacts &insertFacts(const c10::OperatorHandle &op, std::size_t slot
 }
 
 } // namespace
+
+bool isChanged(const c10::Argument &argument) {
+  return isWritten(argument) || argument.name() == "running_mean" ||
+         argument.name() == "running_var";
+}
 
 c10::ArrayRef<CudaOperator> cudaOperators() {
   static constexpr CudaOperator kOperators[] = {

@@ -61,7 +61,12 @@ struct ArgumentFact {
   std::uint16_t position;
   bool may_stay_on_cpu; // CPU indices, lengths and the like, whatever the operator's check is
   bool is_written;      // out= or in place
+  bool is_changed;      // is_written, or changed although the schema does not say so
 };
+
+// Whether an operator changes what it is given there: the schema says so, or it is a running
+// statistic of a batch norm, of which most schemas do not.
+bool isChanged(const c10::Argument &argument);
 
 struct DtypeRule;
 

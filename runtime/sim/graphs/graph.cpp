@@ -16,6 +16,7 @@
 #include "recording.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
+#include "runtime/sim/dispatch/operator_facts.h"
 #include "runtime/sim/memory/arena.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/pending_copies.h"
@@ -76,12 +77,6 @@ std::vector<at::Tensor> tensorsOf(std::span<const c10::IValue> values) {
   for (const c10::IValue &value : values)
     addTensors(tensors, value);
   return tensors;
-}
-
-bool isChanged(const c10::Argument &argument) {
-  // Batch norms change their running statistics without saying so.
-  return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) ||
-         argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
 std::vector<at::Tensor> changedTensors(const c10::OperatorHandle &op,
