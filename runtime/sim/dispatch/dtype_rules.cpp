@@ -44,6 +44,13 @@ bool always(const c10::IValue *) {
   return true;
 }
 
+// Operands of different dtypes are refused before, in words that the CPU's code shares.
+template <std::size_t count> bool isOneDtype(const c10::IValue *arguments) {
+  return std::all_of(arguments + 1, arguments + count, [&](const c10::IValue &one) {
+    return one.toTensor().scalar_type() == arguments[0].toTensor().scalar_type();
+  });
+}
+
 constexpr std::size_t kReduce = 4; // of scatter's arguments
 
 // A sum is a scatter_add, which CUDA has for bool and complex numbers.
@@ -55,13 +62,13 @@ bool multiplies(const c10::IValue *arguments) {
 }
 
 constexpr DtypeRule kRules[] = {
-    {"mm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
-    {"addmm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
+    {"mm", kIntegral | kBool, "addmm_cuda", &notImplemented, &isOneDtype<2>},
+    {"addmm", kIntegral | kBool, "addmm_cuda", &notImplemented, &isOneDtype<3>},
     {"addbmm", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
     {"_addmm_activation", kIntegral | kBool, "addmm_cuda", &notImplemented, &always},
     {"addmv", kIntegral | kBool, "addmv_impl_cuda", &notImplemented, &always},
-    {"bmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &always},
-    {"baddbmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &always},
+    {"bmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &isOneDtype<2>},
+    {"baddbmm", kIntegral | kBool, "baddbmm_cuda", &notImplemented, &isOneDtype<3>},
     {"dot", kIntegral | kBool, "dot", &notImplemented, &always},
     {"vdot", kIntegral | kBool, "vdot", &notImplemented, &always},
     {"convolution", bits({at::kLong}), "", &noCudnnType, &always},

@@ -2,6 +2,7 @@
 environment that `devsan run --sim=2` sets."""
 
 import itertools
+import re
 import unittest
 
 from devsan import sim
@@ -139,6 +140,28 @@ class Quantised(Case):
     def test_integer_and_float8_products(self):
         a = torch.randint(-5, 5, (32, 32), dtype=torch.int8)
         self.both(lambda x: torch._int_mm(x, x), a)
+        out = torch.empty(32, 32, dtype=torch.int32, device=DEVICE)
+        self.assertIs(torch._int_mm(a.to(DEVICE), a.to(DEVICE), out=out), out)
+        self.assertTrue(torch.equal(out.cpu(), torch._int_mm(a, a)))
+        for self_size, other_size, said in (
+            ((16, 8), (8, 32), "self.size(0) needs to be greater than 16, but got 16"),
+            ((17, 7), (7, 32), "self.size(1) needs to be greater than 0 and a multiple of 8, but got 7"),
+            ((17, 8), (7, 32), "self.size(1) needs to match mat2.size(0) but got 8 and 7"),
+            ((17, 8), (8, 31), "mat2.size(1) needs to be greater than 0 and a multiple of 8, but got 31"),
+        ):
+            left, right = (torch.empty(size, dtype=torch.int8, device=DEVICE) for size in (self_size, other_size))
+            with self.assertRaisesRegex(RuntimeError, re.escape(said)):
+                torch._int_mm(left, right)
+
+    def test_products_of_other_dtypes(self):
+        """Different dtypes are refused before one that has no kernel."""
+        short, real = torch.ones(2, 2, dtype=torch.int16, device=DEVICE), torch.ones(2, 2, device=DEVICE)
+        with self.assertRaisesRegex(RuntimeError, "to have the same dtype, but got"):
+            short.mm(real)
+        with self.assertRaisesRegex(NotImplementedError, "\"addmm_cuda\" not implemented for 'Short'"):
+            short.mm(short)
+        with self.assertRaisesRegex(RuntimeError, "Input dtypes must be the same"):
+            torch.baddbmm(short[None], real[None], real[None])
         x = torch.randn(32, 32).to(torch.float8_e4m3fn).to(DEVICE)
         one = torch.ones((), device=DEVICE)
         result = torch._scaled_mm(x, x.t(), one, one, out_dtype=torch.bfloat16)
