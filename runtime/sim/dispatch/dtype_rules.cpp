@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/ScalarType.h>
@@ -176,6 +177,8 @@ WiderCall::WiderCall(const OperatorFacts &facts, TensorKind kind, c10::IValue *a
 }
 
 void WiderCall::finish(const OperatorFacts &facts, c10::IValue *results) const {
+  // It is the kernel that writes, whatever mode the tensor was made in.
+  const at::AutoDispatchBelowADInplaceOrView below;
   for (const Replaced &one : replaced_) {
     if (!one.is_changed)
       continue;

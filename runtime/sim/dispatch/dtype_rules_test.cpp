@@ -75,6 +75,13 @@ TEST(DtypeRules, SixteenBitsAreComputedWiderAndRoundedOnce) {
     at::batch_norm(image, {}, {}, mean, variance, true, 1, 1e-5, false);
     EXPECT_TRUE(at::equal(mean, image.to(at::kFloat).mean({0, 2, 3}).to(dtype)));
     EXPECT_TRUE(at::equal(variance, image.to(at::kFloat).var({0, 2, 3}).to(dtype)));
+    const auto asInference = [](const at::Tensor &tensor) {
+      const c10::InferenceMode on;
+      return tensor.clone();
+    };
+    const at::Tensor mean_of_inference = asInference(at::zeros({4}, options));
+    at::batch_norm(image, {}, {}, mean_of_inference, asInference(variance), true, 1, 1e-5, false);
+    EXPECT_TRUE(at::equal(mean_of_inference, mean));
     EXPECT_EQ(std::get<1>(
                   at::native_batch_norm(image, weight.to(at::kFloat), {}, {}, {}, true, 0.1, 1e-5))
                   .scalar_type(),
