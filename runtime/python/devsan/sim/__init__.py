@@ -89,10 +89,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name not in ("torch._C", "torch.cuda") or self.searching:
             return None
         if _is_cuda_build(list(path)[0] if name == "torch._C" else os.path.dirname(sys.modules["torch._C"].__file__)):
-            if name == "torch.cuda":
+            process = ctypes.CDLL(None)
+            if name == "torch.cuda" and hasattr(process, "devsan_sim_finish_backward"):  # else it could not be loaded
                 from . import torch_c
 
-                torch_c.provide_to_cuda_build(sys.modules["torch._C"], ctypes.CDLL(None))
+                torch_c.provide_to_cuda_build(sys.modules["torch._C"], process)
             return None
         if name == "torch._C":
             self.load(list(path)[0])
