@@ -119,9 +119,9 @@ std::vector<core::Finding> detectHostSync(const Recording &recording) {
       finding.cure = cureOfUploads(group);
       addCause(finding, group);
     }
-    finding.from = deviceName(event.from);
+    finding.from = *group.from.begin(); // of several, whichever thread was first
     if (event.kind == EventKind::kCopy)
-      finding.to = deviceName(event.to);
+      finding.to = *group.to.begin();
     findings.push_back(std::move(finding));
   }
   return findings;

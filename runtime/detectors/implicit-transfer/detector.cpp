@@ -17,8 +17,8 @@ core::Finding transferFinding(const EventGroup &group, std::string why) {
     finding.severity = core::Severity::kError;
     why += ", where such copies are disallowed";
   }
-  finding.from = deviceName(event.event.from);
-  finding.to = deviceName(event.event.to);
+  finding.from = *group.from.begin();
+  finding.to = *group.to.begin();
   finding.waits = group.any_flags & kBlocks;
   finding.message = "copied " + sizeText(group) + " " + devicesText(group.from) + " → " +
                     devicesText(group.to) + (group.operators.size() == 1 ? inOperator(event) : "") +

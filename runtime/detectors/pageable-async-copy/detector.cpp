@@ -47,8 +47,8 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
   };
   for (const EventGroup &group : groupByPlace(recording, is_reported, {.devices = true})) {
     core::Finding finding = makeFinding("device-pageable-async-copy", group);
-    finding.from = deviceName(group.first->event.from);
-    finding.to = deviceName(group.first->event.to);
+    finding.from = *group.from.begin();
+    finding.to = *group.to.begin();
     finding.waits = true;
     if (group.first->event.from.isHost())
       finding.cure = cureOfUploads(group);
