@@ -1,5 +1,5 @@
-// Products of int8 matrices: cuBLAS has no kernel for some sizes that the CPU
-// multiplies.
+// Products of int8 matrices: cuBLAS has no kernel for some sizes and layouts
+// that the CPU multiplies.
 #include <ATen/ops/_int_mm.h>
 
 #include "runtime/sim/devices/devices.h"
@@ -14,7 +14,7 @@ namespace {
 using at::Tensor;
 
 // As ATen's CUDA code does, and in its words.
-void checkSizes(const Tensor &self, const Tensor &mat2) {
+void checkOperands(const Tensor &self, const Tensor &mat2) {
   for (const auto &[tensor, name] : {std::pair{&self, "self"}, {&mat2, "mat2"}})
     TORCH_CHECK(tensor->dim() == 2, "Expected ", name, " to be of dimension 2 but got ",
                 tensor->dim());
@@ -29,10 +29,14 @@ void checkSizes(const Tensor &self, const Tensor &mat2) {
   TORCH_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ",
               self.size(1), " and ", mat2.size(0));
   checkMultiple(mat2, "mat2");
+  // cuBLASLt multiplies int8 matrices whose first one lies in memory row by row.
+  TORCH_CHECK(!(self.stride(0) == 1 && self.stride(1) >= self.size(0)),
+              "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul: self is "
+              "transposed; remedy: self.contiguous()");
 }
 
 Tensor intMm(const Tensor &self, const Tensor &mat2) {
-  checkSizes(self, mat2);
+  checkOperands(self, mat2);
   Translation translation(self.device());
   const CurrentDeviceScope current(self.device().index());
   const KernelScope kernel(self.device().index());
@@ -40,7 +44,7 @@ Tensor intMm(const Tensor &self, const Tensor &mat2) {
 }
 
 Tensor &intMmOut(const Tensor &self, const Tensor &mat2, Tensor &out) {
-  checkSizes(self, mat2);
+  checkOperands(self, mat2);
   Translation translation(self.device());
   const CurrentDeviceScope current(self.device().index());
   const KernelScope kernel(self.device().index());

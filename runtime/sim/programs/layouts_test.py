@@ -152,6 +152,10 @@ class Quantised(Case):
             left, right = (torch.empty(size, dtype=torch.int8, device=DEVICE) for size in (self_size, other_size))
             with self.assertRaisesRegex(RuntimeError, re.escape(said)):
                 torch._int_mm(left, right)
+        # cuBLASLt takes a transposed second matrix, and no transposed first one.
+        self.both(lambda x: torch._int_mm(x, x.t()), a)
+        with self.assertRaisesRegex(RuntimeError, "CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul"):
+            torch._int_mm(a.to(DEVICE).t(), a.to(DEVICE))
 
     def test_products_of_other_dtypes(self):
         """Different dtypes are refused before one that has no kernel."""
