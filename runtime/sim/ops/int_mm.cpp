@@ -29,6 +29,9 @@ void checkOperands(const Tensor &self, const Tensor &mat2) {
   TORCH_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ",
               self.size(1), " and ", mat2.size(0));
   checkMultiple(mat2, "mat2");
+  for (const auto *tensor : {&self, &mat2})
+    TORCH_CHECK(tensor->scalar_type() == at::kChar, "expected scalar type Char but found ",
+                tensor->scalar_type());
   // cuBLASLt multiplies int8 matrices whose first one lies in memory row by row.
   TORCH_CHECK(!(self.stride(0) == 1 && self.stride(1) >= self.size(0)),
               "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul: self is "

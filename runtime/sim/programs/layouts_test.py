@@ -152,6 +152,8 @@ class Quantised(Case):
             left, right = (torch.empty(size, dtype=torch.int8, device=DEVICE) for size in (self_size, other_size))
             with self.assertRaisesRegex(RuntimeError, re.escape(said)):
                 torch._int_mm(left, right)
+        with self.assertRaisesRegex(RuntimeError, "expected scalar type Char but found Byte"):
+            torch._int_mm(a.to(DEVICE, torch.uint8), a.to(DEVICE))
         # cuBLASLt takes a transposed second matrix, and no transposed first one.
         self.both(lambda x: torch._int_mm(x, x.t()), a)
         with self.assertRaisesRegex(RuntimeError, "CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul"):
