@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/command_line.h"
-#include "core/memory_limit.h"
+#include "core/system/memory_limit.h"
 
 #include <optional>
 #include <string>

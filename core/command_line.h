@@ -2,8 +2,8 @@
 // heavy: the file that parses the options includes this, no other.
 #pragma once
 
-#include "core/suggestion.h"
-#include "core/terminal_text.h"
+#include "core/text/suggestion.h"
+#include "core/text/terminal_text.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

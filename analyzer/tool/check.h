@@ -1,8 +1,8 @@
 // What `devsan check` does: command line → files → analysis → report.
 #pragma once
 
-#include "analyzer/tool/options.h"
-#include "core/result.h"
+#include "analyzer/settings/options.h"
+#include "core/system/result.h"
 
 namespace devsan::analyzer {
 

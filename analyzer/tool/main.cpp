@@ -1,8 +1,8 @@
 // devsan-check, which `devsan check` executes.
 
 #include "analyzer/tool/check.h"
-#include "core/terminal_text.h"
-#include "core/whole_file.h"
+#include "core/system/whole_file.h"
+#include "core/text/terminal_text.h"
 
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>

@@ -1,6 +1,6 @@
 #include "core/command/allowed.h"
-#include "core/replace_file.h"
-#include "core/whole_file.h"
+#include "core/system/replace_file.h"
+#include "core/system/whole_file.h"
 
 #include <cerrno>
 #include <charconv>

@@ -2,8 +2,8 @@
 // the folder of the run's logs, so that the run's own report does not hold it against the program.
 #pragma once
 
-#include "core/finding.h"
-#include "core/result.h"
+#include "core/finding/finding.h"
+#include "core/system/result.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -2,7 +2,7 @@
 // memory: where it dies, whoever waits for it goes on.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "core/command/command_description.h"
 #include "core/command/commands.h"
-#include "core/rule_table.h"
+#include "core/finding/rule_table.h"
 
 #include <algorithm>
 #include <cctype>

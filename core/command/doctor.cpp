@@ -2,8 +2,8 @@
 #include "core/command/files.h"
 #include "core/command/real_driver.h"
 #include "core/command/runtime_cache.h"
-#include "core/run_program.h"
-#include "core/terminal_text.h"
+#include "core/system/run_program.h"
+#include "core/text/terminal_text.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 #include "core/command/commands.h"
-#include "core/terminal_text.h"
+#include "core/text/terminal_text.h"
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 #include "core/command/files.h"
-#include "core/whole_file.h"
+#include "core/system/whole_file.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // `devsan init`: the first .devsan.toml of a project, and a file for its CI.
 #include "core/command/commands.h"
-#include "core/project_root.h"
-#include "core/terminal_text.h"
-#include "core/whole_file.h"
+#include "core/system/project_root.h"
+#include "core/system/whole_file.h"
+#include "core/text/terminal_text.h"
 
 #include <algorithm>
 #include <cstdio>

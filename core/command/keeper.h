@@ -7,7 +7,7 @@
 
 #include "core/command/bounded.h"
 #include "core/command/launch.h"
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // passed on.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <functional>
 #include <string>

@@ -3,7 +3,7 @@
 #include "core/command/commands.h"
 #include "core/command/runtime_cache.h"
 #include "core/command_line.h"
-#include "core/project_root.h"
+#include "core/system/project_root.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "core/command/run_folder.h"
-#include "core/nolint.h"
-#include "core/ownership.h"
-#include "core/reports.h"
-#include "core/suppressions.h"
+#include "core/finding/nolint.h"
+#include "core/finding/ownership.h"
+#include "core/project/suppressions.h"
+#include "core/report/reports.h"
 #include "runtime/offline/analysis.h"
 
 #include <functional>

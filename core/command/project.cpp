@@ -1,7 +1,7 @@
 #include "core/command/project.h"
 #include "core/command/run_options.h"
-#include "core/terminal_text.h"
-#include "core/whole_file.h"
+#include "core/system/whole_file.h"
+#include "core/text/terminal_text.h"
 
 #include <cstdio>
 #include <set>

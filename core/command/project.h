@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/command/commands.h"
-#include "core/ownership.h"
-#include "core/project_file.h"
-#include "core/suppressions.h"
+#include "core/finding/ownership.h"
+#include "core/project/project_file.h"
+#include "core/project/suppressions.h"
 
 #include <filesystem>
 

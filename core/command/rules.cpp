@@ -1,5 +1,5 @@
 #include "core/command/commands.h"
-#include "core/rule_table.h"
+#include "core/finding/rule_table.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // Only its owner may look into it. run.json in a kept folder says what ran.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <cstdint>
 #include <filesystem>

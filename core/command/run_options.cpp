@@ -1,6 +1,6 @@
 #include "core/command/run_options.h"
-#include "core/quantities.h"
-#include "core/rule_table.h"
+#include "core/finding/rule_table.h"
+#include "core/text/quantities.h"
 #include "runtime/hooks/options.h"
 #include "runtime/levels.h"
 #include "runtime/sim/memory/memory_size.h"

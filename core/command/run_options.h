@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/command/commands.h"
-#include "core/fail_on.h"
-#include "core/finding.h"
-#include "core/reports.h"
-#include "core/result.h"
+#include "core/finding/finding.h"
+#include "core/project/fail_on.h"
+#include "core/report/reports.h"
+#include "core/system/result.h"
 
 #include <filesystem>
 #include <map>

@@ -1,5 +1,5 @@
 #include "core/command/run_options.h"
-#include "core/rule_table.h"
+#include "core/finding/rule_table.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

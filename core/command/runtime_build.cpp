@@ -1,7 +1,7 @@
 #include "core/command/runtime_build.h"
 
 #include "core/command/files.h"
-#include "core/run_program.h"
+#include "core/system/run_program.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/command/runtime_cache.h"
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <filesystem>
 #include <string>

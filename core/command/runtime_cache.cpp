@@ -4,9 +4,9 @@
 #include "core/command/files.h"
 #include "core/command/runtime_build.h"
 #include "core/command/torch_library.h"
-#include "core/run_program.h"
-#include "core/terminal_text.h"
-#include "core/user_cache.h"
+#include "core/system/run_program.h"
+#include "core/system/user_cache.h"
+#include "core/text/terminal_text.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "core/command/install_tree.h"
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <filesystem>
 #include <string>

@@ -10,17 +10,17 @@
 // --text, for programs without a JSON reader, a line "passed N LINE FILE", "failed …" or "error …"
 // and N bytes of text; LINE is 0 where nothing has a place. The first answer comes unasked: which
 // rules there are. Internal, like `devsan intent`: its form may change with the version.
-#include "core/baseline_file.h"
 #include "core/command/allowed.h"
 #include "core/command/commands.h"
 #include "core/command/observed.h"
 #include "core/command/project.h"
 #include "core/command/run_options.h"
-#include "core/fingerprint.h"
-#include "core/project_root.h"
-#include "core/quantities.h"
-#include "core/rule_table.h"
-#include "core/terminal_text.h"
+#include "core/finding/fingerprint.h"
+#include "core/finding/rule_table.h"
+#include "core/report/baseline_file.h"
+#include "core/system/project_root.h"
+#include "core/text/quantities.h"
+#include "core/text/terminal_text.h"
 #include "runtime/offline/live_session.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "core/command/trace_file.h"
-#include "core/gzip.h"
-#include "core/whole_file.h"
+#include "core/system/gzip.h"
+#include "core/system/whole_file.h"
 
 #include <cstdio>
 

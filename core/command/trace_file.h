@@ -1,8 +1,8 @@
 // The file of a trace: what `devsan run --trace` and `devsan report --format=trace` share.
 #pragma once
 
-#include "core/reports.h"
-#include "core/result.h"
+#include "core/report/reports.h"
+#include "core/system/result.h"
 #include "runtime/offline/trace.h"
 
 #include <filesystem>

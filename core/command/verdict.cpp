@@ -1,6 +1,6 @@
 #include "core/command/verdict.h"
-#include "core/nolint.h"
-#include "core/whole_file.h"
+#include "core/finding/nolint.h"
+#include "core/system/whole_file.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,9 +1,9 @@
 // What `devsan run` and `devsan report` do with findings: the baseline, the order, the failure.
 #pragma once
 
-#include "core/baseline_file.h"
 #include "core/command/run_options.h"
-#include "core/reports.h"
+#include "core/report/baseline_file.h"
+#include "core/report/reports.h"
 
 #include <set>
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "core"))
+sys.path.insert(0, str(ROOT / "core/finding"))
 import generate_rule_table  # noqa: E402
 
 RULE_PAGES = sorted([*ROOT.glob("analyzer/checks/*/rule.md"), *ROOT.glob("runtime/detectors/*/rule.md")],

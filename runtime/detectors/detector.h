@@ -3,7 +3,7 @@
 // folders (see CMakeLists.txt).
 #pragma once
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 #include "runtime/offline/resolve.h"
 
 #include <vector>

@@ -1,5 +1,5 @@
 #include "runtime/detectors/groups.h"
-#include "core/rule_table.h"
+#include "core/finding/rule_table.h"
 #include "runtime/offline/names.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // one message for each group; the rest of a finding is the same for all rules and is made here.
 #pragma once
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 #include "runtime/offline/resolve.h"
 
 #include <functional>

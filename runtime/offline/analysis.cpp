@@ -1,5 +1,5 @@
 #include "runtime/offline/analysis.h"
-#include "core/merge.h"
+#include "core/finding/merge.h"
 #include "runtime/detectors/detector.h"
 #include "runtime/offline/home_device.h"
 #include "runtime/offline/processes.h"

@@ -2,9 +2,9 @@
 // and `devsan report` with logs that were kept.
 #pragma once
 
-#include "core/finding.h"
-#include "core/result.h"
-#include "core/step_times.h"
+#include "core/finding/finding.h"
+#include "core/finding/step_times.h"
+#include "core/system/result.h"
 #include "runtime/offline/trace.h"
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // The recorded events that a finding is made of, and what was read from them, as text for a report
-// that DevSan is wrong (see core/explain.h). Offline only.
+// that DevSan is wrong (see core/report/explain.h). Offline only.
 #pragma once
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 #include "runtime/offline/trace.h"
 
 #include <string>

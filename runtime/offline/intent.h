@@ -1,7 +1,7 @@
 // Reads from the frames between the user's line and the operator what the user's line asked for.
 #pragma once
 
-#include "core/source_text.h"
+#include "core/system/source_text.h"
 #include "runtime/offline/resolve.h"
 
 namespace devsan::runtime {

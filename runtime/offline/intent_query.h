@@ -2,7 +2,7 @@
 // written.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 #include "runtime/event.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "runtime/offline/live_session.h"
 
-#include "core/merge.h"
-#include "core/whole_file.h"
+#include "core/finding/merge.h"
+#include "core/system/whole_file.h"
 #include "runtime/detectors/detector.h"
 #include "runtime/offline/processes.h"
 #include "runtime/offline/resolve.h"

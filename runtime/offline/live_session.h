@@ -3,8 +3,8 @@
 // to that, in child processes and on other threads too. One thread, in a process of its own.
 #pragma once
 
-#include "core/finding.h"
-#include "core/result.h"
+#include "core/finding/finding.h"
+#include "core/system/result.h"
 #include "runtime/offline/log_reader.h"
 #include "runtime/offline/symbols.h"
 

@@ -4,7 +4,7 @@
 // never indices.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 #include "runtime/log_format.h"
 #include "runtime/offline/occurrences.h"
 

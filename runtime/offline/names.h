@@ -1,7 +1,7 @@
 // How events are put into words.
 #pragma once
 
-#include "core/quantities.h"
+#include "core/text/quantities.h"
 #include "runtime/event.h"
 
 #include <string>

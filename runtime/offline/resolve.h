@@ -3,8 +3,8 @@
 // the run, in one thread.
 #pragma once
 
-#include "core/finding.h"
-#include "core/source_text.h"
+#include "core/finding/finding.h"
+#include "core/system/source_text.h"
 #include "runtime/offline/frame_kind.h"
 #include "runtime/offline/log_reader.h"
 #include "runtime/offline/occurrences.h"

@@ -1,6 +1,6 @@
 #include "runtime/offline/source_paths.h"
 
-#include "core/project_root.h"
+#include "core/system/project_root.h"
 
 namespace devsan::runtime {
 namespace fs = std::filesystem;

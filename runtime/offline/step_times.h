@@ -1,7 +1,7 @@
 // From a process's log to the times of its steps.
 #pragma once
 
-#include "core/step_times.h"
+#include "core/finding/step_times.h"
 #include "runtime/offline/resolve.h"
 
 namespace devsan::runtime {

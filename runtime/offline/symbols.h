@@ -2,7 +2,7 @@
 // so that nothing here knows LLVM.
 #pragma once
 
-#include "core/result.h"
+#include "core/system/result.h"
 
 #include <compare>
 #include <cstdint>

@@ -4,7 +4,7 @@
 // traces. Offline only, one thread.
 #pragma once
 
-#include "core/finding.h"
+#include "core/finding/finding.h"
 #include "runtime/offline/processes.h"
 #include "runtime/offline/symbols.h"
 

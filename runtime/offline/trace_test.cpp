@@ -1,4 +1,4 @@
-#include "core/fingerprint.h"
+#include "core/finding/fingerprint.h"
 #include "runtime/offline/analysis.h"
 #include "runtime/offline/testing/log_builder.h"
 #include "runtime/offline/trace.h"

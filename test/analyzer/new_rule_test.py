@@ -74,7 +74,7 @@ class NewRule(unittest.TestCase):
 
     def rule_table(self):
         table = self.folder / "rule_table.inc"
-        run(sys.executable, self.root / "core/generate_rule_table.py", table,
+        run(sys.executable, self.root / "core/finding/generate_rule_table.py", table,
             *self.root.glob("analyzer/checks/*/rule.md"), *self.root.glob("runtime/detectors/*/rule.md"))
         self.assertIn('"device-late-copy"', table.read_text())
 
@@ -97,7 +97,7 @@ class NewRule(unittest.TestCase):
         (self.folder / "checks.inc").write_text('DEVSAN_CHECK("device-late-copy", late_copy)\n')
         check = self.compile("analyzer/checks/late-copy/check.cpp", "analyzer/module.cpp")
         module = self.compile("analyzer/module.cpp", "analyzer/module.cpp")
-        rules = self.compile("core/rule_table.cpp", "core/rule_table.cpp")
+        rules = self.compile("core/finding/rule_table.cpp", "core/finding/rule_table.cpp")
 
         fresh = self.folder / "build"
         for part in ("lib", "libexec", "share"):

@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT / "core"))
+sys.path.insert(0, str(ROOT / "core/finding"))
 import generate_rule_table  # noqa: E402
 
 FENCE = re.compile(r"^```(cpp|cuda|python)\n(.*?)^```$", re.M | re.S)

@@ -1,5 +1,5 @@
 // A baseline: what is read is written so that it reads the same.
-#include "core/baseline.h"
+#include "core/project/baseline.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A JSON report: what is read is written as it was read, and can be merged and shown.
-#include "core/merge.h"
-#include "core/reports.h"
+#include "core/finding/merge.h"
+#include "core/report/reports.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Writes the seeds of the fuzzers, a folder for each below the one that is named: well-formed
 // examples of every form, from which the search starts.
-#include "core/baseline.h"
-#include "core/reports.h"
+#include "core/project/baseline.h"
+#include "core/report/reports.h"
 #include "runtime/offline/testing/log_builder.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // .devsan.toml: what is taken is a setting that has a place, what is not is named with its line.
-#include "core/project_file.h"
+#include "core/project/project_file.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A file of suppressions, by itself and as a part of a project file: of a malformed one nothing is
 // used, and its error names a line.
-#include "core/suppressions.h"
+#include "core/project/suppressions.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

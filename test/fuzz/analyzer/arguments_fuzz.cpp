@@ -1,5 +1,5 @@
 // A compiler's command line, one argument a line. Response files are not read: "@" is left out.
-#include "analyzer/tool/foreign_arguments.h"
+#include "analyzer/flags/foreign_arguments.h"
 #include "test/fuzz/check.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // CMakeLists.txt: as for setup.py, also where one file's variables reach the next.
-#include "analyzer/tool/cmake_script.h"
+#include "analyzer/flags/cmake_script.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What git diff prints: any text is taken, and lines are touched in files that are.
-#include "analyzer/tool/changes.h"
+#include "analyzer/run/changes.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What a child process or the cache says of a file: refused, or the same when written again.
-#include "analyzer/tool/file_result.h"
+#include "analyzer/run/file_result.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // .git, its HEAD and its configuration: whatever they say, of the settings that git then sees none
 // names a command. The input is the files' contents, one after the other, each but the last ended
 // by a zero byte: .git/config, .git/HEAD, .git/commondir.
-#include "analyzer/tool/git_repository.h"
+#include "analyzer/files/git_repository.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

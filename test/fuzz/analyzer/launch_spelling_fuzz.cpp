@@ -1,5 +1,5 @@
 // CUDA sources: joined chevrons move nothing, and are all joined at once.
-#include "analyzer/tool/launch_spelling.h"
+#include "analyzer/files/launch_spelling.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

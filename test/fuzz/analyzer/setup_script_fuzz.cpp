@@ -1,5 +1,5 @@
 // setup.py: whatever it says, what is taken from it are absolute folders.
-#include "analyzer/tool/setup_script.h"
+#include "analyzer/flags/setup_script.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,0 +1,142 @@
+#include "analyzer/calls/file_calls.h"
+
+#include "analyzer/support/ast_visitor.h"
+#include "analyzer/support/cuda_work.h"
+#include "analyzer/support/torch_api.h"
+
+#include <clang/AST/ASTContext.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Index/USRGeneration.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/SmallString.h>
+
+#include <optional>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// Functions that are named elsewhere than in the calls that are known: in tables, registrations,
+// initialisers of globals, calls in templates that only an instantiation resolves.
+class OpenFunctions : public AstVisitor {
+public:
+  explicit OpenFunctions(const llvm::DenseSet<const Expr *> &callees) : callees_(callees) {}
+  llvm::DenseSet<const FunctionDecl *> found;
+
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
+    note(reference, reference->getDecl());
+    return true;
+  }
+  bool VisitMemberExpr(MemberExpr *member) override {
+    note(member, member->getMemberDecl());
+    return true;
+  }
+  bool VisitOverloadExpr(OverloadExpr *overloads) override {
+    for (const NamedDecl *decl : overloads->decls())
+      note(overloads, decl->getUnderlyingDecl());
+    return true;
+  }
+
+private:
+  void note(const Expr *reference, const NamedDecl *decl) {
+    if (const auto *function = decl->getAsFunction(); function && !callees_.contains(reference))
+      found.insert(writtenFunction(function));
+  }
+
+  const llvm::DenseSet<const Expr *> &callees_;
+};
+
+bool startsThreads(const CudaWork &work) {
+  const auto runs_there = [](const auto &part) { return part.in_new_thread; };
+  return llvm::any_of(work.launches, runs_there) || llvm::any_of(work.calls, runs_there) ||
+         llvm::any_of(work.handed_streams, runs_there);
+}
+
+class Builder {
+public:
+  explicit Builder(const CudaProgram &program, const SourceManager &sources)
+      : program_(program), sources_(sources) {}
+  FileCalls calls;
+
+  // None where the function has no name across files.
+  std::optional<unsigned> index(const FunctionDecl *function) {
+    const auto [known, is_new] = indices_.try_emplace(function);
+    if (is_new)
+      if (std::string usr = usrOf(function); !usr.empty()) {
+        known->second = calls.functions.size();
+        calls.functions.push_back(describe(function, std::move(usr)));
+      }
+    return known->second;
+  }
+
+private:
+  FileCalls::Function describe(const FunctionDecl *function, std::string usr) const {
+    FileCalls::Function described;
+    described.usr = std::move(usr);
+    described.name = function->getNameInfo().getName().getAsString();
+    if (const FunctionDecl *body = nullptr; function->hasBody(body))
+      described.body = place(body->getLocation());
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    const CudaWork *work = program_.work(function);
+    described.open = (method && method->isVirtual()) || (work && startsThreads(*work));
+    described.knows_tensors = work && work->touches_tensors;
+    if (const Launch *launch = program_.bareLaunch(function))
+      described.launch = place(launch->expr->getBeginLoc());
+    return described;
+  }
+
+  FileCalls::Place place(SourceLocation location) const {
+    const auto [file, offset] = sources_.getDecomposedExpansionLoc(location);
+    const OptionalFileEntryRef entry = sources_.getFileEntryRefForID(file);
+    if (!entry)
+      return {};
+    llvm::SmallString<256> path(entry->getName());
+    sources_.getFileManager().makeAbsolutePath(path);
+    return {std::string(path), sources_.getLineNumber(file, offset),
+            sources_.getColumnNumber(file, offset)};
+  }
+
+  const CudaProgram &program_;
+  const SourceManager &sources_;
+  llvm::DenseMap<const FunctionDecl *, std::optional<unsigned>> indices_;
+};
+
+} // namespace
+
+std::string usrOf(const FunctionDecl *function) {
+  llvm::SmallString<128> usr;
+  return index::generateUSRForDecl(writtenFunction(function), usr) ? std::string()
+                                                                   : std::string(usr);
+}
+
+FileCalls collectCalls(ASTContext &context) {
+  const std::shared_ptr<CudaProgram> program = CudaProgram::of(context);
+  llvm::DenseSet<const Expr *> callees;
+  for (const CudaWork &work : program->functions())
+    for (const WorkCall &call : work.calls)
+      callees.insert(call.expr->getCallee()->IgnoreParenImpCasts());
+  OpenFunctions open(callees);
+  for (Decl *decl : context.getTraversalScope())
+    open.TraverseDecl(decl);
+
+  Builder builder(*program, context.getSourceManager());
+  for (const CudaWork &work : program->functions()) {
+    const auto caller = builder.index(writtenFunction(work.function));
+    for (const WorkCall &call : work.calls) {
+      const auto callee = builder.index(call.callee);
+      if (caller && callee)
+        builder.calls.calls.push_back({*caller, *callee, call.guarded});
+      else if (callee)
+        builder.calls.functions[*callee].open = true;
+    }
+  }
+  for (const FunctionDecl *function : open.found)
+    if (!isLibraryDecl(function))
+      if (const auto named = builder.index(function))
+        builder.calls.functions[*named].open = true;
+  return std::move(builder.calls);
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,154 @@
+#include "analyzer/calls/project_calls.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace devsan::analyzer {
+namespace {
+
+bool isPlace(const FileCalls::Place &place) {
+  return !place.file.empty();
+}
+
+} // namespace
+
+unsigned ProjectCalls::index(llvm::StringRef usr) {
+  const auto [known, is_new] = indices_.try_emplace(usr, functions_.size());
+  if (is_new) {
+    functions_.emplace_back();
+    // clang names the file where a declaration is its own.
+    functions_.back().external = usr.starts_with("c:@");
+  }
+  return known->second;
+}
+
+const ProjectCalls::Function *ProjectCalls::find(llvm::StringRef usr) const {
+  const auto known = indices_.find(usr);
+  return known == indices_.end() ? nullptr : &functions_[known->second];
+}
+
+void ProjectCalls::add(const FileCalls &calls) {
+  std::vector<unsigned> here;
+  for (const FileCalls::Function &function : calls.functions) {
+    here.push_back(index(function.usr));
+    Function &known = functions_[here.back()];
+    known.name = function.name;
+    known.open |= function.open;
+    known.knows_tensors |= function.knows_tensors;
+    if (isPlace(function.launch))
+      known.launch = function.launch;
+    if (isPlace(function.body)) {
+      known.several |= isPlace(known.body) && known.body != function.body;
+      known.body = function.body;
+    }
+  }
+  for (const FileCalls::Call &call : calls.calls) {
+    const unsigned caller = here[call.caller], callee = here[call.callee];
+    if (caller == callee)
+      continue;
+    functions_[callee].called = true;
+    if (call.guarded)
+      continue;
+    functions_[caller].callees.push_back(callee);
+    functions_[callee].callers.push_back(caller);
+  }
+}
+
+void ProjectCalls::settle() {
+  settleGuards();
+  settleLaunches();
+}
+
+// From the functions that are called under guards only to those that only such functions call.
+// Functions that do nothing but call each other stay where they are.
+void ProjectCalls::settleGuards() {
+  std::vector<std::size_t> bare;
+  std::vector<unsigned> settled;
+  const auto look_at = [&](unsigned i) {
+    Function &function = functions_[i];
+    function.callers_guard = function.called && bare[i] == 0 && !function.open && !function.several;
+    if (function.callers_guard)
+      settled.push_back(i);
+  };
+  for (const Function &function : functions_)
+    bare.push_back(function.callers.size());
+  for (unsigned i = 0; i < functions_.size(); ++i)
+    look_at(i);
+  while (!settled.empty()) {
+    const unsigned caller = settled.back();
+    settled.pop_back();
+    for (const unsigned callee : functions_[caller].callees)
+      if (--bare[callee] == 0)
+        look_at(callee);
+  }
+}
+
+// From the functions that launch to those that call them without a guard.
+void ProjectCalls::settleLaunches() {
+  std::vector<unsigned> launching;
+  for (unsigned i = 0; i < functions_.size(); ++i)
+    if (isPlace(functions_[i].launch) && !functions_[i].several)
+      launching.push_back(i);
+  for (std::size_t next = 0; next < launching.size(); ++next)
+    for (const unsigned i : functions_[launching[next]].callers) {
+      Function &caller = functions_[i];
+      if (isPlace(caller.launch) || caller.knows_tensors || caller.several)
+        continue;
+      caller.launch = functions_[launching[next]].launch;
+      launching.push_back(i);
+    }
+}
+
+bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
+  const Function *function = find(usr);
+  return function && function->callers_guard;
+}
+
+const FileCalls::Place *ProjectCalls::launchBy(llvm::StringRef usr) const {
+  const Function *function = find(usr);
+  return function && isPlace(function->launch) && !function->several ? &function->launch : nullptr;
+}
+
+llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> functions,
+                                               llvm::ArrayRef<std::string> launchers) const {
+  llvm::StringSet<> names;
+  // A walk of the graph from `start`; `step` says where to go on.
+  const auto walk = [&](llvm::ArrayRef<std::string> start, auto step) {
+    std::vector<bool> seen(functions_.size());
+    std::vector<unsigned> open;
+    const auto add = [&](unsigned i) {
+      if (!seen[i])
+        open.push_back(i);
+      seen[i] = true;
+    };
+    for (const std::string &usr : start)
+      if (const auto known = indices_.find(usr); known != indices_.end())
+        add(known->second);
+    while (!open.empty()) {
+      const Function &function = functions_[open.back()];
+      open.pop_back();
+      llvm::for_each(step(function), add);
+    }
+  };
+  const auto look_for = [&](const Function &function) {
+    if (function.external)
+      names.insert(function.name);
+  };
+  constexpr llvm::ArrayRef<unsigned> kNone;
+  walk(functions, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
+    // These stay what they are, whatever others do.
+    if (function.open || function.several ||
+        llvm::any_of(function.callers, [&](unsigned i) { return functions_[i].open; }))
+      return kNone;
+    look_for(function);
+    return function.callers;
+  });
+  walk(launchers, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
+    if (function.knows_tensors || function.several)
+      return kNone;
+    look_for(function);
+    return function.callees;
+  });
+  return names;
+}
+
+} // namespace devsan::analyzer

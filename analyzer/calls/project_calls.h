@@ -1,0 +1,58 @@
+// The calls of all files of a run put together.
+#pragma once
+
+#include "analyzer/calls/file_calls.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+class ProjectCalls {
+public:
+  void add(const FileCalls &calls);
+  // After add(), before the questions.
+  void settle();
+
+  // Of functions with several bodies, which belong to several programs, nothing is said.
+
+  // It has callers, and each of them sets the device before the call or is itself called so.
+  bool callersGuard(llvm::StringRef usr) const;
+  // The launch without a guard that a call of this function comes to, through functions that know
+  // no tensors; null where there is none.
+  const FileCalls::Place *launchBy(llvm::StringRef usr) const;
+
+  // Names whose calls and bodies, were more of them known, might change callersGuard() of one of
+  // the functions or launchBy() of one of the launchers.
+  llvm::StringSet<> namesToLookFor(llvm::ArrayRef<std::string> functions,
+                                   llvm::ArrayRef<std::string> launchers) const;
+
+private:
+  struct Function {
+    std::string name;
+    FileCalls::Place body;
+    bool external = false; // other files can call it
+    bool several = false;  // bodies
+    bool open = false;
+    bool called = false;
+    bool knows_tensors = false;
+    bool callers_guard = false;
+    FileCalls::Place launch;
+    // Once for each call without a guard.
+    std::vector<unsigned> callers;
+    std::vector<unsigned> callees;
+  };
+  unsigned index(llvm::StringRef usr);
+  const Function *find(llvm::StringRef usr) const;
+  void settleGuards();
+  void settleLaunches();
+
+  llvm::StringMap<unsigned> indices_;
+  std::vector<Function> functions_;
+};
+
+} // namespace devsan::analyzer

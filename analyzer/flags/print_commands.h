@@ -1,0 +1,17 @@
+// `devsan check --print-commands`: how each file is read, as a compile_commands.json. With it other
+// tools (clang-tidy with DevSan's plugin, clangd) read a project that has none, such as an
+// extension that setup.py builds, exactly as devsan check does.
+#pragma once
+
+#include "analyzer/flags/compile_commands.h"
+
+#include <string>
+#include <vector>
+
+namespace devsan::analyzer {
+
+// Into a file, or to stdout where it is empty.
+core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
+                                 const std::string &output);
+
+} // namespace devsan::analyzer

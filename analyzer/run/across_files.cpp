@@ -1,0 +1,99 @@
+#include "analyzer/run/across_files.h"
+
+#include "analyzer/files/source_files.h"
+
+#include "analyzer/calls/project_calls.h"
+#include "analyzer/files/source_files.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
+
+namespace devsan::analyzer {
+namespace {
+
+// A name that stands in more files is a common word there; reading them all is no part of looking
+// at one.
+constexpr std::size_t kMostFiles = 64;
+
+// The callers of the function around the finding decide on it.
+bool isOfCallers(const core::Finding &finding) {
+  return llvm::is_contained(kRulesOfCallers, llvm::StringRef(finding.rule));
+}
+
+bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
+  const std::string text = textOf(file);
+  const auto continues_name = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (llvm::StringRef rest = text; !rest.empty();) {
+    rest = rest.drop_until(continues_name);
+    const llvm::StringRef word = rest.take_while(continues_name);
+    if (names.contains(word))
+      return true;
+    rest = rest.drop_front(word.size());
+  }
+  return false;
+}
+
+void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
+  for (const FileOutcome &outcome : outcomes)
+    if (outcome.result)
+      calls.add(outcome.result->calls);
+  calls.settle();
+}
+
+} // namespace
+
+void settleAcrossFiles(
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
+    llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
+  ProjectCalls calls;
+  addAll(calls, outcomes);
+  std::vector<std::string> files, functions, launchers;
+  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
+    if (!outcome.result)
+      continue;
+    const std::size_t known = functions.size();
+    for (const auto &[finding, context] :
+         llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
+      if (isOfCallers(finding))
+        functions.push_back(context.function);
+      if (!context.launcher.empty())
+        launchers.push_back(context.launcher);
+    }
+    if (functions.size() != known)
+      files.push_back(command.file);
+  }
+  if (functions.empty())
+    return;
+  std::vector<std::string> others = others_around(files);
+  while (!others.empty()) {
+    const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers);
+    std::vector<std::string> more, rest;
+    for (std::string &file : others)
+      (namesOneOf(file, names) ? more : rest).push_back(std::move(file));
+    if (more.empty() || more.size() > kMostFiles)
+      break;
+    addAll(calls, analyze(more));
+    others = std::move(rest);
+  }
+  for (FileOutcome &outcome : outcomes)
+    if (outcome.result)
+      dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
+        if (isOfCallers(finding) && calls.callersGuard(context.function))
+          return true;
+        if (context.launcher.empty())
+          return false;
+        const FileCalls::Place *launch = calls.launchBy(context.launcher);
+        if (!launch)
+          return true;
+        core::Location here;
+        here.file = launch->file;
+        here.line = launch->line;
+        here.column = launch->column;
+        finding.related.push_back({std::move(here), "launched here"});
+        return false;
+      });
+}
+
+} // namespace devsan::analyzer

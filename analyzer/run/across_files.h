@@ -1,0 +1,23 @@
+// What only the files of a run together know of findings in one of them.
+#pragma once
+
+#include "analyzer/run/schedule.h"
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <vector>
+
+namespace devsan::analyzer {
+
+// Drops the findings in functions all of whose callers set the device, and those that rest on a
+// function of another file that launches no kernel; where it launches one, the finding says where.
+//
+// What is true of a function must not depend on the part of a project looked at: `others_around` is
+// asked once for more files of the projects of these, and those that may hold callers or launchers
+// are analysed too, for their calls alone.
+void settleAcrossFiles(
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
+    llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze);
+
+} // namespace devsan::analyzer

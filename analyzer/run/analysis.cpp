@@ -1,0 +1,317 @@
+#include "analyzer/run/analysis.h"
+
+#include "analyzer/run/clang_run.h"
+#include "analyzer/run/torch_header.h"
+#include "analyzer/support/cuda_check.h"
+#include "analyzer/support/cuda_work.h"
+#include "analyzer/support/device_check.h"
+#include "analyzer/system/cache_folder.h"
+#include "analyzer/system/processes.h"
+#include "core/finding/rule_table.h"
+#include "core/system/whole_file.h"
+
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/MultiplexConsumer.h>
+#include <clang/Lex/HeaderSearch.h>
+#include <clang/Lex/PPCallbacks.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Lex/PreprocessorOptions.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+namespace {
+
+using clang::tidy::ClangTidyError;
+
+// Notes the headers that are not there. They are no errors: what parses without them is analysed.
+class IncludedHeaders : public clang::PPCallbacks {
+public:
+  explicit IncludedHeaders(FileResult &result) : result_(result) {}
+
+  void InclusionDirective(clang::SourceLocation, const clang::Token &, llvm::StringRef name, bool,
+                          clang::CharSourceRange, clang::OptionalFileEntryRef file, llvm::StringRef,
+                          llvm::StringRef, const clang::Module *, bool,
+                          clang::SrcMgr::CharacteristicKind) override {
+    if (file)
+      result_.found_torch |= isTorchInclude(name);
+    else if (!llvm::is_contained(result_.missing_headers, name))
+      result_.missing_headers.push_back(name.str());
+  }
+
+private:
+  FileResult &result_;
+};
+
+// Ends the analysis of a source that doubles itself, by macros or by includes, long before its time
+// and memory are over. LibTorch's headers take a hundredth of that.
+class TokenBudget : public clang::PPCallbacks {
+public:
+  void MacroExpands(const clang::Token &, const clang::MacroDefinition &macro, clang::SourceRange,
+                    const clang::MacroArgs *) override {
+    const clang::MacroInfo *info = macro.getMacroInfo();
+    spend(1 + (info ? info->getNumTokens() : 0));
+  }
+  void FileChanged(clang::SourceLocation, FileChangeReason reason,
+                   clang::SrcMgr::CharacteristicKind, clang::FileID) override {
+    if (reason == EnterFile)
+      spend(kFile);
+  }
+
+private:
+  static constexpr std::uint64_t kFile = 1'000;
+  static constexpr std::uint64_t kMostTokens = 100'000'000;
+
+  void spend(std::uint64_t tokens) {
+    spent_ += tokens;
+    if (spent_ > kMostTokens)
+      endBy(Limit::kTokens);
+  }
+
+  std::uint64_t spent_ = 0;
+};
+
+// Decides what is parsed and looked at. Bodies and declarations of system headers, LibTorch's among
+// them, are neither; nor are bodies that run on the device only: no rule looks at them, and they
+// use intrinsics that only a toolkit declares. Runs before the checks' consumer, which then sees
+// the narrowed scope.
+class UserCode : public clang::ASTConsumer {
+public:
+  UserCode(clang::SourceManager &sources, FunctionNames &names, FileResult &result)
+      : sources_(sources), names_(names), result_(result) {}
+
+  bool shouldSkipFunctionBody(clang::Decl *decl) override {
+    return !isInUserCode(sources_, decl->getLocation()) || isDeviceOnly(decl);
+  }
+
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
+    for (clang::Decl *decl : group)
+      if (isInUserCode(sources_, decl->getLocation()))
+        decls_.push_back(decl);
+    return true;
+  }
+
+  void HandleTranslationUnit(clang::ASTContext &context) override {
+    ignoreLineMarkers(sources_);
+    names_.add(decls_);
+    result_.has_functions = !names_.empty();
+    result_.is_cut_off = context.getDiagnostics().hasFatalErrorOccurred();
+    context.setTraversalScope(decls_);
+    noteFilesRead();
+  }
+
+private:
+  void noteFilesRead() {
+    for (unsigned i = 0; i < sources_.local_sloc_entry_size(); ++i) {
+      const clang::SrcMgr::SLocEntry &entry = sources_.getLocalSLocEntry(i);
+      if (!entry.isFile() || clang::SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+        continue;
+      const clang::OptionalFileEntryRef file = entry.getFile().getContentCache().OrigEntry;
+      if (!file || file->getName().starts_with(kMemoryFilePrefix))
+        continue;
+      llvm::SmallString<256> path(file->getName());
+      sources_.getFileManager().makeAbsolutePath(path);
+      const std::optional<llvm::StringRef> text =
+          entry.getFile().getContentCache().getBufferDataIfLoaded();
+      result_.files_read.try_emplace(std::string(path), text ? checksum(*text) : "");
+    }
+  }
+
+  static bool isDeviceOnly(clang::Decl *decl) {
+    const clang::FunctionDecl *function = decl->getAsFunction(); // of a template too
+    return function && (function->hasAttr<clang::CUDAGlobalAttr>() ||
+                        (function->hasAttr<clang::CUDADeviceAttr>() &&
+                         !function->hasAttr<clang::CUDAHostAttr>()));
+  }
+
+  clang::SourceManager &sources_;
+  FunctionNames &names_;
+  FileResult &result_;
+  std::vector<clang::Decl *> decls_;
+};
+
+// Before the checks, with which it shares the program.
+class Calls : public clang::ASTConsumer {
+public:
+  explicit Calls(FileCalls &calls) : calls_(calls) {}
+
+  void HandleTranslationUnit(clang::ASTContext &context) override {
+    program_ = CudaProgram::of(context);
+    calls_ = collectCalls(context);
+  }
+
+private:
+  FileCalls &calls_;
+  std::shared_ptr<CudaProgram> program_;
+};
+
+class CheckAction : public clang::ASTFrontendAction {
+public:
+  CheckAction(clang::tidy::ClangTidyContext &context, const std::vector<std::string> &own_folders,
+              FunctionNames &names, FileResult &result, Analysis::MoreConsumers more)
+      : context_(context), own_folders_(own_folders), factory_(context), names_(names),
+        result_(result), more_(std::move(more)) {}
+
+  bool BeginInvocation(clang::CompilerInstance &compiler) override {
+    compiler.getFrontendOpts().SkipFunctionBodies = true;
+    compiler.getFrontendOpts().DisableFree = true;
+    compiler.getPreprocessorOpts().DisablePragmaDebugCrash = true; // a source may ask for it
+    return true;
+  }
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &compiler,
+                                                        llvm::StringRef file) override {
+    clang::Preprocessor &preprocessor = compiler.getPreprocessor();
+    preprocessor.SetSuppressIncludeNotFoundError(true);
+    for (clang::DirectoryLookup &folder : preprocessor.getHeaderSearchInfo().search_dir_range())
+      if (folder.isNormalDir() && llvm::is_contained(own_folders_, folder.getName()))
+        folder = clang::DirectoryLookup(*folder.getDirRef(), clang::SrcMgr::C_User,
+                                        /*isFramework=*/false);
+    preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
+    preprocessor.addPPCallbacks(std::make_unique<TokenBudget>());
+    std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
+    consumers.push_back(std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
+    if (more_)
+      for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
+        consumers.push_back(std::move(consumer));
+    if (llvm::any_of(kRulesOfCallers,
+                     [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); }))
+      consumers.push_back(std::make_unique<Calls>(result_.calls));
+    consumers.push_back(factory_.createASTConsumer(compiler, file));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+private:
+  clang::tidy::ClangTidyContext &context_;
+  const std::vector<std::string> &own_folders_;
+  clang::tidy::ClangTidyASTConsumerFactory factory_;
+  FunctionNames &names_;
+  FileResult &result_;
+  Analysis::MoreConsumers more_;
+};
+
+// Turns clang-tidy's byte offsets into places.
+class Places {
+public:
+  explicit Places(const FunctionNames &names) : names_(names) {}
+
+  core::Location at(llvm::StringRef file, unsigned offset) {
+    core::Location location;
+    location.file = file.str();
+    const std::optional<llvm::StringRef> before = textBefore(file, offset);
+    if (!before)
+      return location;
+    location.line = before->count('\n') + 1;
+    location.column = offset - (before->rfind('\n') + 1) + 1;
+    if (const FunctionNames::Range *function = names_.around(file, offset))
+      location.function = function->name;
+    return location;
+  }
+
+  FindingContext contextOf(const ClangTidyError &error) {
+    FindingContext context;
+    for (const clang::tooling::DiagnosticMessage &note : error.Notes)
+      if (llvm::StringRef text = note.Message; text.consume_front(CudaCheck::kLauncherNote))
+        context.launcher = text.str();
+    const llvm::StringRef file = error.Message.FilePath;
+    const FunctionNames::Range *function = names_.around(file, error.Message.FileOffset);
+    if (!function)
+      return context;
+    const auto line = [&](unsigned at) -> unsigned {
+      const std::optional<llvm::StringRef> before = textBefore(file, at);
+      return before ? before->count('\n') + 1 : 0;
+    };
+    context.first_line = line(function->begin);
+    context.last_line = line(function->end);
+    context.function = function->usr;
+    return context;
+  }
+
+private:
+  std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
+    auto [known, is_new] = texts_.try_emplace(file);
+    if (is_new)
+      known->second = core::readFile(file.str(), core::kMostSource);
+    if (!known->second)
+      return std::nullopt;
+    return llvm::StringRef(*known->second).take_front(offset);
+  }
+
+  const FunctionNames &names_;
+  llvm::StringMap<core::Result<std::string>> texts_;
+};
+
+core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Places &places) {
+  core::Finding finding;
+  finding.rule = error.DiagnosticName;
+  finding.severity = rule.severity;
+  finding.message = error.Message.Message;
+  finding.locations.push_back(places.at(error.Message.FilePath, error.Message.FileOffset));
+  for (const clang::tooling::DiagnosticMessage &note : error.Notes) {
+    llvm::StringRef text = note.Message;
+    if (text.consume_front(kRemedyNote))
+      finding.remedy = text.str();
+    else if (!text.starts_with(CudaCheck::kLauncherNote))
+      finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
+  }
+  for (const auto &file : error.Message.Fix)
+    for (const clang::tooling::Replacement &fix : file.second)
+      finding.fix.push_back(
+          {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
+  return finding;
+}
+
+clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
+  clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
+  options.Checks = "-*," + checks;
+  options.HeaderFilterRegex = ".*";
+  options.CheckOptions[("device-missing-guard." + CudaCheck::kInDevsanCheck).str()] = "true";
+  return options;
+}
+
+} // namespace
+
+Analysis::Analysis(const std::string &checks, const CompileCommand &command)
+    : own_folders_(command.own_folders),
+      context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
+          clang::tidy::ClangTidyGlobalOptions(), optionsFor(checks))),
+      consumer_(context_) {
+  auto diagnostic_options = std::make_unique<clang::DiagnosticOptions>();
+  engine_ = std::make_unique<clang::DiagnosticsEngine>(
+      llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), *diagnostic_options, &consumer_,
+      /*ShouldOwnClient=*/false);
+  context_.setDiagnosticsEngine(std::move(diagnostic_options), engine_.get());
+  context_.setCurrentBuildDirectory(command.folder);
+}
+
+std::unique_ptr<clang::FrontendAction> Analysis::action(MoreConsumers more) {
+  return std::make_unique<CheckAction>(context_, own_folders_, names_, result_, std::move(more));
+}
+
+FileResult Analysis::takeResult() {
+  Places places(names_);
+  for (const ClangTidyError &error : consumer_.take()) {
+    if (const core::Rule *rule = core::findRule(error.DiagnosticName)) {
+      result_.findings.push_back(toFinding(error, *rule, places));
+      result_.contexts.push_back(places.contextOf(error));
+    } else if (error.DiagLevel == clang::tooling::Diagnostic::Error) {
+      if (!result_.files_read.contains(error.Message.FilePath))
+        ++result_.errors_elsewhere;
+      if (result_.errors++)
+        continue;
+      const core::Location place = places.at(error.Message.FilePath, error.Message.FileOffset);
+      result_.first_error = place.file.empty() ? error.Message.Message
+                                               : place.file + ":" + std::to_string(place.line) +
+                                                     ": " + error.Message.Message;
+    }
+  }
+  result_.suppressed = context_.getStats().ErrorsIgnoredNOLINT;
+  // What did not parse may hide why the code is as it is.
+  if (result_.isPartial())
+    for (core::Finding &finding : result_.findings)
+      finding.fix.clear();
+  return std::move(result_);
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,17 @@
+#include "analyzer/run/analyze_file.h"
+
+#include "analyzer/run/analysis.h"
+#include "analyzer/run/clang_run.h"
+
+namespace devsan::analyzer {
+
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks) {
+  Analysis analysis(checks, command);
+  std::vector<std::string> arguments = clangArguments(command);
+  arguments.push_back(command.file);
+  runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer(),
+           analysis.refused());
+  return analysis.takeResult();
+}
+
+} // namespace devsan::analyzer

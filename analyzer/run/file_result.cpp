@@ -1,0 +1,141 @@
+#include "analyzer/run/file_result.h"
+
+#include "core/report/reports.h"
+
+#include <llvm/Support/JSON.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace devsan::analyzer {
+namespace {
+
+llvm::json::Array toJson(const std::vector<std::string> &texts) {
+  llvm::json::Array array;
+  for (const std::string &text : texts)
+    array.push_back(llvm::json::fixUTF8(text));
+  return array;
+}
+
+void read(const llvm::json::Object &object, const char *key, std::vector<std::string> &texts) {
+  if (const llvm::json::Array *array = object.getArray(key))
+    for (const llvm::json::Value &text : *array)
+      texts.push_back(text.getAsString().value_or("").str());
+}
+
+llvm::json::Object toJson(const std::map<std::string, std::string> &texts) {
+  llvm::json::Object object;
+  for (const auto &[key, text] : texts)
+    object[llvm::json::fixUTF8(key)] = text;
+  return object;
+}
+
+void read(const llvm::json::Object &object, const char *key,
+          std::map<std::string, std::string> &texts) {
+  if (const llvm::json::Object *entries = object.getObject(key))
+    for (const auto &[name, text] : *entries)
+      texts[name.str()] = text.getAsString().value_or("").str();
+}
+
+llvm::json::Array toJson(const FileCalls::Place &place) {
+  return llvm::json::Array{llvm::json::fixUTF8(place.file), place.line, place.column};
+}
+
+llvm::json::Object toJson(const FileCalls &calls) {
+  llvm::json::Array functions, edges;
+  for (const FileCalls::Function &function : calls.functions)
+    functions.push_back(llvm::json::Array{
+        llvm::json::fixUTF8(function.usr), llvm::json::fixUTF8(function.name),
+        toJson(function.body), function.open, function.knows_tensors, toJson(function.launch)});
+  for (const FileCalls::Call &call : calls.calls)
+    edges.push_back(llvm::json::Array{call.caller, call.callee, call.guarded});
+  return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
+}
+
+// An element of a row; null where it is not there.
+const llvm::json::Value &at(const llvm::json::Value &row, std::size_t i) {
+  static const llvm::json::Value none = nullptr;
+  const llvm::json::Array *elements = row.getAsArray();
+  return elements && i < elements->size() ? (*elements)[i] : none;
+}
+unsigned numberAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsInteger().value_or(0);
+}
+bool flagAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsBoolean().value_or(false);
+}
+std::string textAt(const llvm::json::Value &row, std::size_t i) {
+  return at(row, i).getAsString().value_or("").str();
+}
+FileCalls::Place placeAt(const llvm::json::Value &row, std::size_t i) {
+  return {textAt(at(row, i), 0), numberAt(at(row, i), 1), numberAt(at(row, i), 2)};
+}
+
+void read(const llvm::json::Object &object, FileCalls &calls) {
+  if (const llvm::json::Array *functions = object.getArray("functions"))
+    for (const llvm::json::Value &function : *functions)
+      calls.functions.push_back({textAt(function, 0), textAt(function, 1), placeAt(function, 2),
+                                 flagAt(function, 3), flagAt(function, 4), placeAt(function, 5)});
+  if (const llvm::json::Array *edges = object.getArray("calls"))
+    for (const llvm::json::Value &call : *edges)
+      if (numberAt(call, 0) < calls.functions.size() && numberAt(call, 1) < calls.functions.size())
+        calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
+}
+
+} // namespace
+
+std::string serialize(const FileResult &result) {
+  llvm::json::Object object{{"report", core::jsonReport(result.findings, {})},
+                            {"missing_headers", toJson(result.missing_headers)},
+                            {"refused", toJson(result.refused)},
+                            {"files_read", toJson(result.files_read)},
+                            {"first_error", llvm::json::fixUTF8(result.first_error)},
+                            {"errors", result.errors},
+                            {"errors_elsewhere", result.errors_elsewhere},
+                            {"suppressed", result.suppressed},
+                            {"has_functions", result.has_functions},
+                            {"found_torch", result.found_torch},
+                            {"is_cut_off", result.is_cut_off}};
+  llvm::json::Array contexts;
+  for (const FindingContext &context : result.contexts)
+    contexts.push_back(llvm::json::Array{context.first_line, context.last_line,
+                                         llvm::json::fixUTF8(context.function),
+                                         llvm::json::fixUTF8(context.launcher)});
+  object["contexts"] = std::move(contexts);
+  object["calls"] = toJson(result.calls);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  return text;
+}
+
+core::Result<FileResult> parseFileResult(const std::string &text) {
+  auto value = llvm::json::parse(text);
+  const llvm::json::Object *object = value ? value->getAsObject() : nullptr;
+  if (!object) {
+    llvm::consumeError(value.takeError());
+    return core::failure("the analysis ended without a result");
+  }
+  auto findings = core::readJsonReport(object->getString("report").value_or("").str(), "analysis");
+  if (!findings)
+    return tl::unexpected(findings.error());
+  FileResult result;
+  result.findings = std::move(*findings);
+  result.contexts.resize(result.findings.size());
+  if (const llvm::json::Array *contexts = object->getArray("contexts"))
+    for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
+      result.contexts[i] = {numberAt((*contexts)[i], 0), numberAt((*contexts)[i], 1),
+                            textAt((*contexts)[i], 2), textAt((*contexts)[i], 3)};
+  if (const llvm::json::Object *calls = object->getObject("calls"))
+    read(*calls, result.calls);
+  read(*object, "missing_headers", result.missing_headers);
+  read(*object, "refused", result.refused);
+  read(*object, "files_read", result.files_read);
+  result.first_error = object->getString("first_error").value_or("").str();
+  result.errors = object->getInteger("errors").value_or(0);
+  result.errors_elsewhere = object->getInteger("errors_elsewhere").value_or(0);
+  result.suppressed = object->getInteger("suppressed").value_or(0);
+  result.has_functions = object->getBoolean("has_functions").value_or(false);
+  result.found_torch = object->getBoolean("found_torch").value_or(false);
+  result.is_cut_off = object->getBoolean("is_cut_off").value_or(false);
+  return result;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,73 @@
+// What the analysis of one file yields. It is made in a child process, so that a crash of the
+// compiler costs one file, and comes back as text.
+#pragma once
+
+#include "analyzer/calls/file_calls.h"
+#include "core/finding/finding.h"
+#include "core/system/result.h"
+
+#include <llvm/ADT/StringRef.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace devsan::analyzer {
+
+struct FindingContext {
+  // Of the function around it; nothing outside of functions.
+  unsigned first_line = 0;
+  unsigned last_line = 0;
+  std::string function; // USR
+  // USR of a function whose body is in another file: the finding holds where that one launches.
+  std::string launcher;
+};
+
+struct FileResult {
+  std::vector<core::Finding> findings;  // absolute paths
+  std::vector<FindingContext> contexts; // of each finding
+  FileCalls calls;
+  std::vector<std::string> missing_headers;
+  std::vector<std::string> refused; // "/dev/zero is no regular file": what it includes, unread
+  // Absolute paths, no system headers, each with the checksum of the text that was analysed.
+  std::map<std::string, std::string> files_read;
+  std::string first_error; // "file:line: text" of the first thing that did not parse
+  unsigned errors = 0;
+  unsigned errors_elsewhere = 0; // of them, in files that are not the user's
+  unsigned suppressed = 0;       // by NOLINT
+  bool has_functions = false;    // with bodies, in the user's code
+  bool found_torch = false;      // a header of LibTorch that it includes is there
+  bool is_cut_off = false;       // an error ended the parsing
+
+  bool isPartial() const { return errors != 0 || !missing_headers.empty() || !refused.empty(); }
+  // What did not parse left nothing to look at, or what else there is was not parsed.
+  bool isUnread() const {
+    return (errors != 0 && !has_functions) || is_cut_off || !refused.empty();
+  }
+};
+
+// What they find in a function is none of it where all callers have set the device.
+inline constexpr llvm::StringLiteral kRulesOfCallers[] = {"device-missing-guard",
+                                                          "device-index-lost"};
+
+template <typename Predicate> void dropFindings(FileResult &result, Predicate is_dropped) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < result.findings.size(); ++i) {
+    if (is_dropped(result.findings[i], result.contexts[i]))
+      continue;
+    if (kept != i) {
+      result.findings[kept] = std::move(result.findings[i]);
+      result.contexts[kept] = std::move(result.contexts[i]);
+    }
+    ++kept;
+  }
+  result.findings.resize(kept);
+  result.contexts.resize(kept);
+}
+
+std::string serialize(const FileResult &result);
+core::Result<FileResult> parseFileResult(const std::string &text);
+
+} // namespace devsan::analyzer
