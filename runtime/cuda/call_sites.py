@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parent
 BLOCKING = {
     "wait": "wait for a device, a stream or an event",
     "copy": "copy, and wait unless both sides are on devices",
-    "copyAsync": "copy, and wait where a side is pageable memory",
+    "copyAsync": "copy, and wait where a side is pageable memory, but for small uploads",
     "set": "set memory, and wait where it is the host's",
     "query": "ask for the end of work, and wait in a loop",
     "allocateHost": "pin memory of the host",

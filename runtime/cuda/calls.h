@@ -16,7 +16,8 @@ extern "C" {
 /* What a function does, the last column but one of entry_points.txt. */
 typedef enum {
   kDevSanCudaCopy,         /* copies; the host waits unless both sides are on devices */
-  kDevSanCudaCopyAsync,    /* copies; the host waits where a side is pageable memory */
+  kDevSanCudaCopyAsync,    /* copies; the host waits where a side is pageable memory, but for
+                              small uploads (runtime/staged_upload.h) */
   kDevSanCudaSet,          /* sets memory; the host waits where that is on the host */
   kDevSanCudaWait,         /* the host waits for a device, a stream or an event */
   kDevSanCudaQuery,        /* asks whether a stream or an event is done */

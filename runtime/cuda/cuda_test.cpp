@@ -5,6 +5,7 @@
 #include "declarations.h"
 #include "runtime/cuda/standin/standin.h"
 #include "runtime/offline/log_reader.h"
+#include "runtime/staged_upload.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_local_scalar_dense.h>
@@ -185,10 +186,20 @@ TEST_F(Cuda, CopiesWithinADeviceAreSilent) {
 }
 
 TEST_F(Cuda, AsynchronousCopiesWaitUnlessPinned) {
-  auto waits =
-      record([&] { cudaMemcpyAsync(memory, pageable.data(), kBytes, kHostToDevice, stream); });
+  constexpr std::size_t kLarge = 2 * kDevSanStagedUpload;
+  std::vector<char> large(kLarge);
+  void *to = nullptr;
+  cudaMalloc(&to, kLarge);
+  auto waits = record([&] { cudaMemcpyAsync(to, large.data(), kLarge, kHostToDevice, stream); });
   EXPECT_ONE(waits, kCopy, "cudaMemcpyAsync", true);
   EXPECT_TRUE(waits.events[0].flags & kNonBlocking);
+  auto staged =
+      record([&] { cudaMemcpyAsync(memory, pageable.data(), kBytes, kHostToDevice, stream); });
+  EXPECT_ONE(staged, kCopy, "cudaMemcpyAsync", false);
+  EXPECT_FALSE(staged.events[0].flags & kPinned);
+  auto to_host =
+      record([&] { cudaMemcpyAsync(pageable.data(), memory, kBytes, kDeviceToHost, stream); });
+  EXPECT_ONE(to_host, kCopy, "cudaMemcpyAsync", true);
   auto free = record([&] { cudaMemcpyAsync(memory, pinned, kBytes, kHostToDevice, stream); });
   EXPECT_ONE(free, kCopy, "cudaMemcpyAsync", false);
   EXPECT_TRUE(free.events[0].flags & kPinned);

@@ -6,6 +6,7 @@
 #include "runtime/cuda/launches.h"
 #include "runtime/cuda/spins.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/staged_upload.h"
 
 #include <atomic>
 #include <c10/core/DeviceType.h>
@@ -49,8 +50,11 @@ struct Copy {
   bool touchesDevice() const {
     return from.kind == MemoryKind::kDevice || to.kind == MemoryKind::kDevice;
   }
-  bool touchesPageable() const {
-    return from.kind == MemoryKind::kPageable || to.kind == MemoryKind::kPageable;
+  // Whether the host waits for it although it is asynchronous.
+  bool waitsForPageable(std::uint64_t bytes) const {
+    const bool is_upload = from.kind == MemoryKind::kPageable && to.kind == MemoryKind::kDevice;
+    return (from.kind == MemoryKind::kPageable || to.kind == MemoryKind::kPageable) &&
+           !(is_upload && bytes <= kDevSanStagedUpload);
   }
 };
 
@@ -94,7 +98,7 @@ void recordWait(const char *function, int device, Span time, StackId stack = 0) 
 void recordCopy(const DevSanCudaCall &call, int device, Span time) {
   const Copy copy = copyOf(call, device);
   const bool is_async = call.call_class == kDevSanCudaCopyAsync;
-  const bool blocks = is_async ? copy.touchesPageable() : copy.touchesHost();
+  const bool blocks = is_async ? copy.waitsForPageable(call.bytes) : copy.touchesHost();
   if (CudaActivity *activity = CudaActivity::current()) {
     if (blocks)
       addToOperator(*activity, time.duration);
@@ -110,7 +114,8 @@ void recordCopy(const DevSanCudaCall &call, int device, Span time) {
   Event event;
   event.kind = EventKind::kCopy;
   event.flags = (blocks ? kBlocks : 0) | (is_async ? kNonBlocking : 0);
-  if (copy.touchesHost() && !copy.touchesPageable())
+  if (copy.touchesHost() && copy.from.kind != MemoryKind::kPageable &&
+      copy.to.kind != MemoryKind::kPageable)
     event.flags |= kPinned;
   event.from = from;
   event.to = to;

@@ -59,7 +59,10 @@ TEST(Copies, WithinOneDeviceOrTheHostAreSilent) {
 
 TEST(Copies, WaitUnlessPinned) {
   auto pageable = torch::ones(8), pinned = torch::ones(8).pin_memory();
-  auto waits = record([&] { pageable.to(kSecond, torch::kFloat, /*non_blocking=*/true); });
+  auto small = record([&] { pageable.to(kSecond, torch::kFloat, /*non_blocking=*/true); });
+  EXPECT_ONE(small, kCopy, "aten::copy_", false);
+  auto large = torch::ones(1 << 15);
+  auto waits = record([&] { large.to(kSecond, torch::kFloat, /*non_blocking=*/true); });
   EXPECT_ONE(waits, kCopy, "aten::copy_", true);
   EXPECT_TRUE(waits.events[0].flags & kNonBlocking);
   auto free = record([&] { pinned.to(kSecond, torch::kFloat, /*non_blocking=*/true); });

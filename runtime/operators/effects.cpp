@@ -1,6 +1,7 @@
 #include "runtime/operators/effects.h"
 
 #include "runtime/event.h"
+#include "runtime/staged_upload.h"
 
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
@@ -71,11 +72,12 @@ Effect stridedCopy(const at::Tensor &to, const at::Tensor &from, bool non_blocki
     effect.flags |= kNonBlocking;
   if (!isHost(to) && !isHost(from))
     return effect;
-  // A copy from or to pageable memory waits, whatever the caller asked for.
-  bool pinned = (isHost(to) ? to : from).is_pinned();
+  // What is copied with non_blocking has the source's type; what is not waits for its stream.
+  const bool pinned = (isHost(to) ? to : from).is_pinned();
   if (pinned)
     effect.flags |= kPinned;
-  effect.blocks = !(pinned && non_blocking);
+  const std::uint64_t sent = std::uint64_t(to.numel()) * from.element_size();
+  effect.blocks = !non_blocking || !(pinned || isStaged(from.device(), to.device(), sent));
   effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }
@@ -132,7 +134,7 @@ Effect movedPart(const at::Tensor &source, c10::Device to, bool non_blocking) {
   bool pinned = to.is_cpu() ? non_blocking : source.is_pinned();
   if (pinned)
     effect.flags |= kPinned;
-  effect.blocks = !(pinned && non_blocking);
+  effect.blocks = !non_blocking || !(pinned || isStaged(source.device(), to, effect.bytes));
   effect.seen_by_sync_debug = !non_blocking;
   return effect;
 }
@@ -641,6 +643,10 @@ Effect copyEffect(const at::Tensor &to, const at::Tensor &from, bool non_blockin
 
 Effect readEffect(const at::Tensor &tensor) {
   return blockOn(&tensor);
+}
+
+bool isStaged(c10::Device from, c10::Device to, std::uint64_t bytes) {
+  return from.is_cpu() && !to.is_cpu() && bytes <= kDevSanStagedUpload;
 }
 
 } // namespace devsan::runtime

@@ -64,4 +64,8 @@ EffectFunction findEffect(std::string_view name, std::string_view overload, Layo
 Effect copyEffect(const at::Tensor &to, const at::Tensor &from, bool non_blocking);
 Effect readEffect(const at::Tensor &tensor);
 
+// Whether a non_blocking copy of `bytes` from pageable memory of `from` to `to` lets the host go on
+// all the same.
+bool isStaged(c10::Device from, c10::Device to, std::uint64_t bytes);
+
 } // namespace devsan::runtime

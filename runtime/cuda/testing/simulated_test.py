@@ -274,12 +274,13 @@ class Simulated(unittest.TestCase):
             assert cuda.cudaMallocHost(byref(pinned), c_size_t(8)) == 0
             assert cuda.cudaDeviceSynchronize() == 0 and take() == "", "nothing is kept before the first time"
             assert copy(device, ctypes.addressof(pageable), 4, HOST_TO_DEVICE) == 0
+            assert cuda.cudaMemcpyAsync(c_void_p(device), pageable, c_size_t(4), HOST_TO_DEVICE, None) == 0
             assert cuda.cudaMemcpyAsync(pinned, c_void_p(device), c_size_t(8), DEVICE_TO_HOST, None) == 0
             assert cuda.cudaStreamSynchronize(None) == 0
             assert cuda.cudaDeviceSynchronize() == 0
             print(take() + "then " + take())
             """)
-        self.assertEqual(output, "copy pageable cuda:0 4 wait\ncopy cuda:0 pinned 8\nwait stream\nwait device\nthen \n")
+        self.assertEqual(output, "copy pageable cuda:0 4 wait\ncopy pageable cuda:0 4\ncopy cuda:0 pinned 8\nwait stream\nwait device\nthen \n")
 
     def test_drivers_functions_are_found_by_name_as_cuda_12_asks(self):
         self.run_text("""

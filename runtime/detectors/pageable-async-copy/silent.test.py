@@ -3,13 +3,14 @@
 import torch
 
 # Suppressed.
-torch.ones(4).to("cuda:1", non_blocking=True)
+torch.ones(1 << 15).to("cuda:1", non_blocking=True)
 
 # Silent.
 pinned = torch.ones(4).pin_memory()
 result = torch.empty(4, pin_memory=True)
 model = torch.nn.Linear(4, 4).to("cuda:1", non_blocking=True)
 for _ in range(3):
+    torch.ones(1 << 14).to("cuda:1", non_blocking=True)  # 64 KiB: CUDA takes it along with its command
     x = pinned.to("cuda:1", non_blocking=True)
     result.copy_(model(x).detach(), non_blocking=True)
     x.to("cpu", non_blocking=True)     # into pinned memory, which PyTorch makes for it

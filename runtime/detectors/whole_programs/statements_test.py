@@ -30,6 +30,7 @@ labels = torch.arange(8, device=D) % 4
 scalar = torch.tensor(2.0, device=D)
 host_scalar = torch.tensor(2.0)
 host = torch.randn(8, 4)
+large_host = torch.randn(1 << 15)
 pinned = torch.randn(8, 4).pin_memory()
 pinned_result = torch.empty(8, 4, pin_memory=True)
 repeats = torch.tensor([1, 2, 3, 2], device=D)
@@ -255,7 +256,7 @@ FLAGGED = [
     ("stream.synchronize()", "device-host-sync"),
     ("host.to(D)", "device-host-sync"),
     ("x.copy_(host)", "device-host-sync"),
-    ("host.to(D, non_blocking=True)", "device-pageable-async-copy"),
+    ("large_host.to(D, non_blocking=True)", "device-pageable-async-copy"),
     ("x.masked_fill(mask, scalar)", "device-host-sync"),
     ("F.cross_entropy(x, labels, weight=weights, label_smoothing=0.1)", "device-host-sync"),
     ("x[index] = 3.0", "device-implicit-transfer"),

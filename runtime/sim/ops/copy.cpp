@@ -11,6 +11,7 @@
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/host_wait.h"
 #include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/stream_accesses.h"
@@ -74,7 +75,11 @@ void copyToDevice(at::Tensor &self, const at::Tensor &source, bool non_blocking)
   if (!mayCopyLater(source, self, false)) {
     // The host gathers the bytes first.
     copyNow(self, source);
-    waitForCurrentStream(stream.device_index());
+    const std::uint64_t bytes = std::uint64_t(self.numel()) * source.element_size();
+    // In a capture it is refused like a wait.
+    if (!non_blocking || isCapturing(stream) ||
+        !runtime::isStaged(source.device(), self.device(), bytes))
+      waitForCurrentStream(stream.device_index());
   } else if (!non_blocking) {
     waitForCurrentStream(stream.device_index());
     copyNow(self, source);

@@ -132,15 +132,20 @@ class HostWaits(unittest.TestCase):
     def test_copies(self):
         x = self.x
         pageable, pinned = torch.ones(4, 4), torch.ones(4, 4).pin_memory()
+        staged = torch.ones(16 << 10, dtype=torch.float32)  # 64 KiB, which CUDA takes along with its command
+        larger = torch.ones((16 << 10) + 1, dtype=torch.float32)
         self.assert_waits(
             upload=lambda: pageable.to("cuda:1"),
-            pageable_upload=lambda: pageable.to("cuda:1", non_blocking=True),
+            pageable_upload=lambda: larger.to("cuda:1", non_blocking=True),
+            converted_upload=lambda: torch.ones(16 << 10, dtype=torch.float64).to("cuda:1", torch.float32, non_blocking=True),
+            pageable_download=lambda: torch.ones(4, 4).copy_(x, non_blocking=True),
             pinned_upload=lambda: pinned.to("cuda:1"),
             download=lambda: pinned.copy_(x),
             foreach=lambda: torch._foreach_copy_([x], [pageable]),
         )
         self.assert_goes_on(
             pinned_upload=lambda: pinned.to("cuda:1", non_blocking=True),
+            small_upload=lambda: staged.to("cuda:1", non_blocking=True),
             download=lambda: pinned.copy_(x, non_blocking=True),
             other_device=lambda: x.to("cuda:0"),
             same_device=lambda: x.clone().copy_(x),
@@ -343,7 +348,7 @@ class SyncDebugMode(unittest.TestCase):
     def test_does_not_see_everything(self):
         event = torch.cuda.Event()
         event.record()
-        pageable = torch.ones(3)
+        pageable = torch.ones(1 << 15)
         self.set("error")
         for call in (
             torch.cuda.synchronize,

@@ -1,4 +1,5 @@
 #include "runtime/cuda/standin/driver/driver.h"
+#include "runtime/staged_upload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const char *placeOf(const void *address, int type, char text[16]) {
 }
 
 /* Lets the host wait as CUDA does: always for a copy that is not in a stream's order, else where
-   one side is pageable. */
+   one side is pageable and it is no small upload. */
 static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                     size_t rows, struct Stream *stream, int is_async) {
   if (!devsanCurrent)
@@ -28,7 +29,9 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
             width);
   const int to_type = devsanTypeOf(to), from_type = devsanTypeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
-  const int waits = is_async ? to_type == kPageable || from_type == kPageable : !between_devices;
+  const int is_staged = to_type >= kOnDevice && width * rows <= kDevSanStagedUpload;
+  const int waits =
+      is_async ? to_type == kPageable || (from_type == kPageable && !is_staged) : !between_devices;
   char from_text[16], to_text[16];
   devsan_standin_note("copy %s %s %zu%s", placeOf(from, from_type, from_text),
                       placeOf(to, to_type, to_text), width * rows, waits ? " wait" : "");
