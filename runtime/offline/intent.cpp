@@ -17,8 +17,8 @@ bool isOneOf(std::string_view text, const std::array<std::string_view, N> &list)
 // Operators whose call in the program says "copy this to another device" or "read this value", by
 // class in at::_ops.
 constexpr auto kMoves = std::to_array<std::string_view>(
-    {"to_device", "to_dtype_layout", "to_dtype", "to_other", "_to_copy", "cpu", "cuda", "copy_",
-     "copy", "clone", "pin_memory", "item", "is_nonzero", "_local_scalar_dense"});
+    {"to_device", "to_dtype_layout", "to_dtype", "to_other", "type_as", "_to_copy", "cpu", "cuda",
+     "copy_", "copy", "clone", "pin_memory", "item", "is_nonzero", "_local_scalar_dense"});
 constexpr auto kScalarReads =
     std::to_array<std::string_view>({"item", "is_nonzero", "_local_scalar_dense"});
 
@@ -39,7 +39,7 @@ constexpr auto kMethodHeaders =
 constexpr std::string_view kBinding = "torch::autograd::THPVariable_";
 constexpr auto kBindings = std::to_array<std::string_view>(
     {"to", "cpu", "cuda", "xpu", "item", "copy_", "tolist", "float_scalar", "integral_scalar",
-     "complex_scalar", "index_scalar", "type"});
+     "complex_scalar", "index_scalar", "type", "type_as"});
 
 // Functions of torch's Python package by file and name; an empty name is every function of the
 // file.
@@ -147,6 +147,8 @@ bool isDisplay(const ResolvedFrame &frame) {
 }
 
 bool isBulkMove(const ResolvedFrame &frame) {
+  if (frame.kind != FrameKind::kTorch)
+    return false;
   return frame.interpreted ? isPython(frame, kPythonBulkMoves)
                            : isOneOf(frame.function(), kBulkMoves);
 }
@@ -309,7 +311,10 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
   bool straight = true;
   bool constructed = false;
   bool constructs_only = true;
-  bool bulk_move = false;
+  // Also where a module of the program's moves what it has in its own way, within Module.to().
+  bool bulk_move =
+      std::any_of(stack.frames.begin() + static_cast<std::ptrdiff_t>(outside),
+                  stack.frames.begin() + static_cast<std::ptrdiff_t>(engine), isBulkMove);
   bool own_work = false;
   bool display = false;
   bool communication = false;
@@ -322,7 +327,6 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     straight &= passesOn(frame);
     constructed |= isConstructor(frame);
     constructs_only &= passesOnConstruction(frame);
-    bulk_move |= isBulkMove(frame);
     own_work |= frame.interpreted ? isPython(frame, kPythonOwnWork)
                                   : isOneOf(frame.function(), kOwnTimings);
     display |= isDisplay(frame);

@@ -129,6 +129,24 @@ def missing(torch, lists):
                 yield f"{name}: {entry}"
 
 
+def moving_operators(directory):
+    """Those that give their first operand back on the device of their second, such as `type_as`: the call says "move it"."""
+    sys.path.insert(0, str(directory.parent))
+    import torch
+    here, there = torch.ones(2), torch.ones(2, device="meta")
+    for schema in torch._C._jit_get_all_schemas():
+        types = [str(argument.type) for argument in schema.arguments]
+        writes = any(argument.alias_info and argument.alias_info.is_write for argument in schema.arguments)
+        if not schema.name.startswith("aten::") or types[:2] != ["Tensor", "Tensor"] or len(schema.returns) != 1 or writes:
+            continue
+        try:
+            operator = getattr(getattr(torch.ops.aten, schema.name[6:]), schema.overload_name or "default")
+            if operator(here, there).device.type == "meta" and torch.equal(operator(here * 3, here), here * 3):
+                yield "_".join(filter(None, (schema.name[6:], schema.overload_name)))
+        except Exception:  # needs more operands, or refuses these
+            continue
+
+
 def missing_redirections(torch, *sources):
     """Functions whose calls are redirected, by their mangled names."""
     text = subprocess.run([torch.nm, "-D", "--defined-only", str(torch.directory / "lib/libtorch_cpu.so")],
@@ -149,6 +167,10 @@ def main():
     expected = PREFIXES | FUNCTIONS | OPERATORS | BINDINGS | HEADERS
     problems = [f"{name}: not found in intent.cpp" for name in expected - set(lists)]
     problems += missing(torch, lists)
+    moving = set(moving_operators(torch.directory))
+    problems += [f"kMoves lacks {name}, which moves its operand" for name in moving - set(lists["kMoves"])]
+    if "to_other" not in moving:
+        problems.append("no operator moves its operand to the device of another: the test does not look")
     problems += missing_redirections(torch, *redirecting)
     # That the test can fail at all.
     for check, invented in ((torch.has_operator, "to_nowhere"), (torch.has_binding, "nowhere"),

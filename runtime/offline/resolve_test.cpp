@@ -124,7 +124,7 @@ TEST(Location, IsTheBinaryWithoutDebugInformation) {
 
 TEST(Intent, IsExplicitForMovesAndReads) {
   for (const char *name :
-       {"to_device", "to_dtype_layout", "to_other", "cpu", "cuda", "copy_", "item"})
+       {"to_device", "to_dtype_layout", "to_other", "type_as", "cpu", "cuda", "copy_", "item"})
     EXPECT_EQ(stackOf(recordingOf({op("_to_copy"), op(name), user("main", 1)})).intent,
               Intent::kExplicit)
         << name;
@@ -314,6 +314,26 @@ TEST(Intent, KnowsThatALibraryMovesAModuleItsOwnWay) {
       Intent::kBulkMove);
 }
 
+TEST(Intent, KnowsThatAModuleMovesWhatItHasWithinATo) {
+  const std::string library = "/venv/lib/python3.11/site-packages/kornia/augmentation/base.py";
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_device"),
+                           torch("torch::autograd::THPVariable_as_tensor(_object*, _object*)"),
+                           python("Generator._apply", 85, library),
+                           torchPython("Module._apply", "nn/modules/module.py"),
+                           torchPython("Module.to", "nn/modules/module.py"), python("main", 3)}))
+          .intent,
+      Intent::kBulkMove);
+  EXPECT_EQ(
+      stackOf(recordingOf({op("to_device"),
+                           torch("torch::autograd::THPVariable_as_tensor(_object*, _object*)"),
+                           python("Generator.forward", 85, library),
+                           torchPython("Module._call_impl", "nn/modules/module.py"),
+                           python("main", 3)}))
+          .intent,
+      Intent::kConstructed);
+}
+
 TEST(Intent, KnowsThatAFileIsLoaded) {
   EXPECT_EQ(stackOf(recordingOf({op("to_device"), torch("torch::jit::Unpickler::readInstruction()"),
                                  torch("torch::jit::load(std::string const&)"), user("main", 1)}))
@@ -362,6 +382,7 @@ TEST(Intent, TellsPythonsBindingsApart) {
   EXPECT_EQ(through("item", "item"), Intent::kExplicit);
   EXPECT_EQ(through("float_scalar", "item"), Intent::kExplicit);
   EXPECT_EQ(through("to", "to_dtype_layout"), Intent::kExplicit);
+  EXPECT_EQ(through("type_as", "type_as"), Intent::kExplicit);
   EXPECT_EQ(through("is_nonzero", "is_nonzero"), Intent::kImplicit); // `if tensor:`
   EXPECT_EQ(through("setitem", "copy_"), Intent::kImplicit);
   EXPECT_EQ(through("tensor", "to_device"), Intent::kConstructed);
