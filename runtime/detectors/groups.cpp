@@ -53,14 +53,38 @@ private:
   std::map<Key, const ResolvedStack *> known_;
 };
 
-// The events of a group, by stack, thread and devices: two calls on one line have different stacks.
-using Calls = std::map<std::tuple<const ResolvedStack *, std::uint32_t, std::int8_t, std::int8_t>,
-                       std::vector<Occurrences>>;
+// The events of a group by what called, thread and devices.
+template <class Caller>
+using Calls =
+    std::map<std::tuple<Caller, std::uint32_t, std::int8_t, std::int8_t>, std::vector<Occurrences>>;
+// Two calls on one line have different stacks.
+using CallsByStack = Calls<const ResolvedStack *>;
+// In Python, one call has different stacks, too: LibTorch and the interpreter go other ways in the
+// first steps than later.
+using CallsInPython = Calls<std::pair<std::uint32_t, std::string>>;
 
-Occurrences callOf(const EventGroup &group, const Calls &calls) {
+// The frames of Python with their instructions; empty where those are not known or the program's
+// line is not Python's.
+std::string callInPython(const ResolvedStack &stack) {
+  if (!stack.innermost_user || !stack.frames[*stack.innermost_user].instruction)
+    return {};
+  std::string call;
+  for (const ResolvedFrame &frame : stack.frames)
+    if (frame.interpreted)
+      call += frame.frame.location.file + '\n' + frame.function() + '\n' +
+              std::to_string(frame.instruction) + '\n';
+  return call;
+}
+
+template <class Caller> std::vector<Occurrences> each(const Calls<Caller> &calls) {
   std::vector<Occurrences> all;
   for (const auto &[call, parts] : calls)
     all.push_back(together(parts));
+  return all;
+}
+
+Occurrences callOf(const EventGroup &group, const CallsByStack &calls) {
+  const std::vector<Occurrences> all = each(calls);
   // Printing reads in loops of its own, but some of its reads happen once.
   return group.first->stack->intent == Intent::kDisplay
              ? *std::ranges::min_element(all, {}, &Occurrences::count)
@@ -69,12 +93,29 @@ Occurrences callOf(const EventGroup &group, const Calls &calls) {
 
 constexpr std::uint64_t kLoop = 3; // times
 
-// Two reads in a run, or a summary every now and then, are no loop, although they repeat.
-bool isLoop(const Occurrences &call, std::uint64_t steps) {
+bool isInManySteps(const Occurrences &call, std::uint64_t steps) {
   constexpr std::uint64_t kStepsApart = 10;
+  return call.steps * kStepsApart > steps;
+}
+
+// Two reads in a run, or a summary every now and then, are no loop, although they repeat; nor is
+// what the program does a few times until its first step is done, and in no later one.
+bool isLoop(const Occurrences &call, std::uint64_t steps) {
+  constexpr std::uint64_t kOfSetUp = 32;
+  if (steps > 1 && call.last_step == 0 && call.count <= kOfSetUp)
+    return false;
   const bool inside_a_step = call.most_in_step >= kLoop;
-  return call.count >= kLoop &&
-         (steps < kLoop || inside_a_step || call.steps * kStepsApart > steps);
+  return call.count >= kLoop && (steps < kLoop || inside_a_step || isInManySteps(call, steps));
+}
+
+// What one call of an operator does several times, is done on different stacks in one step: only
+// the steps tell that the call repeats.
+std::uint64_t repeatsInSteps(const CallsInPython &calls, std::uint64_t steps) {
+  std::uint64_t most = 0;
+  for (const Occurrences &call : each(calls))
+    if (steps >= kLoop && call.steps >= kLoop && isInManySteps(call, steps))
+      most = std::max<std::uint64_t>(most, call.steps);
+  return most;
 }
 
 core::Steps stepsOf(const EventGroup &group) {
@@ -105,7 +146,8 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
   if (joined.causes)
     causes.emplace(recording, chosen);
   std::map<Key, std::size_t> indices;
-  std::vector<Calls> calls;
+  std::vector<CallsByStack> calls;
+  std::vector<CallsInPython> calls_in_python;
   std::vector<std::vector<Occurrences>> parts;
   for (const ResolvedEvent &event : recording.events()) {
     if (!chosen(event))
@@ -115,6 +157,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     if (added) {
       groups.emplace_back().first = &event;
       calls.emplace_back();
+      calls_in_python.emplace_back();
       parts.emplace_back();
     }
     EventGroup &group = groups[entry->second];
@@ -125,6 +168,12 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     calls[entry->second]
          [{event.stack, event.event.thread, event.event.from.index, event.event.to.index}]
              .push_back(event.occurrences);
+    if (std::string call = callInPython(*event.stack); !call.empty())
+      calls_in_python[entry->second][{{event.process, std::move(call)},
+                                      event.event.thread,
+                                      event.event.from.index,
+                                      event.event.to.index}]
+          .push_back(event.occurrences);
     group.from.insert(deviceName(event.event.from));
     group.to.insert(deviceName(event.event.to));
     group.operators.insert(event.calledOp());
@@ -136,6 +185,8 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     static_cast<Occurrences &>(groups[i]) = together(parts[i]);
     if (const Occurrences call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
       groups[i].repeats = call.count;
+    else if (groups[i].first->stack->intent != Intent::kDisplay)
+      groups[i].repeats = repeatsInSteps(calls_in_python[i], recording.steps());
   }
   return groups;
 }
@@ -149,7 +200,8 @@ const ResolvedStack *causeOf(const ResolvedEvent &event) {
 }
 
 bool happensOnce(const EventGroup &group) {
-  return group.repeats < 2 && group.first->total_steps >= kLoop;
+  const core::Steps steps = stepsOf(group);
+  return group.repeats < 2 && steps.total > 0 && (steps.total >= kLoop || steps.seen < steps.total);
 }
 
 bool isInPython(const ResolvedEvent &event) {

@@ -74,6 +74,50 @@ TEST(Groups, CallsSideBySideOnOneLineAreNoLoop) {
   EXPECT_EQ(repeats(), 6u);
 }
 
+std::uint64_t repeatsOf(LogBuilder &log, std::uint32_t steps) {
+  Event ended;
+  ended.kind = EventKind::kStep;
+  for (ended.step = 0; ended.step < steps; ++ended.step)
+    log.add(ended);
+  return groupByPlace(
+             replay(log),
+             [](const ResolvedEvent &event) { return event.event.kind == EventKind::kBlock; })
+      .at(0)
+      .repeats;
+}
+
+// Below the interpreter each step goes another way; a call that waits on three ways at once does
+// not repeat for that.
+TEST(Groups, ACallInPythonIsOneWhateverLiesBelow) {
+  Event wait;
+  wait.kind = EventKind::kBlock;
+  wait.from = cuda(0);
+  for (const bool in_steps : {true, false}) {
+    LogBuilder log;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      wait.stack = log.stack({op("item"), python("main", 5, "/src/train.py", 24)});
+      wait.step = in_steps ? i : 0;
+      log.add(wait);
+    }
+    EXPECT_EQ(repeatsOf(log, 3), in_steps ? 3u : 0u);
+  }
+}
+
+TEST(Groups, WhatTheFirstStepAloneDoesAFewTimesIsNoLoop) {
+  EXPECT_EQ(group(2, {0, 0, 0}).repeats, 0u);
+  EXPECT_EQ(group(2, {0, 0, 0, 1}).repeats, 4u);
+  EXPECT_EQ(group(1, {0, 0, 0}).repeats, 3u);
+  EXPECT_TRUE(happensOnce(group(2, {0, 0, 0})));
+}
+
+TEST(Groups, FewStepsMayTellThatItHappensOnce) {
+  EXPECT_FALSE(happensOnce(group(0, {0})));
+  EXPECT_FALSE(happensOnce(group(1, {0})));
+  EXPECT_FALSE(happensOnce(group(2, {0, 1})));
+  EXPECT_TRUE(happensOnce(group(2, {1})));
+  EXPECT_TRUE(happensOnce(group(1, {1}))); // after the last one
+}
+
 TEST(Groups, ManyStepsOrManyCallsInOneAre) {
   EXPECT_EQ(group(20, {1, 2, 3}).repeats, 3u);
   EXPECT_EQ(group(100, {50, 50, 50}).repeats, 3u);

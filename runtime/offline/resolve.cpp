@@ -179,6 +179,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     }
     ResolvedFrame frame;
     frame.interpreted = true;
+    frame.instruction = record.instruction;
     frame.frame.location = {log.string(record.file), record.line, 0, log.string(record.function)};
     frame.kind = pythonFrameKind(frame.frame.location.file);
     stack.frames.push_back(std::move(frame));

@@ -33,6 +33,7 @@ struct ResolvedFrame {
   FrameKind kind = FrameKind::kUser;
   bool interpreted = false;
   std::optional<bool> takes_device = {}; // see takesDevice()
+  std::uint32_t instruction = 0;         // of interpreted code; 0 where it is not known
 
   const std::string &function() const { return frame.location.function; }
 };

@@ -39,8 +39,8 @@ TestFrame torch(std::string function) {
   return {"/venv/torch/lib/libtorch_cpu.so", std::move(function), "", 0};
 }
 
-TestFrame python(std::string function, unsigned line, std::string file) {
-  return {"", std::move(function), std::move(file), line};
+TestFrame python(std::string function, unsigned line, std::string file, unsigned instruction) {
+  return {"", std::move(function), std::move(file), line, instruction};
 }
 
 LogBuilder::LogBuilder() {
@@ -78,6 +78,7 @@ StackId LogBuilder::stack(std::initializer_list<TestFrame> innermost_first) {
       record.file = string(frame.file);
       record.function = string(frame.function);
       record.line = frame.line;
+      record.instruction = frame.instruction;
     } else {
       record.pc = pcOf(frame);
     }

@@ -18,6 +18,7 @@ struct TestFrame {
   std::string function;
   std::string file;
   unsigned line = 0;
+  unsigned instruction = 0; // of Python's code
 };
 
 // A frame of the program under test, compiled with debug information.
@@ -26,7 +27,8 @@ TestFrame user(std::string function, unsigned line, std::string file = "/src/tra
 TestFrame op(const std::string &name);
 // Another function of LibTorch.
 TestFrame torch(std::string function);
-TestFrame python(std::string function, unsigned line, std::string file = "/src/train.py");
+TestFrame python(std::string function, unsigned line, std::string file = "/src/train.py",
+                 unsigned instruction = 0);
 
 inline constexpr DeviceId kHost{0, -1};
 constexpr DeviceId cuda(int index) {
