@@ -287,12 +287,7 @@ public:
       place(related.location);
       note(related.message);
     }
-    // Once: the tenth finding of a rule needs no tenth advice.
-    const std::string remedy = remedyOf(finding);
-    if (!remedy.empty() && advised_.insert(remedy).second) {
-      add("  remedy: {}", remedy);
-      end();
-    }
+    remedy(finding, location);
     if (!finding.fix.empty()) {
       add("  fix: {}", kFixedBy);
       end();
@@ -383,6 +378,22 @@ private:
     add(styleOf(finding.severity), "{}: ", name(finding.severity));
   }
 
+  // Once: the tenth finding of a rule needs no tenth advice, but its reader the way to it.
+  void remedy(const Finding &finding, const Location &location) {
+    const std::string remedy = remedyOf(finding);
+    if (remedy.empty())
+      return;
+    const auto [said, is_new] =
+        advised_.try_emplace(remedy, location.file.empty() ? "above"
+                                                           : "for " + location.file + ":" +
+                                                                 std::to_string(location.line));
+    if (is_new)
+      add("  remedy: {}", remedy);
+    else
+      add("  remedy as {}", said->second);
+    end();
+  }
+
   void place(const Location &location) {
     if (location.file.empty())
       return;
@@ -458,7 +469,7 @@ private:
 
   const Summary &summary_;
   Lines lines_;
-  std::set<std::string> advised_;
+  std::map<std::string, std::string> advised_; // where each remedy was said
   SourceLines sources_;
 };
 
