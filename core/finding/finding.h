@@ -100,6 +100,12 @@ struct ObservedEvent {
   std::uint32_t entry = 0;
 };
 
+// How a place was reached that is not the finding's first.
+struct PlaceStack {
+  Location place;
+  std::vector<Frame> stack;
+};
+
 struct Finding {
   std::string rule;
   Severity severity = Severity::kWarning;
@@ -125,7 +131,8 @@ struct Finding {
   bool known = false;  // the baseline holds it
   std::string library; // inside which it happened, where no own code called; else empty
   std::vector<Location> locations;
-  std::vector<Frame> stack;
+  std::vector<Frame> stack;             // of the first place
+  std::vector<PlaceStack> other_stacks; // in no report
   std::vector<Related> related;
   std::vector<Replacement> fix;
   std::vector<Finding> predicted; // what the analyzer says of the bug, at a place that is related;

@@ -87,6 +87,8 @@ void join(Finding &finding, Finding &&other) {
     for (const Location &place : other.locations)
       if (std::ranges::find(finding.locations, place) == finding.locations.end())
         finding.locations.push_back(place);
+    finding.other_stacks.insert(finding.other_stacks.end(), other.other_stacks.begin(),
+                                other.other_stacks.end());
     for (const RankShare &share : other.ranks)
       addShare(finding.ranks, share);
     for (const StepLoad &load : other.loads)

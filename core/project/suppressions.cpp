@@ -84,10 +84,18 @@ bool Suppressions::covers(const Finding &finding) {
         return fnmatch(entry.pattern.c_str(), location.function.c_str(), 0) == 0;
       return entry.matchesFile(location.file);
     };
-    // The stack is that of the first place.
-    if ((!finding.locations.empty() && std::ranges::all_of(finding.locations, matchesLocation)) ||
-        (finding.locations.size() < 2 &&
-         std::ranges::any_of(finding.stack, matchesLocation, &Frame::location))) {
+    const auto isCalledFrom = [&](const std::vector<Frame> &stack) {
+      return std::ranges::any_of(stack, matchesLocation, &Frame::location);
+    };
+    const auto matchesPlace = [&](const Location &place) {
+      return matchesLocation(place) ||
+             (place == finding.locations.front() && isCalledFrom(finding.stack)) ||
+             std::ranges::any_of(finding.other_stacks, [&](const PlaceStack &other) {
+               return other.place == place && isCalledFrom(other.stack);
+             });
+    };
+    if (finding.locations.empty() ? isCalledFrom(finding.stack)
+                                  : std::ranges::all_of(finding.locations, matchesPlace)) {
       ++entry.hits;
       covered = true;
     }

@@ -42,6 +42,21 @@ TEST(Suppressions, CoverByACallerOnTheStack) {
   EXPECT_TRUE(suppressions.covers(finding));
 }
 
+TEST(Suppressions, CoverSeveralPlacesByTheCallersOfEach) {
+  Suppressions suppressions;
+  ASSERT_TRUE(suppressions.add("device-host-sync = \"function:evaluate\"", "s.toml", ""));
+  const Frame caller = {{"b.cpp", 9, 1, "evaluate"}, "", true};
+  Finding finding = findingAt("device-host-sync", "a.cpp", "f");
+  finding.stack = {{finding.locations[0], "", true}, caller};
+  const Location other = {"a.cpp", 4, 1, "g"};
+  finding.locations.push_back(other);
+  EXPECT_FALSE(suppressions.covers(finding));
+  finding.other_stacks = {{other, {{other, "", true}, caller}}};
+  EXPECT_TRUE(suppressions.covers(finding));
+  finding.stack.pop_back();
+  EXPECT_FALSE(suppressions.covers(finding));
+}
+
 TEST(Suppressions, ListWhatCoveredNothing) {
   Suppressions suppressions;
   ASSERT_TRUE(suppressions.add(

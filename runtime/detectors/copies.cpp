@@ -1,5 +1,7 @@
 #include "runtime/detectors/copies.h"
 
+#include "runtime/staged_upload.h"
+
 namespace devsan::runtime {
 namespace {
 
@@ -31,13 +33,28 @@ bool isPageableAsync(const ResolvedEvent &event) {
 }
 
 std::string cureOfUploads(const EventGroup &group) {
-  if ((group.any_flags & kPinned) || !group.repeats)
+  if ((group.any_flags & kPinned) || !group.repeats || !group.of_loader ||
+      group.largest <= kDevSanStagedUpload)
     return {};
   return isInPython(*group.first)
              ? "make the batches in pinned memory, `DataLoader(pin_memory=True)`, and pass "
                "non_blocking=True"
              : "make the batches in pinned memory, `tensor.pin_memory()` in the data set's "
                "collate, and pass non_blocking";
+}
+
+std::string nonBlocking(const EventGroup &group) {
+  return isInPython(*group.first) ? "non_blocking=True" : "non_blocking=true";
+}
+
+std::string uploadWithoutWait(const EventGroup &group) {
+  if (group.largest <= kDevSanStagedUpload)
+    return "copy it with " + nonBlocking(group) +
+           ": CUDA takes up to 64 KiB along with its command, pinned or not, and the host goes on";
+  const bool has_loader = group.of_loader && isInPython(*group.first);
+  return "copy it from pinned memory" +
+         std::string(has_loader ? " (`DataLoader(pin_memory=True)`)" : "") + " with " +
+         nonBlocking(group);
 }
 
 } // namespace devsan::runtime

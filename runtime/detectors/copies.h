@@ -23,7 +23,14 @@ private:
 // The program's own line asked for a copy that does not block, and pageable memory made it wait.
 bool isPageableAsync(const ResolvedEvent &event);
 
-// The one change for all copies of pageable memory that a loop makes; empty for others.
+// The one change for all copies of pageable memory that a loop makes of a loader's batches; empty
+// for others.
 std::string cureOfUploads(const EventGroup &group);
+
+// "non_blocking=True" as the program's language has it.
+std::string nonBlocking(const EventGroup &group);
+
+// How an upload goes without a wait, by its size.
+std::string uploadWithoutWait(const EventGroup &group);
 
 } // namespace devsan::runtime

@@ -132,6 +132,16 @@ bool isAt(const core::Finding &finding, const core::Location &place) {
   return first.file == place.file && first.line == place.line && first.function == place.function;
 }
 
+bool isOfLoader(const ResolvedEvent &event) {
+  return !event.has(kInBackward) && event.related &&
+         std::ranges::any_of(event.related->frames, [](const ResolvedFrame &frame) {
+           return frame.kind == FrameKind::kTorch &&
+                  (frame.interpreted
+                       ? frame.frame.location.file.find("torch/utils/data/") != std::string::npos
+                       : frame.function().starts_with("torch::data::"));
+         });
+}
+
 bool isTransfer(const ResolvedEvent &event) {
   return event.event.kind == EventKind::kCopy && event.event.from != event.event.to;
 }
@@ -178,7 +188,9 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.to.insert(deviceName(event.event.to));
     group.operators.insert(event.calledOp());
     core::Location place = event.stack->location();
-    group.places.emplace(std::move(place.file), place.line, std::move(place.function));
+    group.places.try_emplace({std::move(place.file), place.line, std::move(place.function)},
+                             event.stack);
+    group.of_loader |= isOfLoader(event);
     group.same_rank &= event.rank == group.first->rank;
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -205,8 +217,8 @@ bool happensOnce(const EventGroup &group) {
 }
 
 bool isInPython(const ResolvedEvent &event) {
-  const ResolvedStack &stack = *event.stack;
-  return stack.innermost_user && stack.frames[*stack.innermost_user].interpreted;
+  const ResolvedFrame *place = event.stack->place();
+  return place && place->interpreted;
 }
 
 std::string devicesText(const std::set<std::string> &names) {
@@ -234,9 +246,14 @@ core::Finding makeFinding(std::string_view rule, const EventGroup &group) {
   if (group.same_rank)
     finding.rank = event.rank;
   finding.locations.push_back(event.stack->location()); // the stack's
-  for (const auto &[file, line, function] : group.places)
-    if (core::Location place{file, line, 0, function}; place.line && !isAt(finding, place))
-      finding.locations.push_back(std::move(place));
+  for (const auto &[key, stack] : group.places) {
+    const auto &[file, line, function] = key;
+    const core::Location place{file, line, 0, function};
+    if (!line || isAt(finding, place))
+      continue;
+    finding.locations.push_back(place);
+    finding.other_stacks.push_back({place, stack->shown()});
+  }
   finding.stack = event.stack->shown();
   finding.steps = stepsOf(group);
   finding.events = group.events;

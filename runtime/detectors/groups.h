@@ -6,6 +6,7 @@
 #include "runtime/offline/resolve.h"
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,8 +24,10 @@ struct EventGroup : Occurrences {
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0, all_flags = ~std::uint32_t{0};
   bool same_rank = true;
-  std::set<std::string> from, to, operators;                       // names
-  std::set<std::tuple<std::string, unsigned, std::string>> places; // file, line, function
+  bool of_loader = false; // a data loader was seen to make what one of them copies
+  std::set<std::string> from, to, operators; // names
+  // By file, line and function, the first stack of each.
+  std::map<std::tuple<std::string, unsigned, std::string>, const ResolvedStack *> places;
   std::vector<core::ObservedEvent> events;
 };
 

@@ -110,9 +110,14 @@ constexpr Remedy kRemedies[] = {
      "event.block(stream), without the host"},
 };
 
-constexpr std::string_view kDownload =
-    "compute on the device; what the host needs goes into pinned memory with non_blocking, and is "
-    "read one step later, after its event";
+constexpr Remedy kDownload = {
+    "",
+    "compute on the device; what the host needs later goes into pinned memory with "
+    "non_blocking=True, and is read one step later, after its event; what it needs at once, as an "
+    "environment its action, waits: devsan.allow_sync() says so",
+    "compute on the device; what the host needs later goes into pinned memory with non_blocking, "
+    "and is read one step later, after its event; what it needs at once waits: devsan::AllowSync "
+    "says so"};
 
 bool fits(std::string_view pattern, std::string_view name) {
   const bool is_open = pattern.ends_with('*');
@@ -130,6 +135,10 @@ bool passes(const ResolvedStack &stack, std::string_view function) {
                      });
 }
 
+std::string textOf(const Remedy &remedy, const ResolvedEvent &event) {
+  return std::string(isInPython(event) || remedy.in_cpp.empty() ? remedy.in_python : remedy.in_cpp);
+}
+
 } // namespace
 
 std::string remedyFor(const ResolvedEvent &event) {
@@ -141,11 +150,10 @@ std::string remedyFor(const ResolvedEvent &event) {
   for (const Remedy &remedy : kRemedies)
     if (fits(remedy.called, called) || fits(remedy.called, inner) ||
         (!remedy.called.starts_with("aten::") && passes(stack, remedy.called)))
-      return std::string(isInPython(event) || remedy.in_cpp.empty() ? remedy.in_python
-                                                                    : remedy.in_cpp);
+      return textOf(remedy, event);
   const Event &one = event.event;
   if (one.kind == EventKind::kCopy && !one.from.isHost() && one.to.isHost() && !stack.reads_scalar)
-    return std::string(kDownload);
+    return textOf(kDownload, event);
   return {};
 }
 

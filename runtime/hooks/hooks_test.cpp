@@ -271,6 +271,27 @@ TEST(Origins, GiveBackDeadStorages) {
   EXPECT_GT(of_kept.weak_use_count(), 2u) << "of a living tensor";
 }
 
+// Results of operators pass no factory, nor does memory of the program's that a tensor is laid
+// over.
+TEST(Origins, OfResultsAndOfMemoryThatIsWrapped) {
+  const auto a = torch::ones({4}), b = torch::ones({4});
+  float memory[4] = {};
+  const std::pair<const char *, std::function<torch::Tensor()>> made[] = {
+      {"stack", [&] { return torch::stack({a, b}); }},
+      {"cat", [&] { return torch::cat({a, b}); }},
+      {"relu", [&] { return torch::relu(a); }},
+      {"add", [&] { return a + b; }},
+      {"strided", [&] { return a.view({2, 2}).t() + b.view({2, 2}).t(); }},
+      {"from_blob", [&] { return torch::from_blob(memory, {4}); }}};
+  for (const auto &[name, make] : made) {
+    const torch::Tensor host = make();
+    const auto recorded = record([&] { host.to(kSecond); });
+    ASSERT_EQ(recorded.events.size(), 1u) << name;
+    EXPECT_NE(recorded.events[0].related, 0u) << name;
+    EXPECT_NE(recorded.events[0].related, recorded.events[0].stack) << name;
+  }
+}
+
 // Gathers `value(rank)` on two ranks and hands rank 0's list, and its own value, to `use`.
 template <typename Value, typename Use> void gather(Value value, Use use) {
   auto store = c10::make_intrusive<c10d::HashStore>();

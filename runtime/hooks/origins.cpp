@@ -3,11 +3,16 @@
 #include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/options.h"
 #include "runtime/hooks/recorder.h"
+#include "runtime/hooks/redirect.h"
 #include "runtime/hooks/simulator.h"
 #include "runtime/operators/operator_wrapper.h"
 
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/set_native.h>
 #include <array>
 #include <atomic>
 #include <span>
@@ -99,26 +104,62 @@ private:
 
 DeadStorages dead_storages;
 
-// The first tensors are those of the program's set-up, which live longest. Host tensors without
-// dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly ever refused.
-bool shouldSample(const at::Tensor &tensor) {
-  const bool is_number = tensor.dim() == 0 && tensor.is_cpu();
-  if (options().origins == Origins::kAll && !is_number)
-    return true;
-  constexpr std::uint32_t kFirst = 1000;
-  thread_local std::uint32_t made = 0;
-  ++made;
-  return made <= kFirst || made % 1024 == 0;
+// The first tensors of a thread are those of the program's set-up, which live longest.
+class Sampling {
+public:
+  // `one_in` is a power of 2.
+  bool takes(std::uint32_t one_in) {
+    constexpr std::uint32_t kFirst = 1000;
+    ++made_;
+    return made_ <= kFirst || (made_ & (one_in - 1)) == 0;
+  }
+
+private:
+  std::uint32_t made_ = 0;
+};
+
+constexpr std::uint32_t kRarely = 1024;
+
+// Host tensors without dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly
+// ever refused.
+bool isNumber(const at::TensorBase &tensor) {
+  return tensor.dim() == 0 && tensor.is_cpu();
 }
 
-void noteFactory(const at::Tensor &tensor, bool without_index = false) {
-  if (InsideRuntime::active() || !recorder().recording() || !shouldSample(tensor))
-    return;
+bool shouldSample(const at::TensorBase &tensor) {
+  if (options().origins == Origins::kAll && !isNumber(tensor))
+    return true;
+  thread_local Sampling factories;
+  return factories.takes(kRarely);
+}
+
+// Results are many more, and a place that uploads them needs the origin of one.
+bool shouldSampleResult(const at::TensorBase &tensor) {
+  constexpr std::uint32_t kOften = 16;
+  thread_local Sampling results;
+  return results.takes(options().origins == Origins::kAll && !isNumber(tensor) ? kOften : kRarely);
+}
+
+bool isProgramsWork() {
+  return !InsideRuntime::active() && recorder().recording();
+}
+
+void note(const at::Tensor &tensor, bool without_index) {
   InsideRuntime inside;
   try {
     noteOrigin(tensor, {recorder().currentStack(), /*is_move=*/false, without_index});
   } catch (...) {
   }
+}
+
+void noteFactory(const at::Tensor &tensor, bool without_index = false) {
+  if (isProgramsWork() && shouldSample(tensor))
+    note(tensor, without_index);
+}
+
+void noteResult(const at::TensorBase &tensor) {
+  if (isProgramsWork() && shouldSampleResult(tensor))
+    note(at::Tensor(tensor), false);
 }
 
 // The simulator says itself what it makes, at less than a boxed call costs.
@@ -136,6 +177,15 @@ at::Tensor emptyOnHost(at::IntArrayRef size, std::optional<at::ScalarType> dtype
   return result;
 }
 
+// How a tensor that came from another process gets its memory, as a loader's batches do.
+at::Tensor &setStorageOnHost(at::Tensor &self, at::Storage source, std::int64_t offset,
+                             at::IntArrayRef size, at::IntArrayRef stride) {
+  at::native::set_storage_cpu_(self, std::move(source), offset, size, stride);
+  if (isProgramsWork() && originOf(self).stack == 0)
+    noteResult(self);
+  return self;
+}
+
 at::Tensor emptyStridedOnHost(at::IntArrayRef size, at::IntArrayRef stride,
                               std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
                               std::optional<at::Device> device, std::optional<bool> pin_memory) {
@@ -143,6 +193,60 @@ at::Tensor emptyStridedOnHost(at::IntArrayRef size, at::IntArrayRef stride,
       at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
   noteFactory(result);
   return result;
+}
+
+// Operators make their results by these, and from_blob() and its kind tensors over the program's
+// memory, without a factory of the dispatcher's.
+using EmptyResult = at::TensorBase(at::IntArrayRef, const at::TensorOptions &);
+using EmptyStridedResult = at::TensorBase(at::IntArrayRef, at::IntArrayRef,
+                                          const at::TensorOptions &);
+using MakeTensor = at::Tensor(at::TensorMaker *);
+EmptyResult *empty_result = nullptr;
+EmptyStridedResult *empty_strided_result = nullptr;
+MakeTensor *make_tensor = nullptr;
+// Of the host's memory: kernels of the simulator's make their results by these functions, too.
+c10::DeleterFnPtr host_deleter = nullptr;
+
+at::TensorBase noted(at::TensorBase result) {
+  if (result.storage().data_ptr().get_deleter() == host_deleter)
+    noteResult(result);
+  return result;
+}
+
+at::TensorBase emptyResult(at::IntArrayRef size, const at::TensorOptions &options) {
+  return noted(empty_result(size, options));
+}
+
+at::TensorBase emptyStridedResult(at::IntArrayRef size, at::IntArrayRef stride,
+                                  const at::TensorOptions &options) {
+  return noted(empty_strided_result(size, stride, options));
+}
+
+at::Tensor makeTensor(at::TensorMaker *maker) {
+  at::Tensor result = make_tensor(maker);
+  if (result.is_cpu())
+    noteResult(result);
+  return result;
+}
+
+template <class Function>
+void redirect(std::vector<Redirection> &all, const char *symbol, Function *&function,
+              Function *replacement) {
+  const Redirection redirection(symbol, reinterpret_cast<void *>(replacement));
+  function = reinterpret_cast<Function *>(redirection.function);
+  if (function)
+    all.push_back(redirection);
+}
+
+void redirectResults() {
+  host_deleter = at::empty({1}).storage().data_ptr().get_deleter();
+  std::vector<Redirection> all;
+  redirect(all, "_ZN2at6detail9empty_cpuEN3c108ArrayRefIlEERKNS1_13TensorOptionsE", empty_result,
+           &emptyResult);
+  redirect(all, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_RKNS1_13TensorOptionsE",
+           empty_strided_result, &emptyStridedResult);
+  redirect(all, "_ZN2at11TensorMaker11make_tensorEv", make_tensor, &makeTensor);
+  redirectCalls(all);
 }
 
 class DeviceFactory : public c10::OperatorKernel {
@@ -246,7 +350,9 @@ void installFactoryHooks() {
         new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
     host->impl("empty.memory_format", TORCH_FN(emptyOnHost));
     host->impl("empty_strided", TORCH_FN(emptyStridedOnHost));
+    host->impl("set_.source_Storage_storage_offset", TORCH_FN(setStorageOnHost));
   }
+  redirectResults();
   setObservers("devsan_sim_set_factory_observer", noteSimulated);
   if (options().origins != Origins::kAll)
     return;

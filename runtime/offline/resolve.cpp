@@ -66,24 +66,27 @@ bool makerHasReturned(const ResolvedStack &made, const ResolvedStack &used) {
 
 } // namespace
 
+const ResolvedFrame *ResolvedStack::place() const {
+  if (!innermost_user)
+    return nullptr;
+  const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(*innermost_user);
+  if (!begin->frame.location.file.empty())
+    return &*begin;
+  // An extension without debug information is known by the line of Python that called it.
+  const auto caller = std::find_if(begin, frames.end(), [](const ResolvedFrame &frame) {
+    return frame.kind == FrameKind::kUser && frame.interpreted;
+  });
+  return caller == frames.end() ? &*begin : &*caller;
+}
+
 core::Location ResolvedStack::location() const {
-  if (innermost_user) {
-    const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(*innermost_user);
-    core::Location place = begin->frame.location;
-    // An extension without debug information is known by the line of Python that called it.
-    if (place.file.empty())
-      if (const auto caller = std::find_if(begin, frames.end(),
-                                           [](const ResolvedFrame &frame) {
-                                             return frame.kind == FrameKind::kUser &&
-                                                    frame.interpreted;
-                                           });
-          caller != frames.end())
-        place = caller->frame.location;
-    if (place.file.empty()) // at least the binary
-      place.file = begin->frame.module;
-    return place;
-  }
-  return {"", 0, 0, op};
+  const ResolvedFrame *frame = place();
+  if (!frame)
+    return {"", 0, 0, op};
+  core::Location location = frame->frame.location;
+  if (location.file.empty()) // at least the binary
+    location.file = frame->frame.module;
+  return location;
 }
 
 std::vector<core::Frame> ResolvedStack::shown() const {

@@ -54,6 +54,8 @@ struct ResolvedStack {
   bool reads_scalar =
       false; // the user's call, or an operator in it, reads one value: `.item()`, `if (tensor)`
 
+  // The frame of the user's line; null where the stack holds none.
+  const ResolvedFrame *place() const;
   // The user's line, or the operator where the stack holds no frame of the user's (on autograd's
   // threads).
   core::Location location() const;

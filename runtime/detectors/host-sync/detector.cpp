@@ -91,12 +91,10 @@ std::string waitMessage(const EventGroup &group) {
 }
 
 std::string uploadRemedy(const EventGroup &group) {
-  const bool in_python = isInPython(*group.first);
-  const std::string flag = in_python ? "non_blocking=True" : "non_blocking=true";
   if (group.all_flags & kPinned)
-    return "it is pinned already: add " + flag + ", and leave it as it is until the copy is done";
-  return "create it on the device, or copy from pinned memory" +
-         std::string(in_python ? " (`DataLoader(pin_memory=True)`)" : "") + " with " + flag;
+    return "it is pinned already: add " + nonBlocking(group) +
+           ", and leave it as it is until the copy is done";
+  return (group.of_loader ? "" : "create it on the device, or ") + uploadWithoutWait(group);
 }
 
 } // namespace

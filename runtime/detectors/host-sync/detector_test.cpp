@@ -120,6 +120,9 @@ TEST(HostSync, TheRemedyIsThatOfWhatWaited) {
           .find("validate_args=False"),
       std::string::npos);
   EXPECT_EQ(remedyOf({op("item"), in_python}), ""); // the rule's own
+  // Of an extension without debug information the place is Python's.
+  EXPECT_NE(remedyOf({op("nonzero"), user("nms", 0, ""), in_python}).find("torch.nonzero_static"),
+            std::string::npos);
   LogBuilder log;
   Event backward = read(
       log, {op("_index_put_impl_"), torch("torch::autograd::Engine::thread_main()"), in_python});
@@ -187,10 +190,32 @@ TEST(HostSync, UploadsFromPageableMemoryInALoopAreAWarning) {
   EXPECT_EQ(findings[0].message,
             "the host waited for cuda:1 to take 4 B from pageable memory in aten::to, 10 times "
             "(40 B cpu → cuda:1, 10.0 µs)");
-  EXPECT_NE(findings[0].cure.find("pin_memory()"), std::string::npos);
-  LogBuilder once;
-  once.add(upload(once, {op("to_device"), user("safeDivide", 5)}));
-  EXPECT_EQ(detectHostSync(replay(once)).at(0).cure, "");
+  EXPECT_EQ(findings[0].remedy,
+            "create it on the device, or copy it with non_blocking=true: CUDA takes up to 64 KiB "
+            "along with its command, pinned or not, and the host goes on");
+  EXPECT_EQ(findings[0].cure, "");
+}
+
+// Of batches that a loader was seen to make.
+TEST(HostSync, TheLoaderIsTheCureWhereItMadeTheBatches) {
+  const auto found = [](std::initializer_list<TestFrame> made, std::uint64_t bytes) {
+    LogBuilder log;
+    Event event = upload(log, {op("to_device"), python("train", 5)});
+    event.bytes = bytes;
+    event.related = log.stack(made);
+    return detectHostSync(replay(log.add(event, 10))).at(0);
+  };
+  const TestFrame stacked = op("cat"),
+                  in_loader = python("default_collate", 9,
+                                     "/v/site-packages/torch/utils/data/_utils/collate.py");
+  const core::Finding of_loader = found({stacked, in_loader, python("train", 4)}, 1 << 20);
+  EXPECT_NE(of_loader.cure.find("DataLoader(pin_memory=True)"), std::string::npos);
+  EXPECT_NE(of_loader.remedy.find("DataLoader(pin_memory=True)"), std::string::npos);
+  const core::Finding of_program = found({stacked, python("train", 4)}, 1 << 20);
+  EXPECT_EQ(of_program.cure, "");
+  EXPECT_EQ(of_program.remedy,
+            "create it on the device, or copy it from pinned memory with non_blocking=True");
+  EXPECT_EQ(found({stacked, in_loader, python("train", 4)}, 64).cure, "");
 }
 
 TEST(HostSync, AnErrorWhereWaitingIsDisallowed) {

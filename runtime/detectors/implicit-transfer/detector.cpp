@@ -1,4 +1,5 @@
 #include "runtime/detectors/detector.h"
+#include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/offline/names.h"
 
@@ -56,7 +57,8 @@ std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
                                              deviceName(group.first->event.from));
     finding.remedy = of_host
                          ? "hoist it out of the loop where it stays the same; where it is new each "
-                           "time, move all the values at once, from pinned memory"
+                           "time, make it on the host and " +
+                               uploadWithoutWait(group)
                          : "keep it on its device, or spell the copy out: `.to(device)`";
     if (group.repeats < 2 && finding.severity != core::Severity::kError)
       finding.severity = core::Severity::kNote;

@@ -155,9 +155,11 @@ TEST(ImplicitTransfer, ATensorOfHostValuesIsANoteUntilItRepeats) {
   EXPECT_EQ(findings[0].severity, core::Severity::kWarning);
   EXPECT_EQ(findings[0].message, "copied 4 B cpu → cuda:1 in aten::to for a tensor that is built "
                                  "from host values, 3 times (12 B)");
-  EXPECT_EQ(findings[0].remedy,
-            "hoist it out of the loop where it stays the same; where it is new each time, "
-            "move all the values at once, from pinned memory");
+  EXPECT_EQ(
+      findings[0].remedy,
+      "hoist it out of the loop where it stays the same; where it is new each time, make it on "
+      "the host and copy it with non_blocking=True: CUDA takes up to 64 KiB along with its "
+      "command, pinned or not, and the host goes on");
 }
 
 TEST(ImplicitTransfer, LeavesScalarReadsToHostSync) {

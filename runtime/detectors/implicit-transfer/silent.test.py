@@ -1,4 +1,4 @@
-# RUN: echo 'device-implicit-transfer = "function:indexed"' > %t.toml
+# RUN: echo 'device-implicit-transfer = ["function:indexed", "function:shuffled"]' > %t.toml
 # RUN: %status 0 %sim --fail-on=warning --suppressions=%t.toml -- %python %s 2>&1 | %file_check
 import io
 import multiprocessing.reduction
@@ -14,7 +14,21 @@ def indexed(table, rows):
     return table[rows]
 
 
+def rows_of(table, rows):
+    return table[rows]
+
+
+def first_of(table, rows):
+    return table[rows] + 1
+
+
+def shuffled(table):  # one finding with two places, neither of them its own
+    rows = torch.randperm(8)
+    return rows_of(table, rows), first_of(table, rows)
+
+
 indexed(torch.ones(8, 4, device="cuda:1"), torch.tensor([1, 2]))
+shuffled(torch.ones(8, 4, device="cuda:1"))
 
 # Silent.
 device = torch.device("cuda:1")
@@ -40,5 +54,5 @@ for _ in range(3):                                        # the gradient goes ba
     multiprocessing.reduction.ForkingPickler.dumps(table.clone())  # to another process
 table[torch.tensor([3, 1, 4], device=table.device)]       # once
 table.add(1.0).mul_(2)
-# CHECK: no findings, 1 suppressed
+# CHECK: no findings, 2 suppressed
 # CHECK: 3 findings of severity note not shown

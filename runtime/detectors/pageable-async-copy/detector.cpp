@@ -26,12 +26,11 @@ bool isWanted(const ResolvedEvent &event) {
 std::string copyMessage(const EventGroup &group) {
   const Event &event = group.first->event;
   const bool from_host = event.from.isHost();
-  std::string text =
-      std::string(isInPython(*group.first) ? "non_blocking=True " : "non_blocking=true ") +
-      (from_host ? "from" : "into") + " pageable memory: the host waited for " +
-      devicesText(from_host ? group.to : group.from) + " to " + (from_host ? "take " : "give ") +
-      sizeText(group) + inOperator(*group.first) + ", " + timesText(group.count) + " (" +
-      bytesText(group.bytes);
+  std::string text = nonBlocking(group) + (from_host ? " from" : " into") +
+                     " pageable memory: the host waited for " +
+                     devicesText(from_host ? group.to : group.from) + " to " +
+                     (from_host ? "take " : "give ") + sizeText(group) + inOperator(*group.first) +
+                     ", " + timesText(group.count) + " (" + bytesText(group.bytes);
   if (group.blocked_ns)
     text += ", " + durationText(group.blocked_ns);
   return text + ")";
@@ -53,7 +52,11 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
     if (group.first->event.from.isHost())
       finding.cure = cureOfUploads(group);
     finding.message = copyMessage(group);
-    if (!group.first->event.from.isHost())
+    if (group.first->event.from.isHost()) {
+      if (!group.of_loader)
+        finding.remedy = "copy from pinned memory: `tensor.pin_memory()`, once for what is copied "
+                         "again";
+    } else
       finding.remedy = "copy into pinned memory, and wait for the copy before reading it";
     addRelated(finding, group.first->related, "in pageable memory since here");
     findings.push_back(std::move(finding));
