@@ -1,5 +1,5 @@
+#include "analyzer/ast/clang_compat.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/clang_compat.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // What counting an event in the log costs, without its stack: nanoseconds, the least of several
 // rounds. Arguments: a directory for the log; "trace" where each event is written by itself, too.
-#include "runtime/hooks/tallies.h"
+#include "runtime/log/tallies.h"
 
 #include <algorithm>
 #include <chrono>

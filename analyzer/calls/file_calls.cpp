@@ -1,8 +1,8 @@
 #include "analyzer/calls/file_calls.h"
 
-#include "analyzer/support/ast_visitor.h"
-#include "analyzer/support/cuda_work.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/model/cuda_work.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/Basic/SourceManager.h>

@@ -1,7 +1,7 @@
 #include "analyzer/calls/function_names.h"
 
+#include "analyzer/ast/ast_visitor.h"
 #include "analyzer/calls/file_calls.h"
-#include "analyzer/support/ast_visitor.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/Basic/SourceManager.h>

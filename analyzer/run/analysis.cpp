@@ -1,10 +1,10 @@
 #include "analyzer/run/analysis.h"
 
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/device_check.h"
 #include "analyzer/run/clang_run.h"
 #include "analyzer/run/torch_header.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/cuda_work.h"
-#include "analyzer/support/device_check.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/system/processes.h"
 #include "core/finding/rule_table.h"

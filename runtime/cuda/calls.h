@@ -17,7 +17,7 @@ extern "C" {
 typedef enum {
   kDevSanCudaCopy,         /* copies; the host waits unless both sides are on devices */
   kDevSanCudaCopyAsync,    /* copies; the host waits where a side is pageable memory, but for
-                              small uploads (runtime/staged_upload.h) */
+                              small uploads (runtime/protocol/staged_upload.h) */
   kDevSanCudaSet,          /* sets memory; the host waits where that is on the host */
   kDevSanCudaWait,         /* the host waits for a device, a stream or an event */
   kDevSanCudaQuery,        /* asks whether a stream or an event is done */

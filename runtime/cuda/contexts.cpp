@@ -1,7 +1,7 @@
 #include "runtime/cuda/contexts.h"
 
 #include "runtime/cuda/driver.h"
-#include "runtime/hooks/recorder.h"
+#include "runtime/record/recorder.h"
 
 #include <atomic>
 #include <c10/core/DeviceType.h>

@@ -4,8 +4,8 @@
 // LibTorch's CUDA library are.
 #include "declarations.h"
 #include "runtime/cuda/standin/standin.h"
-#include "runtime/offline/log_reader.h"
-#include "runtime/staged_upload.h"
+#include "runtime/protocol/staged_upload.h"
+#include "runtime/read/log_reader.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_local_scalar_dense.h>

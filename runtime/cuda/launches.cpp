@@ -2,8 +2,8 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernels.h"
-#include "runtime/hooks/origins.h"
-#include "runtime/hooks/recorder.h"
+#include "runtime/record/origins.h"
+#include "runtime/record/recorder.h"
 
 #include <array>
 #include <atomic>

@@ -5,8 +5,8 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/launches.h"
 #include "runtime/cuda/spins.h"
-#include "runtime/hooks/recorder.h"
-#include "runtime/staged_upload.h"
+#include "runtime/protocol/staged_upload.h"
+#include "runtime/record/recorder.h"
 
 #include <atomic>
 #include <c10/core/DeviceType.h>

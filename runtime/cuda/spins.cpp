@@ -1,6 +1,6 @@
 #include "runtime/cuda/spins.h"
 
-#include "runtime/hooks/recorder.h"
+#include "runtime/record/recorder.h"
 
 namespace devsan::runtime::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include "runtime/detectors/copies.h"
 
-#include "runtime/staged_upload.h"
+#include "runtime/protocol/staged_upload.h"
 
 namespace devsan::runtime {
 namespace {

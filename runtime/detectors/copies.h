@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/detectors/groups.h"
-#include "runtime/offline/resolve.h"
+#include "runtime/resolve/resolve.h"
 
 #include <set>
 #include <string>

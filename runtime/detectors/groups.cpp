@@ -1,6 +1,6 @@
 #include "runtime/detectors/groups.h"
 #include "core/finding/rule_table.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 #include <algorithm>
 #include <map>

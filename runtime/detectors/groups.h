@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/finding/finding.h"
-#include "runtime/offline/resolve.h"
+#include "runtime/resolve/resolve.h"
 
 #include <functional>
 #include <map>

@@ -1,5 +1,5 @@
 #include "runtime/detectors/launches.h"
-#include "runtime/offline/function_name.h"
+#include "runtime/resolve/function_name.h"
 
 namespace devsan::runtime {
 

@@ -1,6 +1,6 @@
 #include "runtime/detectors/mismatch_cause.h"
-#include "runtime/offline/function_name.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/function_name.h"
+#include "runtime/resolve/names.h"
 
 #include <algorithm>
 #include <cctype>

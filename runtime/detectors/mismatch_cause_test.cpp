@@ -1,7 +1,7 @@
 // The three rules that explain a refusal are tested together: each test says which one answers, and
 // that the others are silent.
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 

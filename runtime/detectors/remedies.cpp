@@ -1,6 +1,6 @@
 #include "runtime/detectors/remedies.h"
 #include "runtime/detectors/groups.h"
-#include "runtime/offline/function_name.h"
+#include "runtime/resolve/function_name.h"
 
 #include <algorithm>
 #include <string_view>

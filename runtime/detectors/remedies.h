@@ -3,7 +3,7 @@
 // what the rule says. The page of device-host-sync has the same as a table.
 #pragma once
 
-#include "runtime/offline/resolve.h"
+#include "runtime/resolve/resolve.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #include "runtime/detectors/streams_text.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 #include <string_view>
 

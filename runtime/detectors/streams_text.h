@@ -1,7 +1,7 @@
 // How the rules on streams name a stream.
 #pragma once
 
-#include "runtime/offline/resolve.h"
+#include "runtime/resolve/resolve.h"
 
 #include <string>
 

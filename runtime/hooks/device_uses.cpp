@@ -1,6 +1,6 @@
 #include "runtime/hooks/device_uses.h"
 
-#include "runtime/hooks/simulator.h"
+#include "runtime/record/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <c10/core/DeviceType.h>

@@ -1,14 +1,14 @@
 #include "runtime/hooks/dispatcher_hooks.h"
 
 #include "runtime/cuda/observer.h"
-#include "runtime/hooks/autograd_state.h"
-#include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
-#include "runtime/hooks/recorder.h"
-#include "runtime/hooks/refusal.h"
 #include "runtime/operators/effects.h"
 #include "runtime/operators/operator_wrapper.h"
+#include "runtime/record/autograd_state.h"
+#include "runtime/record/device_keys.h"
+#include "runtime/record/origins.h"
+#include "runtime/record/recorder.h"
+#include "runtime/record/refusal.h"
 
 #include <array>
 #include <c10/core/impl/DeviceGuardImplInterface.h>

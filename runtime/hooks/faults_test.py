@@ -74,7 +74,7 @@ class Faults(unittest.TestCase):
             return counts, done
 
     def test_deaths_lose_nothing(self):
-        # Children of one process, which has imported torch for them; runtime/offline/exit_status.test.py has the run's own end.
+        # Children of one process, which has imported torch for them; runtime/analysis/exit_status.test.py has the run's own end.
         deaths = (("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("os.abort()", -signal.SIGABRT),
                   ("os._exit(6)", 6), ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
                   ("raise SystemExit(7)", 7), ("os.chdir('/'); read(4); sys.exit(8)", 8))

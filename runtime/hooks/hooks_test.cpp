@@ -1,5 +1,5 @@
-#include "runtime/hooks/testing/recorded.h"
 #include "runtime/include/devsan/devsan.h"
+#include "runtime/record/testing/recorded.h"
 #include "test/support/store_backend.h"
 
 #include <ATen/ThreadLocalState.h>

@@ -1,7 +1,7 @@
 #include "runtime/hooks/host_access.h"
 
-#include "runtime/hooks/origins.h"
-#include "runtime/hooks/simulator.h"
+#include "runtime/record/origins.h"
+#include "runtime/record/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <atomic>

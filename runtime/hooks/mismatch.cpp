@@ -1,8 +1,8 @@
 #include "runtime/hooks/mismatch.h"
 
-#include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/origins.h"
-#include "runtime/hooks/simulator.h"
+#include "runtime/record/device_keys.h"
+#include "runtime/record/origins.h"
+#include "runtime/record/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <ATen/core/Tensor.h>

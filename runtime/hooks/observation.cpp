@@ -1,7 +1,7 @@
 #include "runtime/hooks/observation.h"
 
-#include "runtime/hooks/debug_info.h"
-#include "runtime/hooks/fork_gate.h"
+#include "runtime/log/fork_gate.h"
+#include "runtime/record/debug_info.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,10 +1,10 @@
 #include "runtime/hooks/provenance.h"
 
-#include "runtime/hooks/device_keys.h"
 #include "runtime/hooks/observation.h"
-#include "runtime/hooks/options.h"
-#include "runtime/hooks/recorder.h"
 #include "runtime/operators/operator_wrapper.h"
+#include "runtime/protocol/options.h"
+#include "runtime/record/device_keys.h"
+#include "runtime/record/recorder.h"
 
 #include <algorithm>
 #include <c10/core/GradMode.h>

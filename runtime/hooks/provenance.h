@@ -1,11 +1,12 @@
 // Follows data on the thread that handles it: from a copy that brought it to the host until it is
 // copied to a device again, and from a collective that gathered it until it is combined. A thread
 // that has nothing pending runs no code of ours between hooked operators; one that has runs a
-// RecordFunction callback per operator, for a bounded number of operators after the last such event.
+// RecordFunction callback per operator, for a bounded number of operators after the last such
+// event.
 #pragma once
 
-#include "runtime/event.h"
 #include "runtime/operators/effects.h"
+#include "runtime/protocol/event.h"
 
 #include <ATen/core/Tensor.h>
 

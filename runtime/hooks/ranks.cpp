@@ -1,7 +1,7 @@
 #include "runtime/hooks/ranks.h"
-#include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/recorder.h"
 #include "runtime/operators/operator_wrapper.h"
+#include "runtime/record/device_keys.h"
+#include "runtime/record/recorder.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 

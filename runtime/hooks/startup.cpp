@@ -1,24 +1,24 @@
 // Starts the runtime when the shim loads this library, which is once LibTorch and its back ends are
 // in the process.
 #include "runtime/cuda/observer.h"
-#include "runtime/hooks/backward.h"
 #include "runtime/hooks/device_uses.h"
 #include "runtime/hooks/dispatcher_hooks.h"
-#include "runtime/hooks/fork_gate.h"
 #include "runtime/hooks/host_access.h"
 #include "runtime/hooks/mismatch.h"
 #include "runtime/hooks/observation.h"
-#include "runtime/hooks/options.h"
-#include "runtime/hooks/origins.h"
 #include "runtime/hooks/provenance.h"
 #include "runtime/hooks/ranks.h"
-#include "runtime/hooks/recorder.h"
-#include "runtime/hooks/simulator.h"
-#include "runtime/hooks/steps.h"
 #include "runtime/hooks/stream_races.h"
 #include "runtime/hooks/waits.h"
-#include "runtime/kept_signal.h"
-#include "runtime/run_board.h"
+#include "runtime/log/fork_gate.h"
+#include "runtime/protocol/kept_signal.h"
+#include "runtime/protocol/options.h"
+#include "runtime/protocol/run_board.h"
+#include "runtime/record/backward.h"
+#include "runtime/record/origins.h"
+#include "runtime/record/recorder.h"
+#include "runtime/record/simulator.h"
+#include "runtime/record/steps.h"
 
 #include <cstdio>
 #include <cstdlib>

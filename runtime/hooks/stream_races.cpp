@@ -1,7 +1,7 @@
 #include "runtime/hooks/stream_races.h"
 
-#include "runtime/hooks/device_keys.h"
-#include "runtime/hooks/simulator.h"
+#include "runtime/record/device_keys.h"
+#include "runtime/record/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <string>

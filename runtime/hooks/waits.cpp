@@ -1,7 +1,7 @@
 #include "runtime/hooks/waits.h"
 
-#include "runtime/hooks/options.h"
-#include "runtime/hooks/simulator.h"
+#include "runtime/protocol/options.h"
+#include "runtime/record/simulator.h"
 #include "runtime/sim/observers.h"
 
 #include <c10/core/DeviceType.h>

@@ -1,7 +1,7 @@
 #include "runtime/operators/effects.h"
 
-#include "runtime/event.h"
-#include "runtime/staged_upload.h"
+#include "runtime/protocol/event.h"
+#include "runtime/protocol/staged_upload.h"
 
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/forward.h"
 #include "runtime/preload/cuda_build.h"
-#include "runtime/run_board.h"
+#include "runtime/protocol/run_board.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -453,7 +453,8 @@ DEVSAN_EXPORT int __libc_start_main(MainFunction main, int argc, char **argv, Ma
 
 // Signal handlers: the simulator keeps SIGSEGV for itself (device memory that the host touches),
 // the runtime SIGBUS (a log that was cut short), and each remembers what the program wants of it
-// (runtime/kept_signal.h). Until they say so, and for other signals, all calls go straight through.
+// (runtime/protocol/kept_signal.h). Until they say so, and for other signals, all calls go straight
+// through.
 typedef int (*SigactionAnswer)(int, const struct sigaction *, struct sigaction *);
 typedef int (*SigactionFunction)(int, const struct sigaction *, struct sigaction *);
 typedef void (*SignalHandler)(int);

@@ -17,7 +17,7 @@ from pathlib import Path
 
 SOURCE = Path(sys.argv.pop(1)).resolve()
 PINS = SOURCE / "script/lib/pins"
-PLACES = ["script", ".ci", "ci", "action.yml", "Dockerfile", "core/command/init.cpp", "docs", "README.md"]
+PLACES = ["script", ".ci", "ci", "action.yml", "Dockerfile", "command/init.cpp", "docs", "README.md"]
 # In pages commands are for readers; what they would copy into files for CI counts.
 PAGES = ("docs/", "README.md")
 # What downloads without a hash on its line, and why that is pinned all the same, or cannot be. Each must still be there.
@@ -26,7 +26,7 @@ REASONS = {
     ("script/abroad", '"-m", "pip", "install", "-q", *wanted]'): "the newest of other people's packages is what is tried; nothing is built of it",
     ("script/try-releases", '"--no-deps", "--no-compile",'): "any release of PyTorch is tried, the newest too; nothing that is shipped comes of it",
     ("script/test-wheel", "-m pip wheel"): "--no-index stands in the array `options`: nothing is downloaded",
-    ("core/command/init.cpp", '"{} pip install -e ."'): "what the user's own project needs, only that project can pin",
+    ("command/init.cpp", '"{} pip install -e ."'): "what the user's own project needs, only that project can pin",
     ("ci/gitlab.yml", 'git -C .devsan fetch -q --depth 1 -- "$DEVSAN_REPOSITORY" "$DEVSAN_REVISION"'):
         "a commit id is the hash of what is fetched; the lines before refuse anything else",
 }
@@ -103,7 +103,7 @@ class Downloads(unittest.TestCase):
     def test_all_are_pinned(self):
         seen = dict(files())
         self.assertGreater(len(seen), 60)
-        for path in ("script/bootstrap", "ci/gitlab.yml", "action.yml", "Dockerfile", "core/command/init.cpp", "docs/check.md"):
+        for path in ("script/bootstrap", "ci/gitlab.yml", "action.yml", "Dockerfile", "command/init.cpp", "docs/check.md"):
             self.assertIn(path, seen)
         self.assertEqual({path: lines for path, text in seen.items() if (lines := unpinned(path, text))}, {})
 
@@ -138,9 +138,9 @@ class Downloads(unittest.TestCase):
             ("Dockerfile", "FROM debian@sha256:1234"),
             ("Dockerfile", "RUN apt-get update \\\n    && pip install torch==2.13.0"),
             ("ci/gitlab.yml", "devsan:\n  image: debian:12\n"),
-            ("core/command/init.cpp", "    container: debian:12\n"),
-            ("core/command/init.cpp", '    add(settings.build, fmt::format("{} pip install -r requirements.txt", kPython));'),
-            ("core/command/init.cpp", "      - uses: actions/checkout@v4"),
+            ("command/init.cpp", "    container: debian:12\n"),
+            ("command/init.cpp", '    add(settings.build, fmt::format("{} pip install -r requirements.txt", kPython));'),
+            ("command/init.cpp", "      - uses: actions/checkout@v4"),
             ("action.yml", f"      uses: github/codeql-action/upload-sarif@{commit}"),
             ("action.yml", "      uses: github/codeql-action/upload-sarif@main # v4.36.2"),
             ("docs/ci.md", "    - uses: actions/checkout@v4"),
@@ -170,7 +170,7 @@ class Downloads(unittest.TestCase):
             self.assertEqual({name: pins for name, pins in meanings.items() if len(pins) > 1}, {})
 
     def test_devsan_itself_is_taken_by_commit(self):
-        text = (SOURCE / "core/command/init.cpp").read_text(encoding="utf-8")
+        text = (SOURCE / "command/init.cpp").read_text(encoding="utf-8")
         # A checkout of another repository takes its default branch where no revision is named.
         checkouts = re.findall(r"repository: (\S.*)\n +(\w+: .*)\n", text)
         self.assertEqual(checkouts, [("${{ vars.DEVSAN_REPOSITORY }}", "ref: ${{ vars.DEVSAN_REVISION }}")])

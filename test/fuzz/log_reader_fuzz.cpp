@@ -1,8 +1,8 @@
 // The log of a process that was killed or whose disk is broken: whatever it holds, it is read to
 // its end, resolved and judged.
+#include "runtime/analysis/trace.h"
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/resolve.h"
-#include "runtime/offline/trace.h"
+#include "runtime/resolve/resolve.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // examples of every form, from which the search starts.
 #include "core/project/baseline.h"
 #include "core/report/reports.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <cstdio>
 #include <cstring>

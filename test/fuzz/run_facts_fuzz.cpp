@@ -1,5 +1,5 @@
 // run.json of a folder of kept logs, which may come from anywhere.
-#include "core/command/run_folder.h"
+#include "command/run_folder.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

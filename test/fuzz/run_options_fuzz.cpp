@@ -1,7 +1,7 @@
 // The values of `devsan run`'s options and DEVSAN_OPTIONS: one a line, the first character says of
 // which.
-#include "core/command/run_options.h"
-#include "runtime/hooks/options.h"
+#include "command/run_options.h"
+#include "runtime/protocol/options.h"
 #include "test/fuzz/check.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""The README's recipe for the metrics as a part of a user's build compiles with another compiler than ours.
+"""The recipe of metrics/README.md for the metrics as a part of a user's build compiles with another compiler than ours.
 
 usage: recipe_test.py SOURCE PYTHON COMPILER [--all]
   --all   every source; else the program, and those with extensions of the language, in which compilers differ
@@ -25,9 +25,9 @@ add_executable(train {program})
 
 
 def recipe():
-    block = re.search(r"```cmake\n([^`]*add_subdirectory[^`]*)```", (SOURCE / "README.md").read_text(encoding="utf-8"))[1]
+    block = re.search(r"```cmake\n([^`]*add_subdirectory[^`]*)```", (SOURCE / "metrics/README.md").read_text(encoding="utf-8"))[1]
     for text, ours in (("path/to/devsan", f'"{SOURCE}" devsan'), ("/path/to/python/that/has/torch", f'"{PYTHON}"')):
-        assert text in block, f"README.md's recipe has no {text}"
+        assert text in block, f"metrics/README.md's recipe has no {text}"
         block = block.replace(text, ours)
     return block
 

@@ -1,7 +1,7 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/host_copies.h"
-#include "analyzer/support/model.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/host_copies.h"
+#include "analyzer/model/model.h"
 
 namespace devsan::analyzer {
 namespace {

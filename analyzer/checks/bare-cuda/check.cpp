@@ -1,7 +1,7 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/device_kinds.h"
-#include "analyzer/support/fix_scope.h"
+#include "analyzer/model/device_check.h"
+#include "analyzer/model/device_kinds.h"
+#include "analyzer/model/fix_scope.h"
 
 #include <clang/Lex/Lexer.h>
 

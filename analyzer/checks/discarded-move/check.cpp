@@ -1,6 +1,6 @@
+#include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/unresolved_code.h"
+#include "analyzer/model/device_check.h"
 
 namespace devsan::analyzer {
 

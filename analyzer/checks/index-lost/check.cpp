@@ -1,9 +1,9 @@
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/ast_visitor.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/device_kinds.h"
-#include "analyzer/support/model.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/device_kinds.h"
+#include "analyzer/model/model.h"
 
 namespace devsan::analyzer {
 namespace {

@@ -1,6 +1,6 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/fix_scope.h"
+#include "analyzer/model/device_check.h"
+#include "analyzer/model/fix_scope.h"
 
 namespace devsan::analyzer {
 

@@ -1,8 +1,8 @@
+#include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/fix_scope.h"
-#include "analyzer/support/host_reads.h"
-#include "analyzer/support/unresolved_code.h"
+#include "analyzer/model/device_check.h"
+#include "analyzer/model/fix_scope.h"
+#include "analyzer/model/host_reads.h"
 
 #include <clang/AST/ParentMapContext.h>
 #include <llvm/ADT/StringSet.h>

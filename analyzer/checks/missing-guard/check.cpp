@@ -1,8 +1,8 @@
+#include "analyzer/ast/include_fix.h"
+#include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/fix_scope.h"
-#include "analyzer/support/include_fix.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/fix_scope.h"
 
 #include <clang/Index/USRGeneration.h>
 

@@ -1,5 +1,5 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/support/device_check.h"
+#include "analyzer/model/device_check.h"
 
 namespace devsan::analyzer {
 

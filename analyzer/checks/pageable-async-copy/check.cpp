@@ -1,7 +1,7 @@
+#include "analyzer/ast/ast_visitor.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/ast_visitor.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/host_copies.h"
+#include "analyzer/model/device_check.h"
+#include "analyzer/model/host_copies.h"
 
 namespace devsan::analyzer {
 namespace {

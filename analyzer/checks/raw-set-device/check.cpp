@@ -1,9 +1,9 @@
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/contains.h"
+#include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/ast_visitor.h"
-#include "analyzer/support/contains.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/fix_scope.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/fix_scope.h"
 
 #include <clang/AST/ParentMapContext.h>
 #include <clang/Analysis/CFG.h>

@@ -1,6 +1,6 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/static_state.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/static_state.h"
 
 namespace devsan::analyzer {
 namespace {

@@ -1,8 +1,8 @@
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/contains.h"
+#include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/ast_visitor.h"
-#include "analyzer/support/contains.h"
-#include "analyzer/support/device_check.h"
-#include "analyzer/support/unresolved_code.h"
+#include "analyzer/model/device_check.h"
 
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Lex/Lexer.h>

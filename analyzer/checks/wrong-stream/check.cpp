@@ -1,6 +1,6 @@
+#include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/model/cuda_check.h"
 
 namespace devsan::analyzer {
 namespace {

@@ -1,7 +1,7 @@
+#include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/support/cuda_check.h"
-#include "analyzer/support/device_queries.h"
-#include "analyzer/support/torch_api.h"
+#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/device_queries.h"
 
 namespace devsan::analyzer {
 namespace {

@@ -1,7 +1,7 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/detectors/streams_text.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 namespace devsan::runtime {
 

@@ -1,5 +1,5 @@
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ TEST(BareCuda, KnowsTheCurrentDevice) {
   log.add(peerCopy(log, bare, 1));
   EXPECT_EQ(detectBareCuda(replay(log)).size(), 1u);
   LogBuilder elsewhere;
-  Event event = peerCopy(
-      elsewhere, elsewhere.stack({op("to_dtype_layout"), kCudaMethod, user("main", 6)}), 1);
+  Event event = peerCopy(elsewhere,
+                         elsewhere.stack({op("to_dtype_layout"), kCudaMethod, user("main", 6)}), 1);
   event.current_device = 0;
   elsewhere.add(event);
   EXPECT_TRUE(detectBareCuda(replay(elsewhere)).empty());

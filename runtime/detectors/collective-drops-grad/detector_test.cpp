@@ -1,5 +1,5 @@
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 

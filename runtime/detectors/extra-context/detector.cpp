@@ -1,7 +1,7 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/groups.h"
-#include "runtime/offline/home_device.h"
-#include "runtime/offline/names.h"
+#include "runtime/read/home_device.h"
+#include "runtime/resolve/names.h"
 
 #include <algorithm>
 #include <map>

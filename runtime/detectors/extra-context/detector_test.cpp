@@ -1,6 +1,6 @@
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/home_device.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/home_device.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
 #include "runtime/detectors/remedies.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 namespace devsan::runtime {
 namespace {

@@ -1,7 +1,7 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 namespace devsan::runtime {
 

@@ -1,6 +1,6 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/launches.h"
-#include "runtime/offline/names.h"
+#include "runtime/resolve/names.h"
 
 namespace devsan::runtime {
 

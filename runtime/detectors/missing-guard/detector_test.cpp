@@ -1,6 +1,6 @@
 // Launches are tested together: each says which of the two rules answers.
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The rules that could report a copy are tested together: exactly one of them answers.
 #include "runtime/detectors/detector.h"
-#include "runtime/offline/testing/log_builder.h"
+#include "runtime/read/testing/log_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -44,7 +44,7 @@ inline void sayThatNothingIsObserved() {
                          "CMD` to have copies and waits seen\n");
 }
 
-// `devsan session`, a process beside this one (core/command/session.cpp).
+// `devsan session`, a process beside this one (command/session.cpp).
 class Session {
 public:
   // Null where this process is not observed, or the session cannot be started, which it says.

@@ -7,7 +7,7 @@ from typing import Optional
 
 from devsan import runtime
 
-# As runtime/levels.h packs them: four bits for each of the names below, then two for `raises`.
+# As runtime/protocol/levels.h packs them: four bits for each of the names below, then two for `raises`.
 _LEVELS = {"allow": 1, "log": 2, "disallow": 3, "log_explicit": 4, "disallow_explicit": 5}
 _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE, _HOST_WAIT = range(4)
 _RAISE, _DO_NOT_RAISE = 1 << 16, 2 << 16

@@ -18,7 +18,7 @@
 #include "host_watch.h"
 #include "memory.h"
 #include "place.h"
-#include "runtime/kept_signal.h"
+#include "runtime/protocol/kept_signal.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/observers.h"
 

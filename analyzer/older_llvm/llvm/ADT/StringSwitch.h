@@ -1,5 +1,5 @@
 // Stands before LLVM's own where the checks are compiled for a release older than 22, whose
-// StringSwitch does not take the names of a case as a list. See analyzer/support/clang_compat.h.
+// StringSwitch does not take the names of a case as a list. See analyzer/ast/clang_compat.h.
 #pragma once
 
 #define StringSwitch StringSwitchOfThisRelease

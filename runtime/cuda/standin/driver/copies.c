@@ -1,5 +1,5 @@
 #include "runtime/cuda/standin/driver/driver.h"
-#include "runtime/staged_upload.h"
+#include "runtime/protocol/staged_upload.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,26 @@
+// What differs between the releases of clang that the checks are compiled for: 22, for devsan-check
+// and libDevSanTidy.so, and those of DEVSAN_OLDER_CLANG_TIDY (analyzer/CMakeLists.txt), for their
+// plugins. What can be told by a header in front of clang's own is in analyzer/older_llvm/; no
+// other file of the checks asks for a version.
+#pragma once
+
+#include <clang-tidy/ClangTidyModule.h>
+#include <clang/AST/Decl.h>
+#include <clang/Basic/Version.h>
+
+#if CLANG_VERSION_MAJOR < 22
+#include <clang-tidy/ClangTidyModuleRegistry.h>
+#endif
+
+namespace devsan::analyzer {
+
+// The release that this was compiled for.
+constexpr int kClangMajor = CLANG_VERSION_MAJOR;
+
+// A declaration of an enumeration that knows its enumerators.
+inline const clang::EnumDecl *definitionOf(const clang::EnumDecl *declaration) {
+  const clang::EnumDecl *definition = declaration->getDefinition();
+  return definition ? definition : declaration;
+}
+
+} // namespace devsan::analyzer

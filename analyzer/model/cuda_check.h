@@ -1,0 +1,46 @@
+// The base of the checks on CUDA work: it hands over the whole program once, and holds what their
+// messages and fixes share.
+#pragma once
+
+#include "analyzer/model/cuda_work.h"
+
+#include <clang-tidy/ClangTidyCheck.h>
+
+namespace devsan::analyzer {
+
+class CudaCheck : public clang::tidy::ClangTidyCheck {
+public:
+  using ClangTidyCheck::ClangTidyCheck;
+
+  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
+    return options.CPlusPlus;
+  }
+  void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
+  void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
+  void onEndOfTranslationUnit() override;
+
+  // An option that devsan check sets. It looks at the files of a project together: a finding that
+  // holds where a function of another file launches a kernel comes with this note and the
+  // function's USR. And it applies a fix that several findings have once, so that each brings it.
+  static constexpr llvm::StringLiteral kInDevsanCheck = "InDevsanCheck";
+  static constexpr llvm::StringLiteral kLauncherNote = "if this launches: ";
+
+protected:
+  // What a guard that a fix sets is called.
+  static constexpr llvm::StringLiteral kGuardName = "device_guard";
+
+  virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
+
+  // Whether this file sees a class or function by this name, such as "c10::cuda::CUDAGuard": a fix
+  // must not need a new include.
+  static bool sees(clang::ASTContext &context, llvm::StringRef qualified_name);
+  // The user's text, also inside the arguments of a macro.
+  static std::string text(clang::ASTContext &context, clang::SourceRange range);
+  // Where the user wrote it.
+  static clang::SourceLocation place(clang::ASTContext &context, const clang::Expr *expr);
+
+private:
+  std::shared_ptr<CudaProgram> program_;
+};
+
+} // namespace devsan::analyzer

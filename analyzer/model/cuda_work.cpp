@@ -1,0 +1,523 @@
+#include "analyzer/model/cuda_work.h"
+
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/ast/unresolved_code.h"
+
+#include <clang/Basic/SourceManager.h>
+#include <llvm/ADT/STLExtras.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// One runs or the other, never both: the branches of an `if` or `switch`.
+bool areAlternatives(const BlockPath &one, const BlockPath &other) {
+  const Stmt *parting = nullptr;
+  for (std::size_t i = 0; i < one.size() && i < other.size() && one[i].block == other[i].block; ++i)
+    parting = one[i].statement == other[i].statement ? one[i].statement : nullptr;
+  return isa_and_nonnull<IfStmt, SwitchStmt>(parting);
+}
+
+// Walks one function in the order of its source and keeps what holds at each point.
+class CudaWorkCollector : public AstVisitor {
+
+public:
+  CudaWorkCollector(CudaWork &work, const DeviceHelpers &helpers) : work_(work), helpers_(helpers) {
+    for (const ParmVarDecl *parameter : work.function->parameters())
+      noteTensor(parameter);
+    bodies_.push_back({work.function->getBody()});
+    if (const auto *method = dyn_cast<CXXMethodDecl>(work.function);
+        method && !method->isStatic() && holdsGuard(method->getParent()))
+      work.in_guard = guard_live_ = guard_seen_ = true;
+    if (const auto *constructor = dyn_cast<CXXConstructorDecl>(work.function))
+      for (const CXXCtorInitializer *initializer : constructor->inits())
+        if (const FieldDecl *member = initializer->getAnyMember();
+            member && initializer->isWritten() && isThread(member->getType()))
+          withThreads(true, [&] { TraverseStmt(initializer->getInit()); });
+    TraverseStmt(work.function->getBody());
+    for (const VarDecl *variable : written_)
+      work.initialisers.erase(variable);
+    for (const VarDecl *variable : filled_)
+      work.stream_values.erase(variable);
+    for (const auto &[index, config] : configurations_)
+      resolveConfiguration(work.launches[index], config);
+    // A guard whose class was not found leaves nothing behind in a file with errors: its name in
+    // the text has to do.
+    if (!guard_seen_ && context().getDiagnostics().hasErrorOccurred() &&
+        namesGuard(textOf(context(), work.function->getBody()->getSourceRange())))
+      believeGuarded();
+  }
+
+  bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
+    const bool guarded = guard_live_;
+    for (Stmt *statement : block->body()) {
+      const bool is_step = block->getBeginLoc().isFileID() && statement->getBeginLoc().isFileID();
+      if (is_step)
+        path_.push_back({block, statement});
+      const Stmt *outer_statement = statement_;
+      if (block == bodies_.back().body)
+        statement_ = statement;
+      TraverseStmt(statement);
+      statement_ = outer_statement;
+      if (is_step)
+        path_.pop_back();
+    }
+    guard_live_ = guarded;
+    return true;
+  }
+
+  // Its body runs where it is called, not where it is written: a guard may be set in between.
+  bool TraverseVarDecl(VarDecl *variable) override {
+    if (const auto *lambda =
+            variable->getInit() ? dyn_cast<LambdaExpr>(strip(variable->getInit())) : nullptr) {
+      lambdas_[variable] = const_cast<LambdaExpr *>(lambda);
+      return true;
+    }
+    return AstVisitor::TraverseVarDecl(variable);
+  }
+
+  bool TraverseLambdaExpr(LambdaExpr *lambda, DataRecursionQueue * = nullptr) override {
+    const bool in_new_thread = std::exchange(thread_argument_, false);
+    const bool guard_live = guard_live_;
+    const bool device_set = device_set_;
+    // A thread starts with a current device of its own.
+    if (in_new_thread)
+      guard_live_ = device_set_ = false;
+    const bool is_guarded = guarded_lambdas_.contains(lambda);
+    guard_live_ |= is_guarded;
+    guard_seen_ |= is_guarded;
+    bodies_.push_back({lambda->getBody(), in_new_thread || bodies_.back().in_new_thread});
+    TraverseStmt(lambda->getBody());
+    bodies_.pop_back();
+    thread_argument_ = in_new_thread;
+    if (in_new_thread)
+      device_set_ = device_set;
+    if (in_new_thread || is_guarded)
+      guard_live_ = guard_live;
+    return true;
+  }
+
+  bool TraverseCXXConstructExpr(CXXConstructExpr *construct,
+                                DataRecursionQueue * = nullptr) override {
+    return withThreads(isThread(construct->getType()),
+                       [&] { AstVisitor::TraverseCXXConstructExpr(construct); });
+  }
+  // `std::thread(&Worker::run, this)`.
+  bool TraverseCXXTemporaryObjectExpr(CXXTemporaryObjectExpr *construct,
+                                      DataRecursionQueue * = nullptr) override {
+    return withThreads(isThread(construct->getType()),
+                       [&] { AstVisitor::TraverseCXXTemporaryObjectExpr(construct); });
+  }
+  // `std::async(…)`, `threads.emplace_back(…)`.
+  bool TraverseCallExpr(CallExpr *call, DataRecursionQueue * = nullptr) override {
+    const FunctionDecl *callee = call->getDirectCallee();
+    noteGuardedLambdas(call);
+    return withThreads(nameOf(callee) == "async" && isLibraryDecl(callee),
+                       [&] { AstVisitor::TraverseCallExpr(call); });
+  }
+  bool TraverseCXXMemberCallExpr(CXXMemberCallExpr *call, DataRecursionQueue * = nullptr) override {
+    const CXXMethodDecl *method = call->getMethodDecl();
+    noteGuardedLambdas(call);
+    const auto *container =
+        method ? dyn_cast<ClassTemplateSpecializationDecl>(method->getParent()) : nullptr;
+    return withThreads(container && isLibraryDecl(container) &&
+                           container->getTemplateArgs().size() > 0 &&
+                           container->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
+                           isThread(container->getTemplateArgs()[0].getAsType()),
+                       [&] { AstVisitor::TraverseCXXMemberCallExpr(call); });
+  }
+
+  // Functions of a class inside the function are functions of their own.
+  bool TraverseCXXRecordDecl(CXXRecordDecl *) override { return true; }
+
+  bool VisitExpr(Expr *expr) override {
+    if (guard_live_)
+      work_.under_guard.insert(expr);
+    return true;
+  }
+
+  bool VisitVarDecl(VarDecl *variable) override {
+    noteTensor(variable);
+    const Expr *init = variable->getInit();
+    if (variable->isLocalVarDecl() && isStreamHandle(variable->getType()) && !init)
+      work_.stream_values[variable];
+    if (variable->isLocalVarDecl() && init) {
+      work_.initialisers[variable] = init;
+      if (isStreamHandle(variable->getType()))
+        work_.stream_values[variable].push_back(init);
+      if (isa<CXXNullPtrLiteralExpr, GNUNullExpr, IntegerLiteral>(strip(init)->IgnoreParenCasts()))
+        null_pointers_.insert(variable);
+    }
+    if (startsGuard(variable))
+      beginGuard(init);
+    if (init)
+      if (const auto *call = dyn_cast<CallExpr>(streamSource(init));
+          call && isCurrentStreamCall(calledFunction(call)) && argumentsOf(call).empty())
+        stream_variables_[call] = variable;
+    return true;
+  }
+
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
+    if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl()))
+      if (const auto lambda = lambdas_.find(variable); lambda != lambdas_.end()) {
+        LambdaExpr *expr = lambda->second;
+        lambdas_.erase(lambda);
+        TraverseLambdaExpr(expr);
+      }
+    if (const auto *function = dyn_cast<FunctionDecl>(reference->getDecl()))
+      noteFunction(function);
+    if (reference->getType()->isUndeducedType())
+      return true;
+    work_.touches_tensors |= holdsTensor(reference->getType());
+    return true;
+  }
+
+  bool VisitMemberExpr(MemberExpr *member) override {
+    if (const auto *function = dyn_cast<CXXMethodDecl>(member->getMemberDecl()))
+      noteFunction(function);
+    if (!isa<CXXMethodDecl>(member->getMemberDecl()) && holdsTensor(member->getType()))
+      noteTensor(member->getMemberDecl());
+    return true;
+  }
+
+  bool VisitBinaryOperator(BinaryOperator *op) override {
+    // `TORCH_CHECK(x.get_device() == current_device())`: from there on it is the right one.
+    if (op->isEqualityOp() && ((isTensorIndex(op->getLHS()) && isCurrentIndex(op->getRHS())) ||
+                               (isTensorIndex(op->getRHS()) && isCurrentIndex(op->getLHS()))))
+      device_set_ = guard_seen_ = true;
+    if (!op->isAssignmentOp())
+      return true;
+    noteWrite(op->getLHS(), op->getRHS());
+    // `config.stream = s;`
+    if (const auto *member = dyn_cast<MemberExpr>(op->getLHS()->IgnoreParenImpCasts()))
+      if (const auto *config = dyn_cast<DeclRefExpr>(member->getBase()->IgnoreParenImpCasts());
+          config && isStream(member->getType()))
+        configured_streams_[config->getDecl()] = op->getRHS();
+    return true;
+  }
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) override {
+    if (call->isAssignmentOp())
+      noteWrite(call->getArg(0));
+    return true;
+  }
+  bool VisitUnaryOperator(UnaryOperator *op) override {
+    if (op->getOpcode() == UO_AddrOf || op->isIncrementDecrementOp())
+      noteWrite(op->getSubExpr());
+    return true;
+  }
+
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) override {
+    Launch launch = launchOf(Launch::Kind::kKernel, call);
+    const CallExpr *config = call->getConfig();
+    if (config && config->getNumArgs() > 3 && !isa<CXXDefaultArgExpr>(config->getArg(3)))
+      launch.stream = config->getArg(3);
+    work_.launches.push_back(std::move(launch));
+    return true;
+  }
+
+  // What could not be resolved, such as a call of a function whose header is missing.
+  bool VisitRecoveryExpr(RecoveryExpr *expr) override {
+    if (const auto stream = unresolvedLaunch(textOf(context(), expr->getSourceRange()))) {
+      Launch launch = launchOf(Launch::Kind::kKernel, expr);
+      launch.stream_known = *stream == LaunchText::kDefaultStream;
+      work_.launches.push_back(std::move(launch));
+      return true;
+    }
+    const bool is_handed = llvm::any_of(expr->subExpressions(),
+                                        [](const Expr *part) { return isStream(part->getType()); });
+    if (is_handed && !namesLibraryFunction(textOf(context(), expr->getSourceRange())) &&
+        !tellDevice(expr->subExpressions()))
+      work_.handed_streams.push_back({expr, guarded(), bodies_.back().in_new_thread, path_});
+    return true;
+  }
+
+  bool VisitCallExpr(CallExpr *call) override {
+    if (isa<CUDAKernelCallExpr>(call))
+      return true;
+    noteCalledParameter(call);
+    if (isGuardSetter(call)) {
+      beginGuard(call);
+      // To the end of the guard's scope, which is not that of an `if` around the call.
+      device_set_ = true;
+      return true;
+    }
+    const FunctionDecl *callee = calledFunction(call);
+    if (!callee)
+      return true;
+    const llvm::StringRef name = nameOf(callee);
+    if (setsDevice(call)) {
+      // A device that was set stays so for the rest of the function, also where an `if` set it: it
+      // then was the right one.
+      device_set_ = guard_seen_ = true;
+      work_.sets.push_back({call, call->getNumArgs() ? call->getArg(0) : nullptr,
+                            bodies_.back().body, statement_, bodies_.back().in_new_thread});
+    } else if (isCurrentStreamCall(callee)) {
+      work_.current_streams.push_back({call, stream_variables_.lookup(call), guarded(), path_});
+    } else if (asksCurrentDevice(callee)) {
+      work_.queries.push_back({call, guarded(), nullptr, path_});
+    } else if (!callee->getDeclContext()->isRecord() && noteCudaCall(call, callee, name)) {
+      // One of CUDA's own.
+    } else if (isThrustOnDefaultStream(call, callee)) {
+      work_.launches.push_back(launchOf(Launch::Kind::kAlgorithm, call));
+    } else if (!isLibraryDecl(callee) && !isCudaApi(callee)) {
+      noteStreamArgument(call, callee);
+      work_.calls.push_back(
+          {call, writtenFunction(callee), guarded(), bodies_.back().in_new_thread, path_});
+      if (helpers_.setters.contains(writtenFunction(callee)))
+        device_set_ = guard_seen_ = true;
+    }
+    return true;
+  }
+
+private:
+  struct Body {
+    const Stmt *body;
+    bool in_new_thread = false;
+  };
+
+  static bool isTensorIndex(const Expr *expr) {
+    const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
+    const llvm::StringRef name = call ? nameOf(call->getMethodDecl()) : llvm::StringRef();
+    return call && isTorchDecl(call->getMethodDecl()) && (name == "get_device" || name == "index");
+  }
+  static bool isCurrentIndex(const Expr *expr) {
+    const auto *call = dyn_cast<CallExpr>(strip(expr));
+    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+    return callee && isTorchDecl(callee) && !ownerOf(callee) && nameOf(callee) == "current_device";
+  }
+
+  const ASTContext &context() const { return work_.function->getASTContext(); }
+  bool guarded() const { return guard_live_ || device_set_; }
+
+  void noteFunction(const FunctionDecl *function) {
+    if (!isLibraryDecl(function) && !isCudaApi(function))
+      work_.named_functions.push_back(
+          {writtenFunction(function), thread_argument_ || bodies_.back().in_new_thread});
+  }
+
+  // `f()`, `std::forward<F>(f)()`.
+  void noteCalledParameter(const CallExpr *call) {
+    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
+    if (op && op->getOperator() != OO_Call)
+      return;
+    const Expr *called = strip(op ? op->getArg(0) : call->getCallee());
+    if (const auto *forwarded = dyn_cast<CallExpr>(called);
+        forwarded && forwarded->getNumArgs() == 1)
+      called = strip(forwarded->getArg(0));
+    const auto *reference = dyn_cast<DeclRefExpr>(called);
+    if (const auto *parameter = reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr)
+      work_.called_parameters.push_back({parameter, guard_live_});
+  }
+
+  void noteGuardedLambdas(const CallExpr *call) {
+    const FunctionDecl *callee =
+        helpers_.guarded_callbacks.empty() ? nullptr : calledFunction(call);
+    if (callee && callee->getTemplateInstantiationPattern(/*ForDefinition=*/false))
+      callee = callee->getTemplateInstantiationPattern(/*ForDefinition=*/false);
+    const FunctionDecl *definition = nullptr;
+    if (!callee || !callee->isDefined(definition))
+      return;
+    for (unsigned i = 0; i < call->getNumArgs() && i < definition->getNumParams(); ++i)
+      if (helpers_.guarded_callbacks.contains(definition->getParamDecl(i)))
+        if (const LambdaExpr *lambda = lambdaIn(call->getArg(i)))
+          guarded_lambdas_.insert(lambda);
+  }
+
+  const LambdaExpr *lambdaIn(const Expr *expr) const {
+    expr = strip(expr);
+    // As a std::function.
+    if (const auto *wrapped = dyn_cast<CXXConstructExpr>(expr); wrapped && wrapped->getNumArgs())
+      return lambdaIn(wrapped->getArg(0));
+    if (const auto *reference = dyn_cast<DeclRefExpr>(expr))
+      return lambdas_.lookup(dyn_cast<VarDecl>(reference->getDecl()));
+    return dyn_cast<LambdaExpr>(expr);
+  }
+
+  void beginGuard(const Expr *device) {
+    guard_live_ = guard_seen_ = true;
+    for (DeviceQuery &query : work_.queries)
+      if (!query.guarded && !query.guard_device && !areAlternatives(query.path, path_))
+        query.guard_device = device;
+  }
+
+  template <typename Action> bool withThreads(bool starts_thread, Action action) {
+    const bool outer = thread_argument_;
+    thread_argument_ |= starts_thread;
+    action();
+    thread_argument_ = outer;
+    return true;
+  }
+
+  static bool isThread(QualType type) {
+    const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+    return record && record->getDeclName().isIdentifier() && isLibraryDecl(record) &&
+           (record->getName() == "thread" || record->getName() == "jthread");
+  }
+
+  // CUDA's C interfaces, not a project's own functions with C linkage.
+  static bool isCudaApi(const FunctionDecl *callee) {
+    if (!callee->isExternC())
+      return false;
+    const SourceManager &sources = callee->getASTContext().getSourceManager();
+    return sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation()));
+  }
+
+  Launch launchOf(Launch::Kind kind, const Expr *call) {
+    Launch launch;
+    launch.kind = kind;
+    launch.expr = call;
+    launch.guarded = guarded();
+    launch.own_guard = guard_live_;
+    launch.in_new_thread = bodies_.back().in_new_thread;
+    launch.path = path_;
+    return launch;
+  }
+
+  bool noteCudaCall(const CallExpr *call, const FunctionDecl *callee, llvm::StringRef name) {
+    if (const auto index = streamParameter(name)) {
+      Launch launch =
+          launchOf(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
+      if (*index < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(*index)))
+        launch.stream = call->getArg(*index);
+      work_.launches.push_back(std::move(launch));
+      return true;
+    }
+    if (isKernelLaunch(name)) {
+      Launch launch = launchOf(Launch::Kind::kKernel, call);
+      launch.stream_known = false;
+      if (const ValueDecl *config = configurationOf(call))
+        configurations_.push_back({work_.launches.size(), config});
+      work_.launches.push_back(std::move(launch));
+      return true;
+    }
+    if (usesDefaultStreamOnly(name) && isCudaApi(callee)) {
+      work_.launches.push_back(launchOf(Launch::Kind::kCopy, call));
+      return true;
+    }
+    return false;
+  }
+
+  // The variable in `cudaLaunchKernelEx(&config, …)`.
+  static const ValueDecl *configurationOf(const CallExpr *call) {
+    const Expr *first = call->getNumArgs() ? call->getArg(0)->IgnoreParenImpCasts() : nullptr;
+    if (const auto *address = dyn_cast_or_null<UnaryOperator>(first))
+      first = address->getSubExpr()->IgnoreParenImpCasts();
+    const auto *reference = dyn_cast_or_null<DeclRefExpr>(first);
+    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    return variable && variable->isLocalVarDecl() ? variable : nullptr;
+  }
+
+  // The stream of a launch that takes it from a structure, where this function fills that.
+  void resolveConfiguration(Launch &launch, const ValueDecl *config) {
+    const auto assigned = configured_streams_.find(config);
+    if (assigned != configured_streams_.end()) {
+      launch.stream = assigned->second;
+      launch.stream_known = true;
+      return;
+    }
+    const Expr *init = cast<VarDecl>(config)->getInit();
+    const auto *list = init ? dyn_cast<InitListExpr>(strip(init)) : nullptr;
+    if (!list)
+      return;
+    for (const Expr *value : list->inits())
+      if (isStreamHandle(value->getType())) {
+        launch.stream = value;
+        launch.stream_known = true;
+      }
+  }
+
+  void noteTensor(const ValueDecl *decl) {
+    if (decl->getType()->isUndeducedType() || !holdsTensor(decl->getType()))
+      return;
+    work_.touches_tensors = true;
+    if (!llvm::is_contained(work_.tensors, decl))
+      work_.tensors.push_back(decl);
+  }
+
+  void noteWrite(const Expr *target, const Expr *value = nullptr) {
+    if (const auto *reference = dyn_cast<DeclRefExpr>(target->IgnoreParenImpCasts()))
+      if (const auto *variable = dyn_cast<VarDecl>(reference->getDecl())) {
+        if (const auto stream = work_.stream_values.find(variable);
+            value && stream != work_.stream_values.end())
+          stream->second.push_back(value);
+        else
+          filled_.insert(variable);
+        written_.insert(variable);
+        null_pointers_.erase(variable);
+      }
+  }
+
+  bool isSizeQuery(const CallExpr *call) const {
+    if (isCubSizeQuery(call))
+      return true;
+    const auto *memory = call->getNumArgs()
+                             ? dyn_cast<DeclRefExpr>(call->getArg(0)->IgnoreParenImpCasts())
+                             : nullptr;
+    return memory && null_pointers_.contains(dyn_cast<VarDecl>(memory->getDecl()));
+  }
+
+  void noteStreamArgument(const CallExpr *call, const FunctionDecl *callee) {
+    const bool is_algorithm = isCubAlgorithm(callee);
+    if (is_algorithm && isSizeQuery(call))
+      return;
+    const auto index = declaredStreamParameter(callee);
+    const Expr *stream =
+        index && putsWorkOnStream(callee, *index) ? passedFor(call, callee, *index) : nullptr;
+    if (stream) {
+      Launch launch =
+          launchOf(is_algorithm ? Launch::Kind::kAlgorithm : Launch::Kind::kStreamArgument, call);
+      launch.stream = stream;
+      work_.launches.push_back(std::move(launch));
+    }
+    const bool is_handed =
+        stream || llvm::any_of(call->arguments(), [](const Expr *argument) {
+          return isStream(argument->getType()) || holdsStream(argument->getType());
+        });
+    if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
+        !tellDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
+      work_.handed_streams.push_back({call, guarded(), bodies_.back().in_new_thread, path_});
+  }
+
+  void believeGuarded() {
+    for (Launch &launch : work_.launches)
+      launch.guarded = true;
+    for (WorkCall &call : work_.calls)
+      call.guarded = true;
+    for (HandedStream &handed : work_.handed_streams)
+      handed.guarded = true;
+    for (CurrentStream &stream : work_.current_streams)
+      stream.guarded = true;
+  }
+
+  CudaWork &work_;
+  const DeviceHelpers &helpers_;
+  std::vector<Body> bodies_;
+  BlockPath path_;
+  const Stmt *statement_ = nullptr;
+  llvm::DenseMap<const CallExpr *, const VarDecl *> stream_variables_;
+  llvm::DenseMap<const VarDecl *, LambdaExpr *> lambdas_; // not called yet
+  std::vector<std::pair<std::size_t, const ValueDecl *>> configurations_;
+  llvm::DenseMap<const ValueDecl *, const Expr *> configured_streams_;
+  llvm::SmallPtrSet<const VarDecl *, 8> written_;
+  llvm::SmallPtrSet<const VarDecl *, 4> filled_; // through their address
+  llvm::SmallPtrSet<const LambdaExpr *, 2> guarded_lambdas_;
+  llvm::SmallPtrSet<const VarDecl *, 8> null_pointers_;
+  bool guard_live_ = false;
+  bool device_set_ = false;
+  bool guard_seen_ = false;
+  bool thread_argument_ = false;
+};
+
+} // namespace
+
+CudaWork collectWork(const FunctionDecl *function, const DeviceHelpers &helpers) {
+  CudaWork work;
+  work.function = function;
+  CudaWorkCollector collector(work, helpers);
+  return work;
+}
+
+} // namespace devsan::analyzer

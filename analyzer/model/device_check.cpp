@@ -1,0 +1,119 @@
+#include "analyzer/model/device_check.h"
+
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/StmtCXX.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/Lex/Lexer.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+using namespace clang::ast_matchers;
+
+void DeviceCheck::registerMatchers(MatchFinder *finder) {
+  finder->addMatcher(
+      functionDecl(isDefinition(), unless(isImplicit()), unless(isExpansionInSystemHeader()))
+          .bind("function"),
+      this);
+}
+
+void DeviceCheck::check(const MatchFinder::MatchResult &result) {
+  useModel(*result.Context);
+  if (const FunctionFacts *facts = model_->facts(result.Nodes.getNodeAs<FunctionDecl>("function")))
+    examine(*facts);
+}
+
+void DeviceCheck::useModel(ASTContext &context) {
+  if (!model_)
+    model_ = DeviceModel::of(context);
+}
+
+void DeviceCheck::onEndOfTranslationUnit() {
+  model_.reset();
+  reported_.clear();
+}
+
+void DeviceCheck::advise(SourceLocation location, const llvm::Twine &remedy) {
+  diag(location, "%0%1", DiagnosticIDs::Note) << kRemedyNote << remedy.str();
+}
+
+bool DeviceCheck::firstAt(const Expr *expr) {
+  return reported_.insert(locationOf(expr)).second;
+}
+
+std::string DeviceCheck::spelling(const Expr *expr) {
+  constexpr std::size_t kMaxLength = 60;
+  const SourceManager &sources = model_->context().getSourceManager();
+  CharSourceRange range = Lexer::makeFileCharRange(
+      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, getLangOpts());
+  if (range.isInvalid())
+    range = sources.getExpansionRange(expr->getSourceRange());
+  llvm::StringRef text = Lexer::getSourceText(range, sources, getLangOpts());
+  std::string line;
+  for (char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c)))
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  if (line.size() > kMaxLength)
+    line = line.substr(0, kMaxLength - 1) + "…";
+  return line;
+}
+
+SourceLocation DeviceCheck::locationOf(const Expr *expr) {
+  SourceLocation location = expr->getBeginLoc();
+  const Expr *inner = strip(expr);
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(inner))
+    if (const auto *member = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens()))
+      location = member->getMemberLoc();
+  return model_->context().getSourceManager().getFileLoc(location);
+}
+
+unsigned DeviceCheck::lineOf(const Expr *expr) {
+  return model_->context().getSourceManager().getExpansionLineNumber(locationOf(expr));
+}
+
+namespace {
+
+bool isStatementOf(const Stmt *child, const Stmt *parent) {
+  if (const auto *branch = dyn_cast<IfStmt>(parent))
+    return child != branch->getCond();
+  if (const auto *loop = dyn_cast<ForStmt>(parent))
+    return child != loop->getCond();
+  if (const auto *comma = dyn_cast<BinaryOperator>(parent))
+    return comma->getOpcode() == BO_Comma && child == comma->getLHS();
+  return isa<CompoundStmt, CXXForRangeStmt, WhileStmt, DoStmt, SwitchCase>(parent);
+}
+
+// try { x.to(device); } asks whether that is possible, ({ x.to(device); }) has the result as its
+// value.
+bool isAsked(ASTContext &context, const Stmt *block) {
+  const DynTypedNodeList parents = context.getParents(*block);
+  return !parents.empty() && (parents[0].get<CXXTryStmt>() || parents[0].get<StmtExpr>());
+}
+
+} // namespace
+
+bool DeviceCheck::isDiscarded(const Expr *expr) {
+  ASTContext &context = model_->context();
+  const Stmt *child = expr;
+  for (;;) {
+    const DynTypedNodeList parents = context.getParents(*child);
+    const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+    // EXPECT_THROW(x.to(device), …) and whatever else a macro makes a statement of.
+    if (!parent || context.getSourceManager().isMacroBodyExpansion(parent->getBeginLoc()))
+      return false;
+    const auto *comma = dyn_cast<BinaryOperator>(parent);
+    const bool passed_on = comma && comma->getOpcode() == BO_Comma && child == comma->getRHS();
+    if (passed_on || isa<FullExpr, CXXBindTemporaryExpr, ParenExpr>(parent))
+      child = parent;
+    else
+      return isStatementOf(child, parent) && !isAsked(context, parent);
+  }
+}
+
+bool DeviceCheck::editable(const Expr *expr) {
+  return expr->getBeginLoc().isFileID() && expr->getEndLoc().isFileID();
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,52 @@
+// The base of the checks that read a function's facts: it asks the shared model, skips library
+// code, and prints one finding per place however many instantiations of a template show it.
+#pragma once
+
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/model/model.h"
+
+#include <clang-tidy/ClangTidyCheck.h>
+
+namespace devsan::analyzer {
+
+// What to do instead, in a note of its own, where the remedy of the rule does not fit the finding.
+inline constexpr llvm::StringLiteral kRemedyNote = "remedy: ";
+
+class DeviceCheck : public clang::tidy::ClangTidyCheck {
+public:
+  using ClangTidyCheck::ClangTidyCheck;
+
+  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
+    return options.CPlusPlus;
+  }
+  void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
+  void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
+  void onEndOfTranslationUnit() override;
+
+protected:
+  virtual void examine(const FunctionFacts &facts) = 0;
+
+  // Takes the shared model; for a check with matchers of its own.
+  void useModel(clang::ASTContext &context);
+  DeviceModel &model() { return *model_; }
+  // After the finding whose remedy it is.
+  void advise(clang::SourceLocation location, const llvm::Twine &remedy);
+  // False where this place was reported before.
+  bool firstAt(const clang::Expr *expr);
+  // The user's spelling of an expression, on one line and not longer than a message bears.
+  std::string spelling(const clang::Expr *expr);
+  // Where a finding about this expression belongs: at the method's name for a chain of calls, so
+  // that the line is the one a reader looks for. Inside a macro, where the user wrote it.
+  clang::SourceLocation locationOf(const clang::Expr *expr);
+  unsigned lineOf(const clang::Expr *expr);
+  // The value of `expr` goes nowhere: `x.cuda();`
+  bool isDiscarded(const clang::Expr *expr);
+  // Whether text can be edited there: not inside a macro.
+  bool editable(const clang::Expr *expr);
+
+private:
+  std::shared_ptr<DeviceModel> model_;
+  std::set<clang::SourceLocation> reported_;
+};
+
+} // namespace devsan::analyzer

@@ -1,0 +1,180 @@
+#include "analyzer/model/file_scan.h"
+
+#include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/model/value.h"
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// The functions that a registration call names: m.impl("op", &f), m.def("op", TORCH_FN(f)).
+void collectNamedFunctions(const Stmt *argument,
+                           llvm::SmallVectorImpl<const FunctionDecl *> &named) {
+  if (const auto *reference = dyn_cast<DeclRefExpr>(argument))
+    if (const auto *function = dyn_cast<FunctionDecl>(reference->getDecl()))
+      named.push_back(function);
+  if (const auto *expr = dyn_cast<Expr>(argument); expr && !expr->getType().isNull())
+    if (const auto *wrapper = dyn_cast_or_null<ClassTemplateSpecializationDecl>(
+            expr->getType()->getAsCXXRecordDecl()))
+      for (const TemplateArgument &part : wrapper->getTemplateArgs().asArray())
+        if (part.getKind() == TemplateArgument::Declaration)
+          if (const auto *function = dyn_cast<FunctionDecl>(part.getAsDecl()))
+            named.push_back(function);
+  for (const Stmt *child : argument->children())
+    if (child)
+      collectNamedFunctions(child, named);
+}
+
+bool registersOperators(const FunctionDecl *callee) {
+  llvm::StringRef name = nameOf(callee);
+  if ((name != "def" && name != "impl" && name != "op") || !ownerOf(callee))
+    return false;
+  std::string owner = ownerOf(callee)->getQualifiedNameAsString();
+  return llvm::StringRef(owner).starts_with("pybind11::") || isTorchDecl(callee);
+}
+
+// What TORCH_LIBRARY_IMPL(ns, CPU, m) makes of its key.
+bool registersForHost(const FunctionDecl *function) {
+  llvm::StringRef name = nameOf(function);
+  return name.starts_with("TORCH_LIBRARY_IMPL_init_") && name.contains("_CPU_");
+}
+
+bool appliesAutogradFunction(const FunctionDecl *callee) {
+  const CXXRecordDecl *owner = ownerOf(callee);
+  return nameOf(callee) == "apply" && owner && isTorchDecl(owner) &&
+         owner->getNameAsString() == "Function";
+}
+
+class Scanner : public AstVisitor {
+public:
+  explicit Scanner(FileScan &scan) : scan_(scan) {}
+
+  bool shouldVisitTemplateInstantiations() const override { return true; }
+
+  bool TraverseDecl(Decl *decl) override {
+    if (!decl || isa<TranslationUnitDecl>(decl))
+      return AstVisitor::TraverseDecl(decl);
+    if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && isProgram(decl) == false)
+      return true;
+    auto *function = dyn_cast<FunctionDecl>(decl);
+    if (!function)
+      return AstVisitor::TraverseDecl(decl);
+    if (isLibraryDecl(function))
+      return true;
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    if (method && method->getParent()->isLambda())
+      return AstVisitor::TraverseDecl(decl);
+    const FunctionDecl *outer = std::exchange(function_, function);
+    bool going = AstVisitor::TraverseDecl(decl);
+    function_ = outer;
+    return going;
+  }
+
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *) override {
+    scan_.names_device = true;
+    return true;
+  }
+
+  // kCUDA, DeviceType::MPS, a variable or member of type Device, c10::cuda::…, cudaMalloc.
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
+    const ValueDecl *decl = reference->getDecl();
+    llvm::StringRef name = decl->getDeclName().isIdentifier() ? decl->getName() : "";
+    if (const auto *function = dyn_cast<FunctionDecl>(decl)) {
+      scan_.names_device |= isDeviceRuntime(function);
+      scan_.reads_host_memory |= name == "parallel_for" && isTorchDecl(function);
+    } else if (isDeviceType(decl->getType())) {
+      scan_.names_device |= !name.ends_with("CPU");
+    } else {
+      scan_.names_device |= isDevice(decl->getType());
+    }
+    return true;
+  }
+
+  bool VisitMemberExpr(MemberExpr *member) override {
+    const ValueDecl *decl = member->getMemberDecl();
+    if (const auto *method = dyn_cast<CXXMethodDecl>(decl);
+        method && isTensor(member->getBase()->getType())) {
+      llvm::StringRef name = nameOf(method);
+      scan_.names_device |=
+          name == "cuda" || name == "cpu" || name == "get_device" || name == "mps" || name == "xpu";
+      scan_.reads_host_memory |= name == "accessor" || name == "is_cpu";
+    } else if (isa<FieldDecl>(decl)) {
+      scan_.names_device |= isDevice(decl->getType());
+    }
+    return true;
+  }
+
+  // Device("cuda")
+  bool VisitStringLiteral(StringLiteral *literal) override {
+    if (literal->isOrdinary())
+      if (std::optional<Place> place = Place::parse(literal->getString()))
+        scan_.names_device |= place->isSpelledDevice();
+    return true;
+  }
+
+  bool VisitCallExpr(CallExpr *call) override {
+    const FunctionDecl *callee = call->getDirectCallee();
+    if (!function_ || !callee)
+      return true;
+    if (nameOf(callee) == "to" && isTorchDecl(callee))
+      scan_.names_device |= llvm::any_of(call->arguments(), [](const Expr *argument) {
+        return namesDevice(argument->getType()) && !isa<CXXDefaultArgExpr>(argument);
+      });
+    if (registersOperators(callee)) {
+      llvm::SmallVector<const FunctionDecl *, 4> named;
+      for (const Expr *argument : call->arguments())
+        collectNamedFunctions(argument, named);
+      for (const FunctionDecl *function : named)
+        (registersForHost(function_) ? scan_.host_operators : scan_.operators)
+            .insert(function->getCanonicalDecl());
+    } else if (appliesAutogradFunction(callee)) {
+      scan_.operators.insert(function_->getCanonicalDecl());
+    } else if (!isLibraryDecl(callee)) {
+      scan_.callers[callee->getCanonicalDecl()].push_back({function_, call});
+    }
+    return true;
+  }
+
+private:
+  static bool isProgram(const Decl *decl) {
+    const auto *space = cast<NamespaceDecl>(decl);
+    static const llvm::StringRef kLibraries[] = {"std",  "at",     "c10",       "torch",
+                                                 "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
+    return space->getParent()->getRedeclContext()->isTranslationUnit()
+               ? !llvm::is_contained(kLibraries, space->getName())
+               : true;
+  }
+
+  bool isDeviceRuntime(const FunctionDecl *function) const {
+    if (scan_.names_device)
+      return true;
+    std::string name = function->getQualifiedNameAsString();
+    llvm::StringRef text = name;
+    for (llvm::StringRef start : {"cuda", "hip", "c10::cuda::", "at::cuda::", "torch::cuda::",
+                                  "c10::hip::", "at::hip::", "torch::mps::", "torch::xpu::"})
+      if (text.starts_with(start))
+        return true;
+    return false;
+  }
+
+  FileScan &scan_;
+  const FunctionDecl *function_ = nullptr;
+};
+
+} // namespace
+
+FileScan scanFile(const ASTContext &context) {
+  FileScan scan;
+  Scanner scanner(scan);
+  // The scope leaves out what lies in a precompiled header, which would be read from disk for
+  // nothing.
+  for (Decl *decl : context.getTraversalScope())
+    scanner.TraverseDecl(decl);
+  scan.reads_host_memory |= !scan.host_operators.empty();
+  return scan;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,436 @@
+#include "analyzer/model/model.h"
+
+#include "analyzer/ast/contains.h"
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/model/occasional.h"
+
+#include <clang/AST/ParentMapContext.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// How far a helper may be from the step that calls it.
+constexpr int kMaxCallDepth = 3;
+
+// The statement around `node`, through variable declarations and out of lambdas into the code that
+// writes them; null at the function's own body.
+const Stmt *parentOf(ASTContext &context, const DynTypedNode &node, int depth = 0) {
+  if (depth > 4)
+    return nullptr;
+  for (const DynTypedNode &parent : context.getParents(node))
+    if (const Stmt *found = parent.get<Stmt>())
+      return found;
+  for (const DynTypedNode &parent : context.getParents(node)) {
+    const auto *method = parent.get<CXXMethodDecl>();
+    const auto *record = parent.get<CXXRecordDecl>();
+    bool lambda = (method && method->getParent()->isLambda()) || (record && record->isLambda());
+    if (lambda || parent.get<VarDecl>() || parent.get<FunctionTemplateDecl>())
+      if (const Stmt *found = parentOf(context, parent, depth + 1))
+        return found;
+  }
+  return nullptr;
+}
+
+const Stmt *parentOf(ASTContext &context, const Stmt *statement) {
+  return parentOf(context, DynTypedNode::create(*statement));
+}
+
+// `do { … } while (false)` is how macros make a statement, not a loop.
+bool isLoop(const ASTContext &context, const Stmt *statement) {
+  if (const auto *once = dyn_cast<DoStmt>(statement)) {
+    bool again = true;
+    const Expr *condition = once->getCond();
+    return condition->isValueDependent() ||
+           !condition->EvaluateAsBooleanCondition(again, context) || again;
+  }
+  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement);
+}
+
+// Whether `child`, a direct child of the loop, is run again on every turn.
+bool repeats(const Stmt *loop, const Stmt *child) {
+  if (const auto *counted = dyn_cast<ForStmt>(loop))
+    return child != counted->getInit();
+  if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
+    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() &&
+           child != ranged->getEndStmt() && child != ranged->getInit();
+  return true;
+}
+
+const Stmt *lastOf(const Stmt *statement) {
+  while (const auto *compound = dyn_cast_or_null<CompoundStmt>(statement)) {
+    if (compound->body_empty())
+      return compound;
+    statement = compound->body_back();
+  }
+  return statement;
+}
+
+bool leaves(const Stmt *branch) {
+  const Stmt *last = lastOf(branch);
+  if (const auto *full = dyn_cast_or_null<ExprWithCleanups>(last))
+    last = full->getSubExpr();
+  return last && isa<BreakStmt, ReturnStmt, CXXThrowExpr>(last);
+}
+
+bool skips(const Stmt *branch) {
+  const Stmt *last = lastOf(branch);
+  return last && isa<ContinueStmt, ReturnStmt>(last);
+}
+
+// `if (i % 100 != 0) continue;` before `statement` in the same block.
+bool skippedBefore(const CompoundStmt *block, const Stmt *statement) {
+  for (const Stmt *sibling : block->body()) {
+    if (sibling == statement)
+      return false;
+    if (const auto *condition = dyn_cast<IfStmt>(sibling))
+      if (hasRemainder(condition->getCond()) && skips(condition->getThen()))
+        return true;
+  }
+  return false;
+}
+
+bool takesTensor(const FunctionDecl *function) {
+  return llvm::any_of(function->parameters(),
+                      [](const ParmVarDecl *p) { return holdsTensor(p->getType()); });
+}
+
+bool isAutogradFunction(const CXXRecordDecl *record) {
+  if (!record || !record->hasDefinition())
+    return false;
+  for (const CXXBaseSpecifier &base : record->getDefinition()->bases())
+    if (const CXXRecordDecl *decl = base.getType()->getAsCXXRecordDecl())
+      if (decl->getNameAsString() == "Function" && isTorchDecl(decl))
+        return true;
+  return false;
+}
+
+// A GoogleTest body reads results because that is what it is for.
+bool isTest(const FunctionDecl *function) {
+  const CXXRecordDecl *record = ownerOf(function);
+  while (record && record->hasDefinition() && record->getDefinition()->getNumBases() > 0) {
+    record = record->getDefinition()->bases_begin()->getType()->getAsCXXRecordDecl();
+    if (record && record->getQualifiedNameAsString() == "testing::Test")
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
+DeviceModel::DeviceModel(ASTContext &context) : context_(context) {}
+
+std::shared_ptr<DeviceModel> DeviceModel::of(ASTContext &context) {
+  thread_local std::weak_ptr<DeviceModel> shared;
+  std::shared_ptr<DeviceModel> model = shared.lock();
+  if (!model || &model->context_ != &context) {
+    model = std::make_shared<DeviceModel>(context);
+    shared = model;
+  }
+  return model;
+}
+
+const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
+  if (!function || isLibraryDecl(function) || !function->doesThisDeclarationHaveABody())
+    return nullptr;
+  if (const auto *method = dyn_cast<CXXMethodDecl>(function);
+      method && method->getParent()->isLambda())
+    return nullptr;
+  if (auto found = facts_.find(function); found != facts_.end())
+    return found->second.get();
+  FlowOptions options;
+  options.replaced_by_callee = [this](const FunctionDecl *callee,
+                                      std::optional<unsigned> argument) {
+    return replacedByCallee(callee, argument);
+  };
+  options.returned_by_callee = [this](const FunctionDecl *callee) {
+    return returnedByCallee(callee);
+  };
+  options.host_checked_by_callee = [this](const FunctionDecl *callee, unsigned parameter) {
+    return hostCheckedByCallee(callee, parameter);
+  };
+  options.host_parameters = runsOnHost(function);
+  computing_.insert(function);
+  std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
+  computing_.erase(function);
+  return (facts_[function] = std::move(made)).get();
+}
+
+const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
+                                          std::optional<unsigned> argument) {
+  const FunctionDecl *definition = nullptr;
+  if (!callee->hasBody(definition) || isLibraryDecl(definition) || asking_.size() > 4 ||
+      !asking_.insert(definition).second)
+    return nullptr;
+  FlowOptions options;
+  options.assume_moved = argument ? Path{definition->getParamDecl(*argument), {}} : Path{};
+  options.replaced_by_callee = [this](const FunctionDecl *inner, std::optional<unsigned> index) {
+    return replacedByCallee(inner, index);
+  };
+  const Expr *found = nullptr;
+  if (std::unique_ptr<FunctionFacts> facts = analyseFunction(definition, context_, options))
+    for (const ReplacedPart &part : facts->exit.replaced)
+      if (!found && !part.moved && !facts->moved_later.count(part.expr))
+        found = part.expr;
+  asking_.erase(definition);
+  return found;
+}
+
+bool DeviceModel::isMetric(const CXXRecordDecl *record) {
+  if (!record || !record->hasDefinition() || derivesFromModule(record))
+    return false;
+  return llvm::any_of(record->getDefinition()->methods(), [](const CXXMethodDecl *method) {
+    return nameOf(method) == "update" && takesTensor(method);
+  });
+}
+
+bool DeviceModel::isStateful(const CXXRecordDecl *record) {
+  return derivesFromModule(record) || isMetric(record);
+}
+
+const FileScan &DeviceModel::scan() {
+  if (!scan_)
+    scan_ = scanFile(context_);
+  return *scan_;
+}
+
+bool DeviceModel::knowsDevices() {
+  return scan().names_device;
+}
+
+bool DeviceModel::hostOnly() {
+  return scan().reads_host_memory && !scan().names_device;
+}
+
+bool DeviceModel::isOperator(const FunctionDecl *function) {
+  if (scan().operators.contains(function->getCanonicalDecl()))
+    return true;
+  if (function->isMain() || !takesTensor(function))
+    return false;
+  if (!cuda_)
+    cuda_ = CudaProgram::of(context_);
+  const CudaWork *work = cuda_->work(function);
+  return work && llvm::any_of(work->launches, [](const Launch &launch) {
+           return launch.kind == Launch::Kind::kKernel;
+         });
+}
+
+bool DeviceModel::runsOnHost(const FunctionDecl *function) {
+  const FunctionDecl *canonical = function->getCanonicalDecl();
+  return scan().host_operators.contains(canonical) && !scan().operators.contains(canonical);
+}
+
+// Of the function that is called for sure; null where that is not known, or too deep a chain of
+// calls away.
+const FunctionFacts *DeviceModel::factsOfCallee(const FunctionDecl *callee) {
+  constexpr std::size_t kMaxDepth = 8;
+  const FunctionDecl *definition = nullptr;
+  if (!callee->hasBody(definition) || isLibraryDecl(definition))
+    return nullptr;
+  if (const auto *method = dyn_cast<CXXMethodDecl>(definition); method && method->isVirtual())
+    return nullptr;
+  if (auto known = facts_.find(definition); known != facts_.end())
+    return known->second.get();
+  if (computing_.size() >= kMaxDepth || computing_.contains(definition))
+    return nullptr;
+  return facts(definition);
+}
+
+// Joined over the callee's returns, in terms of its own parameters.
+const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
+  const FunctionFacts *facts = factsOfCallee(callee);
+  if (!facts)
+    return nullptr;
+  auto known = returned_.find(facts->function);
+  if (known == returned_.end()) {
+    std::optional<Value> returned;
+    for (const Operation &operation : facts->operations)
+      if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda)
+        returned = returned ? join(*returned, operation.result) : operation.result;
+    if (returned && returned->place.is(Place::Kind::kNone))
+      returned.reset();
+    known = returned_.emplace(facts->function, std::move(returned)).first;
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+// A helper that only checks: `TORCH_CHECK(t.is_cpu())`.
+bool DeviceModel::hostCheckedByCallee(const FunctionDecl *callee, unsigned parameter) {
+  const FunctionFacts *facts = factsOfCallee(callee);
+  if (!facts || parameter >= facts->function->getNumParams())
+    return false;
+  const Path path{facts->function->getParamDecl(parameter), {}};
+  auto left = facts->exit.values.find(path);
+  // A parameter that is set has other data then.
+  return left != facts->exit.values.end() && left->second.place.is(Place::Kind::kHost) &&
+         llvm::none_of(facts->operations, [&](const Operation &operation) {
+           return operation.kind == Operation::Kind::kAssign && operation.path == path;
+         });
+}
+
+bool DeviceModel::isStep(const FunctionDecl *function) {
+  llvm::StringRef name = nameOf(function);
+  const CXXRecordDecl *owner = ownerOf(function);
+  bool step_method = owner &&
+                     (name == "forward" || name == "update" || name == "backward" ||
+                      function->getOverloadedOperator() == OO_Call) &&
+                     (isStateful(owner) || isAutogradFunction(owner));
+  return step_method || (isStepName(name) && !function->isMain());
+}
+
+DeviceModel::Step DeviceModel::functionStep(const FunctionDecl *function, int depth) {
+  const std::string in = "in '" + function->getNameAsString() + "'";
+  if (isStep(function))
+    return {in, false};
+  if (isOperator(function))
+    return {"in the operator '" + function->getNameAsString() + "'", false};
+  Step found;
+  if (depth == 0)
+    return found;
+  for (const FileScan::Caller &caller : scan().callers.lookup(function->getCanonicalDecl())) {
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() ||
+        isTest(caller.function))
+      continue;
+    const std::string name = "'" + caller.function->getNameAsString() + "'";
+    Step step = functionStep(caller.function, depth - 1);
+    if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
+      step = {in + ", which a loop in " + name + " calls", step.why.empty() || step.by_loop};
+    else if (!step.why.empty())
+      step.why = in + ", which " + name + " calls";
+    if (found.why.empty() || (found.by_loop && !step.why.empty() && !step.by_loop))
+      found = step;
+  }
+  return found;
+}
+
+std::string DeviceModel::stepOf(const FunctionDecl *function) {
+  return isTest(function) ? std::string() : functionStep(function, kMaxCallDepth).why;
+}
+
+bool DeviceModel::isLoopBody(const FunctionDecl *function) {
+  return functionStep(function, kMaxCallDepth).by_loop;
+}
+
+const Stmt *DeviceModel::loopAround(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent)
+    if (isLoop(context_, parent) && repeats(parent, child))
+      return parent;
+  return nullptr;
+}
+
+std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+  if (function && isTest(function))
+    return {};
+  std::string reason;
+  bool left = false;
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent) {
+    if (const auto *condition = dyn_cast<IfStmt>(parent);
+        condition && child != condition->getCond()) {
+      if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
+                       statement))
+        return {};
+      left |= leaves(child);
+    } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
+      if (child != choice->getCond() &&
+          isOccasional(context_, choice->getCond(), child == choice->getTrueExpr(), child,
+                       statement))
+        return {};
+    } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
+      if (skippedBefore(block, child))
+        return {};
+    } else if (const auto *call = dyn_cast<CallExpr>(parent)) {
+      // The body of at::parallel_for works on host memory.
+      if (nameOf(call->getDirectCallee()) == "parallel_for")
+        return {};
+    } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
+      reason = "in a loop";
+    }
+  }
+  return !reason.empty() || !function ? reason : stepOf(function);
+}
+
+namespace {
+
+bool declares(const Stmt *statement, llvm::function_ref<bool(const VarDecl *)> test) {
+  const auto *declaration = dyn_cast<DeclStmt>(statement);
+  return declaration && llvm::any_of(declaration->decls(), [&](const Decl *decl) {
+           const auto *variable = dyn_cast<VarDecl>(decl);
+           return variable && test(variable);
+         });
+}
+
+bool setsDeviceWithin(const Stmt *statement) {
+  return contains(statement, [](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    return call && (setsDevice(call) || isGuardSetter(call));
+  });
+}
+
+auto ofType(bool (*test)(QualType)) {
+  return [test](const VarDecl *variable) { return test(variable->getType()); };
+}
+
+} // namespace
+
+// The first statement of the block that does it: what RAII objects set up lasts until its end.
+const Stmt *DeviceModel::firstSetUp(const CompoundStmt *block, SetUp what) {
+  auto [known, added] = set_up_.try_emplace({block, static_cast<int>(what)}, nullptr);
+  if (!added)
+    return known->second;
+  for (const Stmt *statement : block->body()) {
+    bool found = false;
+    switch (what) {
+    case SetUp::kDeviceGuard:
+      found = declares(statement, startsGuard) || setsDeviceWithin(statement);
+      break;
+    case SetUp::kGradOff:
+      found = declares(statement, ofType(isNoGradGuard));
+      break;
+    case SetUp::kSyncAllowed:
+      found = declares(statement, ofType(isAllowSync));
+      break;
+    }
+    if (found)
+      return known->second = statement;
+  }
+  return nullptr;
+}
+
+// Whether a statement that was run before `statement`, in a block around it, does it.
+bool DeviceModel::setUpBefore(const Stmt *statement, SetUp what) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent)
+    if (const auto *block = dyn_cast<CompoundStmt>(parent))
+      if (const Stmt *first = firstSetUp(block, what))
+        for (const Stmt *sibling : block->body()) {
+          if (sibling == child)
+            break;
+          if (sibling == first)
+            return true;
+        }
+  return false;
+}
+
+bool DeviceModel::guarded(const Stmt *statement, const FunctionDecl *function) {
+  if (setUpBefore(statement, SetUp::kDeviceGuard))
+    return true;
+  if (!cuda_)
+    cuda_ = CudaProgram::of(context_);
+  const CudaWork *work = function ? cuda_->work(function) : nullptr;
+  return work &&
+         (work->in_guard || work->under_guard.contains(statement) || cuda_->callersGuard(*work));
+}
+
+bool DeviceModel::gradOff(const Stmt *statement) {
+  return setUpBefore(statement, SetUp::kGradOff);
+}
+
+bool DeviceModel::syncAllowed(const Stmt *statement) {
+  return setUpBefore(statement, SetUp::kSyncAllowed);
+}
+
+} // namespace devsan::analyzer

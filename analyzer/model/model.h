@@ -1,0 +1,92 @@
+// The device model of one translation unit, shared by all checks that run on it: facts per
+// function, computed when first asked for, and what needs to see several functions, such as which
+// code runs on every step. One thread at a time.
+#pragma once
+
+#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/file_scan.h"
+#include "analyzer/model/flow.h"
+
+#include <memory>
+
+namespace devsan::analyzer {
+
+class DeviceModel {
+public:
+  explicit DeviceModel(clang::ASTContext &context);
+
+  // The model that the checks on `context` share; it lives as long as one of them holds it.
+  static std::shared_ptr<DeviceModel> of(clang::ASTContext &context);
+
+  clang::ASTContext &context() { return context_; }
+
+  // Facts of a function of the program; null for library code, lambdas (part of their function) and
+  // what has no body.
+  const FunctionFacts *facts(const clang::FunctionDecl *function);
+
+  // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
+  // 'safeDivide', which 'update' calls". Empty where it does not, or only every so many steps.
+  std::string everyStep(const clang::Stmt *statement, const clang::FunctionDecl *function);
+  // The same for a function as a whole: "in 'forward'".
+  std::string stepOf(const clang::FunctionDecl *function);
+  // It runs again only because a caller in this file calls it in a loop, as main() calls what does
+  // an epoch.
+  bool isLoopBody(const clang::FunctionDecl *function);
+  // The innermost loop around `statement` in its function.
+  const clang::Stmt *loopAround(const clang::Stmt *statement);
+
+  // A guard that sets the current device is live at `statement`, or wherever this file calls
+  // `function`.
+  bool guarded(const clang::Stmt *statement, const clang::FunctionDecl *function);
+  // Autograd is off at `statement`.
+  bool gradOff(const clang::Stmt *statement);
+  // The user said that waiting is meant: a devsan::AllowSync lives there.
+  bool syncAllowed(const clang::Stmt *statement);
+
+  // Something in the file deals with devices: names one, keeps one, calls their runtime.
+  bool knowsDevices();
+  // Nothing does, and the file reads tensors' memory on the host: a CPU implementation.
+  bool hostOnly();
+
+  // Classes whose state lives across steps: torch::nn::Module's, and metrics, with update() on
+  // tensors.
+  static bool isStateful(const clang::CXXRecordDecl *record);
+  static bool isMetric(const clang::CXXRecordDecl *record);
+
+  const clang::Expr *replacedByCallee(const clang::FunctionDecl *callee,
+                                      std::optional<unsigned> argument);
+
+  // A step by itself: forward() of a module or autograd function, update(), train_step().
+  static bool isStep(const clang::FunctionDecl *function);
+  // Code that a program runs whenever it uses the library: operators registered with TORCH_LIBRARY
+  // or pybind11, functions that apply an autograd::Function, and host code that launches kernels on
+  // tensors.
+  bool isOperator(const clang::FunctionDecl *function);
+  // Registered for host tensors only: TORCH_LIBRARY_IMPL(…, CPU, …).
+  bool runsOnHost(const clang::FunctionDecl *function);
+
+private:
+  enum class SetUp { kDeviceGuard, kGradOff, kSyncAllowed };
+  // Why a function runs on every step, and whether only a loop of a caller says so.
+  struct Step {
+    std::string why;
+    bool by_loop = false;
+  };
+  Step functionStep(const clang::FunctionDecl *function, int depth);
+  const FileScan &scan();
+  const Value *returnedByCallee(const clang::FunctionDecl *callee);
+  bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);
+  const FunctionFacts *factsOfCallee(const clang::FunctionDecl *callee);
+  bool setUpBefore(const clang::Stmt *statement, SetUp what);
+  const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);
+
+  clang::ASTContext &context_;
+  std::shared_ptr<CudaProgram> cuda_;
+  llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> facts_;
+  std::optional<FileScan> scan_;
+  std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
+  llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;
+  std::set<const clang::FunctionDecl *> asking_, computing_;
+};
+
+} // namespace devsan::analyzer

@@ -1,0 +1,177 @@
+#include "analyzer/model/value.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringSwitch.h>
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+
+namespace {
+
+// Bounds the lattice: what a value remembers of its way beyond this says nothing new.
+constexpr std::size_t kMaxOrigins = 12;
+
+int rank(const Place &place) {
+  switch (place.kind) {
+  case Place::Kind::kNone:
+    return 0;
+  case Place::Kind::kDefaultHost:
+    return 1;
+  case Place::Kind::kUnknown:
+    return 2;
+  case Place::Kind::kHost:
+    return 3;
+  case Place::Kind::kIndexless:
+    return 4;
+  case Place::Kind::kFixed:
+    return 5;
+  case Place::Kind::kOf:
+    return 6;
+  }
+  return 0;
+}
+
+} // namespace
+
+bool Path::startsWith(const Path &prefix) const {
+  return root == prefix.root && fields.size() >= prefix.fields.size() &&
+         std::equal(prefix.fields.begin(), prefix.fields.end(), fields.begin());
+}
+
+std::string Path::text() const {
+  std::string text = root ? root->getNameAsString() : std::string();
+  for (const clang::FieldDecl *field : fields)
+    text += (text.empty() ? "" : ".") + field->getNameAsString();
+  return text.empty() ? "*this" : text;
+}
+
+Place Place::named(llvm::StringRef type, int index) {
+  if (type == "CPU")
+    return host();
+  if (type == "Meta" || type.empty())
+    return unknown();
+  return index < 0 ? Place{Kind::kIndexless, type, -1, {}} : Place{Kind::kFixed, type, index, {}};
+}
+
+std::optional<Place> Place::parse(llvm::StringRef text) {
+  auto [name, number] = text.split(':');
+  llvm::StringRef type = llvm::StringSwitch<llvm::StringRef>(name)
+                             .Case("cpu", "CPU")
+                             .Case("cuda", "CUDA")
+                             .Case("mps", "MPS")
+                             .Case("xpu", "XPU")
+                             .Case("hip", "HIP")
+                             .Case("xla", "XLA")
+                             .Case("hpu", "HPU")
+                             .Case("mtia", "MTIA")
+                             .Case("privateuseone", "PrivateUse1")
+                             .Case("meta", "Meta")
+                             .Default("");
+  int index = -1;
+  if (type.empty() || (text.contains(':') && number.getAsInteger(10, index)))
+    return std::nullopt;
+  return named(type, index);
+}
+
+std::string Place::text() const {
+  switch (kind) {
+  case Kind::kNone:
+  case Kind::kUnknown:
+    return "an unknown device";
+  case Kind::kDefaultHost:
+  case Kind::kHost:
+    return "the CPU";
+  case Kind::kOf:
+    return "the device of '" + of.text() + "'";
+  case Kind::kFixed:
+    return type.lower() + ":" + std::to_string(index);
+  case Kind::kIndexless:
+    return "the current " + type.lower() + " device";
+  }
+  return {};
+}
+
+Place join(const Place &a, const Place &b) {
+  if (a == b || b.is(Place::Kind::kNone))
+    return a;
+  if (a.is(Place::Kind::kNone))
+    return b;
+  if (a.onHost() && b.onHost())
+    return Place::host();
+  // `is_available() ? kCUDA : kCPU` is a spelled device wherever the bug can show.
+  if (a.isSpelledDevice() && b.is(Place::Kind::kHost))
+    return a;
+  if (b.isSpelledDevice() && a.is(Place::Kind::kHost))
+    return b;
+  return Place::unknown();
+}
+
+const clang::Expr *Value::origin(Origin::Kind kind) const {
+  for (const Origin &origin : origins)
+    if (origin.kind == kind)
+      return origin.expr;
+  return nullptr;
+}
+
+Value &Value::add(Origin::Kind kind, const clang::Expr *expr) {
+  Origin added{kind, expr};
+  auto place = std::lower_bound(origins.begin(), origins.end(), added);
+  if ((place == origins.end() || *place != added) && origins.size() < kMaxOrigins)
+    origins.insert(place, added);
+  return *this;
+}
+
+Value &Value::addAll(const Value &other) {
+  for (const Origin &origin : other.origins)
+    add(origin.kind, origin.expr);
+  return *this;
+}
+
+Value &Value::drop(Origin::Kind kind) {
+  llvm::erase_if(origins, [kind](const Origin &origin) { return origin.kind == kind; });
+  return *this;
+}
+
+Value join(const Value &a, const Value &b) {
+  if (a == b)
+    return a;
+  if (a == Value())
+    return b;
+  if (b == Value())
+    return a;
+  Value joined = a;
+  joined.place = join(a.place, b.place);
+  joined.addAll(b);
+  joined.dtype = a.dtype == b.dtype ? a.dtype : Dtype::kUnknown;
+  joined.own_slice = a.own_slice || b.own_slice;
+  joined.zero_dim = a.zero_dim && b.zero_dim;
+  joined.no_grad = a.no_grad && b.no_grad;
+  joined.off_host = a.off_host && b.off_host;
+  return joined;
+}
+
+Value combine(llvm::ArrayRef<Value> operands) {
+  Value result;
+  bool first = true;
+  for (const Value &operand : operands) {
+    bool tells = rank(operand.place) > rank(result.place);
+    // A 0-dim host tensor is promoted to the other operand's device and does not decide.
+    if (tells && !(operand.zero_dim && operand.place.onHost() && !first))
+      result.place = operand.place;
+    else if (!first && result.zero_dim && result.place.onHost() &&
+             !operand.place.is(Place::Kind::kNone))
+      result.place = operand.place;
+    result.addAll(operand);
+    result.own_slice |= operand.own_slice;
+    result.zero_dim = first ? operand.zero_dim : result.zero_dim && operand.zero_dim;
+    result.no_grad = first ? operand.no_grad : result.no_grad && operand.no_grad;
+    result.dtype = first                           ? operand.dtype
+                   : operand.dtype == result.dtype ? result.dtype
+                                                   : Dtype::kUnknown;
+    first = false;
+  }
+  return result;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,198 @@
+"""What one meets first: `devsan`, `devsan init`, completions, the manual page. Usage: start_test.py DEVSAN [unittest options]"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DEVSAN = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+
+
+class Start(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def devsan(self, *arguments, status=0, folder=""):
+        result = subprocess.run([DEVSAN, *arguments], cwd=os.path.join(self.folder, folder), capture_output=True,
+                                text=True, timeout=60)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def make(self, *names):
+        for name in names:
+            path = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if not name.endswith("/"):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("# mine\n")
+
+    def text(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def has(self, name):
+        return os.path.exists(os.path.join(self.folder, name))
+
+    def test_help_and_what_is_no_command(self):
+        self.assertIn("Subcommands:", self.devsan("help"))
+        self.assertIn("--sim", self.devsan("help", "run"))
+        self.assertIn("unknown command 'chekc' (did you mean 'check'?); valid: check, run, ", self.devsan("chekc", status=2))
+        self.assertIn("--smi=2 (did you mean '--sim'?); see devsan run --help",
+                      self.devsan("run", "--smi=2", "--", "true", status=2))
+        self.assertIn("--mrege (did you mean '--merge'?); see devsan report --help",
+                      self.devsan("report", "--mrege", status=2))
+        self.assertIn("unknown rule 'host-sinc' (did you mean 'device-host-sync'?); valid: ",
+                      self.devsan("explain", "host-sinc", status=2))
+        self.assertIn("--sim=2 stands where a command should", self.devsan("--sim=2", "--", "true", status=2))
+
+    def test_help_fits_the_terminal(self):
+        for command in ("run", "check", "report", "prepare"):
+            text = self.devsan(command, "--help")
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+
+    # init
+
+    def test_init_writes_what_the_repository_has(self):
+        self.make(".git/HEAD", ".github/", "CMakeLists.txt", "sub/")
+        output = self.devsan("init", folder="sub")
+        self.assertIn("wrote ", output)
+        self.assertIn("[run]", self.text(".devsan.toml"))
+        workflow = self.text(".github/workflows/devsan.yml")
+        self.assertIn("uses: ./.devsan ", workflow)
+        self.assertIn("          build-dir: build\n          run: ctest --test-dir build\n", workflow)
+        self.assertNotIn("pytest", workflow)
+        self.assertFalse(self.has("sub/.devsan.toml"))
+
+    def test_init_for_gitlab(self):
+        self.make(".git/HEAD", ".gitlab-ci.yml", "pyproject.toml")
+        self.assertIn(".gitlab/devsan.yml", self.devsan("init"))
+        self.assertIn("-m pytest --devsan\n", self.text(".gitlab/devsan.yml"))
+        self.assertEqual(self.text(".gitlab-ci.yml"), "# mine\n")
+
+    def test_init_by_option(self):
+        self.make(".git/HEAD", ".github/")
+        self.devsan("init", "--ci=none")
+        self.assertFalse(self.has(".github/workflows"))
+        with open(os.path.join(self.folder, ".devsan.toml"), "a", encoding="utf-8") as file:
+            file.write("# mine\n")
+        self.assertIn(".devsan.toml is there already, and stays", self.devsan("init", "--ci=gitlab"))
+        self.assertTrue(self.text(".devsan.toml").endswith("# mine\n"))
+        self.assertIn(".gitlab/devsan.yml is there already", self.devsan("init", "--ci=gitlab", status=2))
+        self.assertTrue(self.has(".gitlab/devsan.yml"))
+        self.assertIn("--ci=jenkins is unknown; valid: github, gitlab, none", self.devsan("init", "--ci=jenkins", status=2))
+
+    def test_init_without_a_sign_of_ci(self):
+        self.assertIn("--ci=github, or --ci=gitlab", self.devsan("init"))
+        self.assertEqual(os.listdir(self.folder), [".devsan.toml"])
+
+    def test_init_never_overwrites(self):
+        self.make(".git/HEAD", ".github/workflows/devsan.yml")
+        output = self.devsan("init", status=2)
+        self.assertIn(".github/workflows/devsan.yml is there already, nothing was written; --force replaces it", output)
+        self.assertFalse(self.has(".devsan.toml"))
+        self.devsan("init", "--force")
+        self.assertNotEqual(self.text(".github/workflows/devsan.yml"), "# mine\n")
+
+    def test_what_init_writes_is_valid(self):
+        import yaml
+
+        self.make(".git/HEAD", "CMakeLists.txt", "setup.py")
+        # What they set is what the action and script/ci take; GitLab's job is that of the template.
+        self.devsan("init", "--ci=github", "--force")
+        steps = yaml.safe_load(self.text(".github/workflows/devsan.yml"))["jobs"]["devsan"]["steps"]
+        inputs = next(step["with"] for step in steps if step.get("uses") == "./.devsan")
+        with open(os.path.join(SOURCE, "action.yml"), encoding="utf-8") as file:
+            self.assertLessEqual(set(inputs), set(yaml.safe_load(file)["inputs"]))
+        self.devsan("init", "--ci=gitlab", "--force")
+        job = yaml.safe_load(self.text(".gitlab/devsan.yml"))
+        with open(os.path.join(SOURCE, "ci/gitlab.yml"), encoding="utf-8") as file:
+            self.assertEqual(job["devsan"], yaml.safe_load(file)["devsan"])
+        known = subprocess.run([os.path.join(SOURCE, "script/ci"), "--help"], check=True, capture_output=True, text=True).stdout
+        for name in job["variables"]:
+            self.assertRegex(known, rf"\b{name} ")
+        for command in (inputs["build"], inputs["run"], job["variables"]["DEVSAN_CI_BUILD"], job["variables"]["DEVSAN_CI_RUN"]):
+            subprocess.run(["bash", "-n", "-c", command], check=True)
+        self.devsan("run", "--", "true")
+        # So are the settings that are commented out.
+        settings = re.sub(r"^#(?=[a-z-]+ = )", "", self.text(".devsan.toml"), flags=re.MULTILINE)
+        self.assertNotEqual(settings, self.text(".devsan.toml"))
+        with open(os.path.join(self.folder, ".devsan.toml"), "w", encoding="utf-8") as file:
+            file.write(settings)
+        self.devsan("run", "--baseline=b.json", "--update-baseline", "--", "true")
+
+    def test_devsan_alone_says_what_comes_next(self):
+        self.assertIn("`devsan init` writes one", self.devsan())
+        self.devsan("init")
+        self.assertNotIn("`devsan init` writes one", self.devsan())
+
+    # completions
+
+    def options_of(self, command):
+        """As --help has them."""
+        lines = re.findall(r"^ +(-.*)", self.devsan(command, "--help"), re.MULTILINE)
+        return {name for line in lines for name in re.findall(r"(?:^|,)(--?[a-z][a-z-]*)", line)}
+
+    def bash(self, *words):
+        script = (f"source <({DEVSAN} completion bash); COMP_WORDS=({' '.join(map(repr, words))}); "
+                  f"COMP_CWORD={len(words) - 1}; _devsan; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        path = os.path.dirname(DEVSAN) + os.pathsep + os.environ["PATH"]
+        result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=self.folder, timeout=60,
+                                env={**os.environ, "PATH": path})
+        self.assertEqual(result.stderr, "")
+        return set(result.stdout.split())
+
+    def test_bash(self):
+        self.assertLessEqual({"run", "check", "report", "init"}, self.bash("devsan", ""))
+        self.assertEqual(self.bash("devsan", "re"), {"report"})
+        self.assertEqual(self.bash("devsan", "run", "--sim-"), {"--sim-force", "--sim-memory", "--sim-protect"})
+        self.assertEqual(self.bash("devsan", "run", "--sim-protect", "=", "o"), {"on", "off"})
+        self.assertEqual(self.bash("devsan", "report", "--format", "j"), {"json", "junit"})
+        self.assertEqual(self.bash("devsan", "explain", "device-host-s"), {"device-host-sync"})
+        self.assertEqual(self.bash("devsan", "check", "--format", "j"), {"json", "junit"})
+        self.assertEqual(self.bash("devsan", "check", "-"), self.options_of("check") | {"-h", "--help"})
+        self.assertEqual(self.bash("devsan", "completion", "f"), {"fish"})
+        self.make("train.py", "other.txt")
+        self.assertEqual(self.bash("devsan", "run", "--", "tr"), {"train.py"})
+        self.assertEqual(self.bash("devsan", "report", "tr"), {"train.py"})
+        for command in ("run", "check", "report", "init"):
+            missing = {name for name in self.options_of(command) if name.startswith("--")} - self.bash("devsan", command, "--")
+            self.assertEqual(missing, set())
+
+    def test_other_shells(self):
+        for shell in ("zsh", "fish"):
+            text = self.devsan("completion", shell)
+            for name in ("sim-protect", "update-baseline", "compare"):
+                self.assertIn(name, text)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=text, text=True, check=True)
+        self.assertIn("no completion for 'tcsh'; valid: bash, zsh, fish", self.devsan("completion", "tcsh", status=2))
+
+    # the manual page
+
+    @unittest.skipUnless(shutil.which("groff"), "needs groff")
+    def test_manual_page(self):
+        page = self.devsan("man")
+        result = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-cbou"], input=page, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for command in ("run", "check", "report", "init", "doctor"):
+            for option in self.options_of(command):
+                self.assertIn(option, result.stdout)
+        self.assertIn("DEVSAN_OPTIONS=key=value", result.stdout)
+
+    def test_the_docs_list_the_options_that_there_are(self):
+        for command, page in (("check", "check.md"), ("run", "runtime.md"), ("report", "reports.md")):
+            options = re.findall(r"^ +(-[-\w,]+)", self.devsan(command, "--help"), re.M)
+            with open(os.path.join(SOURCE, "docs", page), encoding="utf-8") as file:
+                section = re.search(r"^##+ Options\n(.*?)^##", file.read(), re.M | re.S).group(1)
+            listed = re.findall(r"^\| `(-[-\w]+)", section, re.M)
+            self.assertCountEqual(listed, [option for option in options if option not in ("-h,--help", "--version")], page)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
