@@ -19,6 +19,7 @@ import time
 import unittest
 
 DEVSAN = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "devsan"
+HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")  # LibTorch, for those that analyse
 SECONDS = 60
 MEMORY = 2 << 30  # bytes, of the largest process
 

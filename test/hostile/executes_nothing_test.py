@@ -11,10 +11,8 @@ import subprocess
 import sys
 import time
 
-from canary import DEVSAN, Canary, main
+from canary import DEVSAN, HEADERS, Canary, main
 
-SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MOCK = os.path.join(SOURCE_ROOT, "analyzer", "testing", "mock")
 COMPILER = shutil.which("cc") or shutil.which("clang") or shutil.which("clang-22")
 
 BUG = """#include <torch/torch.h>
@@ -24,7 +22,7 @@ at::Tensor moved(at::Tensor x) {
 """
 FOUND = "[device-bare-cuda]"
 CHECK = ("check", "--checks=device-bare-cuda", "--no-cache")
-WITH_MOCK = ("--", "-I" + MOCK)
+WITH_HEADERS = ("--", "-I" + HEADERS)
 
 
 class Checking(Canary):
@@ -68,9 +66,9 @@ class Checking(Canary):
                     for name in ("python", "python3", "python3.11"):
                         sandbox.trap(f"{place}/{folder}/bin/{name}", then="exit 1")
                     sandbox.write(f"{place}/{folder}/pyvenv.cfg", "home = /usr/bin\n")
-                done = sandbox.run("check", "--torch=" + MOCK, file, cwd=sandbox.path(cwd))
-                self.assertSays(done, 2, "--torch=")  # the mock lacks a package's folders
-                done = sandbox.run(*CHECK, file, *WITH_MOCK, cwd=sandbox.path(cwd))
+                done = sandbox.run("check", "--torch=" + HEADERS, file, cwd=sandbox.path(cwd))
+                self.assertSays(done, 2, "--torch=")  # it lacks a package's folders
+                done = sandbox.run(*CHECK, file, *WITH_HEADERS, cwd=sandbox.path(cwd))
                 self.assertSays(done, 1, FOUND)
 
     def test_genuine_interpreters_of_the_repository(self):
@@ -84,7 +82,7 @@ class Checking(Canary):
                 library = f"repo/.venv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
                 sandbox.write(f"{library}/evil.pth", f"import os; os.system('touch {sandbox.canary('pth')}')\n")
                 sandbox.write(f"{library}/sitecustomize.py", f"open('{sandbox.canary('site')}', 'w')\n")
-                done = sandbox.run("check", "--checks=device-bare-cuda", *options, "x.cpp", *WITH_MOCK)
+                done = sandbox.run("check", "--checks=device-bare-cuda", *options, "x.cpp", *WITH_HEADERS)
                 self.assertSays(done, 1, FOUND)
 
     def test_modules_of_the_repository(self):
@@ -98,7 +96,7 @@ class Checking(Canary):
                 sandbox = self.repository()
                 for name in modules:
                     sandbox.snare(f"repo/{name}", "open('{canary}', 'w')\n")
-                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_HEADERS, env=env), 1, FOUND)
 
     def test_folders_of_path(self):
         """An entry of PATH that depends on where one stands is not a place to start programs from."""
@@ -109,7 +107,7 @@ class Checking(Canary):
                     sandbox.trap(f"repo/{name}", then="exit 1")
                     sandbox.trap(f"repo/bin/{name}", then="exit 1")
                 env = {"PATH": path.format(os.environ["PATH"])}
-                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_HEADERS, env=env), 1, FOUND)
 
     def test_version_managers(self):
         """What stands for python3 on PATH (asdf, pyenv) runs what files of the current folder name."""
@@ -125,8 +123,8 @@ class Checking(Canary):
                 exec '{shutil.which(name)}' "$@"
                 """, 0o755)
         env = {"PATH": sandbox.path("outside") + ":" + os.environ["PATH"], "OLDPWD": sandbox.repo}
-        self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK, env=env), 1, FOUND)
-        self.assertSays(sandbox.run(*CHECK, "../x.cpp", *WITH_MOCK, cwd=sandbox.path("repo/src"), env=env), 1, FOUND)
+        self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_HEADERS, env=env), 1, FOUND)
+        self.assertSays(sandbox.run(*CHECK, "../x.cpp", *WITH_HEADERS, cwd=sandbox.path("repo/src"), env=env), 1, FOUND)
         sandbox.run("check", "--print-commands", "x.cpp", env=env)
         sandbox.run("doctor", env=env)
 
@@ -147,7 +145,7 @@ class Checking(Canary):
                 sandbox = self.repository()
                 sandbox.write(f"repo/{name}", text.format(sandbox.canary(name)))
                 sandbox.write("repo/x.py", f"open('{sandbox.canary('backend')}', 'w')\n")
-                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK), 1, FOUND)
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_HEADERS), 1, FOUND)
                 self.assertSays(sandbox.run(*CHECK, "--no-strict", "--torch=none", "x.cpp"), (0, 1))
 
     def test_flags_of_commands(self):
@@ -178,7 +176,7 @@ class Checking(Canary):
         for i, flags in enumerate(kinds):
             sandbox.write(f"repo/x{i}.cpp", BUG)
             entries.append({"directory": sandbox.repo, "file": f"x{i}.cpp",
-                            "arguments": ["clang++", "-I" + MOCK, *flags, "-c", f"x{i}.cpp"]})
+                            "arguments": ["clang++", "-I" + HEADERS, *flags, "-c", f"x{i}.cpp"]})
         sandbox.write("repo/compile_commands.json", json.dumps(entries))
         done = sandbox.run(*CHECK, ".")
         for i, flags in enumerate(kinds):
@@ -191,7 +189,7 @@ class Checking(Canary):
         for flags in kinds[:12]:
             with self.subTest(flags):
                 sandbox.write("repo/.devsan.toml", f"[check]\nextra-flags = {json.dumps(flags)}\n")
-                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_MOCK), (1, 2))
+                self.assertSays(sandbox.run(*CHECK, "x.cpp", *WITH_HEADERS), (1, 2))
 
     def test_precompiled_headers_of_the_repository(self):
         """Clang's driver takes NAME.pch for a forced include, from the current folder too."""
@@ -205,7 +203,7 @@ class Checking(Canary):
                 if name == "cuda_runtime.h":
                     sandbox.write("repo/cuda_runtime.h", "#define cuda cpu\n")
                 entry = {"directory": sandbox.repo, "file": "x.cu",
-                         "arguments": ["nvcc", "-I" + MOCK, "-include", "forced.h", "-c", "x.cu"]}
+                         "arguments": ["nvcc", "-I" + HEADERS, "-include", "forced.h", "-c", "x.cu"]}
                 sandbox.write("repo/compile_commands.json", json.dumps([entry]))
                 self.assertSays(sandbox.run(*CHECK, "x.cu"), 1, FOUND)
 
@@ -219,7 +217,7 @@ class Checking(Canary):
         sandbox = self.repository()
         for i, pragma in enumerate(pragmas):
             sandbox.write(f"repo/pragma{i}.cpp", f"#pragma {pragma}\n{BUG}")
-        done = sandbox.run(*CHECK, ".", *WITH_MOCK)
+        done = sandbox.run(*CHECK, ".", *WITH_HEADERS)
         self.assertSays(done, (1, 2), "x.cpp:3", FOUND)
         for i, pragma in enumerate(pragmas):
             with self.subTest(pragma):
@@ -235,7 +233,7 @@ class Checking(Canary):
             sandbox.write(f"repo/source{i}.cpp", f"{head}\n{BUG}")
             sandbox.write(f"repo/header{i}.h", f"{head}\n{BUG.replace('moved', f'moved{i}')}")
             sandbox.write(f"repo/includes{i}.cpp", f'#include "header{i}.h"\n')
-        done = sandbox.run(*CHECK, ".", *WITH_MOCK)
+        done = sandbox.run(*CHECK, ".", *WITH_HEADERS)
         for i, head in enumerate(heads):
             with self.subTest(head):
                 self.assertIn(f"source{i}.cpp:4:", done.out)
@@ -279,7 +277,7 @@ class Differences(Canary):
 
     def check(self, sandbox, *options, cwd=None, **arguments):
         """Finds what changed, and nothing else."""
-        done = sandbox.run(*CHECK, "--diff=HEAD", *options, ".", *WITH_MOCK, cwd=cwd, **arguments)
+        done = sandbox.run(*CHECK, "--diff=HEAD", *options, ".", *WITH_HEADERS, cwd=cwd, **arguments)
         self.assertSays(done, 1, FOUND, "x.cpp:3", "new.cpp:3")
         self.assertNotIn("old.cpp:3", done.out, str(done))
         return done
@@ -333,7 +331,7 @@ class Differences(Canary):
                 head = subprocess.run(["git", "rev-parse", "HEAD:x.cpp"], cwd=sandbox.repo, capture_output=True, text=True,
                                       env=sandbox.environment()).stdout.strip()
                 os.unlink(sandbox.path("repo/.git/objects", head[:2], head[2:]))
-                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
+                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS)
                 self.assertSays(done, 2, "--diff=HEAD: git says: ")
 
     def test_settings_of_the_user(self):
@@ -375,13 +373,13 @@ class Differences(Canary):
                 self.check(sandbox)
                 sandbox.git("add", ".")
                 sandbox.git("commit", "-qm", "second")
-                done = sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_MOCK)
+                done = sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_HEADERS)
                 self.assertSays(done, 1, "x.cpp:3", "new.cpp:3")
         sandbox = self.repository()  # a mode alone is no change
         sandbox.git("checkout", "x.cpp")
         os.chmod(sandbox.path("repo/x.cpp"), 0o755)
         os.unlink(sandbox.path("repo/new.cpp"))
-        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 0, "no findings")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS), 0, "no findings")
 
     def test_large_files_of_other_kinds(self):
         """They are not compared; where a source includes one, it counts as changed."""
@@ -392,7 +390,7 @@ class Differences(Canary):
         sandbox.write("repo/data.json", "1234567\n" * (9 << 20))
         sandbox.write("repo/part.inc", BUG.replace("moved", "part"))
         sandbox.write("repo/x.cpp", '#include "part.inc"\n')
-        done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK)
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS)
         self.assertSays(done, 1, "part.inc:3")
 
     def test_files_that_git_is_told_to_pass_over(self):
@@ -407,7 +405,7 @@ class Differences(Canary):
         sandbox.git("add", "x.cpp")
         sandbox.git("commit", "-qm", "second")
         sandbox.git("replace", "HEAD~1", "HEAD")
-        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_MOCK), 1, "x.cpp:3", "new.cpp:3")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD~1", ".", *WITH_HEADERS), 1, "x.cpp:3", "new.cpp:3")
 
     def test_what_git_cannot_list(self):
         """A file that git does not know may be the one with the bug."""
@@ -417,13 +415,13 @@ class Differences(Canary):
             exec '{shutil.which("git")}' "$@"
             """, 0o755)
         env = {"PATH": sandbox.path("outside") + ":" + os.environ["PATH"]}
-        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK, env=env), 2, "which files are new is not known", "no end")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS, env=env), 2, "which files are new is not known", "no end")
 
     def test_an_endless_index(self):
         sandbox = self.repository()
         os.remove(sandbox.path("repo/.git/index"))
         sandbox.huge("repo/.git/index")
-        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 2, ".git/index", "over 1024 MB")
+        self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS), 2, ".git/index", "over 1024 MB")
 
     def test_repositories_inside_and_beside(self):
         sandbox = self.sandbox()
@@ -433,11 +431,11 @@ class Differences(Canary):
             for arguments in (("init", "-q"), ("add", "src"), ("commit", "-qm", "first")):
                 sandbox.git("-C", sandbox.path(place), *arguments)
             sandbox.write(f"{place}/src/z.cpp", BUG.replace("return", "return  "))
-        done = sandbox.run(*CHECK, "--diff=HEAD", ".", "../outside/src", *WITH_MOCK)
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", "../outside/src", *WITH_HEADERS)
         self.assertSays(done, 1, "3 files of 6", "aaa/src/z.cpp:3", "\nsrc/z.cpp:3", "outside/src/z.cpp:3")
         self.assertNotIn("old.cpp:3", done.out)
         file = sandbox.write("lone.cpp", BUG)
-        done = sandbox.run(*CHECK, "--diff=HEAD", ".", file, *WITH_MOCK)
+        done = sandbox.run(*CHECK, "--diff=HEAD", ".", file, *WITH_HEADERS)
         self.assertSays(done, 2, f"--diff=HEAD: {file} lies in no repository of git")
 
     def test_revisions(self):
@@ -462,7 +460,7 @@ class Differences(Canary):
                             shutil.copy(sandbox.path("repo", name), place)
                     if prepare:
                         sandbox.git("-C", place, *prepare)
-                    done = sandbox.run(*CHECK, f"--diff={revision}", ".", *WITH_MOCK, cwd=place)
+                    done = sandbox.run(*CHECK, f"--diff={revision}", ".", *WITH_HEADERS, cwd=place)
                     self.assertSays(done, 1, "new.cpp:3")
                     self.assertNotIn("old.cpp:3", done.out, str(done))
 
@@ -479,9 +477,9 @@ class Differences(Canary):
         self.assertEqual(os.listdir(sandbox.path("repo/t")), [])
         for name in ("INT", "TERM", "HUP", "ALRM", "KILL"):
             with self.subTest(name):
-                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK, env={**env, "END": name}, may_be_killed=True)
+                done = sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS, env={**env, "END": name}, may_be_killed=True)
                 self.assertNotIn(done.status, (0, 1))
-                process = subprocess.Popen([DEVSAN, *CHECK, ".", *WITH_MOCK], cwd=sandbox.repo, env=sandbox.environment(),
+                process = subprocess.Popen([DEVSAN, *CHECK, ".", *WITH_HEADERS], cwd=sandbox.repo, env=sandbox.environment(),
                                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 end = time.monotonic() + 20
                 while not os.listdir(sandbox.tmp) and time.monotonic() < end:
@@ -550,12 +548,12 @@ class Differences(Canary):
             with self.subTest(damage.__name__):
                 sandbox = self.repository()
                 damage(sandbox)
-                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), 2, "--diff=HEAD")
+                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS), 2, "--diff=HEAD")
         for damage in (config_fifo, index_fifo):  # the rest says what is needed
             with self.subTest(damage.__name__):
                 sandbox = self.repository()
                 damage(sandbox)
-                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_MOCK), (1, 2))
+                self.assertSays(sandbox.run(*CHECK, "--diff=HEAD", ".", *WITH_HEADERS), (1, 2))
 
     def test_line_ends_are_compared_as_git_does(self):
         sandbox = self.repository()
@@ -578,7 +576,7 @@ class Differences(Canary):
     def test_a_shallow_clone_names_the_remedy(self):
         sandbox = self.repository()
         sandbox.write("repo/.git/shallow", "")
-        done = sandbox.run(*CHECK, "--diff=origin/main", ".", *WITH_MOCK)
+        done = sandbox.run(*CHECK, "--diff=origin/main", ".", *WITH_HEADERS)
         self.assertSays(done, 2, "--diff=origin/main: git says: ", "fetch-depth: 0")
 
 

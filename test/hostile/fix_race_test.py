@@ -13,6 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
+HEADERS = Path(__file__).with_name("headers")
 DEVSAN = os.path.abspath(sys.argv.pop(1))
 COUNTS = {"edited": 25, "together": 10}
 for argument in [argument for argument in sys.argv[1:] if "=" in argument]:
@@ -20,7 +21,6 @@ for argument in [argument for argument in sys.argv[1:] if "=" in argument]:
     name, _, count = argument.removeprefix("--").partition("=")
     COUNTS[name] = int(count)
 
-MOCK = Path(__file__).resolve().parents[2] / "analyzer/testing/mock"
 VERSION = "// version %08d\n"
 # What comes first decides nothing; what the fix changes is in each function.
 FUNCTION = "inline at::Tensor {name}{i}(const at::Tensor &x) {{ return x + torch::arange({i}).cuda(); }}\n"
@@ -109,7 +109,7 @@ class Races(unittest.TestCase):
             path.write_text(text_of(path.stem, 0))
 
     def start(self, *options):
-        return subprocess.Popen([DEVSAN, "check", "--torch=none", "--fix", *options, self.project, "--", f"-isystem{MOCK}"],
+        return subprocess.Popen([DEVSAN, "check", "--torch=none", "--fix", *options, self.project, "--", f"-isystem{HEADERS}"],
                                 cwd=self.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, env={"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(self.folder / "cache"),
                                                 "TMPDIR": str(self.folder)})

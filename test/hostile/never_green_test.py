@@ -9,10 +9,9 @@ import shutil
 import tempfile
 import unittest
 
-from canary import DEVSAN, Canary, main
+from canary import DEVSAN, HEADERS, Canary, main
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MOCK = os.path.join(SOURCE_ROOT, "analyzer", "testing", "mock")
 BUG = "#include <torch/torch.h>\nat::Tensor moved(at::Tensor x) {\n  return x.cpu().cuda();\n}\n"
 
 
@@ -49,11 +48,11 @@ class WithoutTorch(Canary):
         return sandbox
 
     def package(self, sandbox, folder):
-        """A torch package, with the mock's headers."""
+        """A torch package."""
         sandbox.write(f"{folder}/torch/version.py", "__version__ = '2.13.0'\n")
-        sandbox.link(f"{folder}/torch/include/torch/csrc/api/include", MOCK)
-        for name in ("ATen", "c10"):
-            sandbox.link(f"{folder}/torch/include/{name}", os.path.join(MOCK, name))
+        sandbox.link(f"{folder}/torch/include/torch/csrc/api/include", HEADERS)
+        sandbox.link(f"{folder}/torch/include/c10", os.path.join(HEADERS, "c10"))
+        os.mkdir(sandbox.path(f"{folder}/torch/include/ATen"))
         return sandbox.path(f"{folder}/torch")
 
     def test_nothing_is_there(self):
@@ -106,7 +105,7 @@ class WithoutTorch(Canary):
         sandbox.write("repo/src/x.cpp", "int f( {\n")
         self.assertSays(self.check(sandbox, "src/x.cpp"), 2, "src/x.cpp: not analysed, no function in it could be parsed")
         sandbox = self.project()
-        flags = ("--", "-I" + MOCK)
+        flags = ("--", "-I" + HEADERS)
         for value in ('"none"', '["none"]'):
             sandbox.write("repo/.devsan.toml", f"[check]\nfail-on = {value}\n")
             self.assertSays(self.check(sandbox, "src", *flags), 2, ".devsan.toml:2: 'fail-on'", "--fail-on=none")
@@ -156,7 +155,7 @@ class WithoutTorch(Canary):
         for options in ((), ("--fix=dry-run",), ("--print-commands",), ("--format=json",), ("--fail-on=none",)):
             with self.subTest(options):
                 command = ["/bin/sh", "-c", 'exec "$0" check --checks=device-bare-cuda --no-cache "$@" >/dev/full', self.program]
-                done = sandbox.run(*options, "src", "--", "-I" + MOCK, command=command, env={"PATH": self.path})
+                done = sandbox.run(*options, "src", "--", "-I" + HEADERS, command=command, env={"PATH": self.path})
                 self.assertSays(done, 2, "stdout")
 
     def test_a_new_file_takes_torch_from_the_others(self):

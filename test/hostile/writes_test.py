@@ -13,12 +13,11 @@ import threading
 import unittest
 from pathlib import Path
 
-from canary import DEVSAN, Canary, is_root, main
+from canary import DEVSAN, HEADERS, Canary, is_root, main
 
-MOCK = Path(__file__).resolve().parents[2] / "analyzer/testing/mock"
 OTHER = 65534  # another user
 CHECK = ["check", "--torch=none", "--no-cache"]
-FLAGS = ["--", f"-isystem{MOCK}"]
+FLAGS = ["--", f"-isystem{HEADERS}"]
 PLAIN = "int f() { return 1; }\n"
 BROKEN = """#include <torch/torch.h>
 at::Tensor move(const at::Tensor &x) {

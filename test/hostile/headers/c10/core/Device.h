@@ -1,0 +1,4 @@
+#pragma once
+namespace c10 {
+class Device {};
+} // namespace c10
