@@ -118,7 +118,7 @@ private:
   std::uint32_t made_ = 0;
 };
 
-constexpr std::uint32_t kRarely = 1024;
+constexpr std::uint32_t kRarelyInterval = 1024;
 
 // Host tensors without dimensions are mostly numbers that an operator wraps (`x * 2`), and hardly
 // ever refused.
@@ -130,14 +130,15 @@ bool shouldSample(const at::TensorBase &tensor) {
   if (options().origins == Origins::kAll && !isNumber(tensor))
     return true;
   thread_local Sampling factories;
-  return factories.takes(kRarely);
+  return factories.takes(kRarelyInterval);
 }
 
 // Results are many more, and a place that uploads them needs the origin of one.
 bool shouldSampleResult(const at::TensorBase &tensor) {
-  constexpr std::uint32_t kOften = 16;
+  constexpr std::uint32_t kOftenInterval = 16;
   thread_local Sampling results;
-  return results.takes(options().origins == Origins::kAll && !isNumber(tensor) ? kOften : kRarely);
+  return results.takes(options().origins == Origins::kAll && !isNumber(tensor) ? kOftenInterval
+                                                                               : kRarelyInterval);
 }
 
 bool isProgramsWork() {
@@ -153,12 +154,12 @@ void note(const at::Tensor &tensor, bool without_index) {
 }
 
 void noteFactory(const at::Tensor &tensor, bool without_index = false) {
-  if (isProgramsWork() && shouldSample(tensor))
+  if (shouldSample(tensor) && isProgramsWork())
     note(tensor, without_index);
 }
 
 void noteResult(const at::TensorBase &tensor) {
-  if (isProgramsWork() && shouldSampleResult(tensor))
+  if (shouldSampleResult(tensor) && isProgramsWork())
     note(at::Tensor(tensor), false);
 }
 
