@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <poll.h>
-#include <spawn.h>
 #include <sstream>
 #include <string_view>
 #include <sys/wait.h>
@@ -24,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLongestRun{30};
-constexpr std::size_t kMostOutput = std::size_t{64} << 20;
+constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
 class ProgramPipe {
 public:
@@ -74,8 +73,8 @@ std::string collectOutput(ProgramPipe &out, ProgramPipe &errors, Clock::time_poi
         files[i].fd = -1; // poll() passes over it
       else if (files[i].revents && size > 0)
         texts[i]->append(buffer, static_cast<std::size_t>(size));
-      if (texts[i]->size() > kMostOutput)
-        return "more than " + std::to_string(kMostOutput >> 20) + " MB of output";
+      if (texts[i]->size() > kMaxOutput)
+        return "more than " + std::to_string(kMaxOutput >> 20) + " MB of output";
     }
   }
   return {};
@@ -144,18 +143,23 @@ ProgramOutput runProgram(const std::string &program, const std::vector<std::stri
   for (std::string &variable : variables)
     environment.push_back(variable.data());
   environment.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.writer(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors.writer(), STDERR_FILENO);
-  posix_spawn_file_actions_addchdir_np(&actions, "/");
-  pid_t process = 0;
-  const int error =
-      posix_spawn(&process, path.c_str(), &actions, nullptr, words.data(), environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error)
+  // Not posix_spawn(), which can change the folder since glibc 2.29 only.
+  volatile int error = 0;
+  const pid_t process = vfork();
+  if (process == 0) {
+    const int input = open("/dev/null", O_RDONLY);
+    if (input >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(out.writer(), STDOUT_FILENO) >= 0 &&
+        dup2(errors.writer(), STDERR_FILENO) >= 0 && chdir("/") == 0)
+      execve(path.c_str(), words.data(), environment.data());
+    error = errno;
+    _exit(127);
+  }
+  if (process < 0)
+    return {-1, {}, path + ": " + std::strerror(errno)};
+  if (error) {
+    waitpid(process, nullptr, 0);
     return {-1, {}, path + ": " + std::strerror(error)};
+  }
   out.closeWriter();
   errors.closeWriter();
   ProgramOutput result;

@@ -2,7 +2,6 @@
 // includes the standard library alone.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -21,12 +20,24 @@ inline std::optional<std::size_t> parseMemorySize(std::string_view text) {
   } kUnits[] = {{"", 1},       {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
                 {"TB", 1e12},  {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
                 {"K", 0x1p10}, {"M", 0x1p20},   {"G", 0x1p30},   {"T", 0x1p40}};
-  double number = 0;
-  auto [rest, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc())
+  // By hand: libstdc++ reads fractions since GCC 11 only.
+  double digits = 0, scale = 0;
+  std::size_t length = 0;
+  for (; length < text.size(); ++length) {
+    const char c = text[length];
+    if (c == '.' && scale == 0) {
+      scale = 1;
+    } else if (c >= '0' && c <= '9') {
+      digits = 10 * digits + (c - '0');
+      scale *= 10;
+    } else {
+      break;
+    }
+  }
+  if (length == 0 || text.substr(0, length) == ".")
     return std::nullopt;
-  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const double number = scale == 0 ? digits : digits / scale;
+  std::string_view unit = text.substr(length);
   if (unit.starts_with(' '))
     unit.remove_prefix(1);
   for (const auto &known : kUnits) {

@@ -5,13 +5,22 @@ TorchMetrics has and of which one value only is offered (`Kind.fixed`), `validat
 """
 
 import functools
+import sys
 import textwrap
 from collections import namedtuple
 from inspect import Parameter, Signature
+from pathlib import Path
 
 import torch  # before the module that is linked to it
 
-from devsan.metrics import _metrics
+try:
+    from devsan.metrics import _metrics
+except ImportError as error:
+    built = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_metrics.*.so"))) or "none"
+    raise ImportError(
+        f"devsan.metrics is built for one Python and one PyTorch (here: {built}), and not for Python {sys.version.split()[0]} with PyTorch {torch.__version__}: {error}; "
+        "build a wheel for these from a checkout of DevSan: pip install ."
+    ) from error
 from devsan.metrics.metric import Metric
 
 DOMAINS = ("aggregation", "classification", "image", "regression", "retrieval", "text")

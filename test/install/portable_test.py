@@ -1,0 +1,44 @@
+"""The products ask for no younger symbols than manylinux_2_28 has, so that they run on old systems: glibc 2.28, GCC 8.
+
+usage: portable_test.py READELF BUILD
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+READELF, BUILD = sys.argv[1], Path(sys.argv[2])
+del sys.argv[1:]
+LIMITS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
+UNDEFINED = re.compile(r" UND (\S+?)@([A-Z]+)_([\d.]+)", re.MULTILINE)
+
+
+def products():
+    found = [BUILD / "bin/devsan", *(BUILD / "libexec").iterdir(), *(BUILD / "lib").rglob("*.so*"), *(BUILD / "python").rglob("*.so")]
+    return [path for path in found if path.is_file() and not path.is_symlink()]
+
+
+class Portable(unittest.TestCase):
+    def test_symbols(self):
+        checked = 0
+        for path in products():
+            listed = subprocess.run([READELF, "-W", "--dyn-syms", path], capture_output=True, text=True, check=True).stdout
+            needed = UNDEFINED.findall(listed)
+            checked += len(needed)
+            young = [f"{name}@{kind}_{number}" for name, kind, number in needed if tuple(map(int, number.split("."))) > LIMITS.get(kind, (999,))]
+            with self.subTest(path.relative_to(BUILD)):
+                self.assertEqual(young, [])
+        self.assertGreater(len(products()), 10)
+        self.assertGreater(checked, 700)
+
+    def test_programs_start(self):
+        """With their constructors run: options register themselves by these."""
+        for path in (BUILD / "bin/devsan", BUILD / "libexec/devsan-check"):
+            ended = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
+            self.assertEqual(ended.returncode, 0, f"{path}: {ended.stderr}")
+            self.assertIn("--", ended.stdout)
+
+
+unittest.main()
