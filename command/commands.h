@@ -64,6 +64,9 @@ struct InitArguments {
 
 int init(const InitArguments &arguments);
 
+// Writes its programs into `folder`, which is not there yet, and runs both sides on them.
+int demo(const InstallTree &tree, const std::string &folder);
+
 struct ReportArguments {
   std::vector<std::string> inputs;
   bool merge = false;

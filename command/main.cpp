@@ -110,9 +110,9 @@ int dispatch(std::vector<std::string> arguments) {
     return session(tree, {arguments.begin() + 1, arguments.end()});
 #endif
 
-  static const std::vector<std::string> kCommands = {"check",      "run",    "report",  "rules",
-                                                     "explain",    "doctor", "prepare", "init",
-                                                     "completion", "man"};
+  static const std::vector<std::string> kCommands = {"check",   "run",        "report",  "rules",
+                                                     "explain", "doctor",     "prepare", "init",
+                                                     "demo",    "completion", "man"};
   if (!arguments.front().starts_with("-") &&
       std::ranges::find(kCommands, arguments.front()) == kCommands.end())
     return fail(fmt::format("unknown command '{}'{}; valid: {}", arguments.front(),
@@ -346,6 +346,16 @@ int dispatch(std::vector<std::string> arguments) {
   init_app->footer("Exit status: 0 where they were written, 2 where one is there already, and then "
                    "nothing is written.");
 
+#ifdef DEVSAN_WITH_RUNTIME
+  std::string demo_folder = "devsan-demo";
+  CLI::App *demo_app = app.add_subcommand(
+      "demo", "find a bug in a C++ source and one in a Python program, in seconds");
+  demo_app->add_option("FOLDER", demo_folder, "where the two are written; must not be there yet")
+      ->capture_default_str();
+  demo_app->footer("The Python program needs PyTorch: of $DEVSAN_PYTHON, else of python3 on PATH.\n"
+                   "Exit status: 0 where both bugs were found, 2 where something is missing.");
+#endif
+
   std::string shell;
   CLI::App *completion_app =
       app.add_subcommand("completion", "print the completion of a shell: bash, zsh or fish");
@@ -400,6 +410,10 @@ int dispatch(std::vector<std::string> arguments) {
     return explainRule(rule);
   if (init_app->parsed())
     return init(init_arguments);
+#ifdef DEVSAN_WITH_RUNTIME
+  if (demo_app->parsed())
+    return demo(tree, demo_folder);
+#endif
   if (completion_app->parsed())
     return printCompletion(shell, descriptionsOf(app));
   if (man_app->parsed()) {

@@ -185,6 +185,23 @@ class Start(unittest.TestCase):
                 self.assertIn(option, result.stdout)
         self.assertIn("DEVSAN_OPTIONS=key=value", result.stdout)
 
+    @unittest.skipUnless(os.path.exists(os.path.join(os.path.dirname(DEVSAN), "../libexec/devsan-check")), "no devsan check")
+    def test_demo(self):
+        environment = {**os.environ, "DEVSAN_PYTHON": sys.executable}
+        result = subprocess.run([DEVSAN, "demo", "here"], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("scale.cpp:4:12: warning: ", result.stdout)
+        self.assertIn("train.py:12: warning: the host waited for cuda:1", result.stderr)
+        self.assertIn("here is there already; remove it", self.devsan("demo", "here", status=2))
+        # What its text shows can be typed.
+        self.assertIn("scale.cpp:4:12", self.devsan("check", "--torch=none", "scale.cpp", "--", "-Iheaders", status=1, folder="here"))
+
+    @unittest.skipUnless(os.path.exists("/bin/false"), "no /bin/false")
+    def test_demo_without_torch(self):
+        result = subprocess.run([DEVSAN, "demo"], cwd=self.folder, env={**os.environ, "DEVSAN_PYTHON": "/bin/false"}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn("/bin/false has no PyTorch to run train.py with; pip install torch", result.stderr)
+
     def test_the_docs_list_the_options_that_there_are(self):
         for command, page in (("check", "check.md"), ("run", "runtime.md"), ("report", "reports.md")):
             options = re.findall(r"^ +(-[-\w,]+)", self.devsan(command, "--help"), re.M)

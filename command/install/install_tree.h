@@ -26,6 +26,7 @@ struct InstallTree {
   std::filesystem::path program() const { return root / "bin/devsan"; }
   std::filesystem::path check() const { return root / "libexec/devsan-check"; }
   std::filesystem::path symbolizer() const { return root / "libexec/devsan-symbolize"; }
+  std::filesystem::path demo() const { return root / "share/devsan/demo"; }
   std::filesystem::path python() const { return root / "python"; }
 };
 

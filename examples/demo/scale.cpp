@@ -1,0 +1,5 @@
+#include <torch/extension.h>
+
+torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) {
+  return x.cuda() * weight;
+}
