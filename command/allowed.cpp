@@ -48,7 +48,7 @@ core::Result<void> noteAllowed(const fs::path &folder, std::span<const core::Fin
 }
 
 std::uint64_t takeAllowed(const fs::path &folder, std::vector<core::Finding> &findings) {
-  const core::Result<std::string> text = core::readFile(folder / kFile, core::kMostReport);
+  const core::Result<std::string> text = core::readFile(folder / kFile, core::kMaxReport);
   if (!text)
     return 0;
   std::map<std::string, std::uint64_t, std::less<>> allowed, seen;

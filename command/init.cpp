@@ -117,7 +117,7 @@ Ci recognized(const fs::path &root) {
   if (fs::is_directory(root / ".github", error))
     return Ci::kGithub;
   const core::Result<std::string> config =
-      core::readFile(root / ".git" / "config", core::kMostSettings);
+      core::readFile(root / ".git" / "config", core::kMaxSettings);
   if (config && config->find("github") != std::string::npos)
     return Ci::kGithub;
   if (config && config->find("gitlab") != std::string::npos)
@@ -202,7 +202,7 @@ core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
 
 // What is written is the project's, and not of wherever a link in it leads. Empty where there is
 // none.
-fs::path linkOnTheWay(const fs::path &root, const fs::path &path) {
+fs::path symlinkOnPath(const fs::path &root, const fs::path &path) {
   std::error_code error;
   fs::path at = root;
   for (const fs::path &name : path.lexically_relative(root))
@@ -230,7 +230,7 @@ int init(const InitArguments &arguments) {
   if (*ci == Ci::kGitlab)
     files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
   for (const auto &[path, text] : files)
-    if (const fs::path link = linkOnTheWay(root, path); !link.empty())
+    if (const fs::path link = symlinkOnPath(root, path); !link.empty())
       return fail(link.string() + " is a link, nothing was written; put a file or folder of the "
                                   "project there, or remove it");
   const auto is_there = [](const auto &file) {

@@ -153,7 +153,7 @@ core::Result<core::Suppressions> readSuppressions(const std::vector<std::string>
         !added)
       return tl::unexpected(added.error());
   for (const std::string &file : files) {
-    const core::Result<std::string> text = core::readNamedFile(file, core::kMostSettings);
+    const core::Result<std::string> text = core::readNamedFile(file, core::kMaxSettings);
     if (!text)
       return tl::unexpected(text.error());
     if (core::Result<void> added = suppressions.add(*text, file, ""); !added)

@@ -154,7 +154,7 @@ core::Result<core::Report> readLogs(const Input &input, const InstallTree &tree,
 }
 
 core::Result<core::Report> readJson(const Input &input, FindingFilter &filter) {
-  core::Result<std::string> text = core::readNamedFile(input.report, core::kMostReport);
+  core::Result<std::string> text = core::readNamedFile(input.report, core::kMaxReport);
   if (!text)
     return core::failure(text.error().message + "; " + kValidInputs);
   core::Result<core::Report> report = core::readReport(*text, input.name);
@@ -365,7 +365,7 @@ core::Result<int> compareReports(const InstallTree &tree, const ReportArguments 
   core::Verdict &verdict = comparison.after.verdict;
   verdict = core::verdictFor(failure->reasons(comparison.fresh));
   if (!unseen.empty())
-    limitToWhatWasSeen(verdict, isGate(arguments));
+    limitToObserved(verdict, isGate(arguments));
   const auto content = [&](std::ostream &out) {
     writeComparison(out, *format, comparison, terminalFor(output, *color));
   };
@@ -430,14 +430,14 @@ core::Result<int> makeTrace(const InstallTree &tree, const ReportArguments &argu
 
 // For those who do not know the fingerprint yet.
 std::string fingerprintsText(const std::vector<core::Finding> &findings) {
-  constexpr std::size_t kMostNamed = 50;
+  constexpr std::size_t kMaxNamed = 50;
   std::string text;
-  for (std::size_t i = 0; i < findings.size() && i < kMostNamed; ++i) {
+  for (std::size_t i = 0; i < findings.size() && i < kMaxNamed; ++i) {
     const core::Location place = core::ownPlace(findings[i]);
     text += fmt::format("\n  {} {} {}{}", findings[i].fingerprint, findings[i].rule, place.file,
                         place.line ? fmt::format(":{}", place.line) : "");
   }
-  return text + (findings.size() > kMostNamed ? "\n  …" : "");
+  return text + (findings.size() > kMaxNamed ? "\n  …" : "");
 }
 
 core::Result<int> explainFinding(const InstallTree &tree, const ReportArguments &arguments) {
@@ -552,7 +552,7 @@ core::Result<int> makeReport(const InstallTree &tree, ReportArguments arguments)
       return tl::unexpected(judged.error());
     core::Verdict &verdict = report.summary.verdict;
     if (report.summary.partial)
-      limitToWhatWasSeen(verdict, isGate(arguments) && !unseen.empty());
+      limitToObserved(verdict, isGate(arguments) && !unseen.empty());
     // Failed goes before what nobody can tell.
     if (const int own = statusOf(verdict); status != kFindings && own != kSuccess)
       status = own;

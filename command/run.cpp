@@ -243,7 +243,7 @@ core::Summary summaryOf(const Run &run) {
 
 // The status of `devsan run`, were the program's 0.
 int reportRun(Run &run, const ProgramRun &program) {
-  core::outliveFailedWrites();
+  core::ignoreWriteSignals();
   run.board.close();
   const std::vector<fs::path> logs = logsOf(run.folder);
   run.facts.missing = run.board.missing(logs.size());
@@ -277,9 +277,9 @@ int reportRun(Run &run, const ProgramRun &program) {
       judge(report, run.options.failure, run.baseline, {core::Origin::kRuntime});
   const bool is_strict = run.arguments.strict.value_or(false);
   if (is_incomplete || program.devsan_was_killed)
-    limitToWhatWasSeen(summary.verdict, run.isGate());
+    limitToObserved(summary.verdict, run.isGate());
   if (!was_observed)
-    limitToWhatWasSeen(summary.verdict, is_strict);
+    limitToObserved(summary.verdict, is_strict);
   const bool lacks_verdict =
       judged && summary.verdict.outcome == core::Verdict::Outcome::kNoVerdict;
   addEnd(summary.verdict, program.end);
@@ -296,7 +296,7 @@ int reportRun(Run &run, const ProgramRun &program) {
 
 // Where there is nobody to make the report: that there is none, in the place of each.
 int reportNothing(Run &run, const ProgramRun &program, const std::string &why) {
-  core::outliveFailedWrites();
+  core::ignoreWriteSignals();
   run.board.close();
   take(run.facts, program);
   run.facts.missing.push_back(why);
@@ -305,7 +305,7 @@ int reportNothing(Run &run, const ProgramRun &program, const std::string &why) {
   report.summary.partial = true;
   core::Verdict &verdict = report.summary.verdict;
   verdict.outcome = core::Verdict::Outcome::kPassed;
-  limitToWhatWasSeen(verdict, run.isGate());
+  limitToObserved(verdict, run.isGate());
   addEnd(verdict, program.end);
   const core::Result<void> facts_written = run.folder.write(run.facts);
   int status = writeReports(run, report, {}, {});

@@ -12,7 +12,7 @@
 namespace devsan::command {
 namespace {
 
-std::string whatWasLost(DevsanLoss loss, int error) {
+std::string describeLoss(DevsanLoss loss, int error) {
   switch (loss) {
   case kDevsanNotLoaded:
     return "the runtime could not be loaded";
@@ -103,7 +103,7 @@ std::vector<std::string> RunBoard::missing(std::size_t logs) const {
           "{} not observed ({} {}): {}",
           lost.processes == 1 ? "a process was" : fmt::format("{} processes were", lost.processes),
           lost.processes == 1 ? "process" : "the first is process", lost.first,
-          whatWasLost(DevsanLoss(loss), lost.error)));
+          describeLoss(DevsanLoss(loss), lost.error)));
   if (board_->logs > logs)
     sentences.push_back(fmt::format("{} of {} event logs {} missing: removed while the program ran",
                                     board_->logs - logs, board_->logs,

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char *kFile = "run.json";
 constexpr const char *kRunSchema = "devsan-run/1";
-constexpr std::uintmax_t kMostBytes = 16 << 20;
+constexpr std::uintmax_t kMaxBytes = 16 << 20;
 
 std::string hostName() {
   char name[256] = {};
@@ -126,7 +126,7 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   const fs::path path = folder / kFile;
   if (!fs::exists(path, error))
     return facts;
-  core::Result<std::string> text = core::readFile(path, core::kMostSettings);
+  core::Result<std::string> text = core::readFile(path, core::kMaxSettings);
   if (!text)
     return tl::unexpected(text.error());
   core::Result<void> parsed = parseRunFacts(*text, path, facts);

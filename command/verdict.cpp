@@ -36,7 +36,7 @@ core::Result<void> writeReport(const ReportFile &file, const core::Report &repor
   });
 }
 
-void limitToWhatWasSeen(core::Verdict &verdict, bool is_gate) {
+void limitToObserved(core::Verdict &verdict, bool is_gate) {
   if (verdict.outcome == core::Verdict::Outcome::kPassed)
     verdict.outcome =
         is_gate ? core::Verdict::Outcome::kNoVerdict : core::Verdict::Outcome::kPassedInPart;

@@ -16,7 +16,7 @@ core::Result<void> judge(core::Report &report, const FailureCriteria &failure,
                          core::BaselineFile &baseline, const std::set<core::Origin> &origins);
 
 // Of what was not seen as a whole, nobody can say that it passed.
-void limitToWhatWasSeen(core::Verdict &verdict, bool is_gate);
+void limitToObserved(core::Verdict &verdict, bool is_gate);
 
 // What `devsan run`, were the program's status 0, and `devsan report` end with.
 int statusOf(const core::Verdict &verdict);

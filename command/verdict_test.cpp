@@ -12,9 +12,9 @@ TEST(Verdict, AgreesWithTheExitStatus) {
   const Verdict failed = core::verdictFor({"1 error", "2 warnings", "x over its budget"});
   const Verdict passed = core::verdictFor({});
   Verdict in_part = passed, gate = passed, failed_in_part = failed;
-  limitToWhatWasSeen(in_part, false);
-  limitToWhatWasSeen(gate, true);
-  limitToWhatWasSeen(failed_in_part, true);
+  limitToObserved(in_part, false);
+  limitToObserved(gate, true);
+  limitToObserved(failed_in_part, true);
   const struct {
     Verdict verdict;
     const char *text;

@@ -270,7 +270,7 @@ bool isGuardedByDispatcher(const FunctionDecl *function) {
   return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
 }
 
-bool tellDevice(llvm::ArrayRef<const Expr *> arguments) {
+bool anyNamesDevice(llvm::ArrayRef<const Expr *> arguments) {
   DeviceFinder finder;
   for (const Expr *argument : arguments) {
     const QualType type = argument->getType();

@@ -49,7 +49,7 @@ bool isCurrentStreamCall(const clang::FunctionDecl *callee);
 bool asksCurrentDevice(const clang::FunctionDecl *callee);
 // Among what a function is given, streams aside, is something that tells it the device: a tensor, a
 // device, an index that comes from one.
-bool tellDevice(llvm::ArrayRef<const clang::Expr *> arguments);
+bool anyNamesDevice(llvm::ArrayRef<const clang::Expr *> arguments);
 // Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
 bool setsDevice(const clang::CallExpr *call);
 

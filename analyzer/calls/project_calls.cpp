@@ -54,13 +54,13 @@ void ProjectCalls::add(const FileCalls &calls) {
 }
 
 void ProjectCalls::settle() {
-  settleGuards();
-  settleLaunches();
+  resolveGuards();
+  resolveLaunches();
 }
 
 // From the functions that are called under guards only to those that only such functions call.
 // Functions that do nothing but call each other stay where they are.
-void ProjectCalls::settleGuards() {
+void ProjectCalls::resolveGuards() {
   std::vector<std::size_t> bare;
   std::vector<unsigned> settled;
   const auto look_at = [&](unsigned i) {
@@ -83,7 +83,7 @@ void ProjectCalls::settleGuards() {
 }
 
 // From the functions that launch to those that call them without a guard.
-void ProjectCalls::settleLaunches() {
+void ProjectCalls::resolveLaunches() {
   std::vector<unsigned> launching;
   for (unsigned i = 0; i < functions_.size(); ++i)
     if (isPlace(functions_[i].launch) && !functions_[i].several)

@@ -48,8 +48,8 @@ private:
   };
   unsigned index(llvm::StringRef usr);
   const Function *find(llvm::StringRef usr) const;
-  void settleGuards();
-  void settleLaunches();
+  void resolveGuards();
+  void resolveLaunches();
 
   llvm::StringMap<unsigned> indices_;
   std::vector<Function> functions_;

@@ -54,9 +54,9 @@ public:
     if (name != precompiled_ &&
         (llvm::StringRef(name).ends_with(".pch") || llvm::StringRef(name).ends_with(".gch")))
       return refuse(name, " is a precompiled header");
-    if (status->getSize() > core::kMostSource && path.str() != precompiled_)
+    if (status->getSize() > core::kMaxSource && path.str() != precompiled_)
       return refuse(path.str(),
-                    " is larger than " + std::to_string(core::kMostSource >> 20) + " MB");
+                    " is larger than " + std::to_string(core::kMaxSource >> 20) + " MB");
     auto file = ProxyFileSystem::openFileForRead(path);
     if (!file || path.str() == precompiled_)
       return file;

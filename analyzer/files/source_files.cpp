@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxHeaderFolders = 400;
 
 // Of one run: each takes memory and time before it is looked at.
-constexpr std::size_t kMostSources = 100'000;
+constexpr std::size_t kMaxSources = 100'000;
 
 // A home directory under version control is no project.
-constexpr std::size_t kMostProjectFiles = 200'000;
+constexpr std::size_t kMaxProjectFiles = 200'000;
 
 constexpr std::array<std::string_view, 8> kExtensions = {".cpp", ".cc",  ".cxx", ".cu",
                                                          ".h",   ".hpp", ".cuh", ".hh"};
@@ -97,7 +97,7 @@ bool holdsSources(const fs::path &folder) {
 }
 
 // Headers under LibTorch's names are for targets that ask for them.
-bool standsForTorch(const fs::path &folder) {
+bool shadowsTorch(const fs::path &folder) {
   std::error_code ignored;
   return fs::is_directory(folder / "c10", ignored) || fs::is_directory(folder / "ATen", ignored);
 }
@@ -113,7 +113,7 @@ Project readProject(const fs::path &root) {
       for (fs::path folder = file.parent_path(); folder != root && folder.has_relative_path();
            folder = folder.parent_path())
         if ((folder.filename() == "include" || folder.filename() == "csrc") &&
-            !standsForTorch(folder))
+            !shadowsTorch(folder))
           includes.insert(folder);
     }
     return headers.size() < kMaxHeaderFolders;
@@ -137,11 +137,11 @@ std::span<const std::string_view> codeExtensions() {
 }
 
 std::string textOf(const std::string &file) {
-  return core::readFile(file, core::kMostSource).value_or("");
+  return core::readFile(file, core::kMaxSource).value_or("");
 }
 
 std::string scriptText(const std::string &file, std::optional<core::Error> &error) {
-  core::Result<std::string> text = core::readFile(file, core::kMostSettings);
+  core::Result<std::string> text = core::readFile(file, core::kMaxSettings);
   std::error_code ignored;
   if (!text && !error && fs::exists(fs::symlink_status(file, ignored)))
     error = text.error();
@@ -184,7 +184,7 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
         [&](const fs::path &file) {
           if (isSource(file))
             found.push_back(file);
-          return found.size() <= kMostSources;
+          return found.size() <= kMaxSources;
         },
         /*third_party=*/false, &markers);
     if (hiding)
@@ -194,8 +194,8 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
     if (broken_off)
       return core::failure(input + ": cannot be walked to its end: " + broken_off.message() +
                            "; name the folders that count");
-    if (files.size() + found.size() > kMostSources)
-      return core::failure(input + ": holds more than " + std::to_string(kMostSources) +
+    if (files.size() + found.size() > kMaxSources)
+      return core::failure(input + ": holds more than " + std::to_string(kMaxSources) +
                            " C++ or CUDA sources; name the folders that count");
     if (found.empty())
       return core::failure(input + ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)");
@@ -243,8 +243,8 @@ std::vector<std::string> sourcesAround(const std::string &file) {
   if (root.empty())
     return {};
   std::size_t files = 0;
-  walk(root, [&](const fs::path &) { return ++files < kMostProjectFiles; });
-  if (files == kMostProjectFiles)
+  walk(root, [&](const fs::path &) { return ++files < kMaxProjectFiles; });
+  if (files == kMaxProjectFiles)
     return {};
   auto sources = expandInputs({root});
   const bool is_part = sources && std::ranges::any_of(*sources, [&](const std::string &source) {

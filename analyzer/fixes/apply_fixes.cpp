@@ -120,7 +120,7 @@ public:
       return "it is no file";
     if (faccessat(place_.folder(), place_.name().c_str(), W_OK, AT_EACCESS) != 0)
       return errno == EACCES ? "it is read-only" : std::strerror(errno);
-    if (Refusal busy = keepOthersOut())
+    if (Refusal busy = lockAgainstWriters())
       return busy;
     const std::optional<std::string> text = contents();
     if (!text)
@@ -154,7 +154,7 @@ public:
     if (!file.tradePlaces())
       return errno == EINVAL || errno == ENOSYS ? takePlace(file) : std::strerror(errno);
     struct stat out;
-    if (file.look(out) && isUntouched(out))
+    if (file.look(out) && isUnchanged(out))
       return std::nullopt;
     if (!file.putBack())
       return "somebody else wrote it meanwhile, and what it held is in " +
@@ -167,17 +167,17 @@ private:
 
   // Until file_ is closed, whoever opens the file for writing waits, and whoever had it open before
   // keeps us from it. Not every file system can do that, nor may everybody on another's file.
-  Refusal keepOthersOut() {
+  Refusal lockAgainstWriters() {
     fcntl(file_.get(), F_SETSIG, SIGURG); // the usual one ends a process
     is_held_ = fcntl(file_.get(), F_SETLEASE, F_RDLCK) == 0;
-    if (!is_held_ && errno == EAGAIN && folderLendsLeases())
+    if (!is_held_ && errno == EAGAIN && supportsLeases())
       return "another program has it open to write it; run again";
     return std::nullopt;
   }
 
   // Some file systems say of every file that it is open elsewhere. So one is asked for that nobody
   // else can have open.
-  bool folderLendsLeases() const {
+  bool supportsLeases() const {
     const auto make = [&] {
       core::NewFile file(place_, 0600);
       return file ? file.keep() : std::string();
@@ -202,7 +202,7 @@ private:
   }
 
   // Whether what was in its place is the file that was read, and as it was then.
-  bool isUntouched(const struct stat &out) const {
+  bool isUnchanged(const struct stat &out) const {
     if (out.st_ino != status_.st_ino || out.st_dev != status_.st_dev)
       return false;
     // Whoever found it under its name before it lost that has opened it by then, or waits to.
@@ -213,7 +213,7 @@ private:
   // Where a file system cannot trade names.
   Refusal takePlace(core::NewFile &file) const {
     struct stat now;
-    if (!place_.look(now) || !isUntouched(now))
+    if (!place_.look(now) || !isUnchanged(now))
       return kWritten;
     return file.takePlace() ? std::nullopt : Refusal(std::strerror(errno));
   }

@@ -19,9 +19,9 @@ constexpr unsigned kMaxReferences = 100; // in one argument: a variable may hold
 constexpr std::size_t kLongestArgument = 65'536;
 // All that is expanded, in characters; an item costs some beside its text. What is beyond it, and
 // more flags than these, is not known.
-constexpr std::size_t kMostExpanded = std::size_t{16} << 20;
+constexpr std::size_t kMaxExpanded = std::size_t{16} << 20;
 constexpr std::size_t kItemCost = 64;
-constexpr std::size_t kMostFlags = 4'096;
+constexpr std::size_t kMaxFlags = 4'096;
 
 // One command after the other: a name, and its arguments without quotes and comments.
 class CMakeLexer {
@@ -130,7 +130,7 @@ CMakeScripts::CMakeScripts(const std::string &root) {
 }
 
 std::vector<std::string> CMakeScripts::expanded(const std::string &argument) {
-  if ((work_ += argument.size() + kItemCost) > kMostExpanded)
+  if ((work_ += argument.size() + kItemCost) > kMaxExpanded)
     return {};
   std::string text = argument;
   // What is meant for the installed form is not for us.
@@ -148,7 +148,7 @@ std::vector<std::string> CMakeScripts::expanded(const std::string &argument) {
     if (known == variables_.end())
       return {};
     const std::size_t size = text.size() + known->second.size();
-    if (size > kLongestArgument || (work_ += size) > kMostExpanded)
+    if (size > kLongestArgument || (work_ += size) > kMaxExpanded)
       return {};
     text.replace(begin, end + 1 - begin, known->second);
   }
@@ -157,7 +157,7 @@ std::vector<std::string> CMakeScripts::expanded(const std::string &argument) {
   std::vector<std::string> items;
   llvm::SmallVector<StringRef> parts;
   StringRef(text).split(parts, ';', -1, /*KeepEmpty=*/false);
-  if ((work_ += parts.size() * kItemCost) > kMostExpanded)
+  if ((work_ += parts.size() * kItemCost) > kMaxExpanded)
     return {};
   for (StringRef part : parts)
     items.push_back(part.str());
@@ -176,12 +176,12 @@ void CMakeScripts::command(const std::string &name, const std::vector<std::strin
     llvm::SmallString<256> path(item);
     llvm::sys::path::make_absolute(folder, path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-    if (llvm::sys::fs::is_directory(path) && flags_.include_folders.size() < kMostFlags &&
+    if (llvm::sys::fs::is_directory(path) && flags_.include_folders.size() < kMaxFlags &&
         !llvm::is_contained(flags_.include_folders, path.str()))
       flags_.include_folders.push_back(std::string(path));
   };
   const auto addMacro = [&](StringRef macro) {
-    if (flags_.macros.size() < kMostFlags && !llvm::is_contained(flags_.macros, macro))
+    if (flags_.macros.size() < kMaxFlags && !llvm::is_contained(flags_.macros, macro))
       flags_.macros.push_back(macro.str());
   };
   if (name == "set" && arguments.size() >= 1) {

@@ -136,7 +136,7 @@ CompileCommands::databaseFor(const std::string &file) {
   }
   auto [entry, is_new] = databases_.try_emplace(path);
   if (is_new) {
-    const core::Result<std::string> text = core::readFile(path, core::kMostReport);
+    const core::Result<std::string> text = core::readFile(path, core::kMaxReport);
     if (!text)
       return tl::unexpected(text.error());
     std::string error = "it is not JSON, or nests too deep";

@@ -22,7 +22,7 @@ using llvm::StringRef;
 // Of response files, which may name themselves.
 constexpr unsigned kMaxNesting = 8;
 constexpr unsigned kMaxArgumentFiles = 1000;
-constexpr std::size_t kMaxRead = core::kMostSettings;
+constexpr std::size_t kMaxRead = core::kMaxSettings;
 
 // nvcc's spellings of options that clang has. Their value follows, or comes after `=`.
 constexpr std::pair<StringRef, StringRef> kRenamed[] = {

@@ -12,7 +12,7 @@ namespace {
 
 // Without what concerns this program alone: its own headers of the compiler, and that the
 // compiler's own warnings are not wanted.
-std::vector<std::string> withoutOurs(const std::vector<std::string> &arguments) {
+std::vector<std::string> withoutOwnArguments(const std::vector<std::string> &arguments) {
   std::vector<std::string> kept;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i] == "-resource-dir")
@@ -37,7 +37,7 @@ core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
         json.attributeArray("arguments", [&] {
           json.value("clang++");
           for (const std::vector<std::string> *list : {&command.local, &command.common})
-            for (const std::string &argument : withoutOurs(*list))
+            for (const std::string &argument : withoutOwnArguments(*list))
               json.value(argument);
           for (const char *last : {"-fsyntax-only", "--"})
             json.value(last);

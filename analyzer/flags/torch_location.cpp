@@ -234,18 +234,18 @@ std::optional<Found> look(const TorchPlaces &places, bool use_cache) {
   return asked(core::findProgram("python3"));
 }
 
-std::string quotedBehind(llvm::StringRef text, llvm::StringRef words, char quote) {
+std::string quotedAfter(llvm::StringRef text, llvm::StringRef words, char quote) {
   return text.split(words).second.split(quote).first.str();
 }
 
 std::string readVersion(llvm::StringRef folder) {
   if (std::string version =
-          quotedBehind(textOf(pathIn(folder, "version.py")), "__version__ = '", '\'');
+          quotedAfter(textOf(pathIn(folder, "version.py")), "__version__ = '", '\'');
       !version.empty())
     return version;
   // LibTorch without Python.
-  return quotedBehind(textOf(pathIn(folder, "include/torch/csrc/api/include/torch/version.h")),
-                      "#define TORCH_VERSION \"", '"');
+  return quotedAfter(textOf(pathIn(folder, "include/torch/csrc/api/include/torch/version.h")),
+                     "#define TORCH_VERSION \"", '"');
 }
 
 } // namespace

@@ -193,7 +193,7 @@ bool CudaProgram::isThreadEntry(const CudaWork &work, unsigned depth) const {
   return depth < kMaxCalls && namings != namings_.end() &&
          llvm::all_of(
              namings->second,
-             [&](const Naming &naming) {
+             [&](const FunctionReference &naming) {
                return naming.in_new_thread || isThreadEntry(*naming.work, depth + 1);
              });
 }

@@ -48,7 +48,7 @@ public:
     // the text has to do.
     if (!guard_seen_ && context().getDiagnostics().hasErrorOccurred() &&
         namesGuard(textOf(context(), work.function->getBody()->getSourceRange())))
-      believeGuarded();
+      assumeGuarded();
   }
 
   bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
@@ -229,7 +229,7 @@ public:
     const bool is_handed = llvm::any_of(expr->subExpressions(),
                                         [](const Expr *part) { return isStream(part->getType()); });
     if (is_handed && !namesLibraryFunction(textOf(context(), expr->getSourceRange())) &&
-        !tellDevice(expr->subExpressions()))
+        !anyNamesDevice(expr->subExpressions()))
       work_.handed_streams.push_back({expr, guarded(), bodies_.back().in_new_thread, path_});
     return true;
   }
@@ -477,11 +477,11 @@ private:
           return isStream(argument->getType()) || holdsStream(argument->getType());
         });
     if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
-        !tellDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
+        !anyNamesDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
       work_.handed_streams.push_back({call, guarded(), bodies_.back().in_new_thread, path_});
   }
 
-  void believeGuarded() {
+  void assumeGuarded() {
     for (Launch &launch : work_.launches)
       launch.guarded = true;
     for (WorkCall &call : work_.calls)

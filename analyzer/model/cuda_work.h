@@ -160,12 +160,12 @@ private:
     const CudaWork *work;
     const WorkCall *call;
   };
-  struct Naming {
+  struct FunctionReference {
     const CudaWork *work;
     bool in_new_thread;
   };
   std::vector<CudaWork> functions_;
-  llvm::DenseMap<const clang::FunctionDecl *, std::vector<Naming>> namings_;
+  llvm::DenseMap<const clang::FunctionDecl *, std::vector<FunctionReference>> namings_;
   llvm::DenseMap<const clang::FunctionDecl *, unsigned> index_;
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
   bool sees_torch_ = false;

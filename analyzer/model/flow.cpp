@@ -310,7 +310,7 @@ static const Expr *askedForIndex(const Expr *expr) {
 }
 
 // A number or truth kept in a variable that is never written again is what it was made of.
-const Expr *Flow::throughVariable(const Expr *expr) const {
+const Expr *Flow::resolveVariable(const Expr *expr) const {
   expr = strip(expr);
   const auto *reference = dyn_cast<DeclRefExpr>(expr);
   const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
@@ -349,7 +349,7 @@ const Expr *Flow::throughVariable(const Expr *expr) const {
 }
 
 void Flow::refine(State &state, const Expr *condition, bool truth) const {
-  condition = throughVariable(condition);
+  condition = resolveVariable(condition);
   if (const auto *negation = dyn_cast<UnaryOperator>(condition);
       negation && negation->getOpcode() == UO_LNot)
     return refine(state, negation->getSubExpr(), !truth);
@@ -394,8 +394,8 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
 
 void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
   // Equal indices are taken for equal devices.
-  left = throughVariable(left);
-  right = throughVariable(right);
+  left = resolveVariable(left);
+  right = resolveVariable(right);
   const Expr *left_index = askedForIndex(left), *right_index = askedForIndex(right);
   if (left_index && right_index) {
     left = left_index;
@@ -446,8 +446,8 @@ void Flow::refineSwitch(State &state, const SwitchStmt *branch, const Stmt *labe
 
 // The host's tensors have index -1, all others one from 0 on.
 void Flow::refineIndex(State &state, const BinaryOperator *comparison, bool truth) const {
-  const Expr *left = throughVariable(comparison->getLHS());
-  const Expr *right = throughVariable(comparison->getRHS());
+  const Expr *left = resolveVariable(comparison->getLHS());
+  const Expr *right = resolveVariable(comparison->getRHS());
   BinaryOperatorKind opcode = comparison->getOpcode();
   const Expr *asked = askedForIndex(left);
   if (!asked) {

@@ -32,7 +32,7 @@ private:
   void refineToHost(State &state, const clang::Expr *expr) const;
   void refineOffHost(State &state, const clang::Expr *expr) const;
   void refineToHost(State &state, const Path &named, const Place &known) const;
-  const clang::Expr *throughVariable(const clang::Expr *expr) const;
+  const clang::Expr *resolveVariable(const clang::Expr *expr) const;
   void relyOnHost(const clang::Expr *tensor);
   void relyOnHostIn(const clang::Stmt *code);
 

@@ -81,7 +81,7 @@ bool skips(const Stmt *branch) {
 }
 
 // `if (i % 100 != 0) continue;` before `statement` in the same block.
-bool skippedBefore(const CompoundStmt *block, const Stmt *statement) {
+bool isSkippedByContinue(const CompoundStmt *block, const Stmt *statement) {
   for (const Stmt *sibling : block->body()) {
     if (sibling == statement)
       return false;
@@ -340,7 +340,7 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
                        statement))
         return {};
     } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
-      if (skippedBefore(block, child))
+      if (isSkippedByContinue(block, child))
         return {};
     } else if (const auto *call = dyn_cast<CallExpr>(parent)) {
       // The body of at::parallel_for works on host memory.

@@ -77,7 +77,7 @@ const ValueDecl *setBy(const Stmt *part, const Expr *&value) {
 }
 
 // if (++since >= 100) { since = 0; … }, if (now - last > limit) { last = now; … }
-bool setsBack(const Expr *condition, const Stmt *branch, const Stmt *statement) {
+bool resetsCondition(const Expr *condition, const Stmt *branch, const Stmt *statement) {
   return contains(branch, [&](const Stmt *part) {
     const Expr *value = nullptr;
     const ValueDecl *set = setBy(part, value);
@@ -105,7 +105,7 @@ const VarDecl *counterOf(ASTContext &context, const Expr *expr) {
 }
 
 // if (i + 1 == n), if (i == 3): on one turn.
-bool isOneTurn(ASTContext &context, const Expr *condition) {
+bool comparesWithOneIteration(ASTContext &context, const Expr *condition) {
   const auto *comparison = dyn_cast<BinaryOperator>(strip(condition));
   if (!comparison || comparison->getOpcode() != BO_EQ)
     return false;
@@ -124,8 +124,8 @@ bool hasRemainder(const Expr *condition) {
 
 bool isOccasional(ASTContext &context, const Expr *condition, bool when_true, const Stmt *branch,
                   const Stmt *statement) {
-  return hasRemainder(condition) || setsBack(condition, branch, statement) ||
-         (when_true && isOneTurn(context, condition));
+  return hasRemainder(condition) || resetsCondition(condition, branch, statement) ||
+         (when_true && comparesWithOneIteration(context, condition));
 }
 
 } // namespace devsan::analyzer

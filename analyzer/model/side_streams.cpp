@@ -251,7 +251,7 @@ private:
 
 } // namespace
 
-std::vector<SideUse> unkeptSideUses(const CudaWork &work) {
+std::vector<SideUse> unrecordedSideUses(const CudaWork &work) {
   return std::move(SideStreamCollector(work).uses);
 }
 

@@ -16,6 +16,6 @@ struct SideUse {
 
 // The uses after which nothing in the function waits for the stream, records it or keeps the
 // tensor.
-std::vector<SideUse> unkeptSideUses(const CudaWork &work);
+std::vector<SideUse> unrecordedSideUses(const CudaWork &work);
 
 } // namespace devsan::analyzer

@@ -14,10 +14,10 @@ namespace {
 
 // A name that stands in more files is a common word there; reading them all is no part of looking
 // at one.
-constexpr std::size_t kMostFiles = 64;
+constexpr std::size_t kMaxFiles = 64;
 
 // The callers of the function around the finding decide on it.
-bool isOfCallers(const core::Finding &finding) {
+bool dependsOnCallers(const core::Finding &finding) {
   return llvm::is_contained(kRulesOfCallers, llvm::StringRef(finding.rule));
 }
 
@@ -43,7 +43,7 @@ void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
 
 } // namespace
 
-void settleAcrossFiles(
+void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
@@ -56,7 +56,7 @@ void settleAcrossFiles(
     const std::size_t known = functions.size();
     for (const auto &[finding, context] :
          llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
-      if (isOfCallers(finding))
+      if (dependsOnCallers(finding))
         functions.push_back(context.function);
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
@@ -72,7 +72,7 @@ void settleAcrossFiles(
     std::vector<std::string> more, rest;
     for (std::string &file : others)
       (namesOneOf(file, names) ? more : rest).push_back(std::move(file));
-    if (more.empty() || more.size() > kMostFiles)
+    if (more.empty() || more.size() > kMaxFiles)
       break;
     addAll(calls, analyze(more));
     others = std::move(rest);
@@ -80,7 +80,7 @@ void settleAcrossFiles(
   for (FileOutcome &outcome : outcomes)
     if (outcome.result)
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
-        if (isOfCallers(finding) && calls.callersGuard(context.function))
+        if (dependsOnCallers(finding) && calls.callersGuard(context.function))
           return true;
         if (context.launcher.empty())
           return false;

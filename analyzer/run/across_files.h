@@ -15,7 +15,7 @@ namespace devsan::analyzer {
 // What is true of a function must not depend on the part of a project looked at: `others_around` is
 // asked once for more files of the projects of these, and those that may hold callers or launchers
 // are analysed too, for their calls alone.
-void settleAcrossFiles(
+void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze);

@@ -61,11 +61,11 @@ public:
 
 private:
   static constexpr std::uint64_t kFile = 1'000;
-  static constexpr std::uint64_t kMostTokens = 100'000'000;
+  static constexpr std::uint64_t kMaxTokens = 100'000'000;
 
   void spend(std::uint64_t tokens) {
     spent_ += tokens;
-    if (spent_ > kMostTokens)
+    if (spent_ > kMaxTokens)
       endBy(Limit::kTokens);
   }
 
@@ -149,7 +149,7 @@ private:
 class CheckAction : public clang::ASTFrontendAction {
 public:
   CheckAction(clang::tidy::ClangTidyContext &context, const std::vector<std::string> &own_folders,
-              FunctionNames &names, FileResult &result, Analysis::MoreConsumers more)
+              FunctionNames &names, FileResult &result, Analysis::ExtraConsumers more)
       : context_(context), own_folders_(own_folders), factory_(context), names_(names),
         result_(result), more_(std::move(more)) {}
 
@@ -188,7 +188,7 @@ private:
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
   FileResult &result_;
-  Analysis::MoreConsumers more_;
+  Analysis::ExtraConsumers more_;
 };
 
 // Turns clang-tidy's byte offsets into places.
@@ -232,7 +232,7 @@ private:
   std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
     auto [known, is_new] = texts_.try_emplace(file);
     if (is_new)
-      known->second = core::readFile(file.str(), core::kMostSource);
+      known->second = core::readFile(file.str(), core::kMaxSource);
     if (!known->second)
       return std::nullopt;
     return llvm::StringRef(*known->second).take_front(offset);
@@ -285,7 +285,7 @@ Analysis::Analysis(const std::string &checks, const CompileCommand &command)
   context_.setCurrentBuildDirectory(command.folder);
 }
 
-std::unique_ptr<clang::FrontendAction> Analysis::action(MoreConsumers more) {
+std::unique_ptr<clang::FrontendAction> Analysis::action(ExtraConsumers more) {
   return std::make_unique<CheckAction>(context_, own_folders_, names_, result_, std::move(more));
 }
 

@@ -23,9 +23,9 @@ public:
   Analysis(const std::string &checks, const CompileCommand &command);
 
   // Consumers that see the tree besides the checks.
-  using MoreConsumers =
+  using ExtraConsumers =
       std::function<std::vector<std::unique_ptr<clang::ASTConsumer>>(clang::CompilerInstance &)>;
-  std::unique_ptr<clang::FrontendAction> action(MoreConsumers more = {});
+  std::unique_ptr<clang::FrontendAction> action(ExtraConsumers more = {});
 
   clang::DiagnosticConsumer &consumer() { return consumer_; }
 

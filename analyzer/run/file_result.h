@@ -43,7 +43,7 @@ struct FileResult {
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty() || !refused.empty(); }
   // What did not parse left nothing to look at, or what else there is was not parsed.
-  bool isUnread() const {
+  bool isNotAnalyzed() const {
     return (errors != 0 && !has_functions) || is_cut_off || !refused.empty();
   }
 };

@@ -69,7 +69,7 @@ public:
         stores_ = true;
         behind_ = number == HeaderServer::kStoreBehind;
         if (behind_)
-          goBehind();
+          moveToBackground();
         return;
       }
       const std::optional<int> out = children_.fork(number, limit_);
@@ -98,7 +98,7 @@ public:
 
 private:
   // Whoever asked may end now: what it was given, terminal and pipes among it, is let go.
-  void goBehind() {
+  void moveToBackground() {
     const std::optional<int> lock = lockForStoring(header_);
     detachFromParent(lock.value_or(-1), [&] { answer({.number = HeaderServer::kStore}); });
     if (!lock)

@@ -85,7 +85,7 @@ ResultCache::ResultCache(bool enabled, std::string configuration)
 const std::string &ResultCache::sumOf(const std::string &file) {
   auto [entry, is_new] = sums_.try_emplace(file);
   if (is_new)
-    if (const core::Result<std::string> text = core::readFile(file, core::kMostSource))
+    if (const core::Result<std::string> text = core::readFile(file, core::kMaxSource))
       entry->second = checksum(*text);
   return entry->second;
 }

@@ -72,7 +72,7 @@ public:
       await();
     }
     if (isOver())
-      breakOff();
+      cancelRunning();
     if (!storers_.empty())
       trimTorchHeaders();
   }
@@ -80,7 +80,7 @@ public:
 private:
   bool isOver() const { return settings_.until && Processes::Clock::now() >= *settings_.until; }
 
-  void breakOff() {
+  void cancelRunning() {
     alone_running_.clear();
     for (auto &[key, group] : groups_)
       group.server.reset();

@@ -89,12 +89,13 @@ core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> 
   others.erase("");
   others.erase(core::findProjectFile(common));
   for (const std::string &other : others)
-    settings.passed_over_.push_back(other + " does not count: it is not for all files of this run");
+    settings.ignored_project_files_.push_back(
+        other + " does not count: it is not for all files of this run");
   core::Result<core::FoundProjectFile> found = core::findProjectSettings(common);
   if (!found)
     return tl::unexpected(found.error());
   if (!found->passed_over.empty())
-    settings.passed_over_.push_back(found->passed_over);
+    settings.ignored_project_files_.push_back(found->passed_over);
   settings.foreign_ = std::move(found->passed_over);
   settings.path_ = found->path;
   settings.text_ = std::move(found->text);
@@ -175,7 +176,7 @@ bool ProjectSettings::silences(const std::vector<std::string> &files,
 core::Result<core::Suppressions> ProjectSettings::suppressions(const Options &options) const {
   core::Suppressions suppressions;
   for (const std::string &path : options.suppressions) {
-    const core::Result<std::string> text = core::readNamedFile(path, core::kMostSettings);
+    const core::Result<std::string> text = core::readNamedFile(path, core::kMaxSettings);
     if (!text)
       return core::failure("--suppressions: " + text.error().message);
     if (auto added = suppressions.add(*text, path, ""); !added)

@@ -35,13 +35,13 @@ public:
   core::Result<core::Suppressions> suppressions(const Options &options) const;
 
   // Project files that do not count, and why: sentences.
-  const std::vector<std::string> &passedOver() const { return passed_over_; }
+  const std::vector<std::string> &ignoredProjectFiles() const { return ignored_project_files_; }
 
 private:
   std::string path_; // empty where there is none
   std::string text_;
   core::ProjectFile file_;
-  std::vector<std::string> passed_over_;
+  std::vector<std::string> ignored_project_files_;
   std::string foreign_; // of these, the one that belongs to another user
 };
 

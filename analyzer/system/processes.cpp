@@ -16,7 +16,7 @@ namespace devsan::analyzer {
 namespace {
 
 constexpr int kLimitStatus = 100; // of a child's exit, plus the limit
-constexpr std::size_t kMostText = std::size_t{64} << 20;
+constexpr std::size_t kMaxText = std::size_t{64} << 20;
 
 // Of the processor. The hard limit stays, so that this one can be lifted.
 void limitTime(rlim_t seconds) {
@@ -179,9 +179,9 @@ void Processes::wait(std::vector<pollfd> &others, std::optional<Clock::time_poin
     if (polled != files.end() && polled->revents) {
       char buffer[1 << 16];
       size = ::read(file, buffer, sizeof buffer);
-      if (size > 0 && child.text.size() <= kMostText)
+      if (size > 0 && child.text.size() <= kMaxText)
         child.text.append(buffer, static_cast<std::size_t>(size));
-      if (child.text.size() > kMostText && child.limit == Limit::kNone)
+      if (child.text.size() > kMaxText && child.limit == Limit::kNone)
         end_by(Limit::kResult);
     }
     if (size > 0 || (size < 0 && errno == EINTR)) {

@@ -17,7 +17,7 @@ constexpr std::size_t kBarWidth = 24;
 constexpr std::size_t kDefaultColumns = 80;
 constexpr char kClearLine[] = "\r\x1b[K";
 
-void clearAndDie(int signal) {
+void clearLineAndReraise(int signal) {
   if (write(STDERR_FILENO, kClearLine, sizeof kClearLine - 1) < 0) {
     // nothing to be done about it
   }
@@ -44,7 +44,7 @@ Progress::Progress(std::size_t total)
   if (!shown_)
     return;
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    std::signal(signal, clearAndDie);
+    std::signal(signal, clearLineAndReraise);
 }
 
 Progress::~Progress() {

@@ -150,8 +150,8 @@ bool lacksTorch(const FileResult &result, const Options &options) {
 
 // Nobody looked at the file. Under --no-strict one that does not parse is analysed in part.
 bool isAnalysed(const FileOutcome &outcome, const Options &options) {
-  return outcome.result && (options.strict == false ||
-                            (!outcome.result->isUnread() && !lacksTorch(*outcome.result, options)));
+  return outcome.result && (options.strict == false || (!outcome.result->isNotAnalyzed() &&
+                                                        !lacksTorch(*outcome.result, options)));
 }
 
 // What an analysis did that was ended.
@@ -175,7 +175,7 @@ std::string reached(Limit limit, const Options &options) {
 }
 
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
-std::string shortcoming(const FileOutcome &outcome, const Options &options) {
+std::string incompleteReason(const FileOutcome &outcome, const Options &options) {
   if (!outcome.encoding.empty())
     return "not analysed, it is in " + outcome.encoding + ", not in UTF-8";
   if (!outcome.result)
@@ -304,7 +304,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     const std::string name = shortPath(commands[i].file);
     if (commands[i].missing_in_database)
       all.notes.push_back(name + ": not in compile_commands.json, its flags were derived");
-    if (const std::string lacks = shortcoming(outcomes[i], options); !lacks.empty()) {
+    if (const std::string lacks = incompleteReason(outcomes[i], options); !lacks.empty()) {
       all.complete = false;
       all.notes.push_back(name + ": " + lacks);
     }
@@ -336,10 +336,11 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
 
 // More files than a run looks at: those of its inputs that it leaves out, and the sources of the
 // projects that `files` belong to.
-std::vector<std::string> othersAround(const std::vector<std::string> &files,
-                                      const std::vector<CompileCommand> &looked_at,
-                                      const std::vector<std::string> &inputs,
-                                      const ProjectSettings &settings, const Options &options) {
+std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files,
+                                           const std::vector<CompileCommand> &looked_at,
+                                           const std::vector<std::string> &inputs,
+                                           const ProjectSettings &settings,
+                                           const Options &options) {
   std::vector<std::string> others;
   std::set<fs::path> known; // whatever links lead to a file
   const auto is_new = [&](const std::string &file) {
@@ -385,7 +386,7 @@ std::string silenceOf(const std::vector<std::string> &files, std::size_t exclude
 
 // The first file by which a part of the project passes for a build or an environment: what those
 // leave behind is not tracked. Empty where there is none.
-std::string hidingPartOf(const std::set<std::string> &hiding) {
+std::string firstHidingFile(const std::set<std::string> &hiding) {
   std::map<std::string, core::Result<GitRepository>> repositories;
   for (const std::string &file : hiding) {
     const std::string root = nearestFolderWith(file, {".git"});
@@ -474,7 +475,7 @@ core::Result<int> check(Options options) {
   }
   std::string silence = silenceOf(*files, excluded, checksIn(*checks), *project, options);
   if (silence.empty() && options.strict != false)
-    if (const std::string file = hidingPartOf(hiding); !file.empty())
+    if (const std::string file = firstHidingFile(hiding); !file.empty())
       silence = "sources beside " + file +
                 ", which git tracks: remove that file, or exclude its folder in .devsan.toml";
   const std::string repository = repositoryOf(first_file);
@@ -497,10 +498,10 @@ core::Result<int> check(Options options) {
         dropFindings(*outcome.result, [&](const core::Finding &finding, const auto &context) {
           return !(*changes)->touches(finding, context);
         });
-  settleAcrossFiles(
+  resolveCrossFileFindings(
       *commands, outcomes,
       [&](const std::vector<std::string> &some) {
-        return othersAround(some, *commands, *files, *project, options);
+        return otherProjectFiles(some, *commands, *files, *project, options);
       },
       [&](const std::vector<std::string> &some) {
         auto more = commandsOf(some, compile_commands);
@@ -526,7 +527,7 @@ core::Result<int> check(Options options) {
     summary.notes.push_back(shortPath(file.parent_path()) + ": not analysed, holds sources, and " +
                             file.filename().string() +
                             ", by which it is a build or an environment; name it to look at it");
-  llvm::append_range(summary.notes, project->passedOver());
+  llvm::append_range(summary.notes, project->ignoredProjectFiles());
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {
                          return suppressions->covers(f);

@@ -8,7 +8,7 @@ namespace devsan::command {
 namespace fs = std::filesystem;
 
 std::optional<std::string> contents(const fs::path &path) {
-  core::Result<std::string> text = core::readFile(path, core::kMostReport);
+  core::Result<std::string> text = core::readFile(path, core::kMaxReport);
   return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 

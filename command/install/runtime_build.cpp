@@ -68,9 +68,9 @@ pid_t start(const Command &command, const fs::path &log) {
 }
 
 // Runs commands, as many at once as there are processors, and collects what they print in one log.
-class Workshop {
+class ProcessPool {
 public:
-  Workshop(const fs::path &scratch, const fs::path &log) : scratch_(scratch), log_(log) {}
+  ProcessPool(const fs::path &scratch, const fs::path &log) : scratch_(scratch), log_(log) {}
 
   bool run(const std::vector<Command> &commands) {
     std::map<pid_t, std::pair<const Command *, fs::path>> running;
@@ -114,7 +114,8 @@ private:
 
 // What follows this LibTorch's own list of operators, as their device rules do. A LibTorch without
 // Python brings no list; what the prebuilt simulator has is the nearest then.
-core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Workshop &workshop) {
+core::Result<void> generate(const Recipe &recipe, const fs::path &scratch,
+                            ProcessPool &process_pool) {
   std::error_code error;
   const fs::path list = recipe.operators();
   const bool can_generate = recipe.canGenerate();
@@ -137,7 +138,7 @@ core::Result<void> generate(const Recipe &recipe, const fs::path &scratch, Works
       command.push_back(*item == "YAML"            ? list.string()
                         : item->starts_with("OUT") ? out.string() + item->substr(3)
                                                    : *item);
-    if (!workshop.run({command}))
+    if (!process_pool.run({command}))
       return core::failure("cannot read ATen's device rules from " + list.string());
   }
   return {};
@@ -221,9 +222,9 @@ std::string keyOf(const Recipe &recipe) {
 }
 
 core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
-  Workshop workshop(scratch, recipe.log());
+  ProcessPool process_pool(scratch, recipe.log());
   if (recipe.is_simulator)
-    if (core::Result<void> written = generate(recipe, scratch, workshop); !written)
+    if (core::Result<void> written = generate(recipe, scratch, process_pool); !written)
       return written;
   const fs::path libraries = recipe.torch.library.parent_path();
   Command flags = recipe.compiler;
@@ -237,7 +238,7 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
   std::ofstream(common) << kCommonHeaders;
   Command precompile = flags;
   precompile.insert(precompile.end(), {"-x", "c++-header", common, "-o", common.string() + ".gch"});
-  if (!workshop.run({precompile}))
+  if (!process_pool.run({precompile}))
     return core::failure("its headers in " + recipe.include.string() + " do not compile");
 
   std::vector<Command> commands;
@@ -250,13 +251,13 @@ core::Result<void> compile(const Recipe &recipe, const fs::path &scratch) {
     commands.push_back(std::move(command));
     link.push_back(object);
   }
-  if (!workshop.run(commands))
+  if (!process_pool.run(commands))
     return doesNotFit(recipe);
   // Nothing that is not used must be asked of the loader; what the program's LibTorch lacks is
   // found now, not in the program.
   link.insert(link.end(), {libraries / "libtorch_cpu.so", libraries / "libc10.so", "-ldl",
                            "-Wl,-rpath," + libraries.string()});
-  if (!workshop.run({link}))
+  if (!process_pool.run({link}))
     return doesNotFit(recipe);
   return {};
 }

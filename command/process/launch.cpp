@@ -152,7 +152,7 @@ void forward(const siginfo_t &info, pid_t program, GroupWitness &witness) {
 }
 
 // The kernel says "no such file" for a script whose interpreter is missing, too.
-std::string whyNotThere(const std::string &program) {
+std::string whyNotFound(const std::string &program) {
   std::error_code error;
   if (program.find('/') == std::string::npos || !std::filesystem::exists(program, error))
     return "command not found";
@@ -214,7 +214,7 @@ core::Result<ProgramEnd> launch(const std::vector<std::string> &command,
   sigprocmask(SIG_SETMASK, &previous, nullptr);
   if (const int error = *exec_error)
     return core::failure("cannot execute '" + command[0] + "': " +
-                         (error == ENOENT ? whyNotThere(command[0]) : std::strerror(error)));
+                         (error == ENOENT ? whyNotFound(command[0]) : std::strerror(error)));
   if (WIFSIGNALED(wait_status))
     return ProgramEnd{0, WTERMSIG(wait_status)};
   return ProgramEnd{WEXITSTATUS(wait_status), 0};

@@ -50,7 +50,7 @@ bool covers(const std::string &glob, std::string_view rule) {
 }
 
 // A name of this tool's, or meant as one, that stands for no rule. Others are other tools'.
-bool isMistaken(const std::string &name, std::span<const std::string> rules) {
+bool isUnknownRule(const std::string &name, std::span<const std::string> rules) {
   return std::ranges::none_of(rules, [&](const auto &rule) { return covers(name, rule); }) &&
          (name.starts_with("device-") || !didYouMeanRule(name, rules).empty());
 }
@@ -73,7 +73,7 @@ std::vector<std::string> mistakenNolints(std::span<const Finding> findings, Sour
   for (const Finding &finding : findings)
     for (const Location &place : finding.locations)
       for (const std::string &name : namesAt(place, lines))
-        if (isMistaken(name, rules))
+        if (isUnknownRule(name, rules))
           sentences.push_back(fmt::format("{}:{}: NOLINT({}) silences nothing, there is no such "
                                           "rule{}",
                                           place.file, place.line, name,

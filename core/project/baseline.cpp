@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kBaselineSchema = "devsan-baseline/1";
 
-constexpr std::size_t kMostShown = 120;
+constexpr std::size_t kMaxShown = 120;
 
 // Without its indent: it is read in a line of the file.
 std::string shown(const std::string &statement) {
@@ -18,8 +18,8 @@ std::string shown(const std::string &statement) {
   if (begin == std::string::npos)
     return {};
   const std::size_t end = statement.find_last_not_of(" \t\r") + 1;
-  return end - begin > kMostShown ? statement.substr(begin, kMostShown) + " …"
-                                  : statement.substr(begin, end - begin);
+  return end - begin > kMaxShown ? statement.substr(begin, kMaxShown) + " …"
+                                 : statement.substr(begin, end - begin);
 }
 
 std::string quoted(const std::string &text) {
@@ -81,7 +81,7 @@ bool nothing(const std::string &, const std::string &) {
   return false;
 }
 
-std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_at) const {
+std::vector<std::string> Baseline::stale(Origin origin, const IsAnalyzed &looked_at) const {
   std::vector<std::pair<const Key *, const Entry *>> gone;
   for (const auto &[key, entry] : entries_)
     if (!entry.found && entry.origin == origin && looked_at(key.first, entry.file))
@@ -98,7 +98,8 @@ std::vector<std::string> Baseline::stale(Origin origin, const LookedAt &looked_a
   return lines;
 }
 
-void Baseline::update(std::span<const Finding> findings, Origin origin, const LookedAt &looked_at) {
+void Baseline::update(std::span<const Finding> findings, Origin origin,
+                      const IsAnalyzed &looked_at) {
   const std::map<Key, Entry> before = entries_;
   std::erase_if(entries_, [&](const auto &item) {
     return item.second.origin == origin && looked_at(item.first.first, item.second.file);

@@ -22,7 +22,7 @@
 namespace devsan::core {
 
 // Whether a run looked for findings of a rule in a file. What it did not look at is not gone.
-using LookedAt = std::function<bool(const std::string &rule, const std::string &file)>;
+using IsAnalyzed = std::function<bool(const std::string &rule, const std::string &file)>;
 bool everything(const std::string &rule, const std::string &file);
 bool nothing(const std::string &rule, const std::string &file);
 
@@ -38,11 +38,11 @@ public:
   // "device-host-sync in train.cpp, function step: loss.item();" for each entry of `origin` that
   // was looked for and that no finding stood for, by file, function and statement. Entries of the
   // other origin are another tool's.
-  std::vector<std::string> stale(Origin origin, const LookedAt &looked_at = everything) const;
+  std::vector<std::string> stale(Origin origin, const IsAnalyzed &looked_at = everything) const;
 
   // Makes the entries of `origin` that were looked for those of `findings`; keeps the others.
   void update(std::span<const Finding> findings, Origin origin,
-              const LookedAt &looked_at = everything);
+              const IsAnalyzed &looked_at = everything);
 
   std::string text() const;
   std::size_t size() const { return entries_.size(); }

@@ -256,7 +256,7 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
   if (const fs::path project = projectAround(here).value_or(here); !isWithin(real, project))
     return failure(path.string() + " is a link that leads out of " + project.string() +
                    "; put the file itself there, or remove the link");
-  Result<std::string> text = readFile(path, kMostSettings);
+  Result<std::string> text = readFile(path, kMaxSettings);
   if (!text)
     return tl::unexpected(text.error());
   Result<ProjectFile> file = parseProjectFile(*text, path);

@@ -19,7 +19,7 @@ Result<Baseline> contentOf(const fs::path &path, const std::string &shown, bool 
   if (update && !fs::exists(fs::symlink_status(path, error)))
     return Baseline();
   const Result<std::string> text =
-      is_found ? readFile(path, kMostReport) : readNamedFile(path, kMostReport);
+      is_found ? readFile(path, kMaxReport) : readNamedFile(path, kMaxReport);
   if (!text)
     return failure(text.error().message + "; `--baseline=" + shown +
                    " --update-baseline` makes it");
@@ -50,7 +50,7 @@ Result<BaselineFile> BaselineFile::open(const std::string &path, bool update, bo
 }
 
 Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Origin> &origins,
-                                 Summary &summary, const LookedAt &looked_at) {
+                                 Summary &summary, const IsAnalyzed &looked_at) {
   if (path_.empty())
     return {};
   if (update_) {
@@ -61,7 +61,7 @@ Result<void> BaselineFile::apply(std::span<Finding> findings, const std::set<Ori
       return tl::unexpected(content.error());
     content_ = std::move(*content);
     for (const Origin origin : origins)
-      content_.update(findings, origin, summary.partial ? LookedAt(nothing) : looked_at);
+      content_.update(findings, origin, summary.partial ? IsAnalyzed(nothing) : looked_at);
     Result<void> written = writeFile(path_, [&](std::ostream &out) { out << content_.text(); });
     if (!written)
       return written;

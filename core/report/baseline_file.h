@@ -23,7 +23,7 @@ public:
   // Marks what is known, after making it so where an update is asked for, and lists in `summary`
   // the entries that nothing stands for any more. `origins` are those that were looked for.
   Result<void> apply(std::span<Finding> findings, const std::set<Origin> &origins, Summary &summary,
-                     const LookedAt &looked_at = everything);
+                     const IsAnalyzed &looked_at = everything);
 
 private:
   std::filesystem::path path_; // absolute

@@ -36,7 +36,7 @@ std::string costText(const Finding &finding, const CostBasis &basis) {
 }
 
 // Python's and C++'s ways of calling, which explain nothing.
-bool isPlumbing(std::string_view function) {
+bool isCallHelper(std::string_view function) {
   if (function.find("<locals>") != function.npos) // a decorator's
     return true;
   return function.ends_with("._wrapped_call_impl") || function.ends_with("._call_impl");
@@ -59,7 +59,7 @@ Framework frameworkOf(const Finding &finding) {
     if (frame.user)
       break;
     const std::string &function = frame.location.function;
-    const bool explains = isPython(frame) ? !isPlumbing(function)
+    const bool explains = isPython(frame) ? !isCallHelper(function)
                                           : function.starts_with("torch::optim::") ||
                                                 function.starts_with("torch::nn::") ||
                                                 function.starts_with("c10d::");

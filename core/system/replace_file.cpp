@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr unsigned kMostLinks = 40; // the kernel's limit
+constexpr unsigned kMaxLinks = 40; // the kernel's limit
 constexpr int kLockAttempts = 500;
 constexpr useconds_t kLockWait = 10'000; // microseconds
 
@@ -38,7 +38,7 @@ std::string targetOf(int folder, const std::string &link) {
 }
 
 // As another user's link may be where everybody can make one.
-bool isPlanted(int folder, const struct stat &link) {
+bool isUntrustedLink(int folder, const struct stat &link) {
   struct stat around;
   return fstat(folder, &around) == 0 &&
          (around.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
@@ -137,9 +137,9 @@ Result<FilePlace> FilePlace::of(const fs::path &path) {
         place.is_open_file_ = true;
         break;
       }
-      if (++links > kMostLinks)
+      if (++links > kMaxLinks)
         return failure(std::strerror(ELOOP));
-      if (isPlanted(place.folder(), status))
+      if (isUntrustedLink(place.folder(), status))
         return failure(place.path().string() +
                        " is a link of another user; remove it, or name another file");
       if (std::optional<fs::path> project = projectAround(place.folder_path_))

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> readLines(const std::string &file) {
   std::vector<std::string> lines;
-  Result<std::string> text = readFile(file, kMostSource);
+  Result<std::string> text = readFile(file, kMaxSource);
   if (!text)
     return lines;
   std::istringstream stream(std::move(*text));

@@ -31,7 +31,7 @@ const std::string *SourceText::text(const std::string &file) {
     std::optional<std::string> text;
     if (!liesBelow(file, below_))
       text = std::nullopt;
-    else if (Result<std::string> content = readFile(file, kMostSource))
+    else if (Result<std::string> content = readFile(file, kMaxSource))
       text = std::move(*content);
     known = files_.emplace(file, std::move(text)).first;
   }

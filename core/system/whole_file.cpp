@@ -180,7 +180,7 @@ const char *lastRead() {
   return last_read;
 }
 
-void outliveFailedWrites() {
+void ignoreWriteSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -12,9 +12,9 @@
 namespace devsan::core {
 
 // The most bytes that a file may hold, by what it is.
-inline constexpr std::size_t kMostSettings = std::size_t{4} << 20; // settings, scripts
-inline constexpr std::size_t kMostSource = std::size_t{64} << 20;  // a source, a header
-inline constexpr std::size_t kMostReport = std::size_t{256} << 20; // lists that programs write
+inline constexpr std::size_t kMaxSettings = std::size_t{4} << 20; // settings, scripts
+inline constexpr std::size_t kMaxSource = std::size_t{64} << 20;  // a source, a header
+inline constexpr std::size_t kMaxReport = std::size_t{256} << 20; // lists that programs write
 
 // What a project holds may be anything, a pipe or a device that never ends among it. So only a
 // regular file of at most `most` bytes is read, and opening it neither waits nor has effects.
@@ -42,6 +42,6 @@ Result<void> tryToWriteFile(const std::filesystem::path &path, const std::string
 
 // A write to a closed pipe, or beyond a limit on the size of files, then fails instead of ending
 // the process. Not to be called before a program is started that would inherit it.
-void outliveFailedWrites();
+void ignoreWriteSignals();
 
 } // namespace devsan::core

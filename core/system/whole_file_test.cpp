@@ -32,7 +32,7 @@ TEST_F(WholeFile, ReplacesWhatIsThere) {
   ASSERT_TRUE(write(folder_ / "a", "long before"));
   fs::permissions(folder_ / "a", fs::perms::owner_read | fs::perms::owner_write);
   ASSERT_TRUE(write(folder_ / "a", "after"));
-  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "after");
+  EXPECT_EQ(readFile(folder_ / "a", kMaxSettings).value(), "after");
   EXPECT_EQ(fs::status(folder_ / "a").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(files(), 1u);
@@ -45,7 +45,7 @@ TEST_F(WholeFile, KeepsWhatIsThereWhereItFails) {
     out.setstate(std::ios::badbit);
   });
   ASSERT_FALSE(written);
-  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "before");
+  EXPECT_EQ(readFile(folder_ / "a", kMaxSettings).value(), "before");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -54,7 +54,7 @@ TEST_F(WholeFile, KeepsLinks) {
   fs::create_symlink(folder_ / "a", folder_ / "link");
   ASSERT_TRUE(write(folder_ / "link", "after"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
-  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).value(), "after");
+  EXPECT_EQ(readFile(folder_ / "a", kMaxSettings).value(), "after");
 }
 
 TEST_F(WholeFile, FollowsNoLinkOutOfAProject) {
@@ -73,7 +73,7 @@ TEST_F(WholeFile, FollowsNoLinkOutOfAProject) {
               std::string::npos)
         << written.error().message;
   }
-  EXPECT_EQ(readFile(out / "a", kMostSettings).value(), "before");
+  EXPECT_EQ(readFile(out / "a", kMaxSettings).value(), "before");
   EXPECT_FALSE(fs::exists(out / "absent"));
   // Nobody but the user made this one.
   fs::create_symlink(project / ".git", folder_ / "in");
@@ -88,7 +88,7 @@ TEST_F(WholeFile, LeavesOtherHardLinks) {
   ASSERT_TRUE(write(folder_ / "a", "before"));
   fs::create_hard_link(folder_ / "a", folder_ / "b");
   ASSERT_TRUE(write(folder_ / "a", "after"));
-  EXPECT_EQ(readFile(folder_ / "b", kMostSettings).value(), "before");
+  EXPECT_EQ(readFile(folder_ / "b", kMaxSettings).value(), "before");
 }
 
 TEST_F(WholeFile, WritesToOpenFiles) {
@@ -117,13 +117,13 @@ TEST_F(WholeFile, NamesFileAndReason) {
             "cannot write /dev/full: No space left on device");
   EXPECT_EQ(write("/no/such/folder/a", "text").error().message,
             "cannot write /no/such/folder/a: No such file or directory");
-  EXPECT_EQ(readFile("/no/such", kMostSettings).error().message,
+  EXPECT_EQ(readFile("/no/such", kMaxSettings).error().message,
             "cannot read /no/such: No such file or directory");
-  EXPECT_EQ(readFile("/", kMostSettings).error().message, "cannot read /: it is a directory");
+  EXPECT_EQ(readFile("/", kMaxSettings).error().message, "cannot read /: it is a directory");
 }
 
 TEST_F(WholeFile, ReadsWhatTheKernelMakes) {
-  EXPECT_EQ(readFile("/proc/self/comm", kMostSettings).value().back(), '\n');
+  EXPECT_EQ(readFile("/proc/self/comm", kMaxSettings).value().back(), '\n');
 }
 
 TEST_F(WholeFile, ReadsNoMoreThanAllowed) {
@@ -131,18 +131,18 @@ TEST_F(WholeFile, ReadsNoMoreThanAllowed) {
   EXPECT_EQ(readFile(folder_ / "a", 5).value(), "12345");
   EXPECT_FALSE(readFile(folder_ / "a", 4));
   fs::resize_file(folder_ / "a", std::uintmax_t{8} << 30);
-  EXPECT_EQ(readFile(folder_ / "a", kMostSettings).error().message,
+  EXPECT_EQ(readFile(folder_ / "a", kMaxSettings).error().message,
             "cannot read " + (folder_ / "a").string() + ": it holds more than 4 MB");
-  EXPECT_EQ(readNamedFile("/dev/zero", kMostSettings).error().message,
+  EXPECT_EQ(readNamedFile("/dev/zero", kMaxSettings).error().message,
             "cannot read /dev/zero: it holds more than 4 MB");
 }
 
 TEST_F(WholeFile, TakesNoPipesThatAreFound) {
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(readFile(folder_ / "pipe", kMostSettings).error().message,
+  EXPECT_EQ(readFile(folder_ / "pipe", kMaxSettings).error().message,
             "cannot read " + (folder_ / "pipe").string() +
                 ": it is a pipe, not a file; remove it, or put a file in its place");
-  EXPECT_NE(readFile("/dev/zero", kMostSettings).error().message.find("it is a device"),
+  EXPECT_NE(readFile("/dev/zero", kMaxSettings).error().message.find("it is a device"),
             std::string::npos);
 }
 
@@ -154,7 +154,7 @@ TEST_F(WholeFile, TakesPipesThatAreNamed) {
     usleep(20'000);
     std::ofstream(pipe) << text;
   });
-  EXPECT_EQ(readNamedFile(pipe, kMostSettings).value(), text);
+  EXPECT_EQ(readNamedFile(pipe, kMaxSettings).value(), text);
   writer.join();
 }
 

@@ -57,10 +57,10 @@ public:
     case Json::parse_event_t::object_end:
     case Json::parse_event_t::array_end:
       work_ += ++elements_[level];
-      return work_ <= kMostWork;
+      return work_ <= kMaxWork;
     case Json::parse_event_t::key:
       work_ += elements_[level];
-      return work_ <= kMostWork;
+      return work_ <= kMaxWork;
     case Json::parse_event_t::value:
       ++elements_[level];
       return true;
@@ -72,7 +72,7 @@ public:
   void drop(int depth) { --elements_[static_cast<std::size_t>(depth)]; }
 
 private:
-  static constexpr std::uint64_t kMostWork = 500'000'000;
+  static constexpr std::uint64_t kMaxWork = 500'000'000;
 
   std::array<std::uint64_t, 64> elements_ = {}; // of what is open at each depth
   std::uint64_t work_ = 0;

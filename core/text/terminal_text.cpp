@@ -12,7 +12,7 @@
 namespace devsan::core {
 namespace {
 
-constexpr std::size_t kLeastColumns = 20; // less is no terminal to write for
+constexpr std::size_t kMinColumns = 20; // less is no terminal to write for
 
 // Commands of Azure Pipelines, TeamCity, and of GitHub's old form.
 bool isCommand(std::string_view text) {
@@ -43,7 +43,7 @@ std::size_t columnsOf(int descriptor) {
     std::from_chars(text, text + std::strlen(text), columns);
   if (winsize size{}; columns == 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0)
     columns = size.ws_col;
-  return columns && columns < kLeastColumns ? kLeastColumns : columns;
+  return columns && columns < kMinColumns ? kMinColumns : columns;
 }
 
 // Marks that turn the direction of what follows, so that a line would not read as it is.

@@ -8,7 +8,7 @@ namespace devsan::core {
 namespace {
 
 // The library bounds how deep values nest, but not `a.b.c…`, whose tables it destroys recursively.
-constexpr unsigned kMostDots = 8;
+constexpr unsigned kMaxDots = 8;
 
 // Behind the string that begins at `i`, or where its line ends.
 std::size_t skipTomlString(std::string_view text, std::size_t i) {
@@ -40,7 +40,7 @@ std::optional<unsigned> lineOfDeepKey(std::string_view text) {
       i = std::min(text.find('\n', i), text.size());
       continue;
     }
-    if (c == '.' && ++dots > kMostDots)
+    if (c == '.' && ++dots > kMaxDots)
       return line;
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos)
       dots = 0;
@@ -54,7 +54,7 @@ std::optional<unsigned> lineOfDeepKey(std::string_view text) {
 
 Result<toml::table> parseToml(std::string_view text, const std::string &source) {
   if (const std::optional<unsigned> line = lineOfDeepKey(text))
-    return failure(fmt::format("{}:{}: a key has more than {} dots", source, *line, kMostDots));
+    return failure(fmt::format("{}:{}: a key has more than {} dots", source, *line, kMaxDots));
   toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return failure(fmt::format("{}:{}: {}", source, parsed.error().source().begin.line,

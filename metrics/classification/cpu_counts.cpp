@@ -180,7 +180,7 @@ BatchCounts count_classes(const TaskConfig &config, Tally tally, const at::Tenso
                     });
   };
   const auto has_few_bins = [classes](int64_t most) {
-    return classes <= detail::kMostMatrixClasses && classes * classes <= most;
+    return classes <= detail::kMaxMatrixClasses && classes * classes <= most;
   };
   const auto count_matrix = [&] {
     return by_block({classes, classes}, [&](const int64_t *wanted, const auto *labels, int64_t n,

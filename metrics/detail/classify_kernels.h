@@ -36,8 +36,8 @@ void count_equal(const int64_t *target, const int64_t *labels, int64_t n, int64_
                  int64_t *invalid);
 
 // Where each pair is counted in a matrix [classes, classes], target by row, -1 for those that do
-// not count; returns the number of those that do. For up to kMostMatrixClasses classes.
-constexpr int64_t kMostMatrixClasses = 46340; // the square of which is an int32
+// not count; returns the number of those that do. For up to kMaxMatrixClasses classes.
+constexpr int64_t kMaxMatrixClasses = 46340; // the square of which is an int32
 int64_t matrix_places(const int64_t *target, const int32_t *labels, int64_t n, int64_t classes,
                       std::optional<int64_t> ignored, int32_t *places, int64_t *invalid);
 int64_t matrix_places(const int64_t *target, const int64_t *labels, int64_t n, int64_t classes,

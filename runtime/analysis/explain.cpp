@@ -13,7 +13,7 @@
 namespace devsan::runtime {
 namespace {
 
-constexpr std::size_t kMostEvents = 16;
+constexpr std::size_t kMaxEvents = 16;
 
 std::string_view kindText(EventKind kind) {
   switch (kind) {
@@ -171,7 +171,7 @@ std::string explainEvents(const ObservedProcesses &run, const core::Finding &fin
     for (const ResolvedEvent &event : recording.events()) {
       if (!wanted.contains(event.tally))
         continue;
-      if (shown++ < kMostEvents)
+      if (shown++ < kMaxEvents)
         text += eventText(event);
       else
         ++left_out;

@@ -26,7 +26,7 @@ constexpr std::uint64_t kStepsTrack = kTracks;
 constexpr std::uint64_t kUnknownThread = kTracks + 5'000'000;
 
 constexpr std::size_t kLongestText = 2048;
-constexpr std::size_t kMostFrames = 24;
+constexpr std::size_t kMaxFrames = 24;
 
 // A string of JSON that may also stand in a page.
 std::string jsonString(std::string_view text) {
@@ -246,7 +246,7 @@ Description describe(const ResolvedEvent &event, const Findings &findings) {
   std::string frames;
   std::size_t count = 0;
   for (const core::Frame &frame : event.stack->shown()) {
-    if (count++ == kMostFrames)
+    if (count++ == kMaxFrames)
       break;
     frames += (frames.empty() ? "" : ",") + jsonString(frameText(frame));
   }

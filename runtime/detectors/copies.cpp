@@ -32,7 +32,7 @@ bool isPageableAsync(const ResolvedEvent &event) {
          event.stack->spelled_out;
 }
 
-std::string cureOfUploads(const EventGroup &group) {
+std::string loaderRemedy(const EventGroup &group) {
   if ((group.any_flags & kPinned) || !group.repeats || !group.of_loader ||
       group.largest <= kDevSanStagedUpload)
     return {};

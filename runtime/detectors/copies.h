@@ -25,7 +25,7 @@ bool isPageableAsync(const ResolvedEvent &event);
 
 // The one change for all copies of pageable memory that a loop makes of a loader's batches; empty
 // for others.
-std::string cureOfUploads(const EventGroup &group);
+std::string loaderRemedy(const EventGroup &group);
 
 // "non_blocking=True" as the program's language has it.
 std::string nonBlocking(const EventGroup &group);

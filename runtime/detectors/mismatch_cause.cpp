@@ -58,7 +58,7 @@ struct Move {
 };
 using Moves = std::map<ProcessDevice, std::vector<Move>>; // by process and destination
 
-Moves movesOfModules(const Recording &recording) {
+Moves moduleMoves(const Recording &recording) {
   Moves moves;
   for (const ResolvedEvent &event : recording.events()) {
     if (event.event.kind != EventKind::kCopy || event.stack->intent != Intent::kBulkMove)
@@ -103,7 +103,7 @@ MismatchCause causeOf(const ResolvedEvent &event, const Moves &moves) {
 } // namespace
 
 std::vector<ExplainedMismatch> explainMismatches(const Recording &recording) {
-  const Moves moves = movesOfModules(recording);
+  const Moves moves = moduleMoves(recording);
   // Of a refusal's odd operands, the one that explains most.
   struct Choice {
     const ResolvedEvent *event;

@@ -9,7 +9,7 @@ namespace devsan::runtime {
 namespace {
 
 void observe(int index, bool works, const char *function) {
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Event event;
     event.kind = EventKind::kDeviceUse;
     event.flags = works ? 0 : kContextOnly;

@@ -17,7 +17,7 @@ constexpr std::uint32_t kLookedUp = 1000;
 
 void observe(const DevSanHostAccess *access) {
   static std::atomic<std::uint32_t> seen{0};
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Event event;
     event.kind = EventKind::kHostAccess;
     event.from = {static_cast<std::int8_t>(c10::DeviceType::CUDA),
@@ -35,7 +35,7 @@ void observe(const DevSanHostAccess *access) {
 }
 
 void observeEarly(const DevSanEarlyAccess *access) {
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Event event;
     event.kind = EventKind::kEarlyAccess;
     event.from = {static_cast<std::int8_t>(c10::DeviceType::CUDA),

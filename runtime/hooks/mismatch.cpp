@@ -62,7 +62,7 @@ std::string describe(const char *name, const at::Tensor &tensor) {
 void observe(const char *op, const at::Tensor *const *operands, const char *const *names,
              std::size_t count, const char *message) {
   static std::atomic<std::uint64_t> next_group{1};
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     std::vector<const at::Tensor *> defined;
     for (std::size_t i = 0; i < count; ++i)
       if (operands[i] && operands[i]->defined())

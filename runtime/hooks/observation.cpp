@@ -24,23 +24,23 @@ at::RecordFunctionCallback::EndCallback end = nullptr;
 thread_local bool is_observed = false;
 thread_local bool has_ended = false;
 thread_local bool was_observed_before_fork = false;
-thread_local bool wants_tether = false;
+thread_local bool wants_marker = false;
 
-constexpr std::string_view kTetherName = "devsan observation";
-constexpr c10::DebugInfoKind kTetherKind = debugInfoKind(&kTetherName, 1);
+constexpr std::string_view kMarkerName = "devsan observation";
+constexpr c10::DebugInfoKind kMarkerKind = debugInfoKind(&kMarkerName, 1);
 
 void addObserver();
 
-// Hangs on what LibTorch saves and puts back together with a thread's observers, so that it goes
-// when the observer that was put on with it goes. It goes in the middle of an assignment to the
-// thread's debug info, which must not be touched then: the next operator hangs up another.
-class Tether : public c10::DebugInfoBase {
+// Travels with what LibTorch saves and puts back together with a thread's observers, so that it
+// goes when the observer that was put on with it goes. It goes in the middle of an assignment to
+// the thread's debug info, which must not be touched then: the next operator puts another.
+class Marker : public c10::DebugInfoBase {
 public:
-  ~Tether() override {
+  ~Marker() override {
     if (owner_ != &is_observed || !is_observed || has_ended)
       return;
     addObserver();
-    wants_tether = true;
+    wants_marker = true;
   }
 
 private:
@@ -49,14 +49,15 @@ private:
 
 // Made after LibTorch's state of the thread, so that it ends before that.
 struct ThreadState {
-  std::weak_ptr<c10::ThreadLocalDebugInfo> tethered; // what held our tether when it was put there
+  std::weak_ptr<c10::ThreadLocalDebugInfo>
+      marked_info; // what held our marker when it was put there
   ~ThreadState() { has_ended = true; }
 };
 thread_local ThreadState thread_state;
 
-bool tetherIsOnTop() {
+bool isMarkerOnTop() {
   const auto top = c10::ThreadLocalDebugInfo::current();
-  return top && top == thread_state.tethered.lock();
+  return top && top == thread_state.marked_info.lock();
 }
 
 std::optional<at::CallbackHandle> ownObserver() {
@@ -77,13 +78,13 @@ void addObserver() try {
   // Out of memory: data of this thread is not followed.
 }
 
-void hangTether() try {
-  wants_tether = false;
+void putMarker() try {
+  wants_marker = false;
   // The profiler takes its own off from the top, and would find ours there.
-  if (tetherIsOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
+  if (isMarkerOnTop() || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE))
     return;
-  c10::ThreadLocalDebugInfo::_push(kTetherKind, std::make_shared<Tether>());
-  thread_state.tethered = c10::ThreadLocalDebugInfo::current();
+  c10::ThreadLocalDebugInfo::_push(kMarkerKind, std::make_shared<Marker>());
+  thread_state.marked_info = c10::ThreadLocalDebugInfo::current();
 } catch (...) {
   // Out of memory.
 }
@@ -107,8 +108,8 @@ bool lockIsFree() {
     answer->given.notify_one();
   }).detach();
   std::unique_lock lock(answer->mutex);
-  constexpr std::chrono::milliseconds kPatience(500);
-  return answer->given.wait_for(lock, kPatience, [&] { return answer->is_free; });
+  constexpr std::chrono::milliseconds kMaxWait(500);
+  return answer->given.wait_for(lock, kMaxWait, [&] { return answer->is_free; });
 }
 
 bool mayTakeTheLock() try {
@@ -132,23 +133,23 @@ void observeThread() {
     return;
   is_observed = true;
   addObserver();
-  hangTether();
+  putMarker();
 }
 
 void operatorObserved() {
-  if (wants_tether)
-    hangTether();
+  if (wants_marker)
+    putMarker();
 }
 
 void leaveThread() {
-  is_observed = wants_tether = false;
+  is_observed = wants_marker = false;
   if (has_ended || !start || !mayTakeTheLock())
     return;
   InsideForkGate gate;
   if (auto handle = ownObserver())
     at::removeCallback(*handle);
-  if (tetherIsOnTop())
-    c10::ThreadLocalDebugInfo::_pop(kTetherKind);
+  if (isMarkerOnTop())
+    c10::ThreadLocalDebugInfo::_pop(kMarkerKind);
 }
 
 void pauseObservation() {

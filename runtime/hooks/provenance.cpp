@@ -52,7 +52,7 @@ constexpr std::size_t kMaxGathers = 16;
 // another model has run.
 constexpr unsigned kMaxOperators = 256;
 constexpr unsigned kMaxOperatorsAfterGather = 8192;
-constexpr unsigned kLookForTheDead = 64;
+constexpr unsigned kPurgeInterval = 64;
 
 class Follower {
 public:
@@ -351,7 +351,7 @@ void Follower::forgetOverwritten(const at::RecordFunction &function) {
 }
 
 std::unique_ptr<at::ObserverContext> Follower::onStart(const at::RecordFunction &function) {
-  if (operators_left_ % kLookForTheDead == 0)
+  if (operators_left_ % kPurgeInterval == 0)
     forgetDead();
   if (operators_left_ == 0 || followed_.empty()) {
     stopWatching();

@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t callingPlace() {
   std::uint64_t place = 0;
-  whenTheProgramDidIt([&] { place = recorder().currentStack(); });
+  recordUnlessInternal([&] { place = recorder().currentStack(); });
   return place;
 }
 
@@ -32,7 +32,7 @@ Event makeEvent(EventKind kind, const DevSanStreamRace &race) {
 }
 
 void observeRace(const DevSanStreamRace *race) {
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Event event = makeEvent(EventKind::kStreamRace, *race);
     event.op = recorder().string(race->second.op);
     event.operand = recorder().string(race->first.op);
@@ -46,7 +46,7 @@ void observeRace(const DevSanStreamRace *race) {
 void observeLifetime(const DevSanStreamRace *race) {
   if (race->first.place == 0)
     return;
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Event event = makeEvent(EventKind::kStreamLifetime, *race);
     event.op = recorder().string(race->first.op);
     event.stack = static_cast<StackId>(race->first.place);

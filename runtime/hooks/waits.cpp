@@ -10,7 +10,7 @@ namespace devsan::runtime {
 namespace {
 
 void observe(const char *function, int index, std::uint64_t blocked_ns) {
-  whenTheProgramDidIt([&] {
+  recordUnlessInternal([&] {
     Recorder &out = recorder();
     Event event;
     event.kind = EventKind::kBlock;

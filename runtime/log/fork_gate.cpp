@@ -18,7 +18,7 @@ bool was_empty = true;
 // A thread that is inside may wait for an allocator whose own fork handler has run before ours.
 // Counted is the time for which this thread ran, yielding: where many threads want few processors,
 // one that is inside gets as much, and leaves within microseconds of it.
-constexpr std::time_t kPatienceSeconds = 1;
+constexpr std::time_t kMaxWaitSeconds = 1;
 
 timespec now() {
   timespec time;
@@ -28,8 +28,8 @@ timespec now() {
 
 bool isOver(const timespec &begin) {
   timespec time = now();
-  return time.tv_sec - begin.tv_sec > kPatienceSeconds ||
-         (time.tv_sec - begin.tv_sec == kPatienceSeconds && time.tv_nsec >= begin.tv_nsec);
+  return time.tv_sec - begin.tv_sec > kMaxWaitSeconds ||
+         (time.tv_sec - begin.tv_sec == kMaxWaitSeconds && time.tv_nsec >= begin.tv_nsec);
 }
 
 } // namespace

@@ -52,12 +52,12 @@ int reserveOnDisk(int file, std::uint64_t offset, std::uint64_t size) {
 bool LogWriter::open(const char *directory, std::uint32_t simulated_devices) {
   std::snprintf(directory_, sizeof directory_, "%s", directory);
   simulated_devices_ = simulated_devices;
-  const bool is_created = createOrSay();
+  const bool is_created = createOrWarn();
   configured_.store(is_created, std::memory_order_release);
   return is_created;
 }
 
-bool LogWriter::createOrSay() {
+bool LogWriter::createOrWarn() {
   SpinLock lock(growing_);
   if (isOpen())
     return true;
@@ -175,7 +175,7 @@ char *LogWriter::reserve(std::size_t size, std::uint64_t *at) {
   if (!isOpen()) {
     if (!configured_.load(std::memory_order_acquire) || full_.load(std::memory_order_relaxed))
       return nullptr;
-    if (!createOrSay())
+    if (!createOrWarn())
       return nullptr;
   }
   for (;;) {

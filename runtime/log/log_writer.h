@@ -72,7 +72,7 @@ private:
   int grow(std::size_t index);
   int map(int file, std::size_t index);
   int create();
-  bool createOrSay();
+  bool createOrWarn();
 
   std::uint32_t simulated_devices_ = 0;
   std::atomic<bool> configured_{false};

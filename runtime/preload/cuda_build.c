@@ -192,7 +192,7 @@ static int findIn(const char *list, const char *file, const char *name, char *pa
 }
 
 /* What a library that is about to be opened brings with it. */
-struct Brought {
+struct Dependencies {
   char torch[PATH_MAX]; /* the folder of a CUDA build; empty: none */
   int cpu;              /* whether LibTorch is among it */
   int runtime;          /* whether it is what the compiler in share/devsan/cuda links with */
@@ -204,15 +204,15 @@ struct Brought {
 static const char kRuntime[] = "libcudart.so.12";
 
 /* Who needs whom: DT_RPATH counts for those further down, too. */
-struct Needing {
+struct Dependent {
   const char *file, *rpath;
-  const struct Needing *by;
+  const struct Dependent *by;
 };
 
 /* The loader opens a library together with all that it needs, so that nothing could come between.
    Its way to them is gone here: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH. The system's own folders are
    left out, where LibTorch has no place. */
-static void follow(const char *file, const struct Needing *by, struct Brought *brought) {
+static void follow(const char *file, const struct Dependent *by, struct Dependencies *brought) {
   struct stat status;
   if (stat(file, &status) != 0 || brought->count == (int)(sizeof brought->seen / sizeof(uint64_t)))
     return;
@@ -228,13 +228,13 @@ static void follow(const char *file, const struct Needing *by, struct Brought *b
   uint64_t k = 0;
   const char *runpath = nextString(&image, DT_RUNPATH, &k);
   k = 0;
-  const struct Needing needing = {file, runpath ? NULL : nextString(&image, DT_RPATH, &k), by};
+  const struct Dependent needing = {file, runpath ? NULL : nextString(&image, DT_RPATH, &k), by};
   k = 0;
   for (const char *name; path && !*brought->torch && (name = nextString(&image, DT_NEEDED, &k));) {
     brought->cpu |= strcmp(name, "libtorch_cpu.so") == 0;
     brought->runtime |= strcmp(name, kRuntime) == 0;
     int is_found = 0;
-    for (const struct Needing *above = runpath ? NULL : &needing; above && !is_found;
+    for (const struct Dependent *above = runpath ? NULL : &needing; above && !is_found;
          above = above->by)
       is_found = findIn(above->rpath, above->file, name, path);
     if (!is_found && !findIn(getenv("LD_LIBRARY_PATH"), file, name, path) &&
@@ -250,7 +250,7 @@ static void follow(const char *file, const struct Needing *by, struct Brought *b
 }
 
 /* `file` as it was given to dlopen. */
-static void followOpened(const char *file, struct Brought *brought) {
+static void followOpened(const char *file, struct Dependencies *brought) {
   char path[PATH_MAX];
   memset(brought, 0, sizeof *brought);
   if (strchr(file, '/'))
@@ -277,7 +277,7 @@ void devsanBeforeOpeningExtension(const char *file) {
   if (atomic_load_explicit(&is_done, memory_order_relaxed) || !folder())
     return;
   const int saved = errno;
-  struct Brought brought;
+  struct Dependencies brought;
   followOpened(file, &brought);
   if (brought.runtime && !atomic_exchange(&is_done, 1))
     bringRuntime();
@@ -303,7 +303,7 @@ void devsanBeforeOpening(const char *file) {
     errno = saved;
     return;
   }
-  struct Brought brought;
+  struct Dependencies brought;
   followOpened(file, &brought);
   const int is_extension = brought.cpu && brought.runtime && !*brought.torch;
   if ((*brought.torch || is_extension) && !atomic_exchange(&is_done, 1)) {

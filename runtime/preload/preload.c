@@ -128,7 +128,7 @@ static void findTorch(struct Torch *torch) {
              (unsigned long long)file.st_mtime);
 }
 
-static void warnOfTwo(const struct Torch *torch) {
+static void warnOfSecondTorch(const struct Torch *torch) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   if (*torch->second && !atomic_flag_test_and_set(&said))
     dprintf(STDERR_FILENO,
@@ -258,7 +258,7 @@ static void load(const char *list) {
   char built[4 * PATH_MAX];
   devsanRunBoard();
   findTorch(&torch);
-  warnOfTwo(&torch);
+  warnOfSecondTorch(&torch);
   const char *id = getenv("DEVSAN_TORCH_ID"), *builder = getenv("DEVSAN_BUILDER");
   if (id && *id && builder && *torch.path && strcmp(id, torch.id) != 0) {
     atomic_store(&is_building, 1);
@@ -322,7 +322,7 @@ static void lookForSecondTorch(void) {
     return;
   struct Torch torch;
   findTorch(&torch);
-  warnOfTwo(&torch);
+  warnOfSecondTorch(&torch);
 }
 
 static int hasRunpath(const struct link_map *map) {
@@ -389,7 +389,7 @@ static void *openFromOrigin(const char *file, int mode, const void *caller) {
 }
 
 // The runtime looks into every module for calls that it has to see.
-static void tellOfModules(void) {
+static void notifyModulesChanged(void) {
   static const char *const kNames[] = {"devsan_modules_changed", "devsan_sim_modules_changed"};
   typedef void (*Function)(void);
   static _Atomic(Function) cached[2];
@@ -425,7 +425,7 @@ DEVSAN_EXPORT void *dlopen(const char *file, int mode) {
     devsanNoteOpened(handle, mode);
     if (atomic_load_explicit(&state, memory_order_relaxed) == kLoaded) {
       lookForSecondTorch();
-      tellOfModules();
+      notifyModulesChanged();
     } else {
       loadRuntimeIfTorchIsHere();
     }

@@ -74,7 +74,7 @@ enum EventFlags : std::uint32_t {
   kPinned = 1u << 2,          // the host side of the copy is pinned
   kSyncAllowed = 1u << 3,     // waits are allowed here, as inside devsan::AllowSync
   kTransferAllowed = 1u << 4, // such copies are allowed here, as inside devsan::AllowTransfer
-  kSyncForbidden = 1u << 5,   // waits are disallowed here, all or those that nobody spelled out
+  kSyncDisallowed = 1u << 5,  // waits are disallowed here, all or those that nobody spelled out
   kInBackward = 1u << 6,      // on an autograd thread or inside a backward pass
   kLeafParameter =
       1u << 7, // kMismatch: the odd operand is a leaf that requires grad, or a view of one
@@ -91,10 +91,10 @@ enum EventFlags : std::uint32_t {
   kContextOnly = 1u << 25,        // kDeviceUse: a context was made and nothing was put into it
   // Bits 14 to 19: the levels that held for the copy and for the wait; see transferLevel() and
   // syncLevel(). The bits above about allowing and forbidding follow from them.
-  kRecognizedStep = 1u << 20,    // kStep: an optimizer's step, not devsan::step()
-  kWarmup = 1u << 21,            // in one of the first steps, whose copies and waits are exempt
-  kTransferForbidden = 1u << 22, // such copies are disallowed here, all or those that nobody
-                                 // spelled out
+  kRecognizedStep = 1u << 20,     // kStep: an optimizer's step, not devsan::step()
+  kWarmup = 1u << 21,             // in one of the first steps, whose copies and waits are exempt
+  kTransferDisallowed = 1u << 22, // such copies are disallowed here, all or those that nobody
+                                  // spelled out
 };
 
 inline constexpr unsigned kTransferLevelShift = 14;
@@ -115,11 +115,11 @@ constexpr std::uint32_t guardFlags(Level transfer, Level sync) {
   if (transfer == Level::kAllow)
     flags |= kTransferAllowed;
   if (disallows(transfer))
-    flags |= kTransferForbidden;
+    flags |= kTransferDisallowed;
   if (sync == Level::kAllow)
     flags |= kSyncAllowed;
   if (disallows(sync))
-    flags |= kSyncForbidden;
+    flags |= kSyncDisallowed;
   return flags;
 }
 

@@ -39,7 +39,7 @@ constexpr Key kKeys[] = {
 };
 
 // What a log has room for beside everything else: 6 GB.
-constexpr std::uint32_t kMostTraced = 100'000'000;
+constexpr std::uint32_t kMaxTraced = 100'000'000;
 
 [[noreturn]] void reject(const std::string &what) {
   std::fprintf(stderr, "devsan: %s in DEVSAN_OPTIONS\n%s\n", what.c_str(), listOfKeys().c_str());
@@ -77,7 +77,7 @@ bool apply(Options &options, bool &help, std::string_view key, std::string_view 
   if (key == "warmup")
     return applyCount(options.warmup, value);
   if (key == "trace")
-    return applyCount(options.trace, value) && options.trace <= kMostTraced;
+    return applyCount(options.trace, value) && options.trace <= kMaxTraced;
   if (key == "raise") {
     options.guards.setRaises(value == "1");
     return value == "0" || value == "1";

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kAlignment = 8;
 constexpr std::size_t kDamageShown = 4;
 // A writer leaves less than a segment of zeros between two records, and then the rest of one.
-constexpr std::size_t kMostZeros = std::size_t{4} << 20;
+constexpr std::size_t kMaxZeros = std::size_t{4} << 20;
 constexpr std::size_t kReleased = std::size_t{64} << 20;
 
 class Parser {
@@ -123,7 +123,7 @@ private:
       if (header.magic || header.kind || header.size)
         zeros = offset + kAlignment;
       // A file may claim any size and hold nothing.
-      if (offset - zeros >= kMostZeros) {
+      if (offset - zeros >= kMaxZeros) {
         damage(zeros, "nothing is written from here on: the rest of the file is not read");
         break;
       }

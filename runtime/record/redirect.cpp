@@ -169,7 +169,7 @@ struct Image {
 
 // A module that was looked at. The same file at the same address is the same module, or the same
 // one loaded anew: then its words are no longer what they were changed to.
-struct Done {
+struct PatchedModule {
   std::size_t name = 0; // a hash
   Change change;
   std::uint64_t pass = 0; // the last in which it was met
@@ -185,7 +185,7 @@ struct Done {
 // dl_iterate_phdr holds; never destroyed.
 struct State {
   std::vector<Redirection> redirections;
-  std::unordered_map<std::uintptr_t, Done> done; // by load address
+  std::unordered_map<std::uintptr_t, PatchedModule> done; // by load address
   std::uint64_t passes = 0;
 
   // Forgets what was not met in the last pass.
@@ -257,7 +257,7 @@ extern "C" __attribute__((visibility("default"))) void devsan_modules_changed() 
           return 1;
         if (std::exchange(*static_cast<bool *>(data), false))
           all.beginPass();
-        Done &done = all.done[info->dlpi_addr];
+        PatchedModule &done = all.done[info->dlpi_addr];
         const std::size_t name = std::hash<std::string_view>()(info->dlpi_name);
         const bool is_new = done.pass == 0 || !done.isStill(name);
         done.name = name;

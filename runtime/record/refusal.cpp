@@ -16,9 +16,9 @@ c10::Device toDevice(DeviceId id) {
   return {static_cast<c10::DeviceType>(id.type), id.index};
 }
 
-std::string whatHappens(const Event &event, std::string_view op) {
+std::string describeAction(const Event &event, std::string_view op) {
   const std::string start = "devsan: " + std::string(op) + " is about to ";
-  if (event.kind == EventKind::kCopy && event.flags & kTransferForbidden)
+  if (event.kind == EventKind::kCopy && event.flags & kTransferDisallowed)
     return start + "copy from " + toDevice(event.from).str() + " to " + toDevice(event.to).str() +
            ", which a transfer guard disallows here";
   const DeviceId device = event.from.isHost() ? event.to : event.from;
@@ -48,13 +48,13 @@ void refuseWhereDisallowed(const Event &event, std::string_view op) {
     Event judged = event;
     judged.step = recorder().step();
     applyGuards(judged);
-    if (judged.flags & kWarmup || !(judged.flags & (kTransferForbidden | kSyncForbidden)))
+    if (judged.flags & kWarmup || !(judged.flags & (kTransferDisallowed | kSyncDisallowed)))
       return;
     judged.stack = recorder().currentStack();
     if (!isDisallowed(judged))
       return;
     recorder().record(judged);
-    message = whatHappens(judged, op);
+    message = describeAction(judged, op);
   }
   TORCH_CHECK(false, message);
 }

@@ -126,7 +126,7 @@ DEVSAN_API void *devsan_scope_enter(std::uint32_t flag) {
   Guards guards;
   if (flag & kSyncAllowed)
     guards.set(Guarded::kHostWait, Level::kAllow);
-  if (flag & kSyncForbidden)
+  if (flag & kSyncDisallowed)
     guards.set(Guarded::kHostWait, Level::kDisallowExplicit);
   if (flag & kTransferAllowed)
     for (Guarded direction :

@@ -17,13 +17,13 @@ TEST(Scopes, MarkEventsAndNest) {
     x.cpu();
   });
   ASSERT_EQ(recorded.events.size(), 2u);
-  EXPECT_TRUE(recorded.events[0].flags & kSyncForbidden);
+  EXPECT_TRUE(recorded.events[0].flags & kSyncDisallowed);
   EXPECT_FALSE(recorded.events[0].flags & kSyncAllowed);
   EXPECT_TRUE(recorded.events[1].flags & kSyncAllowed);
   EXPECT_TRUE(recorded.events[1].flags & kTransferAllowed);
-  EXPECT_FALSE(recorded.events[1].flags & kSyncForbidden);
+  EXPECT_FALSE(recorded.events[1].flags & kSyncDisallowed);
   auto after = record([&] { x.sum().item<float>(); });
-  EXPECT_FALSE(after.events.at(0).flags & (kSyncForbidden | kSyncAllowed | kTransferAllowed));
+  EXPECT_FALSE(after.events.at(0).flags & (kSyncDisallowed | kSyncAllowed | kTransferAllowed));
 }
 
 struct ReadsInBackward : torch::autograd::Function<ReadsInBackward> {
@@ -125,7 +125,7 @@ TEST(Guards, ThrowBeforeTheOperatorDoesAnything) {
   EXPECT_EQ(host.sum().item<float>(), 16);
   ASSERT_EQ(recorded.events.size(), 4u);
   EXPECT_EQ(recorded.events[0].blocked_ns, 0u);
-  EXPECT_TRUE(recorded.events[0].flags & kSyncForbidden);
+  EXPECT_TRUE(recorded.events[0].flags & kSyncDisallowed);
 }
 
 TEST(Guards, ThrowOutOfABackward) {

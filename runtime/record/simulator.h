@@ -21,7 +21,7 @@ inline bool simulatesCudaBuild() {
 
 // Runs `record` unless the runtime itself did what is observed. It may run out of memory: the
 // program's call goes on all the same.
-template <typename Record> void whenTheProgramDidIt(Record record) {
+template <typename Record> void recordUnlessInternal(Record record) {
   if (InsideRuntime::active())
     return;
   InsideRuntime inside;

@@ -151,7 +151,7 @@ bool usesStreams(EventKind kind) {
 }
 
 // In debug information a stub may have the kernel's name alone.
-void leaveOutLaunchStubs(std::vector<ResolvedFrame> &frames, const std::string &kernel) {
+void removeLaunchStubs(std::vector<ResolvedFrame> &frames, const std::string &kernel) {
   bool has_stub = false;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (!isLaunchStub(frames[i].function()))
@@ -187,7 +187,7 @@ const ResolvedStack *Recording::resolve(const ProcessLog &log, StackId id,
     stack.frames.push_back(std::move(frame));
   }
   stack.is_cut = log.stack(id).size() >= kMaxFrames;
-  leaveOutLaunchStubs(stack.frames, kernel);
+  removeLaunchStubs(stack.frames, kernel);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     ResolvedFrame &frame = stack.frames[i];
     frame.frame.user = frame.kind == FrameKind::kUser;

@@ -47,8 +47,8 @@ core::Error failed(const std::filesystem::path &symbolizer, int error) {
 }
 
 // How long an answer may take: the first one opens LibTorch, on a busy machine.
-constexpr int kPatienceSeconds = 30;
-constexpr std::size_t kMostBytes = 16 << 20; // of one answer
+constexpr int kMaxWaitSeconds = 30;
+constexpr std::size_t kMaxBytes = 16 << 20; // of one answer
 
 // Starts the program, which reads from the one descriptor and writes to the other. An errno, or 0.
 int start(const std::filesystem::path &symbolizer, int questions, int answers, pid_t &child) {
@@ -79,7 +79,7 @@ std::string end(const std::filesystem::path &symbolizer, pid_t child, AnswerRead
   }
   std::string text = symbolizer.string();
   if (why == AnswerReader::End::kSilence)
-    text += " gave no answer for " + std::to_string(kPatienceSeconds) + " s";
+    text += " gave no answer for " + std::to_string(kMaxWaitSeconds) + " s";
   else if (WIFSIGNALED(status))
     text += " was ended by signal " + std::to_string(WTERMSIG(status));
   else
@@ -104,10 +104,10 @@ AnswerReader::End AnswerReader::read(std::string &line) {
       text_.erase(0, length + 1);
       return End::kNone;
     }
-    if (text_.size() > kMostBytes)
+    if (text_.size() > kMaxBytes)
       return End::kEnd;
     pollfd answer = {descriptor_, POLLIN, 0};
-    const int ready = poll(&answer, 1, kPatienceSeconds * 1000);
+    const int ready = poll(&answer, 1, kMaxWaitSeconds * 1000);
     if (ready < 0 && errno == EINTR)
       continue;
     char buffer[16384];

@@ -27,7 +27,7 @@ Own own_code;
 // Python frames on many ways of its own.
 constexpr std::uintptr_t kEvaluation = 1;
 
-void keepWhatMatters(NativeStack &native) {
+void dropIrrelevantFrames(NativeStack &native) {
   std::size_t kept = 0;
   bool inside_unwinder = true; // the frames before our own
   for (std::size_t i = 0; i < native.count; ++i) {
@@ -98,7 +98,7 @@ struct RawStack {
 
 __attribute__((always_inline)) inline void captureRaw(RawStack &raw, std::uint64_t seed) {
   captureNative(raw.native);
-  keepWhatMatters(raw.native);
+  dropIrrelevantFrames(raw.native);
   static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
   raw.identity = raw.python.identity(
       hashWords({raw.native.pcs, raw.native.count}, raw.native.count + seed), kMaxPythonFrames);

@@ -48,7 +48,7 @@ private:
                                    model().guarded(spelled, facts.function))))
       return;
     std::optional<Source> source = sourceFor(facts, request);
-    if (!source || saidElsewhere(facts, request, spelled) || !firstAt(spelled))
+    if (!source || isReportedElsewhere(facts, request, spelled) || !firstAt(spelled))
       return;
     bool moves = request.kind == Operation::Kind::kMove;
     {
@@ -73,7 +73,8 @@ private:
 
   // A move for nothing is device-discarded-move's; `x.is_cuda() ? kCUDA : kCPU` is
   // device-index-lost's.
-  bool saidElsewhere(const FunctionFacts &facts, const Operation &request, const Expr *spelled) {
+  bool isReportedElsewhere(const FunctionFacts &facts, const Operation &request,
+                           const Expr *spelled) {
     if (request.kind == Operation::Kind::kMove && request.receiver &&
         strip(request.receiver)->isLValue() && isDiscarded(request.expr))
       return true;

@@ -22,7 +22,7 @@ protected:
           isNamed(operation.receiver) && isDiscarded(operation.expr))
         discarded.push_back(&operation);
     for (const Operation *move : discarded)
-      if (!isRehearsal(facts, move->receiver, discarded) && firstAt(move->expr))
+      if (!isWarmupOnly(facts, move->receiver, discarded) && firstAt(move->expr))
         report(*move);
   }
 
@@ -35,8 +35,8 @@ private:
 
   // A tensor that is made here for nothing but such moves: the first use of a device, or a
   // measurement.
-  static bool isRehearsal(const FunctionFacts &facts, const Expr *receiver,
-                          llvm::ArrayRef<const Operation *> discarded) {
+  static bool isWarmupOnly(const FunctionFacts &facts, const Expr *receiver,
+                           llvm::ArrayRef<const Operation *> discarded) {
     const VarDecl *variable = variableOf(receiver);
     if (!variable || !variable->isLocalVarDecl() || !variable->getInit() ||
         !isFactory(calleeOf(strip(variable->getInit()))))

@@ -153,7 +153,7 @@ private:
       return;
     if (move.target.place.onHost()) {
       // A round trip is reported as one, where the data goes back.
-      if (!onHost(moved.value) && !comesBack(facts, move))
+      if (!onHost(moved.value) && !returnsToDevice(facts, move))
         report(facts, move.expr, moved.expr,
                "'%0' copies from the device, so the host waits for it");
     } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
@@ -204,7 +204,7 @@ private:
     return value.place.onHost() || (!value.place.maybeOffHost() && !model().knowsDevices());
   }
 
-  static bool comesBack(const FunctionFacts &facts, const Operation &copy) {
+  static bool returnsToDevice(const FunctionFacts &facts, const Operation &copy) {
     return llvm::any_of(facts.operations, [&](const Operation &back) {
       if (back.kind != Operation::Kind::kMove || back.operands.empty() ||
           back.target.place.onHost())

@@ -159,7 +159,7 @@ private:
     const bool direct = isa<CUDAKernelCallExpr>(launch.expr);
     for (const Operand &operand : launch.operands) {
       const Expr *factory = factoryOf(operand.value);
-      if (!device || !factory || makesNothing(factory))
+      if (!device || !factory || makesEmptyTensor(factory))
         continue;
       const bool data = operand.expr->getType()->isPointerType() &&
                         !operand.value.has(Origin::Kind::kHostScalar) && anyDtype(facts, factory);
@@ -169,7 +169,7 @@ private:
   }
 
   // empty({0}), for a kernel's argument that is not there; its pointer is null.
-  bool makesNothing(const Expr *factory) {
+  bool makesEmptyTensor(const Expr *factory) {
     const auto *call = dyn_cast<CallExpr>(strip(factory));
     static const llvm::StringSet<> kSizesFirst{"empty", "zeros", "ones", "full", "rand", "randn"};
     if (!call || call->getNumArgs() == 0 || !kSizesFirst.contains(nameOf(calleeOf(call))))

@@ -20,7 +20,7 @@ public:
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
-      if (work.sets.empty() || choosesForTheProgram(work.function) ||
+      if (work.sets.empty() || choosesDeviceForProgram(work.function) ||
           isGuardMember(work.function) || isWrapper(work) || program.isThreadEntry(work) ||
           restoresAtScopeExit(work))
         continue;
@@ -33,7 +33,7 @@ protected:
 
 private:
   // A program, or a thread of it, may say once which device it uses.
-  static bool choosesForTheProgram(const FunctionDecl *function) { return function->isMain(); }
+  static bool choosesDeviceForProgram(const FunctionDecl *function) { return function->isMain(); }
 
   // A project's own guard: the destructor restores.
   static bool isGuardMember(const FunctionDecl *function) {
@@ -154,8 +154,8 @@ private:
 
   // `if (device != old) cudaSetDevice(old);`: where it is not called, nothing is to be restored. So
   // it is where the device was changed under the same condition.
-  static bool needsNoMore(ASTContext &context, const Expr *condition, const SetDevice &restore,
-                          const SetDevice &set) {
+  static bool isRestoredUnderSameCondition(ASTContext &context, const Expr *condition,
+                                           const SetDevice &restore, const SetDevice &set) {
     const auto *differ = dyn_cast<BinaryOperator>(condition->IgnoreParenImpCasts());
     const auto *old = dyn_cast<DeclRefExpr>(restore.device->IgnoreParenCasts());
     if (differ && differ->getOpcode() == BO_NE && old)
@@ -181,7 +181,7 @@ private:
       if (isRestore(other, work)) {
         restores.insert(other.expr);
         if (const Expr *condition = conditionOf(context, other.expr);
-            condition && needsNoMore(context, condition, other, set)) {
+            condition && isRestoredUnderSameCondition(context, condition, other, set)) {
           restores.insert(condition);
           restores.insert(condition->IgnoreParenImpCasts());
         }

@@ -15,7 +15,7 @@ protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions())
       if (work.touches_tensors)
-        for (const SideUse &use : unkeptSideUses(work))
+        for (const SideUse &use : unrecordedSideUses(work))
           report(context, use);
   }
 

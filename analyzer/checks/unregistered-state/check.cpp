@@ -273,7 +273,7 @@ private:
     const auto collect = [&](const Stmt *part) {
       const auto *call = dyn_cast<CallExpr>(part);
       const Expr *object = receiverOf(call);
-      if (!object || !putsInto(nameOf(calleeOf(call)), call, object, member.field))
+      if (!object || !insertsInto(nameOf(calleeOf(call)), call, object, member.field))
         return false;
       const llvm::SmallVector<const Expr *, 4> values = argumentsOf(call);
       for (const Expr *value : values)
@@ -305,8 +305,8 @@ private:
   }
 
   // `field.push_back(…)`, `field = …`, `field[i] = …`.
-  static bool putsInto(llvm::StringRef name, const CallExpr *call, const Expr *object,
-                       const FieldDecl *field) {
+  static bool insertsInto(llvm::StringRef name, const CallExpr *call, const Expr *object,
+                          const FieldDecl *field) {
     static const llvm::StringSet<> kPuts{"push_back", "emplace_back", "push_front",      "insert",
                                          "emplace",   "try_emplace",  "insert_or_assign"};
     object = strip(object);
@@ -376,7 +376,7 @@ private:
     const auto collect = [&](const Stmt *part) {
       const auto *call = dyn_cast<CallExpr>(part);
       const Expr *object = receiverOf(call);
-      if (!object || !putsInto(nameOf(calleeOf(call)), call, object, field))
+      if (!object || !insertsInto(nameOf(calleeOf(call)), call, object, field))
         return false;
       for (const Expr *value : argumentsOf(call)) {
         contains(value, [&](const Stmt *inner) {

@@ -314,7 +314,7 @@ static const struct HostKernel *hostKernelFor(const struct Described *kernel) {
   return one;
 }
 
-static void sayThatNothingRuns(struct Described *kernel) {
+static void warnKernelNotRun(struct Described *kernel) {
   if (!__atomic_exchange_n(&kernel->is_said, 1, __ATOMIC_RELAXED))
     dprintf(
         STDERR_FILENO,
@@ -340,7 +340,7 @@ static void keepBusy(void *stream, int64_t cycles) {
 
 /* Tells which memory of its parameters' the kernel uses; after it has run, since a host
    implementation may issue work itself. */
-static void tellUses(const struct Described *kernel, const DevSanKernelLaunch *launch) {
+static void reportMemoryUses(const struct Described *kernel, const DevSanKernelLaunch *launch) {
   static _Atomic(void *) function;
   typedef void (*Use)(void *, const char *, const DevSanMemoryUse *, size_t);
   void *use = function;
@@ -374,8 +374,8 @@ int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLau
   if (!host) {
     ++launches_without_effect;
     if (!cpu_kernel_expected)
-      sayThatNothingRuns(kernel);
-    tellUses(kernel, launch);
+      warnKernelNotRun(kernel);
+    reportMemoryUses(kernel, launch);
     return kSuccess;
   }
   const struct Launch told = {.kernel = kernel->readable,
@@ -389,6 +389,6 @@ int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLau
   ++host_kernels_running;
   const int result = host->run(&told, host->data);
   --host_kernels_running;
-  tellUses(kernel, launch);
+  reportMemoryUses(kernel, launch);
   return result;
 }

@@ -11,15 +11,15 @@ DeviceId home(const ResolvedEvent &event) {
   return event.event.origin.isHost() ? event.event.from : event.event.origin;
 }
 
-bool landsElsewhere(const ResolvedEvent &event) {
+bool landsOnOtherDevice(const ResolvedEvent &event) {
   const DeviceId from = home(event);
   const DeviceId to = event.event.to;
   return !from.isHost() && from.type == to.type && from.index != to.index &&
          !event.has(kTransferAllowed);
 }
 
-bool comesBackElsewhere(const ResolvedEvent &event) {
-  if (!landsElsewhere(event))
+bool returnsToOtherDevice(const ResolvedEvent &event) {
+  if (!landsOnOtherDevice(event))
     return false;
   if (event.event.kind == EventKind::kRoundTrip)
     return true;
@@ -34,7 +34,7 @@ bool comesBackElsewhere(const ResolvedEvent &event) {
 
 std::vector<core::Finding> detectBareCuda(const Recording &recording) {
   std::vector<core::Finding> findings;
-  for (const EventGroup &group : groupByPlace(recording, comesBackElsewhere)) {
+  for (const EventGroup &group : groupByPlace(recording, returnsToOtherDevice)) {
     core::Finding finding = makeFinding("device-bare-cuda", group);
     finding.from = deviceName(home(*group.first));
     finding.to = deviceName(group.first->event.to);

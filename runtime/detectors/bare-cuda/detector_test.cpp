@@ -13,7 +13,7 @@ using namespace testing;
 const TestFrame kCudaMethod{"/src/train", "at::Tensor::cuda() const",
                             "/v/torch/include/ATen/core/TensorBody.h", 1};
 
-Event comesBack(LogBuilder &log, int to) {
+Event returnsToDevice(LogBuilder &log, int to) {
   Event event;
   event.kind = EventKind::kRoundTrip;
   event.from = kHost;
@@ -38,7 +38,7 @@ Event peerCopy(LogBuilder &log, StackId stack, int to = 0) {
 
 TEST(BareCuda, FlagsDataThatComesBackElsewhere) {
   LogBuilder log;
-  log.add(comesBack(log, 0), 2);
+  log.add(returnsToDevice(log, 0), 2);
   const auto findings = detectBareCuda(replay(log));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(
@@ -69,7 +69,7 @@ TEST(BareCuda, KnowsTheCurrentDevice) {
 
 TEST(BareCuda, IsSilentWhereDataComesHome) {
   LogBuilder log;
-  log.add(comesBack(log, 1));
+  log.add(returnsToDevice(log, 1));
   EXPECT_TRUE(detectBareCuda(replay(log)).empty());
 }
 
@@ -89,7 +89,7 @@ TEST(BareCuda, IsSilentForUploads) {
 
 TEST(BareCuda, IsSilentInsideAllowTransfer) {
   LogBuilder log;
-  Event event = comesBack(log, 0);
+  Event event = returnsToDevice(log, 0);
   event.flags = kTransferAllowed;
   log.add(event);
   EXPECT_TRUE(detectBareCuda(replay(log)).empty());

@@ -27,7 +27,7 @@ std::vector<core::Finding> detectDisallowedTransfer(const Recording &recording) 
     core::Finding finding = makeFinding("device-disallowed-transfer", group);
     finding.from = deviceName(event.event.from);
     finding.to = deviceName(event.event.to);
-    const bool forbidden = group.any_flags & kTransferForbidden;
+    const bool forbidden = group.any_flags & kTransferDisallowed;
     if (!forbidden)
       finding.severity = core::Severity::kWarning;
     finding.message = "copied " + sizeText(group) + " " + finding.from + " → " + finding.to +

@@ -5,7 +5,7 @@
 namespace devsan::runtime {
 namespace {
 
-std::string whatWasTouched(const EventGroup &group, const std::string &device) {
+std::string describeAccess(const EventGroup &group, const std::string &device) {
   if (group.first->has(kFreedMemory))
     return "freed memory of " + device;
   return "the memory of a tensor on " + device + " (" + sizeText(group) + ")";
@@ -24,7 +24,7 @@ std::vector<core::Finding> detectHostAccess(const Recording &recording) {
     finding.to = deviceName({});
     finding.message = std::string("host code ") +
                       (event.has(kHostWrites) ? "writes to " : "reads ") +
-                      whatWasTouched(group, finding.from) + ", " + timesText(group.count);
+                      describeAccess(group, finding.from) + ", " + timesText(group.count);
     if (event.related != event.stack)
       addRelated(finding, event.related,
                  (event.has(kOriginIsMove) ? "moved to " : "made on ") + finding.from + " here");

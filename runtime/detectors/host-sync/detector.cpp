@@ -50,7 +50,7 @@ bool blocksTheHost(const ResolvedEvent &event, const RoundTripLegs &round_trips)
 }
 
 core::Severity severity(const EventGroup &group) {
-  if (group.any_flags & kSyncForbidden)
+  if (group.any_flags & kSyncDisallowed)
     return core::Severity::kError;
   const bool judged = syncLevel(group.first->event.flags) != Level::kInherit;
   const ResolvedStack &stack = *group.first->stack;
@@ -75,7 +75,7 @@ std::string waitMessage(const EventGroup &group) {
   else
     text += devicesText(group.from);
   text += inOperator(*group.first);
-  if (group.any_flags & kSyncForbidden)
+  if (group.any_flags & kSyncDisallowed)
     text += " where waiting is disallowed";
   text += ", " + timesText(group.count);
   if (group.bytes || group.blocked_ns) {
@@ -114,7 +114,7 @@ std::vector<core::Finding> detectHostSync(const Recording &recording) {
     const bool is_upload = event.kind == EventKind::kCopy && event.from.isHost();
     finding.remedy = is_upload ? uploadRemedy(group) : remedyFor(*group.first);
     if (is_upload) {
-      finding.cure = cureOfUploads(group);
+      finding.cure = loaderRemedy(group);
       addCause(finding, group);
     }
     finding.from = *group.from.begin(); // of several, whichever thread was first

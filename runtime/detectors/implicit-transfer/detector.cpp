@@ -14,7 +14,7 @@ bool isReported(const ResolvedEvent &event) {
 core::Finding transferFinding(const EventGroup &group, std::string why) {
   const ResolvedEvent &event = *group.first;
   core::Finding finding = makeFinding("device-implicit-transfer", group);
-  if (group.any_flags & kTransferForbidden) {
+  if (group.any_flags & kTransferDisallowed) {
     finding.severity = core::Severity::kError;
     why += ", where such copies are disallowed";
   }

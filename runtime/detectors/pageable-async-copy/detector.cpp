@@ -50,7 +50,7 @@ std::vector<core::Finding> detectPageableAsyncCopy(const Recording &recording) {
     finding.to = *group.to.begin();
     finding.waits = true;
     if (group.first->event.from.isHost())
-      finding.cure = cureOfUploads(group);
+      finding.cure = loaderRemedy(group);
     finding.message = copyMessage(group);
     if (group.first->event.from.isHost()) {
       if (!group.of_loader)

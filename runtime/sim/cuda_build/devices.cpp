@@ -24,7 +24,7 @@ bool isUsed(c10::DeviceIndex index) {
 }
 
 // The runtime sees the contexts that CUDA makes.
-void stopNotingUses() {}
+void stopRecordingUses() {}
 
 void noteWork(c10::DeviceIndex index) {
   noted_uses[index].store(kNotedUses, std::memory_order_relaxed);

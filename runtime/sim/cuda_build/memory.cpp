@@ -25,7 +25,7 @@ void releaseBlock(void *address) {
 }
 
 // A fork leaves a child nothing of the driver's memory, and PyTorch itself refuses to use it there.
-bool memoryIsTheParents() {
+bool memoryBelongsToParent() {
   return false;
 }
 
@@ -45,7 +45,7 @@ std::optional<BlockPlace> placeOf(const void *address) {
   return BlockPlace{static_cast<const char *>(begin), size, false};
 }
 
-void attendToMemory() {
+void checkMemory() {
   closeOpenPages();
 }
 

@@ -82,7 +82,7 @@ void finishPoolThreads() {
 // A thread works off its queue one task at a time, and drops a task before it takes the next: when
 // it has done one of ours, which Python knows nothing of, it owes Python nothing.
 void devsan_sim_finish_backward() try {
-  devsan::sim::stopNotingUses();
+  devsan::sim::stopRecordingUses();
   finishBackwardThreads();
   finishPoolThreads();
 } catch (...) {

@@ -131,7 +131,7 @@ void markContext(c10::DeviceIndex index, const char *function) {
   noteUse(index, false, function);
 }
 
-void stopNotingUses() {
+void stopRecordingUses() {
   use_observer.store(nullptr, std::memory_order_release);
 }
 

@@ -50,7 +50,7 @@ inline void markUsed(c10::DeviceIndex index) {
 // What makes CUDA create a context on the device, and no more; `function` is its name for it.
 void markContext(c10::DeviceIndex index, const char *function);
 // The program has ended: what is done from now on is the simulator's doing.
-void stopNotingUses();
+void stopRecordingUses();
 
 // A device with an index: the given one, or the current device for "cuda" alone. Throws on an
 // invalid ordinal.

@@ -100,11 +100,11 @@ private:
 
 // A tensor made in inference mode has no version counter, whichever mode the operator runs in; all
 // else that a shell carries is replaced by become().
-struct EachShells {
+struct ShellsByMode {
   Shells tracked{false}, inference{true};
   Shells &of(bool is_inference) { return C10_UNLIKELY(is_inference) ? inference : tracked; }
 };
-thread_local EachShells shells;
+thread_local ShellsByMode shells;
 
 } // namespace
 

@@ -118,7 +118,7 @@ private:
 };
 
 // For what has been registered since.
-void letCpuKernelsStandIn() {
+void registerCpuFallbacks() {
   static std::mutex mutex;
   static auto *const done = new std::set<std::string>;
   const Launches *launches = Launches::find();
@@ -143,11 +143,11 @@ void letCpuKernelsStandIn() {
 } // namespace
 
 DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_WRAPPERS) {
-  letCpuKernelsStandIn();
+  registerCpuFallbacks();
 }
 
 } // namespace devsan::sim
 
 void devsan_sim_modules_changed() {
-  devsan::sim::letCpuKernelsStandIn();
+  devsan::sim::registerCpuFallbacks();
 }

@@ -26,10 +26,10 @@ struct Copied {
 };
 
 // Copies are the transport's own: on its thread, of no stream that a program could order.
-class NotNoted {
+class UnrecordedScope {
 public:
-  NotNoted() { noteAccessesOfThread(false); }
-  ~NotNoted() { noteAccessesOfThread(true); }
+  UnrecordedScope() { noteAccessesOfThread(false); }
+  ~UnrecordedScope() { noteAccessesOfThread(true); }
 };
 
 at::Tensor toHost(const at::Tensor &tensor) {
@@ -39,7 +39,7 @@ at::Tensor toHost(const at::Tensor &tensor) {
 
 void deliver(const std::vector<Copied> &results) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  NotNoted transport;
+  UnrecordedScope transport;
   for (const Copied &result : results)
     if (result.device.layout() == at::kStrided)
       cpuAlias(result.device).copy_(result.host);

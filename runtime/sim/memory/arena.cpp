@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uintptr_t kGiB = std::uintptr_t{1} << 30;
 // Addresses, not memory: room for fragmentation beside the limit, within the 47 bits of a process.
-constexpr std::uintptr_t kLeastPerDevice = 64 * kGiB, kMostInAll = 32768 * kGiB;
+constexpr std::uintptr_t kMinPerDevice = 64 * kGiB, kMaxInAll = 32768 * kGiB;
 // A machine that gives less than this has a limit on addresses (ulimit -v).
 constexpr std::uintptr_t kSmallestPerDevice = kGiB / 4;
 // The same addresses in every run, as far as they are free.
@@ -110,8 +110,8 @@ bool makeBlockTable(std::uintptr_t bytes) {
 void make() {
   auto devices = static_cast<std::uintptr_t>(deviceCount());
   std::uintptr_t wanted =
-      std::max<std::uintptr_t>(4 * std::bit_ceil(memoryOfDevice()), kLeastPerDevice);
-  std::uintptr_t per_device = std::min(wanted, kMostInAll / std::bit_ceil(devices));
+      std::max<std::uintptr_t>(4 * std::bit_ceil(memoryOfDevice()), kMinPerDevice);
+  std::uintptr_t per_device = std::min(wanted, kMaxInAll / std::bit_ceil(devices));
   const char *failed = nullptr;
   int error = 0;
   for (; per_device >= kSmallestPerDevice; per_device /= 2) {
@@ -136,7 +136,7 @@ void make() {
       munmap(reinterpret_cast<void *>(arena_layout.begin), bytes);
     }
   }
-  for (per_device = std::max(per_device, kLeastPerDevice); per_device >= kSmallestPerDevice;
+  for (per_device = std::max(per_device, kMinPerDevice); per_device >= kSmallestPerDevice;
        per_device /= 2) {
     arena_layout.per_device = per_device;
     if (!makeOpen(per_device * devices))

@@ -100,7 +100,7 @@ void forgetDeviceMemory() {
   if (arena_layout.size == 0)
     return;
   memory_is_the_parents = true;
-  memory_needs_attention.store(true, std::memory_order_relaxed);
+  memory_needs_check.store(true, std::memory_order_relaxed);
 }
 
 const bool memory_registered = [] {
@@ -113,7 +113,7 @@ const bool memory_registered = [] {
 } // namespace
 
 void *takeBlock(std::size_t bytes, c10::DeviceIndex index) {
-  attendToMemoryIfNeeded();
+  checkMemoryIfNeeded();
   bool cached = caching_enabled.load(std::memory_order_relaxed) && !cachingIsOff();
   const c10::Stream stream = currentStream(index);
   Block *block = deviceMemory(index).allocate(
@@ -150,7 +150,7 @@ bool isPinned(const void *data) {
 std::pair<std::uintptr_t, std::uintptr_t> wholePinnedPages(const void *data, std::size_t bytes) {
   return allocators().pinned.wholePages(data, bytes);
 }
-bool memoryIsTheParents() {
+bool memoryBelongsToParent() {
   return memory_is_the_parents;
 }
 void enableCaching(bool enabled) {
@@ -199,7 +199,7 @@ void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes) {
   storage.set_nbytes(bytes);
 }
 
-void attendToMemory() {
+void checkMemory() {
   if (memory_is_the_parents)
     throw c10::AcceleratorError(
         {__func__, __FILE__, __LINE__}, kInitializationError,

@@ -12,7 +12,7 @@
 
 namespace devsan::sim {
 
-std::atomic<bool> memory_needs_attention{false};
+std::atomic<bool> memory_needs_check{false};
 
 namespace {
 
@@ -111,7 +111,7 @@ void materialize(c10::StorageImpl &storage) {
 }
 
 KernelScope::KernelScope(c10::DeviceIndex index, bool takes_numbers) : previous_(running) {
-  attendToMemoryIfNeeded();
+  checkMemoryIfNeeded();
   running = {index, takes_numbers};
 }
 KernelScope::~KernelScope() {

@@ -66,12 +66,12 @@ void resizeDeviceStorage(c10::StorageImpl &storage, std::size_t bytes);
 
 // What every simulated operator asks before it runs: pages that the host opened are to be closed,
 // or this process may not use devices. Both are rare; the flag says whether to look.
-extern std::atomic<bool> memory_needs_attention;
+extern std::atomic<bool> memory_needs_check;
 // Throws CUDA's error in a child that was forked from a process with device memory.
-void attendToMemory();
-inline void attendToMemoryIfNeeded() {
-  if (C10_UNLIKELY(memory_needs_attention.load(std::memory_order_relaxed)))
-    attendToMemory();
+void checkMemory();
+inline void checkMemoryIfNeeded() {
+  if (C10_UNLIKELY(memory_needs_check.load(std::memory_order_relaxed)))
+    checkMemory();
 }
 
 struct RunningKernel {

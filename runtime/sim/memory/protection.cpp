@@ -45,7 +45,7 @@ void open(std::uintptr_t begin, std::uintptr_t end) {
   std::lock_guard lock(open_mutex);
   openToHost(begin, end);
   openRanges().push_back({begin, end});
-  memory_needs_attention.store(true, std::memory_order_relaxed);
+  memory_needs_check.store(true, std::memory_order_relaxed);
 }
 
 bool isNewSite(const void *pc) {
@@ -234,7 +234,7 @@ void onFault(int signal, siginfo_t *info, void *context) {
   if (info->si_code == SEGV_ACCERR && mayBeClosed(info->si_addr) && !isDeviceAddress(info->si_addr))
     return redirect(info, static_cast<ucontext_t *>(context));
   if (info->si_code > 0 && isDeviceAddress(info->si_addr)) {
-    if (!memoryIsTheParents())
+    if (!memoryBelongsToParent())
       return redirect(info, static_cast<ucontext_t *>(context));
     constexpr char kText[] = "devsan: host code of a forked child touches device memory of its "
                              "parent; a GPU's memory is not there either\n";
@@ -250,7 +250,7 @@ void closeOpenPages() {
   for (const OpenRange &range : openRanges())
     closeToHost(range.begin, range.end);
   openRanges().clear();
-  memory_needs_attention.store(false, std::memory_order_relaxed);
+  memory_needs_check.store(false, std::memory_order_relaxed);
 }
 
 void installFaultHandler() {

@@ -17,6 +17,6 @@ void closeOpenPages();
 
 // What device_memory.cpp knows of this thread, and of this process.
 bool insideKernel();
-bool memoryIsTheParents();
+bool memoryBelongsToParent();
 
 } // namespace devsan::sim

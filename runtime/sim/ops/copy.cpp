@@ -100,7 +100,7 @@ void copyBetweenDevices(at::Tensor &self, const at::Tensor &source) {
 }
 
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
-  attendToMemoryIfNeeded();
+  checkMemoryIfNeeded();
   materialize(*self.storage().unsafeGetStorageImpl());
   announceWait(runtime::copyEffect(self, source, non_blocking));
   if (self.is_cuda() && source.is_cuda())
@@ -113,7 +113,7 @@ at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) 
 }
 
 at::Scalar localScalarDense(const at::Tensor &self) {
-  attendToMemoryIfNeeded();
+  checkMemoryIfNeeded();
   announceWait(runtime::readEffect(self));
   noteRead("aten::_local_scalar_dense", self);
   waitForCurrentStream(self.get_device());

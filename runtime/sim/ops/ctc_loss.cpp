@@ -17,7 +17,7 @@ namespace {
 using at::IntArrayRef;
 using at::Tensor;
 
-constexpr int64_t kMostLabels = 256; // cuDNN's limit per target
+constexpr int64_t kMaxLabels = 256; // cuDNN's limit per target
 
 bool takesTypes(const Tensor &log_probs, const Tensor &targets, int64_t blank) {
   return at::globalContext().userEnabledCuDNN() && blank == 0 && targets.dim() == 1 &&
@@ -27,7 +27,7 @@ bool takesTypes(const Tensor &log_probs, const Tensor &targets, int64_t blank) {
 
 bool takesLengths(IntArrayRef input_lengths, IntArrayRef target_lengths) {
   for (const auto i : c10::irange(target_lengths.size()))
-    if (i >= input_lengths.size() || target_lengths[i] >= kMostLabels ||
+    if (i >= input_lengths.size() || target_lengths[i] >= kMaxLabels ||
         target_lengths[i] > input_lengths[i])
       return false;
   return true;

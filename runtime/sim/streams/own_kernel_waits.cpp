@@ -12,13 +12,13 @@ namespace devsan::sim {
 namespace {
 
 // Kernels that announce their waits, because they wait in the middle of their work.
-bool announcesItself(std::string_view name) {
+bool announcesOwnWait(std::string_view name) {
   return name == "aten::copy_" || name == "aten::_local_scalar_dense";
 }
 
-class WaitsFirst : public c10::OperatorKernel {
+class WaitBeforeKernel : public c10::OperatorKernel {
 public:
-  WaitsFirst(runtime::SafeKernelFunction kernel, runtime::EffectFunction effect)
+  WaitBeforeKernel(runtime::SafeKernelFunction kernel, runtime::EffectFunction effect)
       : kernel_(std::move(kernel)), effect_(effect) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -50,13 +50,13 @@ DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_WRAPPERS) {
   for (const auto &[layout, key] : kKeys) {
     runtime::KernelRegistrar registrar("aten", key);
     for (const runtime::OperatorEffect &row : runtime::operatorEffects()) {
-      if (!(row.layouts & layout) || announcesItself(row.name))
+      if (!(row.layouts & layout) || announcesOwnWait(row.name))
         continue;
       auto op = c10::Dispatcher::singleton().findSchema({row.name, row.overload});
       if (!op || !op->hasKernelForDispatchKey(key))
         continue;
       if (auto wrapped = runtime::findKernel(row.name, row.overload, key))
-        registrar.wrap(*wrapped, std::make_unique<WaitsFirst>(wrapped->kernel, row.effect));
+        registrar.wrap(*wrapped, std::make_unique<WaitBeforeKernel>(wrapped->kernel, row.effect));
     }
   }
 }

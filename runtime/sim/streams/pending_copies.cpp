@@ -24,7 +24,7 @@ namespace devsan::sim {
 namespace {
 
 // As many launches as CUDA queues before the host must wait for the oldest.
-constexpr std::size_t kMostWaiting = 1024;
+constexpr std::size_t kMaxWaiting = 1024;
 
 struct HostRange {
   const char *begin = nullptr;
@@ -162,7 +162,7 @@ void take(Copy copy, Copies &taken) {
 }
 
 // What the streams order before `copy` and touches the same host memory.
-Copy obstacle(Copy copy) {
+Copy earlierConflict(Copy copy) {
   for (Copy earlier = queue().copies.begin(); earlier != copy; ++earlier)
     if ((earlier->toHost() || copy->toHost()) && earlier->range.overlaps(copy->range) &&
         !earlier->runsHere() && happenedBefore(earlier->stamp, copy->after))
@@ -186,7 +186,7 @@ void run(Copy copy, Copies &done, Lock &lock) {
       take(copy, done);
     }
   } arrival{copy, done, lock};
-  for (Copy first = obstacle(copy); first != copy; first = obstacle(copy)) {
+  for (Copy first = earlierConflict(copy); first != copy; first = earlierConflict(copy)) {
     if (first->state == State::kRuns)
       queue().arrived.wait(lock);
     else
@@ -221,7 +221,7 @@ template <typename Due> void runAll(Due due) {
 
 // A program that never waits must not collect copies for ever: what went to memory that only its
 // copy holds, nobody will see.
-void takeUnseen(Copies &taken) {
+void dropUnobservableCopies(Copies &taken) {
   Queue &all = queue();
   if (++all.issued < all.look_for_unseen_at)
     return;
@@ -246,10 +246,10 @@ void enqueue(PendingCopy copy, c10::Stream stream) {
     copy.stamp = order.issue(state);
     copy.after = state.clock;
   }
-  takeUnseen(done);
+  dropUnobservableCopies(done);
   add(std::move(copy));
   Copies &copies = queue().copies;
-  while (copies.size() > kMostWaiting && copies.front().state == State::kWaits)
+  while (copies.size() > kMaxWaiting && copies.front().state == State::kWaits)
     run(copies.begin(), done, lock);
 }
 
