@@ -30,6 +30,17 @@ if(DEVSAN_PORTABLE)
   add_library(devsan_compat OBJECT "${_folder}/compat.c")
   add_library(devsan_start OBJECT "${_folder}/start.c")
   set_target_properties(devsan_compat devsan_start PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11)
+  # For `devsan prepare`, where libraries for other LibTorchs are to be as portable: they name no folder of this machine either.
+  file(GENERATE OUTPUT "${DEVSAN_STUBS}/c++" CONTENT "#!/bin/sh
+for word do
+  shift
+  case $word in -Wl,-rpath*) ;; *) set -- \"$@\" \"$word\" ;; esac
+done
+case \" $* \" in
+*' -shared '*) exec '${CMAKE_CXX_COMPILER}' '-L${DEVSAN_STUBS}' \"$@\" '$<TARGET_OBJECTS:devsan_compat>' -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state ;;
+*) exec '${CMAKE_CXX_COMPILER}' \"$@\" ;;
+esac
+" FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endif()
 
 # devsan_link_portable(<target> [<library>...]): the libraries are those that older glibcs have apart, pthread and dl.

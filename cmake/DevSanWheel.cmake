@@ -16,6 +16,12 @@ if(DEVSAN_FROM_BUILD)
   endforeach()
 endif()
 
+# Folders that script/try-releases --keep wrote, for other LibTorchs.
+set(DEVSAN_SHIPPED "" CACHE PATH "Folder of libraries for other LibTorchs that the wheel brings")
+if(DEVSAN_SHIPPED)
+  install(DIRECTORY "${DEVSAN_SHIPPED}/" DESTINATION lib/torch COMPONENT wheel)
+endif()
+
 # The metrics are importable without `devsan run`, and under it: the package in the tree finds them on the path.
 install(CODE "
   set(package \"\${CMAKE_INSTALL_PREFIX}/..\")

@@ -111,7 +111,7 @@ void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
 }
 
 #ifdef DEVSAN_WITH_RUNTIME
-void checkPython(Checkup &checkup, const RuntimeSources &sources) {
+void checkPython(Checkup &checkup, const InstallTree &tree, const RuntimeSources &sources) {
   checkup.ok("LibTorch", "built against " + sources.torch_version);
   const std::string python = sources.python;
   checkup.begin("Python");
@@ -125,12 +125,13 @@ void checkPython(Checkup &checkup, const RuntimeSources &sources) {
       version.empty() ? (python.empty() ? "no python3 on PATH" : python + " cannot import torch")
                       : python + " has torch " + version + ", the runtime is built for " +
                             sources.torch_version;
-  if (is_ours)
+  if (is_ours || shippedReleases(tree).contains(version))
     checkup.ok("Python", found.substr(0, space) + " with torch " + version + ", " + python);
   else if (sources.is_installed)
     checkup.note("Python", what,
                  version.empty() ? "programs may run in another one"
-                                 : "it is built for this one on first use, or by `devsan prepare`");
+                                 : "it is built for this one on first use, which takes a minute or "
+                                   "more and a C++ compiler, or by `devsan prepare`");
   else
     checkup.missing("Python", what,
                     version.empty() ? "run script/bootstrap"
@@ -161,9 +162,11 @@ void checkSharedMemory(Checkup &checkup) {
 }
 
 // The LibTorchs that programs can use without a build before.
-void checkRuntimes(Checkup &checkup, const RuntimeSources &sources) {
+void checkRuntimes(Checkup &checkup, const InstallTree &tree, const RuntimeSources &sources) {
   checkup.ok("prebuilt for",
              "LibTorch " + sources.torch_version + ", build id " + sources.torch_id);
+  for (const auto &[version, folder] : shippedReleases(tree))
+    checkup.ok("", "LibTorch " + version + ", build id " + folder.filename().string());
   const core::Result<std::filesystem::path> cache = runtimeCache();
   if (!cache) {
     checkup.note("other LibTorchs", "cannot be used: the runtime is built for them",
@@ -202,12 +205,12 @@ int doctor(const InstallTree &tree) {
 #ifdef DEVSAN_WITH_RUNTIME
   const core::Result<RuntimeSources> sources = readRuntimeSources(tree);
   if (sources)
-    checkPython(checkup, *sources);
+    checkPython(checkup, tree, *sources);
   describePythonFrames(checkup);
   checkDriver(checkup);
   checkSharedMemory(checkup);
   if (sources)
-    checkRuntimes(checkup, *sources);
+    checkRuntimes(checkup, tree, *sources);
   else
     checkup.missing("other LibTorchs", sources.error().message, "build or install DevSan again");
   std::printf("\n--sim computes on the CPU; `devsan doctor --sim` lists what fails there with "

@@ -17,6 +17,8 @@ struct InstallTree {
   std::filesystem::path simulator() const { return root / "lib/libdevsan_sim.so"; }
   // The stand-ins for CUDA's driver and runtime.
   std::filesystem::path cuda() const { return root / "lib/cuda"; }
+  // A folder for each other LibTorch that libraries are there for, by its build id.
+  std::filesystem::path shipped() const { return root / "lib/torch"; }
   std::filesystem::path notSimulated() const { return root / "lib/devsan_not_simulated.json"; }
   // For a release of clang-tidy: 22's has no number in its name.
   std::filesystem::path tidyPlugin(int release = 22) const {

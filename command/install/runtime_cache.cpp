@@ -267,9 +267,23 @@ core::Result<fs::path> runtimeCache() {
                        "folder; set XDG_CACHE_HOME to one of your own");
 }
 
-core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTorch &torch,
-                                  const fs::path &prebuilt) {
+std::map<std::string, fs::path> shippedReleases(const InstallTree &tree) {
+  std::map<std::string, fs::path> releases;
   std::error_code error;
+  fs::directory_iterator entry(tree.shipped(), error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (const std::optional<std::string> version = contents(entry->path() / "version"))
+      releases.emplace(core::firstLine(*version), entry->path());
+  return releases;
+}
+
+core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTorch &torch,
+                                  const fs::path &prebuilt, const fs::path &shipped) {
+  std::error_code error;
+  const bool is_name = !torch.id.empty() && torch.id.find_first_of("/.") == std::string::npos;
+  if (const fs::path library = shipped / torch.id / prebuilt.filename();
+      is_name && fs::exists(library, error))
+    return library;
   const fs::path include = torch.library.parent_path().parent_path() / "include";
   const std::string version = torchVersion(include);
   const std::string what = fmt::format("this program's LibTorch {} ({}) is not the one that DevSan "
@@ -373,7 +387,7 @@ int prepare(const InstallTree &tree, const PrepareArguments &arguments) {
   for (const fs::path &prebuilt : paths("", list)) {
     fs::path library = prebuilt;
     if (torch.id != sources->torch_id) {
-      core::Result<fs::path> built = libraryFor(*sources, torch, prebuilt);
+      core::Result<fs::path> built = libraryFor(*sources, torch, prebuilt, tree.shipped());
       if (!built)
         return fail(built.error().message);
       library = *built;

@@ -9,6 +9,7 @@
 #include "core/system/result.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,16 @@ struct ProgramTorch {
   std::string id;                // as the shim reads it
 };
 
-// The library of our build that takes the place of `prebuilt` with this LibTorch: from the cache,
-// else built now, which is told on stderr.
+// The LibTorchs that the tree brings libraries for beside the one that it was built with: their
+// folders by version.
+std::map<std::string, std::filesystem::path> shippedReleases(const InstallTree &tree);
+
+// The library that takes the place of `prebuilt` with this LibTorch: from `shipped`, from the
+// cache, else built now, which is told on stderr.
 core::Result<std::filesystem::path> libraryFor(const RuntimeSources &sources,
                                                const ProgramTorch &torch,
-                                               const std::filesystem::path &prebuilt);
+                                               const std::filesystem::path &prebuilt,
+                                               const std::filesystem::path &shipped);
 
 struct CacheEntry {
   std::filesystem::path library;

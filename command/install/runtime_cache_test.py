@@ -135,6 +135,25 @@ class OtherTorch(unittest.TestCase):
         self.assertIn("prebuilt for", doctor)
         self.assertRegex(doctor, r"libdevsan_sim.so for LibTorch [\d.]+, " + self.packages)
 
+    def test_a_release_that_is_shipped_is_not_built(self):
+        tree = os.path.join(self.directory, "tree")
+        for name in ("bin", "lib"):
+            os.makedirs(os.path.join(tree, name))
+        shutil.copy(DEVSAN, os.path.join(tree, "bin"))
+        for name in ("runtime-sources.txt", "libdevsan_preload.so"):
+            shutil.copy(os.path.join(ROOT, "lib", name), os.path.join(tree, "lib"))
+        shipped = os.path.join(tree, "lib/torch", OTHER_ID.hex())
+        os.makedirs(shipped)
+        for name in ("libdevsan_sim.so", "libdevsan_runtime.so"):
+            shutil.copy(os.path.join(ROOT, "lib", name), shipped)
+        with open(os.path.join(shipped, "version"), "w", encoding="utf-8") as file:
+            file.write("9.9.9\n")
+        answer = self.prepare(devsan=os.path.join(tree, "bin/devsan"))
+        self.assertEqual(answer.stdout, f"{shipped}/libdevsan_sim.so:{shipped}/libdevsan_runtime.so\n", answer.stderr)
+        self.assertEqual(self.libraries_compiled(), [])
+        doctor = subprocess.run([os.path.join(tree, "bin/devsan"), "doctor"], capture_output=True, text=True, env=self.environment()).stdout
+        self.assertIn(f"LibTorch 9.9.9, build id {OTHER_ID.hex()}", doctor)
+
     def test_a_damaged_library_is_built_again(self):
         path = self.prepare().stdout.split(":")[0]
         with open(path, "r+b") as file:
