@@ -93,6 +93,7 @@ static int makeAt(char *place, uintptr_t bytes, int protect) {
 }
 
 const DevSanSimulator *devsanSimulator(void) {
+  devsan_standin_memory(); /* looks for it */
   return simulator;
 }
 

@@ -56,18 +56,13 @@ static struct Known {
   struct Known *next;
 } *_Atomic known;
 
-static struct Stream *ofSimulator(const void *handle) {
-  const DevSanSimulator *simulator = devsanSimulator();
-  if (!simulator)
-    return NULL;
-  for (const struct Known *one = known; one; one = one->next)
-    if (one->handle == handle)
-      return one->stream;
-  const int device = simulator->device_of_stream(handle);
+static struct Stream *make(const void *handle, int device, const DevSanSimulator *simulator) {
   void *context = NULL;
-  struct Known *made = device < 0 ? NULL : calloc(1, sizeof *made);
-  struct Stream *stream = made ? calloc(1, sizeof *stream) : NULL;
-  if (!stream || cuDevicePrimaryCtxRetain(&context, device) != kSuccess) {
+  struct Known *made = calloc(1, sizeof *made);
+  struct Stream *stream = calloc(1, sizeof *stream);
+  /* The simulator may be the first to ask for the device. */
+  if (!made || !stream || cuInit(0) != kSuccess ||
+      cuDevicePrimaryCtxRetain(&context, device) != kSuccess) {
     free(made);
     free(stream);
     return NULL;
@@ -81,11 +76,27 @@ static struct Stream *ofSimulator(const void *handle) {
   return stream;
 }
 
+/* Any other handle is the driver's own stream. */
+static int isOfSimulator(const void *handle, struct Stream **stream) {
+  const DevSanSimulator *simulator = devsanSimulator();
+  if (!simulator)
+    return 0;
+  for (const struct Known *one = known; one; one = one->next)
+    if (one->handle == handle) {
+      *stream = one->stream;
+      return 1;
+    }
+  const int device = simulator->device_of_stream(handle);
+  if (device < 0)
+    return 0;
+  *stream = make(handle, device, simulator);
+  return 1;
+}
+
 struct Stream *devsanStreamOf(void *handle) {
-  if ((uintptr_t)handle > 2) {
-    struct Stream *stream = ofSimulator(handle);
-    return stream ? stream : handle;
-  }
+  struct Stream *stream;
+  if ((uintptr_t)handle > 2)
+    return isOfSimulator(handle, &stream) ? stream : handle;
   return devsanCurrent ? &devsanCurrent->legacy : NULL;
 }
 
