@@ -10,7 +10,7 @@ _kept_of_others = []  # captured by C++
 _by_number = weakref.WeakValueDictionary()
 
 
-def provide_to_cuda_build(c, library):
+def provide_to_cuda_build(c):
     """PyTorch's own graphs hold kernels, which no device here runs; its streams know that they are captured."""
     for name in vars(c._CUDAGraph).keys() - set(dir(_CUDAGraph)):
         setattr(_CUDAGraph, name, lambda *args, name=name, **kwargs: _refuse(f"CUDAGraph.{name}"))

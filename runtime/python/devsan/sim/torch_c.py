@@ -50,7 +50,7 @@ def provide(c, library):
 def provide_to_cuda_build(c, library):
     """Replaces what a CUDA build's `torch._C` would do by kernels outside of operators, or by NCCL."""
     _finish_backward_at_exit(library)
-    graphs.provide_to_cuda_build(c, library)
+    graphs.provide_to_cuda_build(c)
     parts = (comm.functions(c, library), nccl.single_process_collectives(), nccl.process_groups(c, library))
     for part in parts:
         for name, value in part.items():
