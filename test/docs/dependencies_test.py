@@ -11,7 +11,7 @@ from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1))
 ROOT = Path(__file__).resolve().parents[2]
-LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2"}  # the last two apart before glibc 2.34
 LIBTORCH = {"libtorch_cpu.so", "libc10.so"}
 COMPILER = {"libstdc++.so.6", "libgcc_s.so.1"}
 
