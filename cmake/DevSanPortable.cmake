@@ -1,8 +1,8 @@
 # Products run on systems with an older glibc and libstdc++ than those that they are built on: on all that PyTorch's own wheels run
 # on (manylinux_2_28). They are linked against stubs of this system's libraries that have no symbols of younger versions, and bring
-# what they use of those. On other machines than x86-64, and under sanitizers, they need what they were built with.
+# what they use of those. On other machines than x86-64, under sanitizers and as a part of another build they need what they were built with.
 set(_portable OFF)
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT DEVSAN_SANITIZE)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND PROJECT_IS_TOP_LEVEL AND NOT DEVSAN_SANITIZE)
   set(_portable ON)
 endif()
 option(DEVSAN_PORTABLE "Link the products so that they run with glibc 2.28" ${_portable})
