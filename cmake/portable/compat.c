@@ -1,6 +1,7 @@
 /* What newer glibcs have and we, or what is linked into us, use: linked into each product, seen by
  * nothing else. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <malloc.h>
@@ -75,10 +76,20 @@ uint32_t arc4random(void) {
   return number;
 }
 
-/* glibc 2.30. Waits by the clock of the time of day: whoever sets that clock in between changes how
- * long. */
+/* glibc 2.30. Its own where it has one; else by the clock of the time of day, so that whoever sets
+ * that clock in between changes how long. */
+typedef int ClockWait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+#pragma GCC visibility push(default)
+extern void *dlsym(void *library, const char *name) __attribute__((weak)); /* of libdl, if old */
+#pragma GCC visibility pop
 int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
                            const struct timespec *end) {
+  static _Atomic(ClockWait *) known;
+  ClockWait *own = known;
+  if (!own && dlsym)
+    known = own = (ClockWait *)dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
+  if (own)
+    return own(condition, mutex, clock, end);
   struct timespec now, today;
   clock_gettime(clock, &now);
   clock_gettime(CLOCK_REALTIME, &today);
@@ -122,7 +133,8 @@ int _dl_find_object(void *address, struct dl_find_object *found) {
   return dl_iterate_phdr(look, &search) ? 0 : -1;
 }
 
-/* libstdc++ of GCC 11: `new` of an array with a negative length, in code without exceptions. A static libstdc++ has its own. */
+/* libstdc++ of GCC 11: `new` of an array with a negative length, in code without exceptions. A
+ * static libstdc++ has its own. */
 __attribute__((noreturn, weak)) void _ZSt28__throw_bad_array_new_lengthv(void) {
   abort();
 }
