@@ -48,13 +48,16 @@ std::string nonBlocking(const EventGroup &group) {
 }
 
 std::string uploadWithoutWait(const EventGroup &group) {
+  // type_as() takes no such argument.
+  const std::string call = group.first->calledOp() == "aten::type_as"
+                               ? "`.to(other, " + nonBlocking(group) + ")`"
+                               : nonBlocking(group);
   if (group.largest <= kDevSanStagedUpload)
-    return "copy it with " + nonBlocking(group) +
+    return "copy it with " + call +
            ": CUDA takes up to 64 KiB along with its command, pinned or not, and the host goes on";
   const bool has_loader = group.of_loader && isInPython(*group.first);
   return "copy it from pinned memory" +
-         std::string(has_loader ? " (`DataLoader(pin_memory=True)`)" : "") + " with " +
-         nonBlocking(group);
+         std::string(has_loader ? " (`DataLoader(pin_memory=True)`)" : "") + " with " + call;
 }
 
 } // namespace devsan::runtime

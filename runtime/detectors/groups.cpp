@@ -187,6 +187,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.from.insert(deviceName(event.event.from));
     group.to.insert(deviceName(event.event.to));
     group.operators.insert(event.calledOp());
+    group.operands.insert(event.operand);
     core::Location place = event.stack->location();
     group.places.try_emplace({std::move(place.file), place.line, std::move(place.function)},
                              event.stack);

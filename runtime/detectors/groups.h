@@ -25,7 +25,7 @@ struct EventGroup : Occurrences {
   std::uint32_t any_flags = 0, all_flags = ~std::uint32_t{0};
   bool same_rank = true;
   bool of_loader = false; // a data loader was seen to make what one of them copies
-  std::set<std::string> from, to, operators; // names
+  std::set<std::string> from, to, operators, operands; // names
   // By file, line and function, the first stack of each.
   std::map<std::tuple<std::string, unsigned, std::string>, const ResolvedStack *> places;
   std::vector<core::ObservedEvent> events;

@@ -34,11 +34,14 @@ constexpr Remedy kRemedies[] = {
      "it looks on the host whether it succeeded: the function with `_ex` (torch::linalg_inv_ex, "
      "linalg_cholesky_ex, linalg_solve_ex) does not, and gives `info` on the device"},
     {"aten::is_nonzero",
-     "the value decides a branch (`if tensor:`, `while`, `assert`): torch.where(condition, a, b) "
-     "decides on the device; else copy it into pinned memory with non_blocking=True and look one "
-     "step later, after its event",
-     "the value decides a branch: torch::where(condition, a, b) decides on the device; else copy "
-     "it into pinned memory with non_blocking and look one step later, after its event"},
+     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): where both "
+     "branches can be computed, torch.where(condition, a, b) decides on the device; a test for the "
+     "end or a warning can come one step late: copy the value into pinned memory with "
+     "non_blocking=True and read it after its event; a check of inputs belongs before their upload",
+     "the value decides a branch: where both branches can be computed, torch::where(condition, a, "
+     "b) decides on the device; a test for the end or a warning can come one step late: copy the "
+     "value into pinned memory with non_blocking and read it after its event; a check of inputs "
+     "belongs before their upload"},
     {"aten::nonzero",
      "the number of hits is the size of the result: torch.nonzero_static(x, size=n) where it is "
      "known, torch.where(mask, a, b) where a value is chosen",
@@ -110,6 +113,44 @@ constexpr Remedy kRemedies[] = {
      "event.block(stream), without the host"},
 };
 
+// Of a value that is read, by the function of torch's that reads it: it tells what the value is
+// for.
+constexpr Remedy kReads[] = {
+    {"Tensor.__format__",
+     "the value is shown: copy it into pinned memory with non_blocking=True and show it one step "
+     "later, after its event; or show it every so many steps"},
+    {"at::indexing::handleDimInMultiDimIndexing",
+     "`x[i]` with a tensor of one value as `i` reads it: x.index_select(0, i) or x[i.view(1)] "
+     "looks it up on the device, where x has to be too; or keep such indices on the host"},
+    {"torch::autograd::__PySlice_Unpack",
+     "a slice needs its bounds on the host: take them from what the host knows, as lengths of a "
+     "list or a shape; x.index_select(0, indices) takes indices on the device"},
+    {"torch::autograd::THPVariable_index_scalar",
+     "`range(tensor)`, `list[tensor]` and sizes are work of the host: take the number from what "
+     "the host knows, as an argument, a shape or a length, or work it out before the upload"},
+    {"torch::autograd::THPVariable_integral_scalar",
+     "where it is a size or a count, pass a number that the host knows (an argument, a shape, a "
+     "length), or work it out before the upload; as an index, x.index_select(0, i) takes it on the "
+     "device; where it is only logged, read it every so many steps"},
+    {"torch::PythonArgs::scalar",
+     "the argument is a number of the host: an operator that takes a tensor there does not wait, "
+     "as value.expand(size) instead of torch.full(size, value), torch.where instead of "
+     "masked_fill; or keep the number on the host"},
+    {"torch::PythonArgs::toDouble", "the argument is a number of the host: keep it there"},
+    {"torch::PythonArgs::*",
+     "the argument is a size or a count of the host: pass one that the host knows (an argument, a "
+     "shape, a length), or work it out before the upload"},
+    {"",
+     "a sum or a mean is added up on the device and read once after the loop; a value to log is "
+     "copied into pinned memory with non_blocking=True and read one step later, after its event; a "
+     "condition becomes torch.where(condition, a, b), or is looked at one step later; a size or an "
+     "index comes from what the host knows",
+     "a sum or a mean is added up on the device and read once after the loop; a value to log is "
+     "copied into pinned memory with non_blocking and read one step later, after its event; a "
+     "condition becomes torch::where(condition, a, b), or is looked at one step later; a size or "
+     "an index comes from what the host knows"},
+};
+
 constexpr Remedy kDownload = {
     "",
     "compute on the device; what the host needs later goes into pinned memory with "
@@ -118,6 +159,23 @@ constexpr Remedy kDownload = {
     "compute on the device; what the host needs later goes into pinned memory with non_blocking, "
     "and is read one step later, after its event; what it needs at once waits: devsan::AllowSync "
     "says so"};
+
+// Of copies that nothing asked for.
+constexpr Remedy kTransfers[] = {
+    {"aten::index_put*",
+     "create the indices on the device; a number goes there without a copy by x.masked_fill_(mask, "
+     "number), x.index_fill_(0, indices, number) or x.scatter_(dim, indices, number)"},
+    {"aten::_index_put_impl_",
+     "create the indices on the device; a number goes there without a copy by x.masked_fill_(mask, "
+     "number), x.index_fill_(0, indices, number) or x.scatter_(dim, indices, number)"},
+    {"torch::autograd::THPVariable_setitem",
+     "`x[i] = value` copies the value: x[i].fill_(number) does not copy; a tensor belongs on the "
+     "device of x before"},
+};
+
+constexpr std::string_view kInCompiled =
+    " is compiled code: call it once for a whole batch, or where its result is read anyway; in its "
+    "source: ";
 
 bool fits(std::string_view pattern, std::string_view name) {
   const bool is_open = pattern.ends_with('*');
@@ -130,13 +188,26 @@ bool passes(const ResolvedStack &stack, std::string_view function) {
   return std::any_of(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(end),
                      [&](const ResolvedFrame &frame) {
                        return frame.kind == FrameKind::kTorch &&
-                              (frame.function() == function ||
+                              (fits(function, frame.function()) ||
                                lastComponent(frame.function()) == function);
                      });
 }
 
+// Compiled code of the program that is known by the line of Python that called it; null where there
+// is none.
+const ResolvedFrame *compiledCaller(const ResolvedStack &stack) {
+  const ResolvedFrame *place = stack.place();
+  const ResolvedFrame *caller = place ? &stack.frames[*stack.innermost_user] : nullptr;
+  return caller != place ? caller : nullptr;
+}
+
 std::string textOf(const Remedy &remedy, const ResolvedEvent &event) {
-  return std::string(isInPython(event) || remedy.in_cpp.empty() ? remedy.in_python : remedy.in_cpp);
+  const ResolvedFrame *compiled = compiledCaller(*event.stack);
+  const bool in_python = !compiled && isInPython(event);
+  const std::string words(in_python || remedy.in_cpp.empty() ? remedy.in_python : remedy.in_cpp);
+  return compiled
+             ? std::string(lastComponent(compiled->function())) + std::string(kInCompiled) + words
+             : words;
 }
 
 } // namespace
@@ -151,9 +222,22 @@ std::string remedyFor(const ResolvedEvent &event) {
     if (fits(remedy.called, called) || fits(remedy.called, inner) ||
         (!remedy.called.starts_with("aten::") && passes(stack, remedy.called)))
       return textOf(remedy, event);
+  if (called == "aten::item" || called == "aten::_local_scalar_dense")
+    for (const Remedy &remedy : kReads)
+      if (remedy.called.empty() || passes(stack, remedy.called))
+        return textOf(remedy, event);
   const Event &one = event.event;
   if (one.kind == EventKind::kCopy && !one.from.isHost() && one.to.isHost() && !stack.reads_scalar)
     return textOf(kDownload, event);
+  return {};
+}
+
+std::string remedyForTransfer(const ResolvedEvent &event) {
+  for (const Remedy &remedy : kTransfers)
+    if (event.event.from.isHost() &&
+        (fits(remedy.called, event.calledOp()) ||
+         (event.calledOp() == "aten::copy_" && passes(*event.stack, remedy.called))))
+      return textOf(remedy, event);
   return {};
 }
 

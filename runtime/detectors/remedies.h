@@ -11,4 +11,7 @@ namespace devsan::runtime {
 
 std::string remedyFor(const ResolvedEvent &event);
 
+// The same of a copy that nothing asked for.
+std::string remedyForTransfer(const ResolvedEvent &event);
+
 } // namespace devsan::runtime

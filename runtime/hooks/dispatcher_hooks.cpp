@@ -6,6 +6,7 @@
 #include "runtime/operators/operator_wrapper.h"
 #include "runtime/record/autograd_state.h"
 #include "runtime/record/device_keys.h"
+#include "runtime/record/forward_calls.h"
 #include "runtime/record/origins.h"
 #include "runtime/record/recorder.h"
 #include "runtime/record/refusal.h"
@@ -105,8 +106,9 @@ public:
     }
     if (mayRefuse())
       refuseWhereDisallowed(makeEvent(effect, recorder().string(hooked_.name)), hooked_.name);
-    const StackId operand =
-        effect.copies && effect.from.is_cpu() && !is_copy_ ? originOfHostOperand(op, *stack) : 0;
+    const HostOperands operands = effect.copies && effect.from.is_cpu() && !is_copy_
+                                      ? hostOperands(op, *stack)
+                                      : HostOperands{};
     OuterCall call;
     std::uint64_t begin, end;
     {
@@ -116,10 +118,15 @@ public:
       end = monotonicTime();
     }
     record(call, effect, begin, end, is_copy_ ? &stack->back().toTensor() : nullptr, source,
-           operand);
+           operands);
   }
 
 private:
+  struct HostOperands {
+    StackId origin = 0; // of the first; 0 where none is known
+    StringId names = 0; // "indices[0], values"
+  };
+
   Effect effectOf(const c10::OperatorHandle &op, const torch::jit::Stack &stack) const {
     InsideRuntime inside;
     try {
@@ -132,7 +139,8 @@ private:
   }
 
   void record(const OuterCall &call, const Effect &own, std::uint64_t begin, std::uint64_t end,
-              const at::Tensor *copied, const at::Tensor &source, StackId operand) const try {
+              const at::Tensor *copied, const at::Tensor &source,
+              const HostOperands &operands) const try {
     InsideRuntime inside;
     std::uint64_t blocked = end - begin;
     Recorder &out = recorder();
@@ -154,9 +162,13 @@ private:
       if (copied && tellsOrigin(effect, source))
         event.related = originOf(source.is_cpu() ? source : *copied).stack;
       else if (effect.copies && effect.from.is_cpu() && !inBackward())
-        event.related = operand;
+        event.related = operands.origin;
+      if (effect.copies && effect.from.is_cpu())
+        event.operand = operands.names;
       out.record(event);
     }
+    if (!inBackward())
+      noteForwardCall(hooked_.name, stack);
     if (copied)
       followCopy(*copied, source, own, stack);
   } catch (...) {
@@ -174,25 +186,32 @@ private:
   } catch (...) {
   }
 
-  // Of the first operand that lies on the host; 0 where none is known.
-  static StackId originOfHostOperand(const c10::OperatorHandle &op,
-                                     const torch::jit::Stack &stack) try {
+  static HostOperands hostOperands(const c10::OperatorHandle &op,
+                                   const torch::jit::Stack &stack) try {
     InsideRuntime inside;
-    StackId origin = 0;
-    const auto look = [&](const at::Tensor &tensor) {
-      if (origin == 0 && tensor.defined() && tensor.is_cpu())
-        origin = originOf(tensor).stack;
+    HostOperands operands;
+    std::string names;
+    const auto look = [&](const at::Tensor &tensor, const std::string &name) {
+      if (!tensor.defined() || !tensor.is_cpu())
+        return;
+      names += (names.empty() ? "" : ", ") + name;
+      if (operands.origin == 0)
+        operands.origin = originOf(tensor).stack;
     };
-    for (std::size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i)
-      if (stack[i].isTensor())
-        look(stack[i].toTensor());
-      else if (stack[i].isList())
-        for (const c10::IValue &element : stack[i].toListRef())
-          if (element.isTensor())
-            look(element.toTensor());
-    return origin;
+    const std::vector<c10::Argument> &arguments = op.schema().arguments();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const c10::IValue &value = stack[stack.size() - arguments.size() + i];
+      if (value.isTensor())
+        look(value.toTensor(), arguments[i].name());
+      else if (value.isList())
+        for (std::size_t k = 0; k < value.toListRef().size(); ++k)
+          if (const c10::IValue &element = value.toListRef()[k]; element.isTensor())
+            look(element.toTensor(), arguments[i].name() + '[' + std::to_string(k) + ']');
+    }
+    operands.names = recorder().string(names);
+    return operands;
   } catch (...) {
-    return 0;
+    return {};
   }
 
   // In a backward, the recorder tells of the forward call.

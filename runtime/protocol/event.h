@@ -136,7 +136,8 @@ struct Event {
   StackId related = 0;
   StringId op = 0; // the operator as the dispatcher names it, "aten::copy_"
   StringId operand =
-      0; // kMismatch: the odd operand's argument name, dtype and shape, "weight: float32 [10, 4]"
+      0; // kMismatch: the odd operand's argument name, dtype and shape, "weight: float32 [10, 4]";
+         // kCopy of operands from the host: their names, "indices[0], values"
   StringId detail = 0; // kMismatch: ATen's message; else free
   std::uint32_t step = 0;
   std::uint32_t flags = 0;

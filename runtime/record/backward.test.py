@@ -45,3 +45,10 @@ with torch.autograd.detect_anomaly(check_nan=False):
     loss = torch.prod(x * 4)
     # CHECK-DAG: backward.test.py:[[#@LINE+1]]: warning: the host waited for cuda:1 in aten::nonzero (backward: ProdBackward0), once [device-host-sync]
     loss.backward()
+
+# What waits for the same reason in the forward is named there.
+mask = x > 0
+# CHECK-DAG: backward.test.py:[[#@LINE+1]]: note: the forward call of IndexBackward0 is here
+chosen = x[mask].sum()
+# CHECK-DAG: backward.test.py:[[#@LINE+1]]: warning: the host waited for cuda:1 in aten::_index_put_impl_ (backward: IndexBackward0), once [device-host-sync]
+chosen.backward()

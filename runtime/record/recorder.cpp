@@ -4,6 +4,7 @@
 #include "runtime/record/autograd_state.h"
 #include "runtime/record/backward.h"
 #include "runtime/record/device_keys.h"
+#include "runtime/record/forward_calls.h"
 #include "runtime/record/scopes.h"
 #include "runtime/stacks/modules.h"
 #include "runtime/stacks/python_frames.h"
@@ -106,8 +107,10 @@ void Recorder::record(Event event, Caller caller) {
     event.flags |= kInBackward;
     if (event.detail == 0)
       event.detail = string(currentNodeName());
-    if (caller == Caller::kHoldsNoLock && event.related == 0 &&
-        (event.kind == EventKind::kCopy || event.kind == EventKind::kBlock))
+    const bool tells_forward = event.kind == EventKind::kCopy || event.kind == EventKind::kBlock;
+    if (tells_forward && event.related == 0)
+      event.related = forwardCall();
+    if (tells_forward && event.related == 0 && caller == Caller::kHoldsNoLock)
       event.related = stackOfTraceback(interner_, forwardTraceback());
   }
   if (event.stack == 0)

@@ -26,6 +26,6 @@ upload()
 upload()
 with devsan.transfer_guard("disallow"):
     y = torch.ones(4).to(device)
-    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: copied 8 B cpu → cuda:1 in aten::index although nothing asked for it, where such copies are disallowed, once (8 B); the host waited for it [device-implicit-transfer]
+    # CHECK-DAG: flagged.test.py:[[#@LINE+1]]: error: copied 8 B cpu → cuda:1 in aten::index (`indices[0]`) although nothing asked for it, where such copies are disallowed, once (8 B); the host waited for it [device-implicit-transfer]
     x[torch.tensor([1])]
 # CHECK-DAG: 4 findings (3 errors, 1 warning, 0 notes)

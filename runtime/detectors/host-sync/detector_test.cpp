@@ -119,10 +119,38 @@ TEST(HostSync, TheRemedyIsThatOfWhatWaited) {
                 in_python})
           .find("validate_args=False"),
       std::string::npos);
-  EXPECT_EQ(remedyOf({op("item"), in_python}), ""); // the rule's own
-  // Of an extension without debug information the place is Python's.
-  EXPECT_NE(remedyOf({op("nonzero"), user("nms", 0, ""), in_python}).find("torch.nonzero_static"),
-            std::string::npos);
+  EXPECT_EQ(remedyOf({op("cudnn_convolution"), in_python}), ""); // the rule's own
+  // Of an extension without debug information the place is Python's, but the wait is not.
+  EXPECT_EQ(
+      remedyOf({op("nonzero"), user("vision::nms", 0, ""), in_python}).find("nms is compiled"), 0u);
+}
+
+TEST(HostSync, TheRemedyOfAReadIsThatOfWhatTheValueIsFor) {
+  const TestFrame at = python("step", 5);
+  const auto of_function = [&](const char *function) {
+    return remedyOf({op("_local_scalar_dense"), op("item"), torch(function), at});
+  };
+  const auto has = [](const std::string &text, const char *part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_PRED2(has, of_function("torch::autograd::THPVariable_integral_scalar"),
+               "a size or a count");
+  EXPECT_PRED2(has, of_function("torch::autograd::THPVariable_index_scalar"), "`range(tensor)`");
+  EXPECT_PRED2(has, of_function("torch::autograd::__PySlice_Unpack"), "a slice needs its bounds");
+  EXPECT_PRED2(has, of_function("torch::PythonArgs::scalar"), "value.expand(size)");
+  EXPECT_PRED2(has, of_function("torch::PythonArgs::toSymInt"), "argument is a size or a count");
+  EXPECT_PRED2(has, of_function("at::indexing::handleDimInMultiDimIndexing"),
+               "x.index_select(0, i)");
+  EXPECT_PRED2(has, of_function("torch::autograd::THPVariable_item"), "a value to log");
+  EXPECT_PRED2(has,
+               remedyOf({op("item"),
+                         python("Tensor.__format__", 9, "/v/site-packages/torch/_tensor.py"), at}),
+               "the value is shown");
+  EXPECT_PRED2(has, remedyOf({op("item"), user("step", 5)}), "with non_blocking and read one");
+}
+
+TEST(HostSync, TheBackwardOfAMaskedReadHasItsRemedy) {
+  const TestFrame in_python = python("step", 5);
   LogBuilder log;
   Event backward = read(
       log, {op("_index_put_impl_"), torch("torch::autograd::Engine::thread_main()"), in_python});

@@ -8,7 +8,7 @@ a = table[order]
 b = table[order] + 1
 c = table.index_select(0, order.to("cuda:1"))
 d = table[order]
-# CHECK: cause.test.py:[[#@LINE-4]]: warning: copied 64 B cpu → cuda:1 in aten::index although nothing asked for it, 3 times (192 B), at 3 places; the host waited for it [device-implicit-transfer]
+# CHECK: cause.test.py:[[#@LINE-4]]: warning: copied 64 B cpu → cuda:1 in aten::index (`indices[0]`) although nothing asked for it, 3 times (192 B), at 3 places; the host waited for it [device-implicit-transfer]
 # CHECK: cause.test.py:[[#@LINE-4]]: note: also here
 # CHECK-NEXT: cause.test.py:[[#@LINE-3]]: note: also here
 # CHECK-NEXT: cause.test.py:[[#@LINE-8]]: note: made on the host here

@@ -1,6 +1,7 @@
 #include "runtime/detectors/detector.h"
 #include "runtime/detectors/copies.h"
 #include "runtime/detectors/groups.h"
+#include "runtime/detectors/remedies.h"
 #include "runtime/resolve/names.h"
 
 namespace devsan::runtime {
@@ -9,6 +10,16 @@ namespace {
 
 bool isReported(const ResolvedEvent &event) {
   return !event.has(kTransferAllowed) && !event.has(kWarmup);
+}
+
+// " (`indices[0]`, `values`)", where all copies of the group are of these.
+std::string operandsText(const EventGroup &group) {
+  if (group.operands.size() != 1 || group.operands.begin()->empty())
+    return {};
+  std::string text = *group.operands.begin();
+  for (std::size_t at = 0; (at = text.find(", ", at)) != std::string::npos; at += 2)
+    text.replace(at, 2, "`, `");
+  return " (`" + text + "`)";
 }
 
 core::Finding transferFinding(const EventGroup &group, std::string why) {
@@ -22,7 +33,8 @@ core::Finding transferFinding(const EventGroup &group, std::string why) {
   finding.to = *group.to.begin();
   finding.waits = group.any_flags & kBlocks;
   finding.message = "copied " + sizeText(group) + " " + devicesText(group.from) + " → " +
-                    devicesText(group.to) + (group.operators.size() == 1 ? inOperator(event) : "") +
+                    devicesText(group.to) +
+                    (group.operators.size() == 1 ? inOperator(event) + operandsText(group) : "") +
                     " " + why + ", " + timesText(group.count) + " (" + bytesText(group.bytes) + ")";
   if (finding.locations.size() > 1)
     finding.message += ", at " + std::to_string(finding.locations.size()) + " places";
@@ -42,6 +54,7 @@ std::vector<core::Finding> detectImplicitTransfer(const Recording &recording) {
   for (const EventGroup &group :
        groupByPlace(recording, is_implicit, {.devices = true, .causes = true})) {
     findings.push_back(transferFinding(group, "although nothing asked for it"));
+    findings.back().remedy = remedyForTransfer(*group.first);
     if (happensOnce(group) && findings.back().severity != core::Severity::kError)
       findings.back().severity = core::Severity::kNote;
   }
