@@ -107,6 +107,11 @@ constexpr std::string_view kGitlabTemplate =
 constexpr std::size_t kGitlabJob = kGitlabTemplate.find("\ndevsan:\n");
 static_assert(kGitlabJob != std::string_view::npos);
 
+// docs/agents.md.
+constexpr std::string_view kAgentsPage =
+#include "agents_page.inc"
+    ;
+
 enum class Ci { kNone, kGithub, kGitlab };
 
 // By what the repository has; by where it came from, else.
@@ -229,6 +234,14 @@ int init(const InitArguments &arguments) {
     files.emplace_back(root / ".github" / "workflows" / "devsan.yml", githubFile(steps));
   if (*ci == Ci::kGitlab)
     files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
+  if (arguments.agents) {
+    const fs::path name(arguments.agents->empty() ? "AGENTS.md" : *arguments.agents);
+    const fs::path path = (root / name).lexically_normal();
+    if (name.is_absolute() || *path.lexically_relative(root).begin() == "..")
+      return fail("--agents=" + name.string() + " lies outside " + root.string() +
+                  "; name a file in there, relative to it");
+    files.emplace_back(path, kAgentsPage);
+  }
   for (const auto &[path, text] : files)
     if (const fs::path link = symlinkOnPath(root, path); !link.empty())
       return fail(link.string() + " is a link, nothing was written; put a file or folder of the "
@@ -237,8 +250,9 @@ int init(const InitArguments &arguments) {
     std::error_code ignored;
     return fs::exists(fs::symlink_status(file.first, ignored));
   };
-  // Who asks for a file for CI has settings, which may be his work.
-  if (files.size() > 1 && !arguments.ci.empty() && is_there(files.front())) {
+  // Who asks for another file has settings, which may be his work.
+  const bool asks_for_other = !arguments.ci.empty() || arguments.agents;
+  if (files.size() > 1 && asks_for_other && is_there(files.front())) {
     std::printf("%s is there already, and stays\n",
                 core::printable(files.front().first.string()).c_str());
     files.erase(files.begin());

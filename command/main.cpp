@@ -52,6 +52,15 @@ int prepareCommand(const InstallTree &tree, const PrepareArguments &arguments) {
 #endif
 }
 
+int printPackageFolder(const InstallTree &tree) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(tree.package(), error))
+    return fail(tree.package().string() +
+                " is not there: this DevSan is not installed; cmake --install BUILD --prefix DIR");
+  std::puts(tree.package().c_str());
+  return kSuccess;
+}
+
 OptionDescription descriptionOf(const CLI::Option &option) {
   OptionDescription description;
   for (const std::string &name : option.get_lnames())
@@ -99,6 +108,8 @@ int dispatch(std::vector<std::string> arguments) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
+  if (arguments.size() == 1 && arguments.front() == "--cmake-dir")
+    return printPackageFolder(tree);
   // `check` has options of its own, --help among them: nothing of them is judged here.
   if (arguments.front() == "check")
     return check(tree, {arguments.begin() + 1, arguments.end()});
@@ -133,6 +144,10 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::App app("devsan finds device bugs in LibTorch and PyTorch programs.", "devsan");
   app.formatter(std::make_shared<core::HelpFormatter>());
   app.set_version_flag("--version", "devsan " DEVSAN_VERSION);
+  constexpr const char *kPackageDescription =
+      "Print the folder for CMake's find_package(DevSan), as in -DDevSan_DIR=$(devsan --cmake-dir)";
+  bool is_ignored = false; // handled above
+  app.add_flag("--cmake-dir", is_ignored, kPackageDescription);
   app.require_subcommand(1);
   // Which devsan-check parses; here for who describes them.
   core::CheckArguments check_arguments;
@@ -342,6 +357,11 @@ int dispatch(std::vector<std::string> arguments) {
       "init", "write a first .devsan.toml and a file for CI into the repository");
   init_app->add_option("--ci", init_arguments.ci, "which CI; default: what the repository has")
       ->type_name("github|gitlab|none");
+  init_app
+      ->add_option("--agents", init_arguments.agents,
+                   "also write a guide for coding agents, to FILE; default: AGENTS.md")
+      ->type_name("FILE")
+      ->expected(0, 1);
   init_app->add_flag("--force", init_arguments.force, "replace files that are there");
   init_app->footer("Exit status: 0 where they were written, 2 where one is there already, and then "
                    "nothing is written.");

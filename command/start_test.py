@@ -56,6 +56,9 @@ class Start(unittest.TestCase):
             text = self.devsan(command, "--help")
             self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
 
+    def test_the_folder_for_cmake_is_that_of_an_installed_tree(self):
+        self.assertIn("lib/cmake/DevSan is not there: this DevSan is not installed", self.devsan("--cmake-dir", status=2))
+
     # init
 
     def test_init_writes_what_the_repository_has(self):
@@ -90,6 +93,17 @@ class Start(unittest.TestCase):
     def test_init_without_a_sign_of_ci(self):
         self.assertIn("--ci=github, or --ci=gitlab", self.devsan("init"))
         self.assertEqual(os.listdir(self.folder), [".devsan.toml"])
+
+    def test_init_writes_a_guide_for_coding_agents(self):
+        self.make(".git/HEAD")
+        self.assertIn("AGENTS.md", self.devsan("init", "--agents"))
+        with open(os.path.join(SOURCE, "docs/agents.md"), encoding="utf-8") as page:
+            self.assertEqual(self.text("AGENTS.md"), page.read())
+        self.assertIn("AGENTS.md is there already", self.devsan("init", "--agents", status=2))
+        self.assertIn(".devsan.toml is there already, and stays", self.devsan("init", "--agents", "docs/devsan.md"))
+        self.assertEqual(self.text("docs/devsan.md"), self.text("AGENTS.md"))
+        for outside in ("../AGENTS.md", "/tmp/AGENTS.md"):
+            self.assertIn("lies outside", self.devsan("init", "--agents", outside, status=2))
 
     def test_init_never_overwrites(self):
         self.make(".git/HEAD", ".github/workflows/devsan.yml")

@@ -28,6 +28,8 @@ struct InstallTree {
   std::filesystem::path program() const { return root / "bin/devsan"; }
   std::filesystem::path check() const { return root / "libexec/devsan-check"; }
   std::filesystem::path symbolizer() const { return root / "libexec/devsan-symbolize"; }
+  // For find_package(DevSan); an installed tree alone has it.
+  std::filesystem::path package() const { return root / DEVSAN_PACKAGE_DIR; }
   std::filesystem::path demo() const { return root / "share/devsan/demo"; }
   std::filesystem::path python() const { return root / "python"; }
 };

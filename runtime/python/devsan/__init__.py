@@ -45,3 +45,11 @@ __all__ = [
     "sync_guard",
     "transfer_guard",
 ]
+
+
+def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import version  # slow to import
+
+        return version("devsan")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
