@@ -53,7 +53,8 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
       ->type_name("GLOBS");
   app.add_flag(
       "--fix", arguments.fix,
-      "Apply the fixes that are safe; --fix=dry-run prints them as a unified diff instead");
+      "Apply the fixes that are safe; --fix=all also those that change more than the code, as the "
+      "keys of checkpoints; --fix=dry-run or --fix=all,dry-run prints a unified diff instead");
   app.add_option("--format", arguments.format, "The form of the report")
       ->type_name("text|json|sarif|github|html|junit|markdown")
       ->capture_default_str();

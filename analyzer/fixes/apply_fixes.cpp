@@ -8,6 +8,7 @@
 #include "core/system/project_root.h"
 #include "core/system/replace_file.h"
 #include "core/system/result.h"
+#include "core/system/whole_file.h"
 
 #include <clang/Tooling/Core/Replacement.h>
 #include <llvm/ADT/STLExtras.h>
@@ -246,12 +247,60 @@ Fixing::Refusal fix(const std::string &real, const FileFixes &fixes, const FixRe
   return std::nullopt;
 }
 
+// Of one file, beside those of the same file that are in `fixes` already.
+FileFixes with(const core::Finding &finding, std::size_t index, const std::string &folder,
+               const std::string &real, const FileFixes &fixes) {
+  FixesByFile one{{real, fixes}};
+  addAll(finding, index, folder, one);
+  return one[real];
+}
+
+std::optional<std::string> fixedText(const std::string &real, const FileFixes &fixes) {
+  const core::Result<std::string> text = core::readFile(real, core::kMaxSource);
+  if (!text)
+    return std::nullopt;
+  auto fixed = clang::tooling::applyAllReplacements(*text, fixes.replacements);
+  if (!fixed) {
+    llvm::consumeError(fixed.takeError());
+    return std::nullopt;
+  }
+  return isCudaFile(real) ? withJoinedChevrons(*fixed).value_or(*fixed) : *fixed;
+}
+
+// Takes back what keeps a file from parsing, and tells.
+void keepWhatParses(FixesByFile &by_file, const std::vector<core::Finding> &findings,
+                    const FixRequest &request, std::vector<std::string> &told) {
+  constexpr std::size_t kTries = 32; // of a file
+  std::map<std::string, std::string> texts;
+  for (const auto &[real, fixes] : by_file)
+    if (std::optional<std::string> text = fixedText(real, fixes); text && !fixes.findings.empty())
+      texts.emplace(real, std::move(*text));
+  if (texts.empty() || !request.broken)
+    return;
+  for (const std::string &real : request.broken(texts)) {
+    FileFixes kept{.name = by_file[real].name, .replacements = {}, .findings = {}};
+    std::size_t tries = 0;
+    for (const std::size_t i : by_file[real].findings) {
+      FileFixes attempt = with(findings[i], i, request.folder, real, kept);
+      const std::optional<std::string> text = fixedText(real, attempt);
+      if (text && ++tries <= kTries && request.broken({{real, *text}}).empty())
+        kept = std::move(attempt);
+      else
+        told.push_back(shortPath(by_file[real].name) + ":" +
+                       std::to_string(findings[i].locations.front().line) +
+                       ": not fixed, the file would not parse with the fix");
+    }
+    by_file[real] = std::move(kept);
+  }
+}
+
 } // namespace
 
 FixOutcome applyFixes(std::vector<core::Finding> &findings, const FixRequest &request) {
   FixesByFile by_file;
   for (std::size_t i = 0; i < findings.size(); ++i)
-    if (!findings[i].known && !findings[i].fix.empty())
+    if (!findings[i].known && !findings[i].fix.empty() &&
+        (request.all || findings[i].caution.empty()))
       addAll(findings[i], i, request.folder, by_file);
   // A file may have been read by several names.
   std::map<std::string, std::string> texts;
@@ -261,6 +310,7 @@ FixOutcome applyFixes(std::vector<core::Finding> &findings, const FixRequest &re
           !is_new && known->second != sum)
         known->second.clear();
   FixOutcome outcome;
+  keepWhatParses(by_file, findings, request, outcome.skipped);
   std::set<std::size_t> repaired;
   for (const auto &[real, fixes] : by_file) {
     if (fixes.findings.empty())

@@ -4,13 +4,16 @@
 // It is replaced by a new file with the same owner and permissions that trades names with it; what
 // comes out is looked at again, and goes back where somebody else has written it meanwhile. So a
 // file holds what its user wrote or that with whole fixes, whoever edits it or fixes it at the same
-// time.
+// time. What a fix makes of a file is parsed before it is written, and a fix that adds an error is
+// taken back.
 #pragma once
 
 #include "core/finding/finding.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,10 @@ struct FixRequest {
   std::map<std::string, std::string> texts; // checksums of what was analysed, empty: not one text
   std::vector<std::filesystem::path> roots; // nothing outside of them is changed; without links
   bool only_show = false;
+  bool all = false; // also fixes with a caution
+  // Which of these files, by real path, do not parse any more with these texts. Findings that have
+  // a fix are of files that parse.
+  std::function<std::set<std::string>(const std::map<std::string, std::string> &texts)> broken;
 };
 
 struct FixOutcome {

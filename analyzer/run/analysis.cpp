@@ -248,17 +248,23 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
   finding.severity = rule.severity;
   finding.message = error.Message.Message;
   finding.locations.push_back(places.at(error.Message.FilePath, error.Message.FileOffset));
+  const auto take = [&](const clang::tooling::DiagnosticMessage &message) {
+    for (const auto &file : message.Fix)
+      for (const clang::tooling::Replacement &fix : file.second)
+        finding.fix.push_back(
+            {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
+    return !message.Fix.empty();
+  };
+  take(error.Message);
   for (const clang::tooling::DiagnosticMessage &note : error.Notes) {
     llvm::StringRef text = note.Message;
     if (text.consume_front(kRemedyNote))
       finding.remedy = text.str();
+    else if (take(note)) // clang-tidy makes it with --fix-notes only
+      finding.caution = note.Message;
     else if (!text.starts_with(CudaCheck::kLauncherNote))
       finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
   }
-  for (const auto &file : error.Message.Fix)
-    for (const clang::tooling::Replacement &fix : file.second)
-      finding.fix.push_back(
-          {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
   return finding;
 }
 
@@ -309,8 +315,10 @@ FileResult Analysis::takeResult() {
   result_.suppressed = context_.getStats().ErrorsIgnoredNOLINT;
   // What did not parse may hide why the code is as it is.
   if (result_.isPartial())
-    for (core::Finding &finding : result_.findings)
+    for (core::Finding &finding : result_.findings) {
       finding.fix.clear();
+      finding.caution.clear();
+    }
   return std::move(result_);
 }
 

@@ -5,11 +5,12 @@
 
 namespace devsan::analyzer {
 
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks) {
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
+                       const std::vector<MemoryFile> &instead) {
   Analysis analysis(checks, command);
   std::vector<std::string> arguments = clangArguments(command);
   arguments.push_back(command.file);
-  runClang(command.folder, std::move(arguments), {}, analysis.action(), analysis.consumer(),
+  runClang(command.folder, std::move(arguments), instead, analysis.action(), analysis.consumer(),
            analysis.refused());
   return analysis.takeResult();
 }

@@ -2,14 +2,17 @@
 #pragma once
 
 #include "analyzer/flags/compile_commands.h"
+#include "analyzer/run/clang_run.h"
 #include "analyzer/run/file_result.h"
 
 #include <string>
+#include <vector>
 
 namespace devsan::analyzer {
 
-// `checks` is clang-tidy's list of globs. Changes the process's current folder: runs in a child
-// process.
-FileResult analyzeFile(const CompileCommand &command, const std::string &checks);
+// `checks` is clang-tidy's list of globs; `instead` is read for the files of these names. Changes
+// the process's current folder: runs in a child process.
+FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
+                       const std::vector<MemoryFile> &instead);
 
 } // namespace devsan::analyzer

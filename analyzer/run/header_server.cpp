@@ -185,7 +185,8 @@ private:
 };
 
 [[noreturn]] void run(const ServedHeader &served, llvm::ArrayRef<CompileCommand> commands,
-                      std::size_t model, const std::string &checks, Seconds limit, int socket) {
+                      std::size_t model, const std::string &checks, Seconds limit,
+                      const std::vector<MemoryFile> &instead, int socket) {
   const CompileCommand &command = commands[model];
   Server server(socket, served.header, commands, limit);
   Analysis analysis(checks, command);
@@ -208,7 +209,9 @@ private:
       consumers.push_back(std::make_unique<HeaderWriter>(compiler, server, served.header));
     return consumers;
   };
-  runClang(command.folder, std::move(arguments), {header, files}, analysis.action(consumers),
+  std::vector<MemoryFile> memory_files = {header, files};
+  llvm::append_range(memory_files, instead);
+  runClang(command.folder, std::move(arguments), memory_files, analysis.action(consumers),
            analysis.consumer(), analysis.refused());
   if (server.serves())
     _exit(1); // the headers do not parse, or not load
@@ -220,7 +223,8 @@ private:
 std::unique_ptr<HeaderServer> HeaderServer::start(const ServedHeader &served,
                                                   llvm::ArrayRef<CompileCommand> commands,
                                                   std::size_t model, const std::string &checks,
-                                                  Seconds limit) {
+                                                  Seconds limit,
+                                                  const std::vector<MemoryFile> &instead) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return nullptr;
@@ -229,7 +233,7 @@ std::unique_ptr<HeaderServer> HeaderServer::start(const ServedHeader &served,
   if (child == 0) {
     attachToParent(parent, limit);
     close(ends[0]);
-    run(served, commands, model, checks, limit, ends[1]);
+    run(served, commands, model, checks, limit, instead, ends[1]);
   }
   close(ends[1]);
   if (child < 0) {

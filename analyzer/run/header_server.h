@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/flags/compile_commands.h"
+#include "analyzer/run/clang_run.h"
 #include "analyzer/run/torch_header.h"
 #include "analyzer/system/processes.h"
 
@@ -34,11 +35,11 @@ public:
   // The same, but the answer comes before: the server stores behind whoever asked, who leaves it.
   static constexpr std::uint32_t kStoreBehind = 0xffff'fffc;
 
-  // Forks. Null where that fails.
+  // Forks. Null where that fails. `instead` is read for the files of these names.
   static std::unique_ptr<HeaderServer> start(const ServedHeader &served,
                                              llvm::ArrayRef<CompileCommand> commands,
                                              std::size_t model, const std::string &checks,
-                                             Seconds limit);
+                                             Seconds limit, const std::vector<MemoryFile> &instead);
   ~HeaderServer(); // ends it, and its children, unless it was left
   Limit end();     // the same, and tells the limit that had ended it
   void leave() { process_ = -1; }

@@ -129,7 +129,8 @@ private:
       const std::size_t file = alone_.front();
       alone_.pop_front();
       if (const std::optional<int> out = alone_running_.fork(file, settings_.limit))
-        Processes::finish(*out, serialize(analyzeFile(commands_[file], settings_.checks)));
+        Processes::finish(
+            *out, serialize(analyzeFile(commands_[file], settings_.checks, settings_.instead)));
       return true;
     }
     if (servers < settings_.jobs)
@@ -174,7 +175,7 @@ private:
     if (!group.served.is_stored && !std::exchange(told_, true))
       parses_headers_();
     group.server = HeaderServer::start(group.served, commands_, group.waiting.front(),
-                                       settings_.checks, settings_.limit);
+                                       settings_.checks, settings_.limit, settings_.instead);
     if (!group.server) {
       moveOut(group);
       return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/flags/compile_commands.h"
+#include "analyzer/run/clang_run.h"
 #include "analyzer/run/file_result.h"
 #include "analyzer/system/processes.h"
 
@@ -21,7 +22,8 @@ struct AnalysisSettings {
   Seconds limit{0};                                  // for one file; 0: none
   std::optional<Processes::Clock::time_point> until; // for all
   bool use_cache = true;
-  bool stores_behind = false; // LibTorch's headers are kept after the run has ended
+  bool stores_behind = false;           // LibTorch's headers are kept after the run has ended
+  std::vector<MemoryFile> instead = {}; // of the files with these names
 };
 
 // Nothing where the analysis of the file died.

@@ -2,6 +2,9 @@
 
 #include "core/check_options.h"
 
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringRef.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -80,11 +83,17 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
     options.inputs.push_back(".");
   if (options.inputs.empty())
     return core::failure("no input: name source files or folders, as in devsan check src/");
-  if (app.count("--fix") && given.fix != "true" && given.fix != "dry-run")
-    return core::failure("--fix=" + given.fix +
-                         " is unknown; valid: --fix writes the sources, --fix=dry-run shows how");
   options.fix = app.count("--fix") != 0;
-  options.only_show_fixes = given.fix == "dry-run";
+  llvm::SmallVector<llvm::StringRef, 2> fix_words;
+  llvm::StringRef(options.fix ? given.fix : "").split(fix_words, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef word : fix_words) {
+    if (word != "true" && word != "all" && word != "dry-run")
+      return core::failure("--fix=" + given.fix +
+                           " is unknown; valid: --fix writes the sources, --fix=dry-run shows how, "
+                           "--fix=all and --fix=all,dry-run do so for every fix");
+    options.fix_all |= word == "all";
+    options.only_show_fixes |= word == "dry-run";
+  }
   core::Result<core::ReportFormat> known = core::parseReportFormat(given.format);
   if (!known)
     return tl::unexpected(known.error());

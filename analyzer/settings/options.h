@@ -43,6 +43,7 @@ struct Options {
   Seconds total_limit{0};       // for the run; 0: none
   unsigned memory = 0;          // megabytes, of each process; 0: any
   bool fix = false;
+  bool fix_all = false; // also what changes more than the code
   bool only_show_fixes = false;
   bool update_baseline = false;
   bool use_cache = true;

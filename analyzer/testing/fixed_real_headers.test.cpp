@@ -1,6 +1,6 @@
 // What the fixes write compiles with the real LibTorch headers, and is clean.
 // RUN: cp %s %t.cpp
-// RUN: %devsan_check --torch=%torch_dir --fix %t.cpp --
+// RUN: %devsan_check --torch=%torch_dir --fix=all %t.cpp --
 // RUN: FileCheck --input-file=%t.cpp %s
 // RUN: %devsan_check --strict --torch=%torch_dir %t.cpp --
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -9,7 +9,9 @@
 #include <memory>
 #include <vector>
 
-struct HeadImpl : torch::nn::Module {};
+struct HeadImpl : torch::nn::Module {
+  torch::Tensor scale = register_parameter("scale", torch::ones({3}));
+};
 struct NetImpl : torch::nn::Module {
   // CHECK: {{^  }}NetImpl() : mean_(register_buffer("mean_", torch::zeros({3}))) {
   NetImpl() : mean_(torch::zeros({3})) {
@@ -26,6 +28,31 @@ struct NetImpl : torch::nn::Module {
   torch::Tensor offset_ = torch::ones({3});
   std::shared_ptr<HeadImpl> head_;
   torch::nn::Linear fc_{nullptr};
+};
+
+// ReLU and MaxPool2d have nothing to register; eval() has to reach a Dropout and an RReLU.
+struct InPlaceImpl : torch::nn::Module {
+  explicit InPlaceImpl(int64_t n)
+      // CHECK: {{^      }}: fc(register_module("fc", torch::nn::Linear(torch::nn::LinearOptions(n, 3)))),
+      : fc(torch::nn::LinearOptions(n, 3)),
+        // CHECK: {{^        }}norm(register_module("norm", torch::nn::BatchNorm2d{n})),
+        norm{n},
+        // CHECK: {{^        }}layers(register_module("layers", torch::nn::Sequential(torch::nn::Linear(n, n), torch::nn::ReLU()))),
+        layers(torch::nn::Linear(n, n), torch::nn::ReLU()),
+        // CHECK: {{^        }}activations(torch::nn::ReLU(), torch::nn::MaxPool2d(2)),
+        activations(torch::nn::ReLU(), torch::nn::MaxPool2d(2)),
+        // CHECK: {{^        }}pool(torch::nn::MaxPool2dOptions(2)),
+        pool(torch::nn::MaxPool2dOptions(2)),
+        // CHECK: {{^        }}drop(register_module("drop", torch::nn::Dropout(0.5))), rrelu(register_module("rrelu", torch::nn::RReLU())), relu() {}
+        drop(0.5), rrelu(), relu() {}
+  torch::Tensor forward(torch::Tensor x) { return relu(drop(pool(fc(x)))); }
+  torch::nn::Linear fc;
+  torch::nn::BatchNorm2d norm;
+  torch::nn::Sequential layers, activations;
+  torch::nn::MaxPool2d pool;
+  torch::nn::Dropout drop;
+  torch::nn::RReLU rrelu;
+  torch::nn::ReLU relu;
 };
 
 torch::Tensor made(const torch::Tensor &x) {

@@ -279,6 +279,41 @@ core::Result<std::optional<Changes>> keepChanged(std::vector<CompileCommand> &co
   return std::move(*changes);
 }
 
+// Which of the files, by real path, does not parse any more with its text: each in a command that
+// parsed it before.
+std::set<std::string> brokenBy(const std::map<std::string, std::string> &texts,
+                               const std::map<std::string, std::size_t> &readers,
+                               const std::vector<CompileCommand> &commands,
+                               AnalysisSettings settings) {
+  std::map<std::size_t, std::set<std::string>> read_by;
+  settings.instead.clear();
+  for (const auto &[file, reader] : readers) {
+    llvm::SmallString<256> real;
+    if (llvm::sys::fs::real_path(file, real))
+      continue;
+    if (const auto text = texts.find(std::string(real)); text != texts.end()) {
+      settings.instead.push_back({file, text->second});
+      read_by[reader].insert(text->first);
+    }
+  }
+  std::vector<CompileCommand> again;
+  std::vector<const std::set<std::string> *> of;
+  for (const auto &[reader, files] : read_by) {
+    again.push_back(commands[reader]);
+    of.push_back(&files);
+  }
+  std::set<std::string> broken;
+  settings.checks = "-*";
+  analyzeAll(
+      again, settings,
+      [&](std::size_t i, FileOutcome outcome) {
+        if (!outcome.result || outcome.result->errors)
+          broken.insert(of[i]->begin(), of[i]->end());
+      },
+      [] {});
+  return broken;
+}
+
 // Where the command is a container's first process or the child of it, all ends with it.
 bool endsAtTerminal() {
   return llvm::sys::Process::StandardErrIsDisplayed() && getpid() != 1 && getppid() != 1;
@@ -289,7 +324,8 @@ struct Collected {
   std::vector<core::Finding> findings; // sorted by place
   std::vector<std::string> notes;
   std::set<std::string> files_read;
-  std::map<std::string, std::string> texts; // checksums of what was analysed; empty: it differs
+  std::map<std::string, std::string> texts;   // checksums of what was analysed; empty: it differs
+  std::map<std::string, std::size_t> readers; // a command that parsed this file as a whole
   std::size_t suppressed = 0;
   std::size_t not_analysed = 0;
   bool complete = true;     // every file parsed as a whole
@@ -321,6 +357,10 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     all.files_read.insert(commands[i].file);
     for (const auto &[file, sum] : result.files_read) {
       all.files_read.insert(file);
+      if (file == commands[i].file)
+        all.readers[file] = i;
+      else if (!result.isPartial())
+        all.readers.emplace(file, i);
       if (const auto [known, is_new] = all.texts.emplace(file, sum);
           !is_new && known->second != sum)
         known->second.clear();
@@ -569,8 +609,12 @@ core::Result<int> check(Options options) {
                             " s (--total-timeout): not all of the project was looked at");
   summary.partial = all.not_analysed != 0 || broken_off || !silence.empty();
   if (options.fix) {
-    FixOutcome fixed = applyFixes(findings, {repository, std::move(all.texts),
-                                             rootsOf(options.inputs), options.only_show_fixes});
+    const auto broken = [&](const std::map<std::string, std::string> &texts) {
+      return brokenBy(texts, all.readers, *commands, settings);
+    };
+    FixOutcome fixed =
+        applyFixes(findings, {repository, std::move(all.texts), rootsOf(options.inputs),
+                              options.only_show_fixes, options.fix_all, broken});
     if (fixed.findings)
       summary.notes.push_back(core::countText(fixed.findings, "finding") +
                               " fixed in the sources and left out of this report");

@@ -66,11 +66,16 @@ std::string remedyOf(const Finding &finding) {
                                                                          : rule->remedy);
 }
 
+std::string fixedBy(const Finding &finding) {
+  return finding.caution.empty() ? "devsan check --fix makes this change"
+                                 : "devsan check --fix=all makes this change; " + finding.caution;
+}
+
 std::string adviceOf(const Finding &finding) {
   const std::string remedy = remedyOf(finding);
   if (finding.fix.empty())
     return remedy;
-  return (remedy.empty() ? "" : remedy + "; ") + std::string(kFixedBy);
+  return (remedy.empty() ? "" : remedy + "; ") + fixedBy(finding);
 }
 
 } // namespace devsan::core

@@ -135,6 +135,7 @@ struct Finding {
   std::vector<PlaceStack> other_stacks; // in no report
   std::vector<Related> related;
   std::vector<Replacement> fix;
+  std::string caution; // what the fix changes beside the code: it is made only when asked for
   std::vector<Finding> predicted; // what the analyzer says of the bug, at a place that is related;
                                   // in no report
   std::vector<ObservedEvent>
@@ -147,8 +148,8 @@ bool isInPython(const Finding &finding);
 // The finding's own remedy, else its rule's in the words of the finding's language.
 std::string remedyOf(const Finding &finding);
 
-// Of a finding with a fix.
-inline constexpr std::string_view kFixedBy = "devsan check --fix makes this change";
+// Of a finding with a fix: the command that makes it, and what else that changes.
+std::string fixedBy(const Finding &finding);
 
 // The remedy, and whether `--fix` can do it.
 std::string adviceOf(const Finding &finding);

@@ -133,8 +133,10 @@ void joinPredictions(std::vector<Finding> &findings) {
       continue;
     auto &[observed, related] = found->second;
     related->message += "; devsan check predicts it here";
-    if (observed->fix.empty())
+    if (observed->fix.empty()) {
       observed->fix = predicted.fix;
+      observed->caution = predicted.caution;
+    }
     observed->predicted.push_back(std::move(predicted));
     is_joined[i] = true;
   }

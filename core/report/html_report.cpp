@@ -261,6 +261,7 @@ private:
     number("bytes", finding.bytes);
     number("blocked", finding.blocked_ns);
     number("fix", finding.fix.size());
+    text("caution", finding.caution);
     number("thread", finding.thread);
     if (since) {
       json["since"] = static_cast<int>(since->kind);

@@ -103,7 +103,8 @@ Json toJson(const Finding &finding, const CostBasis &basis) {
           {"locations", toJson(finding.locations)},
           {"stack", toJson(finding.stack)},
           {"related", toJson(finding.related)},
-          {"fix", toJson(finding.fix)}};
+          {"fix", toJson(finding.fix)},
+          {"caution", finding.caution}};
 }
 
 Json toJson(const CostBasis &basis) {
@@ -278,6 +279,7 @@ void read(JsonFields &fields, Finding &out) {
   readList(fields, "stack", out.stack);
   readList(fields, "related", out.related);
   readList(fields, "fix", out.fix);
+  fields.get("caution", out.caution);
 }
 
 void read(JsonFields &fields, CostBasis &out) {

@@ -156,8 +156,10 @@ private:
     Json changes = Json::array();
     for (auto &[file, replacements] : by_file)
       changes.push_back({{"artifactLocation", artifact(file)}, {"replacements", replacements}});
-    return Json{{"description", message(remedyOf(finding))},
-                {"artifactChanges", std::move(changes)}};
+    std::string description = remedyOf(finding);
+    if (!finding.caution.empty())
+      description += "; " + finding.caution;
+    return Json{{"description", message(description)}, {"artifactChanges", std::move(changes)}};
   }
 
   Json result(const Finding &finding) {

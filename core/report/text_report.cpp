@@ -289,7 +289,7 @@ public:
     }
     remedy(finding, location);
     if (!finding.fix.empty()) {
-      add("  fix: {}", kFixedBy);
+      add("  fix: {}", fixedBy(finding));
       end();
     }
   }

@@ -3,6 +3,7 @@
 #include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
+#include "analyzer/model/module_state.h"
 
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Lex/Lexer.h>
@@ -203,12 +204,14 @@ private:
     }
   }
 
-  // Not what the compiler adds for a member that the initialiser list leaves out.
+  // Not what the compiler adds for a member that neither the initialiser list nor the member's own
+  // declaration sets.
   static bool written(const FunctionDecl *function, const Expr *value) {
     const auto *constructor = dyn_cast<CXXConstructorDecl>(function);
-    return !constructor || llvm::none_of(constructor->inits(), [&](const CXXCtorInitializer *init) {
-      return init->getInit() == value && !init->isWritten();
-    });
+    return !constructor || isa<CXXDefaultInitExpr>(value) ||
+           llvm::none_of(constructor->inits(), [&](const CXXCtorInitializer *init) {
+             return init->getInit() == value && !init->isWritten();
+           });
   }
 
   // A constructor leaves the members to a function whose body is elsewhere.
@@ -232,8 +235,8 @@ private:
       llvm::StringRef name = nameOf(calleeOf(call));
       return name == "register_module" || name == "replace_module";
     };
-    member.registered |=
-        llvm::any_of(member.sites, [&](const Expr *site) { return contains(site, registers); });
+    member.registered |= llvm::any_of(
+        member.sites, [&](const Expr *site) { return contains(asWritten(site), registers); });
     auto handsOn = [&](const Stmt *part) {
       const auto *call = dyn_cast<CallExpr>(part);
       const auto *construct = dyn_cast<CXXConstructExpr>(part);
@@ -477,7 +480,11 @@ private:
     for (MemberUse &member : members) {
       const Expr *initializer =
           member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr;
-      const Expr *value = initializer && !member.submodule ? factoryIn(initializer) : nullptr;
+      if (!initializer || member.several)
+        continue;
+      const Expr *value = !member.submodule          ? factoryIn(initializer)
+                          : makesModule(initializer) ? initializer
+                                                     : nullptr;
       if (!value)
         continue;
       member.sites.push_back(initializer);
@@ -600,17 +607,14 @@ private:
     const bool belongs_there = member.read_on_host && !member.meets_others;
     if ((!module && (!member.initial.onHost() || belongs_there)) || !firstAt(member.initialised))
       return;
-    {
-      auto finding =
-          diag(locationOf(member.initialised),
-               "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %3 and stays "
-               "there|neither buffer nor parameter, so it does not follow .to()}1")
-          << member.field->getName() << module << record->getName() << member.initial.text()
-          << member.initialised->getSourceRange();
-      // Where a method puts another tensor there, the one that is registered is of no use to it.
-      if (module && isTensor(member.field->getType()) && !member.rebound)
-        registerAt(finding, record, member, "register_buffer");
-    }
+    diag(locationOf(member.initialised),
+         "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %3 and stays "
+         "there|neither buffer nor parameter, so it does not follow .to()}1")
+        << member.field->getName() << module << record->getName() << member.initial.text()
+        << member.initialised->getSourceRange();
+    // Where a method puts another tensor there, the one that is registered is of no use to it.
+    if (module && isTensor(member.field->getType()) && !member.rebound)
+      offerRegistration(record, member, "register_buffer");
     if (!module)
       advise(locationOf(member.initialised), "create it on the device of the first input");
     diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
@@ -619,20 +623,41 @@ private:
           << member.combined->getSourceRange();
   }
 
+  ModuleState stateOf(const CXXRecordDecl *record, const MemberUse &member) {
+    if (member.several)
+      return moduleStateOf(member.field->getType());
+    ModuleState state = moduleStateOf(member.initialised);
+    const auto puts = [&](const Stmt *part) {
+      const auto *call = dyn_cast<CallExpr>(part);
+      return call && isRegistration(nameOf(calleeOf(call))) && receiverOf(call) &&
+             names(receiverOf(call), member.field);
+    };
+    for (const CXXMethodDecl *method : definitionsOf(record))
+      if (contains(method->getBody(), puts))
+        state.tensors = true;
+    return state;
+  }
+
   void reportSubmodule(const CXXRecordDecl *record, const MemberUse &member) {
-    if (!firstAt(member.initialised))
+    const ModuleState state = stateOf(record, member);
+    if (state.isEmpty() || !firstAt(member.initialised))
       return;
-    {
-      auto finding = diag(locationOf(member.initialised),
-                          "%select{submodule '%0' of module '%1' is not registered, so it does "
-                          "not follow .to(), and its|the modules in '%0' of module '%1' are not "
-                          "registered, so they do not follow .to(), and their}2 parameters are "
-                          "not among the module's")
-                     << member.field->getName() << record->getName() << member.several
-                     << member.initialised->getSourceRange();
-      if (!member.several)
-        registerAt(finding, record, member, "register_module");
-    }
+    if (state.tensors)
+      diag(locationOf(member.initialised),
+           "%select{submodule '%0' of module '%1' is not registered, so it does "
+           "not follow .to(), and its|the modules in '%0' of module '%1' are not "
+           "registered, so they do not follow .to(), and their}2 parameters are "
+           "not among the module's")
+          << member.field->getName() << record->getName() << member.several
+          << member.initialised->getSourceRange();
+    else
+      diag(locationOf(member.initialised),
+           "%select{submodule '%0' of module '%1' is|the modules in '%0' of module '%1' are}2 not "
+           "registered, so train() and eval() do not reach %select{it|them}2")
+          << member.field->getName() << record->getName() << member.several
+          << member.initialised->getSourceRange();
+    if (!member.several)
+      offerRegistration(record, member, "register_module");
     advise(locationOf(member.initialised),
            member.several ? "give each to `register_module`, or keep them in a `ModuleList`"
                           : "make it with `register_module`");
@@ -645,33 +670,107 @@ private:
     return value->IgnoreUnlessSpelledInSource();
   }
 
-  // Wraps each value that a constructor gives the member. Names have to be unique, so a constructor
-  // that sets it twice is left alone, and so is a template, where the method's name needs a `this`.
-  void registerAt(DiagnosticBuilder &finding, const CXXRecordDecl *record, const MemberUse &member,
-                  llvm::StringRef method) {
-    std::size_t constructors =
-        llvm::count_if(definitionsOf(record), [](const CXXMethodDecl *method) {
-          return isa<CXXConstructorDecl>(method) && !method->isImplicit();
-        });
+  // Registers each value that a constructor gives the member. Keys have to be unique, so a
+  // constructor that sets it twice is left alone, and so is a template, where the method's name
+  // needs a `this`. A registered member has a key in checkpoints, which those saved before lack, so
+  // this is a fix to choose.
+  void offerRegistration(const CXXRecordDecl *record, const MemberUse &member,
+                         llvm::StringRef method) {
+    const std::vector<const CXXMethodDecl *> methods = definitionsOf(record);
+    std::size_t constructors = llvm::count_if(methods, [](const CXXMethodDecl *method) {
+      return isa<CXXConstructorDecl>(method) && !method->isImplicit();
+    });
     bool once = member.sites.size() == std::max<std::size_t>(constructors, 1);
-    if (!once || record->isDependentContext() || isa<ClassTemplateSpecializationDecl>(record))
+    if (!once || record->isDependentContext() || isa<ClassTemplateSpecializationDecl>(record) ||
+        usesKey(methods, member.field->getName()))
       return;
-    const SourceManager &sources = model().context().getSourceManager();
+    llvm::SmallVector<FixItHint, 4> fixes;
     for (const Expr *site : member.sites)
-      if (const Expr *written = asWritten(site);
-          !editable(written) || isa<InitListExpr>(written) || written->containsErrors() ||
-          written->getSourceRange().isInvalid() ||
-          spelling(written).find("requires_grad") != std::string::npos)
+      if (!registerAt(site, methods, *member.field, method, fixes))
         return;
-    for (const Expr *site : member.sites) {
-      const Expr *written = asWritten(site);
-      SourceLocation end =
-          Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
-      finding << FixItHint::CreateInsertion(
-                     written->getBeginLoc(),
-                     (method + "(\"" + member.field->getName() + "\", ").str())
-              << FixItHint::CreateInsertion(end, ")");
+    auto choice = diag(locationOf(member.initialised),
+                       "registered, it has a key in checkpoints: those saved before lack it, and "
+                       "loading them fails",
+                       DiagnosticIDs::Note);
+    for (const FixItHint &fix : fixes)
+      choice << fix;
+  }
+
+  static bool usesKey(const std::vector<const CXXMethodDecl *> &methods, llvm::StringRef key) {
+    const auto uses = [&](const Stmt *part) {
+      const auto *literal = dyn_cast<StringLiteral>(part);
+      return literal && literal->isOrdinary() && literal->getString() == key;
+    };
+    return llvm::any_of(
+        methods, [&](const CXXMethodDecl *method) { return contains(method->getBody(), uses); });
+  }
+
+  // False where it cannot be done.
+  bool registerAt(const Expr *site, const std::vector<const CXXMethodDecl *> &methods,
+                  const FieldDecl &field, llvm::StringRef method,
+                  llvm::SmallVectorImpl<FixItHint> &fixes) {
+    const Expr *written = asWritten(site);
+    if (!editable(written) || written->containsErrors() || written->getSourceRange().isInvalid() ||
+        spelling(written).find("requires_grad") != std::string::npos)
+      return false;
+    const std::string call = (method + "(\"" + field.getName() + "\", ").str();
+    const bool by_default = isa<CXXDefaultInitExpr>(site) || field.getInClassInitializer() == site;
+    const CXXCtorInitializer *initializer = by_default ? nullptr : initializerBy(methods, site);
+    const bool in_braces = by_default ? field.getInClassInitStyle() == ICIS_ListInit
+                                      : initializer && startsWith(initializer->getLParenLoc(), '{');
+    // `pool(options)` makes the member itself: what it is made of now makes what is registered.
+    if (in_braces || (initializer && written->getBeginLoc() == initializer->getMemberLocation()))
+      return registerInPlace(initializer, field, call, fixes);
+    if (isa<InitListExpr>(written))
+      return false;
+    fixes.push_back(FixItHint::CreateInsertion(written->getBeginLoc(), call));
+    fixes.push_back(FixItHint::CreateInsertion(endOf(written->getEndLoc()), ")"));
+    return true;
+  }
+
+  // `pool(2)` becomes `pool(register_module("pool", MaxPool2d(2)))`, `Linear fc{2, 3};` becomes
+  // `Linear fc = register_module("fc", Linear{2, 3});`.
+  bool registerInPlace(const CXXCtorInitializer *initializer, const FieldDecl &field,
+                       const std::string &call, llvm::SmallVectorImpl<FixItHint> &fixes) {
+    const SourceRange type =
+        field.getTypeSourceInfo()->getTypeLoc().getUnqualifiedLoc().getSourceRange();
+    const SourceRange range =
+        initializer ? SourceRange(initializer->getLParenLoc(), initializer->getRParenLoc())
+                    : field.getInClassInitializer()->getSourceRange();
+    const llvm::StringRef name = textOf(model().context(), type);
+    if (name.empty() || type.getBegin().isMacroID() || !range.getBegin().isFileID() ||
+        !range.getEnd().isFileID() || range.isInvalid())
+      return false;
+    const bool in_braces = startsWith(range.getBegin(), '{');
+    if (!initializer) {
+      fixes.push_back(FixItHint::CreateInsertion(range.getBegin(), (" = " + call + name).str()));
+      fixes.push_back(FixItHint::CreateInsertion(endOf(range.getEnd()), ")"));
+      return true;
     }
+    fixes.push_back(FixItHint::CreateReplacement(
+        SourceRange(range.getBegin()), ("(" + call + name + (in_braces ? "{" : "(")).str()));
+    fixes.push_back(
+        FixItHint::CreateReplacement(SourceRange(range.getEnd()), in_braces ? "}))" : ")))"));
+    return true;
+  }
+
+  static const CXXCtorInitializer *initializerBy(const std::vector<const CXXMethodDecl *> &methods,
+                                                 const Expr *value) {
+    for (const CXXMethodDecl *method : methods)
+      if (const auto *constructor = dyn_cast<CXXConstructorDecl>(method))
+        for (const CXXCtorInitializer *initializer : constructor->inits())
+          if (initializer->getInit() == value)
+            return initializer;
+    return nullptr;
+  }
+
+  bool startsWith(SourceLocation location, char character) {
+    return *model().context().getSourceManager().getCharacterData(location) == character;
+  }
+
+  SourceLocation endOf(SourceLocation last_token) {
+    return Lexer::getLocForEndOfToken(last_token, 0, model().context().getSourceManager(),
+                                      getLangOpts());
   }
 
   std::optional<llvm::DenseMap<const CXXRecordDecl *, llvm::SmallVector<const CXXMethodDecl *, 2>>>

@@ -11,7 +11,7 @@
 #include <vector>
 
 struct BlockImpl : torch::nn::Module {
-  explicit BlockImpl(int64_t width) {}
+  explicit BlockImpl(int64_t width) { register_parameter("w", torch::ones({width})); }
   torch::Tensor forward(torch::Tensor x) { return x; }
 };
 TORCH_MODULE(Block);

@@ -88,7 +88,9 @@ struct Batch {
 };
 
 // Registered at once, before, later, under another name, by a helper, or kept for somebody else.
-struct PartImpl : torch::nn::Module {};
+struct PartImpl : torch::nn::Module {
+  torch::Tensor scale = register_parameter("scale", torch::ones({3}));
+};
 struct WholeImpl : torch::nn::Module {
   explicit WholeImpl(torch::nn::Linear shared) : first_(register_module("first", torch::nn::Linear(2, 3))), given_(shared) {
     second_ = torch::nn::Linear(2, 3);

@@ -147,11 +147,38 @@ public:
 };
 TORCH_MODULE(ReLU);
 
+struct MaxPool2dOptions {
+  MaxPool2dOptions(int64_t kernel_size);
+};
+class MaxPool2dImpl : public Cloneable<MaxPool2dImpl> {
+public:
+  MaxPool2dImpl(int64_t kernel_size);
+  explicit MaxPool2dImpl(const MaxPool2dOptions &options);
+  void reset() override;
+  Tensor forward(const Tensor &input);
+  MaxPool2dOptions options;
+};
+TORCH_MODULE(MaxPool2d);
+
+class DropoutImpl : public Cloneable<DropoutImpl> {
+public:
+  explicit DropoutImpl(double p = 0.5);
+  void reset() override;
+  Tensor forward(Tensor input);
+};
+TORCH_MODULE(Dropout);
+namespace functional {
+struct DropoutFuncOptions {
+  DropoutFuncOptions &training(bool value);
+};
+} // namespace functional
+
 class BatchNorm2dImpl : public Cloneable<BatchNorm2dImpl> {
 public:
   explicit BatchNorm2dImpl(int64_t features);
   void reset() override;
   Tensor forward(const Tensor &input);
+  Tensor weight, bias, running_mean, running_var;
 };
 TORCH_MODULE(BatchNorm2d);
 
@@ -160,11 +187,13 @@ public:
   EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim);
   void reset() override;
   Tensor forward(const Tensor &indices);
+  Tensor weight;
 };
 TORCH_MODULE(Embedding);
 
 class LSTMCellImpl : public Cloneable<LSTMCellImpl> {
 public:
+  Tensor weight_ih, weight_hh;
   LSTMCellImpl(int64_t input_size, int64_t hidden_size);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor &input,
