@@ -266,6 +266,56 @@ bool asksCurrentDevice(const FunctionDecl *callee) {
   return callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
 }
 
+namespace {
+
+// kCUDA or "cuda" for the device, also in a variable with options; with an index it is no question.
+struct CurrentDeviceFinder : AstVisitor {
+  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
+    const ValueDecl *decl = reference->getDecl();
+    if (isDeviceType(decl->getType()) && decl->getDeclName().isIdentifier())
+      found |= decl->getName().ends_with("CUDA") || decl->getName().ends_with("HIP");
+    const auto *variable = dyn_cast<VarDecl>(decl);
+    if (variable && variable->isLocalVarDecl() && variable->getInit() &&
+        namesDevice(variable->getType()) && followed.insert(variable).second)
+      TraverseStmt(const_cast<Expr *>(variable->getInit()));
+    return !found;
+  }
+  bool VisitStringLiteral(StringLiteral *literal) override {
+    found |=
+        literal->isOrdinary() && (literal->getString() == "cuda" || literal->getString() == "hip");
+    return !found;
+  }
+  llvm::SmallPtrSet<const VarDecl *, 4> followed;
+  bool found = false;
+};
+
+} // namespace
+
+bool makesOnCurrentDevice(const CallExpr *call) {
+  const FunctionDecl *callee = calledFunction(call);
+  if (!callee)
+    return false;
+  const llvm::StringRef name = nameOf(callee);
+  if (!isTorchDecl(callee))
+    return callee->isExternC() && (name.contains("Malloc") || name.contains("Create") ||
+                                   name.contains("Alloc") || name.starts_with("cufftPlan"));
+  if (name == "raw_alloc" || name == "raw_alloc_with_stream" || name == "cuda")
+    return true;
+  if (!isFactory(callee) && name != "to")
+    return false;
+  CurrentDeviceFinder finder;
+  for (const Expr *argument : argumentsOf(call))
+    if (namesDevice(argument->getType()))
+      finder.TraverseStmt(const_cast<Expr *>(argument));
+  return finder.found;
+}
+
+bool isDeviceContainer(QualType type) {
+  const CXXRecordDecl *record = recordOf(type);
+  return record && record->getDeclName().isIdentifier() && record->getName() == "device_vector" &&
+         isInNamespace(record, "thrust");
+}
+
 bool isGuardedByDispatcher(const FunctionDecl *function) {
   return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
 }

@@ -47,6 +47,10 @@ bool isGuardedByDispatcher(const clang::FunctionDecl *function);
 bool isCurrentStreamCall(const clang::FunctionDecl *callee);
 // Answers for the current device: getCurrentDeviceProperties, current_device …
 bool asksCurrentDevice(const clang::FunctionDecl *callee);
+// Makes memory, an event, a handle, a tensor on the current device.
+bool makesOnCurrentDevice(const clang::CallExpr *call);
+// thrust::device_vector, whose elements lie there.
+bool isDeviceContainer(clang::QualType type);
 // Among what a function is given, streams aside, is something that tells it the device: a tensor, a
 // device, an index that comes from one.
 bool anyNamesDevice(llvm::ArrayRef<const clang::Expr *> arguments);

@@ -153,6 +153,8 @@ public:
     }
     if (startsGuard(variable))
       beginGuard(init);
+    if (!guarded() && isDeviceContainer(variable->getType()) && init)
+      work_.made_on_current.push_back({init, path_});
     if (init)
       if (const auto *call = dyn_cast<CallExpr>(streamSource(init));
           call && isCurrentStreamCall(calledFunction(call)) && argumentsOf(call).empty())
@@ -238,6 +240,8 @@ public:
     if (isa<CUDAKernelCallExpr>(call))
       return true;
     noteCalledParameter(call);
+    if (!guarded() && makesOnCurrentDevice(call))
+      work_.made_on_current.push_back({call, path_});
     if (isGuardSetter(call)) {
       beginGuard(call);
       // To the end of the guard's scope, which is not that of an `if` around the call.

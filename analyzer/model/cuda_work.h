@@ -85,6 +85,12 @@ struct DeviceQuery {
   BlockPath path;
 };
 
+// Memory, an event, a handle that is made on whatever device is current.
+struct MadeOnCurrent {
+  const clang::Expr *expr;
+  BlockPath path;
+};
+
 struct CudaWork {
   const clang::FunctionDecl *function = nullptr;
   bool touches_tensors = false;
@@ -92,6 +98,7 @@ struct CudaWork {
   std::vector<WorkCall> calls;
   std::vector<HandedStream> handed_streams;
   std::vector<DeviceQuery> queries;
+  std::vector<MadeOnCurrent> made_on_current; // where no guard is live
   std::vector<SetDevice> sets;
   std::vector<CurrentStream> current_streams;
   llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>

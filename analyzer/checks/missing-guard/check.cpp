@@ -153,6 +153,17 @@ private:
       paths.push_back(&handed.path);
     for (const CurrentStream &stream : work.current_streams)
       paths.push_back(&stream.path);
+    // What is made before the first launch is made for it.
+    const SourceManager &sources = context.getSourceManager();
+    const auto is_first = [&](const MadeOnCurrent &made) {
+      return llvm::all_of(work.launches, [&](const Launch &launch) {
+        return sources.isBeforeInTranslationUnit(made.expr->getBeginLoc(),
+                                                 launch.expr->getBeginLoc());
+      });
+    };
+    for (const MadeOnCurrent &made : work.made_on_current)
+      if (is_first(made))
+        paths.push_back(&made.path);
     const Stmt *statement = firstOfInnermostCommonBlock(context, paths);
     const std::optional<std::string> device =
         statement ? FixScope(work.function, statement).device(Path{tensor, {}}) : std::nullopt;

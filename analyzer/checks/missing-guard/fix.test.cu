@@ -26,3 +26,33 @@ void launch(at::Tensor x) {
 // CHECK: int threads = 256;
 // CHECK-NEXT: {{^}}    const c10::cuda::CUDAGuard device_guard(x.device());
 // CHECK-NEXT: {{^}}    auto stream = at::cuda::getCurrentCUDAStream();
+
+// Before what is made for the launch: memory, events, tensors of the current device. What was made for another is not.
+void allocates(at::Tensor x) {
+  TORCH_CHECK(x.is_cuda());
+  const int64_t n = x.numel();
+  auto options = x.options();
+  float *scratch = nullptr;
+  cudaMalloc(&scratch, n * sizeof(float));
+  auto out = torch::empty({n}, torch::dtype(torch::kFloat).device(torch::kCUDA));
+  scale<<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), n);
+  cudaFree(scratch);
+}
+// CHECK: void allocates
+// CHECK: auto options
+// CHECK-NEXT: float *scratch
+// CHECK-NEXT: {{^}}  const c10::cuda::CUDAGuard device_guard(x.device());
+// CHECK-NEXT: {{^}}  cudaMalloc
+void makesTensor(at::Tensor x) {
+  const int64_t n = x.numel();
+  auto like = torch::empty_like(x);
+  auto options = torch::dtype(torch::kFloat).device(torch::kCUDA);
+  if (n > 8) {
+    auto out = torch::empty({n}, options);
+    scale<<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), n);
+  }
+}
+// CHECK: void makesTensor
+// CHECK: if (n > 8) {
+// CHECK-NEXT: {{^}}    const c10::cuda::CUDAGuard device_guard(x.device());
+// CHECK-NEXT: {{^}}    auto out
