@@ -1,5 +1,7 @@
 #include "analyzer/model/device_check.h"
 
+#include "analyzer/ast/unresolved_code.h"
+
 #include <clang/AST/ParentMapContext.h>
 #include <clang/AST/StmtCXX.h>
 #include <clang/ASTMatchers/ASTMatchFinder.h>
@@ -110,6 +112,44 @@ bool DeviceCheck::isDiscarded(const Expr *expr) {
     else
       return isStatementOf(child, parent) && !isAsked(context, parent);
   }
+}
+
+// Options that are there get `.device(…)`, a call without any gets options of its own.
+std::vector<FixItHint> DeviceCheck::passDevice(const Expr *factory, const std::string &device) {
+  const auto *call = dyn_cast<CallExpr>(strip(factory));
+  const SourceManager &sources = model_->context().getSourceManager();
+  // A function that makes the tensor elsewhere does not see the other one.
+  if (!call || !isFactory(call->getDirectCallee()) || !editable(call) ||
+      !call->getRParenLoc().isFileID())
+    return {};
+  for (const Expr *argument : argumentsOf(call))
+    if (isTensorOptions(argument->getType())) {
+      const Expr *written = argument->IgnoreUnlessSpelledInSource();
+      if (!editable(written))
+        return {};
+      const llvm::StringRef text = textOf(model_->context(), written->getSourceRange());
+      const SourceLocation end =
+          Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
+      if (text == "{}")
+        return {FixItHint::CreateReplacement(written->getSourceRange(), device)};
+      if (text.starts_with("{"))
+        return {};
+      if (isTensorOptions(written->getType()))
+        return {FixItHint::CreateInsertion(end, ".device(" + device + ")")};
+      if (isScalarType(written->getType()))
+        return {FixItHint::CreateInsertion(written->getBeginLoc(), "torch::dtype("),
+                FixItHint::CreateInsertion(end, ").device(" + device + ")")};
+      return {};
+    }
+  unsigned options = 0;
+  const FunctionDecl *callee = call->getDirectCallee();
+  while (options < callee->getNumParams() &&
+         !isTensorOptions(callee->getParamDecl(options)->getType()))
+    ++options;
+  // Optional parameters before the options would be skipped by an argument appended.
+  if (options != argumentsOf(call).size())
+    return {};
+  return {FixItHint::CreateInsertion(call->getRParenLoc(), ", " + device)};
 }
 
 bool DeviceCheck::editable(const Expr *expr) {

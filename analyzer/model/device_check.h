@@ -41,6 +41,9 @@ protected:
   unsigned lineOf(const clang::Expr *expr);
   // The value of `expr` goes nowhere: `x.cuda();`
   bool isDiscarded(const clang::Expr *expr);
+  // The edits by which a factory makes its tensor on that device, whose dtype stays what it is;
+  // none where they cannot be made.
+  std::vector<clang::FixItHint> passDevice(const clang::Expr *factory, const std::string &device);
   // Whether text can be edited there: not inside a macro.
   bool editable(const clang::Expr *expr);
 

@@ -62,7 +62,9 @@ private:
       fix(finding, request, *source);
     }
     const std::string device = source->device.empty() ? "x.device()" : source->device;
-    if (!moves)
+    if (moves && !makeThere(request, device).empty())
+      advise(locationOf(spelled), "make it there: pass `" + device + "` to the factory");
+    else if (!moves)
       advise(locationOf(spelled), "pass the device: `.device(" + device + ")` on the options");
     else if (!source->device.empty())
       advise(locationOf(spelled), "name the device: `.to(" + device + ")`");
@@ -235,12 +237,33 @@ private:
     return found != facts.exit.values.end() && found->second.place.onHost();
   }
 
+  // `randn(s).cuda()` becomes `randn(s, x.device())`: no tensor on the host, no copy.
+  std::vector<FixItHint> makeThere(const Operation &request, const std::string &device) {
+    const auto *move = dyn_cast<CXXMemberCallExpr>(strip(request.expr));
+    if (request.kind != Operation::Kind::kMove || !move || argumentsOf(move).size() > 1)
+      return {};
+    const auto *factory = dyn_cast<CallExpr>(strip(request.receiver));
+    if (!factory || !request.operands.front().value.has(Origin::Kind::kFactory) ||
+        nameOf(calleeOf(factory)) == "from_blob")
+      return {};
+    std::vector<FixItHint> hints = passDevice(factory, device);
+    if (!hints.empty())
+      hints.push_back(FixItHint::CreateRemoval(CharSourceRange::getCharRange(
+          factory->getRParenLoc().getLocWithOffset(1), move->getRParenLoc().getLocWithOffset(1))));
+    return hints;
+  }
+
   // `.cuda()` and `.to(kCUDA)` alone become `.to(x.device())`; options keep their dtype, so only
   // their device changes.
   void fix(DiagnosticBuilder &finding, const Operation &request, const Source &source) {
     if (source.device.empty() || !editable(request.expr))
       return;
     const auto *call = dyn_cast<CXXMemberCallExpr>(strip(request.expr));
+    if (const std::vector<FixItHint> hints = makeThere(request, source.device); !hints.empty()) {
+      for (const FixItHint &hint : hints)
+        finding << hint;
+      return;
+    }
     const Expr *spelled = strip(request.target.origin(Origin::Kind::kDeviceName));
     if (call && spelled == call && call->getNumArgs() == 0) {
       SourceLocation name = cast<MemberExpr>(call->getCallee()->IgnoreParens())->getMemberLoc();

@@ -57,7 +57,7 @@ Tensor notCaptured(const Tensor &x, const Tensor &w) {
 }
 Tensor pointer(const Tensor *x, const Tensor &y) {
   // CHECK: :[[@LINE+2]]:{{[0-9]+}}: warning: {{.*}} whichever device 'x' is on: use x->device() [device-bare-cuda]
-  // FIXED: {{^  }}return torch::zeros({5}).to(x->device()) + *x + y;
+  // FIXED: {{^  }}return torch::zeros({5}, x->device()) + *x + y;
   return torch::zeros({5}).cuda() + *x + y;
 }
 

@@ -1,4 +1,3 @@
-#include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/model/fix_scope.h"
@@ -290,46 +289,15 @@ private:
     return decl && isTensor(decl->getType());
   }
 
-  // The dtype stays what it is: options that are there get `.device(…)`, a call without any gets
-  // options of its own. Host memory that a tensor wraps is no device's: it is copied.
+  // Host memory that a tensor wraps is no device's: it is copied.
   void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device, bool wraps) {
     const auto *call = dyn_cast<CallExpr>(strip(factory));
-    // A function that makes the tensor elsewhere does not see the other one.
-    if (!call || !isFactory(call->getDirectCallee()) || !editable(call) ||
-        !call->getRParenLoc().isFileID())
-      return;
-    if (wraps) {
+    if (!wraps)
+      for (const FixItHint &hint : passDevice(factory, device))
+        finding << hint;
+    else if (call && editable(call) && call->getRParenLoc().isFileID())
       finding << FixItHint::CreateInsertion(call->getRParenLoc().getLocWithOffset(1),
                                             ".to(" + device + ")");
-      return;
-    }
-    for (const Expr *argument : argumentsOf(call))
-      if (isTensorOptions(argument->getType())) {
-        const Expr *written = argument->IgnoreUnlessSpelledInSource();
-        if (!editable(written))
-          return;
-        const SourceManager &sources = model().context().getSourceManager();
-        SourceLocation end =
-            Lexer::getLocForEndOfToken(written->getEndLoc(), 0, sources, getLangOpts());
-        if (textOf(model().context(), written->getSourceRange()).starts_with("{")) {
-          if (textOf(model().context(), written->getSourceRange()) == "{}")
-            finding << FixItHint::CreateReplacement(written->getSourceRange(), device);
-        } else if (isTensorOptions(written->getType())) {
-          finding << FixItHint::CreateInsertion(end, ".device(" + device + ")");
-        } else if (isScalarType(written->getType())) {
-          finding << FixItHint::CreateInsertion(written->getBeginLoc(), "torch::dtype(")
-                  << FixItHint::CreateInsertion(end, ").device(" + device + ")");
-        }
-        return;
-      }
-    unsigned options = 0;
-    const FunctionDecl *callee = call->getDirectCallee();
-    while (options < callee->getNumParams() &&
-           !isTensorOptions(callee->getParamDecl(options)->getType()))
-      ++options;
-    // Optional parameters before the options would be skipped by an argument appended.
-    if (options == argumentsOf(call).size())
-      finding << FixItHint::CreateInsertion(call->getRParenLoc(), ", " + device);
   }
 
   std::set<Path> read_here_; // tensors whose memory the function reads on the host
