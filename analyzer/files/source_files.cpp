@@ -34,11 +34,6 @@ bool hasOneOf(std::span<const std::string_view> extensions, const fs::path &path
 bool isSource(const fs::path &path) {
   return hasOneOf(kSources, path);
 }
-
-bool isHeader(const fs::path &path) {
-  return hasOneOf(kHeaders, path);
-}
-
 bool isForeignName(const std::string &name, bool third_party) {
   static const std::set<std::string> kBuilt = {"build",         "_build",         "dist",
                                                "node_modules",  "venv",           "__pycache__",
@@ -108,7 +103,7 @@ Project readProject(const fs::path &root) {
   std::set<fs::path> headers;
   walk(root, [&](const fs::path &file) {
     project.has_cuda |= file.extension() == ".cu";
-    if (isHeader(file)) {
+    if (isHeader(file.native())) {
       headers.insert(file.parent_path());
       for (fs::path folder = file.parent_path(); folder != root && folder.has_relative_path();
            folder = folder.parent_path())
@@ -127,6 +122,17 @@ Project readProject(const fs::path &root) {
 }
 
 } // namespace
+
+bool isHeader(std::string_view path) {
+  return hasOneOf(kHeaders, fs::path(path));
+}
+
+bool isCudaHeader(const std::string &path) {
+  if (!isHeader(path) || isCudaFile(path))
+    return false;
+  const std::string text = textOf(path);
+  return text.find("__global__") != std::string::npos || text.find("<<<") != std::string::npos;
+}
 
 bool isCudaFile(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cuh");
@@ -172,19 +178,21 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
     if (!fs::is_directory(status)) {
       if (!fs::is_regular_file(status))
         return core::failure(input + ": neither a file nor a folder");
-      if (!isSource(path) && !isHeader(path))
+      if (!isSource(path) && !isHeader(path.native()))
         return core::failure(input +
                              ": not a C++ or CUDA source (.cpp, .cc, .cxx, .cu or a header)");
       add(path);
       continue;
     }
-    std::vector<fs::path> found, markers;
+    std::vector<fs::path> found, headers, markers;
     const std::error_code broken_off = walk(
         path,
         [&](const fs::path &file) {
           if (isSource(file))
             found.push_back(file);
-          return found.size() <= kMaxSources;
+          else if (isHeader(file.native()))
+            headers.push_back(file);
+          return std::max(found.size(), headers.size()) <= kMaxSources;
         },
         /*third_party=*/false, &markers);
     if (hiding)
@@ -194,11 +202,15 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
     if (broken_off)
       return core::failure(input + ": cannot be walked to its end: " + broken_off.message() +
                            "; name the folders that count");
+    // A folder of headers, as of a library that has nothing else.
+    if (found.empty())
+      found = std::move(headers);
     if (files.size() + found.size() > kMaxSources)
       return core::failure(input + ": holds more than " + std::to_string(kMaxSources) +
                            " C++ or CUDA sources; name the folders that count");
     if (found.empty())
-      return core::failure(input + ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu)");
+      return core::failure(input +
+                           ": holds no C++ or CUDA sources (.cpp, .cc, .cxx, .cu), and no headers");
     // A file goes by its own name where links to it are found, too.
     std::ranges::sort(found, {}, [](const fs::path &file) {
       std::error_code ignored;
@@ -247,10 +259,13 @@ std::vector<std::string> sourcesAround(const std::string &file) {
   if (files == kMaxProjectFiles)
     return {};
   auto sources = expandInputs({root});
-  const bool is_part = sources && std::ranges::any_of(*sources, [&](const std::string &source) {
-                         std::error_code ignored;
-                         return source == file || fs::equivalent(source, file, ignored);
-                       });
+  const auto is_file = [&](const std::string &source) {
+    std::error_code ignored;
+    return source == file || fs::equivalent(source, file, ignored);
+  };
+  const bool is_part =
+      sources && (isHeader(file) ? isInProject(root, fs::path(file).parent_path().string())
+                                 : std::ranges::any_of(*sources, is_file));
   return is_part ? std::move(*sources) : std::vector<std::string>();
 }
 

@@ -16,7 +16,10 @@
 
 namespace devsan::analyzer {
 
+bool isHeader(std::string_view path);
 bool isCudaFile(std::string_view path);
+// A header whose name does not tell, but its kernels and launches do.
+bool isCudaHeader(const std::string &path);
 
 // Of sources and headers, with the dot.
 std::span<const std::string_view> codeExtensions();
@@ -29,9 +32,9 @@ std::string textOf(const std::string &file);
 std::string scriptText(const std::string &file, std::optional<core::Error> &error);
 
 // Absolute paths, each once, in the order given; the files of a folder sorted. A folder is walked
-// for .cpp .cc .cxx .cu, without hidden, build and third-party folders. Missing files and folders
-// without sources are errors. `hiding` gets the files by which folders of other names that hold
-// sources are taken for builds and environments.
+// for .cpp .cc .cxx .cu, without hidden, build and third-party folders; where it has none of these,
+// for headers. Missing files and folders without either are errors. `hiding` gets the files by
+// which folders of other names that hold sources are taken for builds and environments.
 core::Result<std::vector<std::string>> expandInputs(const std::vector<std::string> &inputs,
                                                     std::set<std::string> *hiding = nullptr);
 

@@ -269,7 +269,7 @@ void CompileCommands::finish(CompileCommand &command) {
   for (const std::string &folder : system_folders)
     if (!llvm::is_contained(common, folder))
       common.insert(common.end(), {"-isystem", folder});
-  if (isCudaFile(command.file)) {
+  if (isCudaFile(command.file) || isCudaHeader(command.file)) {
     // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own
     // preparations.
     for (std::vector<std::string> *list : {&command.local, &common})

@@ -28,6 +28,7 @@ struct CompileCommand {
   std::vector<std::string> local;       // the project's own include folders and forced includes
   std::vector<std::string> own_folders; // whose headers are looked at, though clang's option for
                                         // the folder makes them a system's
+  std::vector<std::string> only;        // headers for whose sake alone the file is read
   bool missing_in_database = false;     // there is a compile_commands.json, without this file
 };
 

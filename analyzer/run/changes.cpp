@@ -220,6 +220,21 @@ const std::vector<Include> &Includes::in(const std::string &file) {
 }
 
 bool Includes::reaches(const CompileCommand &command, const Changes &changes) {
+  return walk(command, [&](const std::string &file) { return changes.touchesFile(file); });
+}
+
+const std::set<std::string> &Includes::reachedFrom(const CompileCommand &command) {
+  auto [entry, is_new] = reached_.try_emplace(command.file);
+  if (is_new)
+    walk(command, [&](const std::string &file) {
+      entry->second.insert(file);
+      return false;
+    });
+  return entry->second;
+}
+
+bool Includes::walk(const CompileCommand &command,
+                    llvm::function_ref<bool(const std::string &file)> visit) {
   std::vector<std::string> folders;
   std::deque<std::string> open = {command.file};
   for (const std::vector<std::string> *list : {&command.local, &command.common})
@@ -234,7 +249,7 @@ bool Includes::reaches(const CompileCommand &command, const Changes &changes) {
   while (!open.empty()) {
     const std::string file = open.front();
     open.pop_front();
-    if (changes.touchesFile(file))
+    if (visit(file))
       return true;
     for (const Include &include : in(file)) {
       const auto add = [&](StringRef folder) {

@@ -7,6 +7,8 @@
 #include "core/finding/finding.h"
 #include "core/system/result.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <map>
 #include <set>
 #include <string>
@@ -45,11 +47,16 @@ class Includes {
 public:
   // Whether the command's file is changed or includes, however deep, one that is.
   bool reaches(const CompileCommand &command, const Changes &changes);
+  // What the command's file includes, however deep, itself among it.
+  const std::set<std::string> &reachedFrom(const CompileCommand &command);
 
 private:
   const std::vector<Include> &in(const std::string &file);
+  // Until `visit` returns true.
+  bool walk(const CompileCommand &command, llvm::function_ref<bool(const std::string &file)> visit);
 
   std::map<std::string, std::vector<Include>> known_;
+  std::map<std::string, std::set<std::string>> reached_;
 };
 
 } // namespace devsan::analyzer

@@ -8,6 +8,7 @@
 #include "analyzer/run/changes.h"
 #include "analyzer/run/result_cache.h"
 #include "analyzer/run/schedule.h"
+#include "analyzer/run/through_sources.h"
 #include "analyzer/run/torch_header.h"
 #include "analyzer/settings/project_settings.h"
 #include "analyzer/system/cache_folder.h"
@@ -354,7 +355,8 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
     FileResult &result = *outcomes[i].result;
     all.lacks_torch |= lacksTorch(result, options);
     all.suppressed += result.suppressed;
-    all.files_read.insert(commands[i].file);
+    if (commands[i].only.empty())
+      all.files_read.insert(commands[i].file);
     for (const auto &[file, sum] : result.files_read) {
       all.files_read.insert(file);
       if (file == commands[i].file)
@@ -505,6 +507,16 @@ core::Result<int> check(Options options) {
   auto commands = commandsOf(*files, compile_commands);
   if (!commands)
     return tl::unexpected(commands.error());
+  std::vector<CompileCommand> headers;
+  if (!options.alone && !options.print_commands)
+    headers = lookThroughSources(
+        *commands,
+        [&](const std::string &header) {
+          std::vector<std::string> sources = sourcesAround(header);
+          std::erase_if(sources, is_excluded);
+          return sources;
+        },
+        [&](const std::string &source) { return compile_commands.of(source); });
   auto changes = keepChanged(*commands, options, *files);
   if (!changes)
     return tl::unexpected(changes.error());
@@ -532,6 +544,12 @@ core::Result<int> check(Options options) {
     return analyzeFiles(some, settings, *torch, configuration);
   };
   std::vector<FileOutcome> outcomes = analyze(*commands);
+  if (options.diff.empty() && options.shard.count == 1)
+    if (std::vector<CompileCommand> unread = headersNotRead(headers, outcomes); !unread.empty()) {
+      std::ranges::move(analyze(unread), std::back_inserter(outcomes));
+      std::ranges::move(unread, std::back_inserter(*commands));
+    }
+  keepHeadersOnly(*commands, outcomes);
   if (*changes)
     for (FileOutcome &outcome : outcomes)
       if (outcome.result)
@@ -554,7 +572,9 @@ core::Result<int> check(Options options) {
     return is_excluded(finding.locations.front().file); // a header
   });
   core::Summary summary{.tool = "devsan check",
-                        .subject = subjectOf(options, commands->size(), files->size(), excluded)};
+                        .subject =
+                            subjectOf(options, headers.empty() ? commands->size() : files->size(),
+                                      files->size(), excluded)};
   summary.notes = std::move(all.notes);
   if (all.not_analysed)
     summary.subject += ", " + std::to_string(all.not_analysed) + " not analysed";
