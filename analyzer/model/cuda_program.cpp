@@ -12,9 +12,6 @@ using namespace clang;
 
 namespace {
 
-// Deeper chains of helpers are not followed; it also ends recursion.
-constexpr unsigned kMaxCalls = 6;
-
 // All functions of the program with a body, each as it is written.
 class Functions : public AstVisitor {
 public:
@@ -133,6 +130,10 @@ CudaProgram::CudaProgram(ASTContext &context) : sees_torch_(declaresTensor(conte
     for (const WorkCall &call : work.calls)
       if (call.callee != writtenFunction(work.function))
         callers_[call.callee].push_back({&work, &call});
+  findServants();
+  findBareLaunches();
+  findGuarded();
+  findThreadEntries();
 }
 
 std::shared_ptr<CudaProgram> CudaProgram::of(ASTContext &context) {
@@ -152,69 +153,112 @@ const CudaWork *CudaProgram::work(const FunctionDecl *function) const {
   return found == index_.end() ? nullptr : &functions_[found->second];
 }
 
+// What has a tensor, or may be given one by callers that are not here, and what these call.
+void CudaProgram::findServants() {
+  std::vector<const CudaWork *> pending;
+  const auto add = [&](const CudaWork *work) {
+    if (work && servants_.insert(work).second)
+      pending.push_back(work);
+  };
+  for (const CudaWork &work : functions_) {
+    const FunctionDecl *function = work.function;
+    const bool is_open = sees_torch_ && !callers_.contains(function->getCanonicalDecl()) &&
+                         !function->isMain() && function->isExternallyVisible();
+    if (work.touches_tensors || is_open)
+      add(&work);
+  }
+  while (!pending.empty()) {
+    const CudaWork *work = pending.back();
+    pending.pop_back();
+    for (const WorkCall &call : work->calls)
+      add(this->work(call.callee));
+  }
+}
+
 bool CudaProgram::servesTensors(const CudaWork &work) const {
-  return servesTensors(work, 0);
+  return servants_.contains(&work);
 }
 
-bool CudaProgram::servesTensors(const CudaWork &work, unsigned depth) const {
-  if (work.touches_tensors)
-    return true;
-  const FunctionDecl *function = work.function;
-  const auto callers = callers_.find(function->getCanonicalDecl());
-  if (callers == callers_.end())
-    return sees_torch_ && !function->isMain() && function->isExternallyVisible();
-  return depth < kMaxCalls &&
-         llvm::any_of(
-             callers->second,
-             [&](const Caller &caller) { return servesTensors(*caller.work, depth + 1); });
-}
-
-bool CudaProgram::callersGuard(const CudaWork &work) const {
-  return callersGuard(work, 0);
-}
-
-bool CudaProgram::callersGuard(const CudaWork &work, unsigned depth) const {
-  const auto callers = callers_.find(writtenFunction(work.function));
-  return depth < kMaxCalls && callers != callers_.end() &&
-         llvm::all_of(
-             callers->second,
-             [&](const Caller &caller) {
-               return caller.call->guarded ||
-                      (!caller.call->in_new_thread && callersGuard(*caller.work, depth + 1));
-             });
-}
-
-bool CudaProgram::isThreadEntry(const CudaWork &work) const {
-  return isThreadEntry(work, 0);
-}
-
-bool CudaProgram::isThreadEntry(const CudaWork &work, unsigned depth) const {
-  const auto namings = namings_.find(writtenFunction(work.function));
-  return depth < kMaxCalls && namings != namings_.end() &&
-         llvm::all_of(
-             namings->second,
-             [&](const FunctionReference &naming) {
-               return naming.in_new_thread || isThreadEntry(*naming.work, depth + 1);
-             });
+// From the launches up, so that each function gets the nearest.
+void CudaProgram::findBareLaunches() {
+  std::vector<const CudaWork *> pending;
+  const auto add = [&](const CudaWork *work, const Launch *launch) {
+    if (!work->touches_tensors && bare_launches_.try_emplace(work, launch).second)
+      pending.push_back(work);
+  };
+  for (const CudaWork &work : functions_) {
+    const auto launch = llvm::find_if(work.launches, [](const Launch &launch) {
+      return (launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm) &&
+             !launch.guarded;
+    });
+    if (launch != work.launches.end())
+      add(&work, &*launch);
+  }
+  for (std::size_t i = 0; i < pending.size(); ++i)
+    if (const auto callers = callers_.find(writtenFunction(pending[i]->function));
+        callers != callers_.end())
+      for (const Caller &caller : callers->second)
+        if (!caller.call->guarded)
+          add(caller.work, bare_launches_.lookup(pending[i]));
 }
 
 const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const {
-  return bareLaunch(function, 0);
+  const CudaWork *work = this->work(function);
+  return work ? bare_launches_.lookup(work) : nullptr;
 }
 
-const Launch *CudaProgram::bareLaunch(const FunctionDecl *function, unsigned depth) const {
-  const CudaWork *work = this->work(function);
-  if (!work || work->touches_tensors || depth > kMaxCalls)
-    return nullptr;
-  for (const Launch &launch : work->launches)
-    if ((launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm) &&
-        !launch.guarded)
-      return &launch;
-  for (const WorkCall &call : work->calls)
-    if (!call.guarded)
-      if (const Launch *launch = bareLaunch(call.callee, depth + 1))
-        return launch;
-  return nullptr;
+llvm::DenseSet<const FunctionDecl *> CudaProgram::settled(
+    llvm::DenseMap<const FunctionDecl *, unsigned> needs,
+    llvm::function_ref<void(const CudaWork &, llvm::function_ref<void(const FunctionDecl *)>)>
+        gives) const {
+  llvm::DenseSet<const FunctionDecl *> holds;
+  std::vector<const FunctionDecl *> pending;
+  for (const auto &[function, count] : needs)
+    if (count == 0)
+      pending.push_back(function);
+  while (!pending.empty()) {
+    const FunctionDecl *function = pending.back();
+    pending.pop_back();
+    holds.insert(function);
+    if (const CudaWork *work = this->work(function))
+      gives(*work, [&](const FunctionDecl *other) {
+        if (other != function && --needs[other] == 0)
+          pending.push_back(other);
+      });
+  }
+  return holds;
+}
+
+void CudaProgram::findGuarded() {
+  llvm::DenseMap<const FunctionDecl *, unsigned> needs;
+  for (const auto &[function, callers] : callers_)
+    needs[function] =
+        llvm::count_if(callers, [](const Caller &caller) { return !caller.call->guarded; });
+  guarded_ = settled(std::move(needs), [](const CudaWork &work, auto give) {
+    for (const WorkCall &call : work.calls)
+      if (!call.guarded && !call.in_new_thread)
+        give(call.callee);
+  });
+}
+
+bool CudaProgram::callersGuard(const CudaWork &work) const {
+  return guarded_.contains(writtenFunction(work.function));
+}
+
+void CudaProgram::findThreadEntries() {
+  llvm::DenseMap<const FunctionDecl *, unsigned> needs;
+  for (const auto &[function, namings] : namings_)
+    needs[function] = llvm::count_if(
+        namings, [](const FunctionReference &naming) { return !naming.in_new_thread; });
+  thread_entries_ = settled(std::move(needs), [](const CudaWork &work, auto give) {
+    for (const auto &[function, in_new_thread] : work.named_functions)
+      if (!in_new_thread)
+        give(function);
+  });
+}
+
+bool CudaProgram::isThreadEntry(const CudaWork &work) const {
+  return thread_entries_.contains(writtenFunction(work.function));
 }
 
 bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {

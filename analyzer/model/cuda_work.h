@@ -15,6 +15,7 @@
 #include <clang/AST/Stmt.h>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 
@@ -158,10 +159,19 @@ public:
   static const clang::ValueDecl *tensorOf(const clang::Expr *call, const CudaWork &work);
 
 private:
-  bool servesTensors(const CudaWork &work, unsigned depth) const;
-  bool callersGuard(const CudaWork &work, unsigned depth) const;
-  const Launch *bareLaunch(const clang::FunctionDecl *function, unsigned depth) const;
-  bool isThreadEntry(const CudaWork &work, unsigned depth) const;
+  // Each for all functions at once, along the calls: functions of a large library call each other
+  // in more ways than can be followed one by one.
+  void findServants();
+  void findBareLaunches();
+  void findGuarded();
+  void findThreadEntries();
+  // The functions of which everything that `needs` counts comes to hold, however far it has to be
+  // followed; those that only wait for each other are none of them.
+  llvm::DenseSet<const clang::FunctionDecl *>
+  settled(llvm::DenseMap<const clang::FunctionDecl *, unsigned> needs,
+          llvm::function_ref<void(const CudaWork &,
+                                  llvm::function_ref<void(const clang::FunctionDecl *)>)>
+              gives) const;
 
   struct Caller {
     const CudaWork *work;
@@ -175,6 +185,9 @@ private:
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<FunctionReference>> namings_;
   llvm::DenseMap<const clang::FunctionDecl *, unsigned> index_;
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
+  llvm::DenseSet<const CudaWork *> servants_;
+  llvm::DenseMap<const CudaWork *, const Launch *> bare_launches_;
+  llvm::DenseSet<const clang::FunctionDecl *> guarded_, thread_entries_;
   bool sees_torch_ = false;
 };
 

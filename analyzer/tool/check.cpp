@@ -32,8 +32,10 @@
 #include <llvm/Support/Process.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <set>
@@ -406,6 +408,51 @@ std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files
   return others;
 }
 
+// Other files of the project, read for the sake of the run's own: for as long as those took, or as
+// one of them may take.
+class RelatedFiles {
+public:
+  using Clock = Processes::Clock;
+  using Analyze = std::function<std::vector<FileOutcome>(const std::vector<CompileCommand> &,
+                                                         const AnalysisSettings &)>;
+
+  RelatedFiles(const AnalysisSettings &settings, Clock::duration own_time)
+      : settings_(settings), time_(std::max<Clock::duration>(settings.limit, own_time)) {}
+
+  std::vector<FileOutcome> read(const std::vector<CompileCommand> &commands,
+                                const Analyze &analyze) {
+    AnalysisSettings settings = settings_;
+    if (settings_.limit.count() != 0) {
+      deadline_ = deadline_.value_or(Clock::now() + time_);
+      settings.until = std::min(settings.until.value_or(*deadline_), *deadline_);
+    }
+    std::vector<FileOutcome> outcomes = analyze(commands, settings);
+    for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes))
+      if (!outcome.result)
+        missing_.push_back(shortPath(command.file));
+    return outcomes;
+  }
+
+  // Empty where all were read.
+  std::string note() const {
+    if (missing_.empty())
+      return {};
+    constexpr std::size_t kNamed = 3;
+    const auto seconds = std::chrono::ceil<Seconds>(time_).count();
+    return "not read for their calls of what was found, in " + std::to_string(seconds) +
+           " s (--timeout): " + llvm::join(llvm::ArrayRef(missing_).take_front(kNamed), ", ") +
+           (missing_.size() > kNamed
+                ? " and " + core::countText(missing_.size() - kNamed, "more file")
+                : "");
+  }
+
+private:
+  const AnalysisSettings &settings_;
+  Clock::duration time_;
+  std::optional<Clock::time_point> deadline_;
+  std::vector<std::string> missing_;
+};
+
 // Whether the project file keeps the run from looking at anything: it leaves nothing of a folder
 // that was to be looked at, or nothing of the project. Empty where it does not.
 std::string silenceOf(const std::vector<std::string> &files, std::size_t excluded,
@@ -540,13 +587,15 @@ core::Result<int> check(Options options) {
   const std::string configuration = programIdentity() + '\n' + clang::getClangFullVersion() + '\n' +
                                     settings.checks + '\n' + settings.torch_version + '\n' +
                                     compile_commands.stubsIdentity();
-  const auto analyze = [&](const std::vector<CompileCommand> &some) {
-    return analyzeFiles(some, settings, *torch, configuration);
+  const auto analyze = [&](const std::vector<CompileCommand> &some,
+                           const AnalysisSettings &within) {
+    return analyzeFiles(some, within, *torch, configuration);
   };
-  std::vector<FileOutcome> outcomes = analyze(*commands);
+  const Processes::Clock::time_point began = Processes::Clock::now();
+  std::vector<FileOutcome> outcomes = analyze(*commands, settings);
   if (options.diff.empty() && options.shard.count == 1)
     if (std::vector<CompileCommand> unread = headersNotRead(headers, outcomes); !unread.empty()) {
-      std::ranges::move(analyze(unread), std::back_inserter(outcomes));
+      std::ranges::move(analyze(unread, settings), std::back_inserter(outcomes));
       std::ranges::move(unread, std::back_inserter(*commands));
     }
   keepHeadersOnly(*commands, outcomes);
@@ -556,6 +605,7 @@ core::Result<int> check(Options options) {
         dropFindings(*outcome.result, [&](const core::Finding &finding, const auto &context) {
           return !(*changes)->touches(finding, context);
         });
+  RelatedFiles related(settings, Processes::Clock::now() - began);
   resolveCrossFileFindings(
       *commands, outcomes,
       [&](const std::vector<std::string> &some) {
@@ -563,7 +613,7 @@ core::Result<int> check(Options options) {
       },
       [&](const std::vector<std::string> &some) {
         auto more = commandsOf(some, compile_commands);
-        return more ? analyze(*more) : std::vector<FileOutcome>();
+        return more ? related.read(*more, analyze) : std::vector<FileOutcome>();
       });
   Collected all = collect(*commands, std::move(outcomes), options);
 
@@ -576,6 +626,8 @@ core::Result<int> check(Options options) {
                             subjectOf(options, headers.empty() ? commands->size() : files->size(),
                                       files->size(), excluded)};
   summary.notes = std::move(all.notes);
+  if (std::string note = related.note(); !note.empty())
+    summary.notes.push_back(std::move(note));
   if (all.not_analysed)
     summary.subject += ", " + std::to_string(all.not_analysed) + " not analysed";
   if (all.lacks_torch)
