@@ -125,6 +125,10 @@ bool holdsTensor(QualType type) {
   return holdsTensorAt(type, 0);
 }
 
+bool isExample(const CXXRecordDecl *record) {
+  return record && simpleName(record) == "Example" && namespaceOf(record) == "torch::data";
+}
+
 bool namesDevice(QualType type) {
   if (isDevice(type) || isDeviceType(type) || isTensorOptions(type))
     return true;

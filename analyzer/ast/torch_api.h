@@ -28,6 +28,8 @@ bool isModuleContainer(const clang::CXXRecordDecl *record);
 bool holdsTensor(clang::QualType type);
 // What names a device when it is passed: Device, DeviceType, optional of either, TensorOptions.
 bool namesDevice(clang::QualType type);
+// What a DataLoader gives for a batch, or for an element of one: made by the dataset, on the host.
+bool isExample(const clang::CXXRecordDecl *record);
 // What options are made of besides a device: a dtype, a layout, a memory format, or nothing.
 bool namesNoDevice(clang::QualType type);
 // An RAII guard that sets the current device.

@@ -40,7 +40,13 @@ void DeviceCheck::advise(SourceLocation location, const llvm::Twine &remedy) {
 }
 
 bool DeviceCheck::firstAt(const Expr *expr) {
-  return reported_.insert(locationOf(expr)).second;
+  // What the body of a macro does is one finding, wherever that is used.
+  const SourceManager &sources = model_->context().getSourceManager();
+  const SourceLocation name = nameLocation(expr);
+  return reported_
+      .insert(sources.isMacroBodyExpansion(name) ? sources.getSpellingLoc(name)
+                                                 : sources.getFileLoc(name))
+      .second;
 }
 
 std::string DeviceCheck::spelling(const Expr *expr) {
@@ -62,13 +68,17 @@ std::string DeviceCheck::spelling(const Expr *expr) {
   return line;
 }
 
-SourceLocation DeviceCheck::locationOf(const Expr *expr) {
+SourceLocation DeviceCheck::nameLocation(const Expr *expr) {
   SourceLocation location = expr->getBeginLoc();
   const Expr *inner = strip(expr);
   if (const auto *call = dyn_cast<CXXMemberCallExpr>(inner))
     if (const auto *member = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens()))
       location = member->getMemberLoc();
-  return model_->context().getSourceManager().getFileLoc(location);
+  return location;
+}
+
+SourceLocation DeviceCheck::locationOf(const Expr *expr) {
+  return model_->context().getSourceManager().getFileLoc(nameLocation(expr));
 }
 
 unsigned DeviceCheck::lineOf(const Expr *expr) {

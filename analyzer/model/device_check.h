@@ -31,7 +31,7 @@ protected:
   DeviceModel &model() { return *model_; }
   // After the finding whose remedy it is.
   void advise(clang::SourceLocation location, const llvm::Twine &remedy);
-  // False where this place was reported before.
+  // False where this place was reported before, or that of the macro's body that it comes from.
   bool firstAt(const clang::Expr *expr);
   // The user's spelling of an expression, on one line and not longer than a message bears.
   std::string spelling(const clang::Expr *expr);
@@ -48,6 +48,8 @@ protected:
   bool editable(const clang::Expr *expr);
 
 private:
+  static clang::SourceLocation nameLocation(const clang::Expr *expr);
+
   std::shared_ptr<DeviceModel> model_;
   std::set<clang::SourceLocation> reported_;
 };

@@ -64,6 +64,7 @@ public:
       return AstVisitor::TraverseDecl(decl);
     if (isLibraryDecl(function))
       return true;
+    scan_.has_main |= function->isMain();
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (method && method->getParent()->isLambda())
       return AstVisitor::TraverseDecl(decl);
@@ -74,7 +75,7 @@ public:
   }
 
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *) override {
-    scan_.names_device = true;
+    scan_.names_device = scan_.may_leave_host = true;
     return true;
   }
 
@@ -82,11 +83,14 @@ public:
   bool VisitDeclRefExpr(DeclRefExpr *reference) override {
     const ValueDecl *decl = reference->getDecl();
     llvm::StringRef name = decl->getDeclName().isIdentifier() ? decl->getName() : "";
+    scan_.may_leave_host |= isDevice(decl->getType()) && !isLocalWithInit(decl);
     if (const auto *function = dyn_cast<FunctionDecl>(decl)) {
-      scan_.names_device |= isDeviceRuntime(function);
+      if (isDeviceRuntime(function))
+        scan_.names_device = scan_.may_leave_host = true;
       scan_.reads_host_memory |= name == "parallel_for" && isTorchDecl(function);
     } else if (isDeviceType(decl->getType())) {
       scan_.names_device |= !name.ends_with("CPU");
+      scan_.may_leave_host |= !name.ends_with("CPU");
     } else {
       scan_.names_device |= isDevice(decl->getType());
     }
@@ -100,9 +104,11 @@ public:
       llvm::StringRef name = nameOf(method);
       scan_.names_device |=
           name == "cuda" || name == "cpu" || name == "get_device" || name == "mps" || name == "xpu";
+      scan_.may_leave_host |= name == "cuda" || name == "mps" || name == "xpu";
       scan_.reads_host_memory |= name == "accessor" || name == "is_cpu";
     } else if (isa<FieldDecl>(decl)) {
       scan_.names_device |= isDevice(decl->getType());
+      scan_.may_leave_host |= isDevice(decl->getType());
     }
     return true;
   }
@@ -111,7 +117,18 @@ public:
   bool VisitStringLiteral(StringLiteral *literal) override {
     if (literal->isOrdinary())
       if (std::optional<Place> place = Place::parse(literal->getString()))
-        scan_.names_device |= place->isSpelledDevice();
+        if (place->isSpelledDevice())
+          scan_.names_device = scan_.may_leave_host = true;
+    return true;
+  }
+
+  // Device(FLAGS_device): whatever the user says.
+  bool VisitCXXConstructExpr(CXXConstructExpr *construct) override {
+    if (isDevice(construct->getType()) && construct->getNumArgs() > 0) {
+      const Expr *given = strip(construct->getArg(0));
+      scan_.may_leave_host |= !isDevice(given->getType()) && !isDeviceType(given->getType()) &&
+                              !isa<StringLiteral>(given);
+    }
     return true;
   }
 
@@ -119,6 +136,8 @@ public:
     const FunctionDecl *callee = call->getDirectCallee();
     if (!function_ || !callee)
       return true;
+    scan_.trains |= nameOf(callee) == "backward" && isTorchDecl(callee);
+    scan_.may_leave_host |= isDevice(call->getType()) && !isTorchDecl(callee) && !callee->hasBody();
     if (nameOf(callee) == "to" && isTorchDecl(callee))
       scan_.names_device |= llvm::any_of(call->arguments(), [](const Expr *argument) {
         return namesDevice(argument->getType()) && !isa<CXXDefaultArgExpr>(argument);
@@ -148,8 +167,13 @@ private:
                : true;
   }
 
+  static bool isLocalWithInit(const ValueDecl *decl) {
+    const auto *variable = dyn_cast<VarDecl>(decl);
+    return variable && !isa<ParmVarDecl>(variable) && variable->getInit();
+  }
+
   bool isDeviceRuntime(const FunctionDecl *function) const {
-    if (scan_.names_device)
+    if (scan_.names_device && scan_.may_leave_host)
       return true;
     std::string name = function->getQualifiedNameAsString();
     llvm::StringRef text = name;

@@ -21,7 +21,10 @@ struct FileScan {
   // Registered with TORCH_LIBRARY or pybind11, or the forward side of an autograd::Function.
   llvm::DenseSet<const clang::FunctionDecl *> operators;
   llvm::DenseSet<const clang::FunctionDecl *> host_operators; // for the CPU's dispatch key
-  bool names_device = false;      // a device other than the host, or a variable that holds one
+  bool names_device = false;   // a device other than the host, or a variable that holds one
+  bool may_leave_host = false; // names such a device, or takes one from where this file cannot see
+  bool has_main = false;
+  bool trains = false;            // computes gradients
   bool reads_host_memory = false; // accessors, at::parallel_for, checks for the CPU
 };
 

@@ -26,6 +26,13 @@ constexpr std::size_t kBudget = 4'000'000;
 // What the blocks of one function may remember of variables, some 200 bytes each.
 constexpr std::size_t kMaxRemembered = 500'000;
 
+// A tensor of a batch as it comes from a DataLoader.
+bool isOfBatch(const Path &path) {
+  return llvm::any_of(path.fields, [](const FieldDecl *field) {
+    return isExample(dyn_cast<CXXRecordDecl>(field->getParent()));
+  });
+}
+
 Value defaultOf(const Path &path) {
   const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
   if (!decl)
@@ -36,7 +43,8 @@ Value defaultOf(const Path &path) {
   const auto *variable = dyn_cast_or_null<VarDecl>(path.root);
   bool local = variable && variable->isLocalVarDecl() && !variable->isStaticLocal();
   Value value;
-  value.place = !local                ? Place::deviceOf(path)
+  value.place = isOfBatch(path)       ? Place::host()
+                : !local              ? Place::deviceOf(path)
                 : path.fields.empty() ? Place::none()
                                       : Place::unknown();
   return value;
@@ -246,7 +254,8 @@ Value Flow::load(const Path &path) const {
   for (Path outer = path; !outer.fields.empty();) {
     outer.fields.pop_back();
     auto whole = state_.values.find(outer);
-    if (whole != state_.values.end() && !whole->second.place.is(Place::Kind::kNone))
+    if (whole != state_.values.end() && !whole->second.place.is(Place::Kind::kNone) &&
+        (whole->second.place.maybeOffHost() || !isOfBatch(path)))
       return whole->second;
   }
   return defaultOf(path);

@@ -5,6 +5,8 @@
 #include "analyzer/model/occasional.h"
 
 #include <clang/AST/ParentMapContext.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
 
@@ -73,6 +75,70 @@ bool leaves(const Stmt *branch) {
   if (const auto *full = dyn_cast_or_null<ExprWithCleanups>(last))
     last = full->getSubExpr();
   return last && isa<BreakStmt, ReturnStmt, CXXThrowExpr>(last);
+}
+
+// An error is told there: what it reads for that, it reads once.
+bool fails(const Stmt *branch) {
+  const Stmt *last = lastOf(branch);
+  if (const auto *full = dyn_cast_or_null<ExprWithCleanups>(last))
+    last = full->getSubExpr();
+  const auto *call = dyn_cast_or_null<CallExpr>(last);
+  const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+  return isa_and_nonnull<CXXThrowExpr>(last) || (callee && callee->isNoReturn());
+}
+
+// `assert(…)`, which builds for use leave out.
+bool isAsserted(const ASTContext &context, const Stmt *statement) {
+  const SourceManager &sources = context.getSourceManager();
+  for (SourceLocation location = statement->getBeginLoc(); location.isMacroID();
+       location = sources.getImmediateMacroCallerLoc(location))
+    if (Lexer::getImmediateMacroName(location, sources, context.getLangOpts()) == "assert")
+      return true;
+  return false;
+}
+
+bool calls(const Stmt *statement, llvm::function_ref<bool(const FunctionDecl *)> test) {
+  return contains(statement, [&](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+    return callee && test(callee);
+  });
+}
+
+bool trains(const FunctionDecl *callee) {
+  return nameOf(callee) == "backward" && isTorchDecl(callee);
+}
+
+// Which mode `statement` puts a module into; nothing where it does neither.
+std::optional<bool> trainingModeSetBy(const ASTContext &context, const Stmt *statement) {
+  std::optional<bool> mode;
+  contains(statement, [&](const Stmt *part) {
+    const auto *call = dyn_cast<CXXMemberCallExpr>(part);
+    const CXXMethodDecl *method = call ? call->getMethodDecl() : nullptr;
+    if (!method || !isTorchDecl(method))
+      return false;
+    if (nameOf(method) == "eval")
+      mode = false;
+    bool on = true;
+    if (nameOf(method) == "train" && call->getNumArgs() == 1 &&
+        (isa<CXXDefaultArgExpr>(call->getArg(0)) ||
+         (!call->getArg(0)->isValueDependent() &&
+          call->getArg(0)->EvaluateAsBooleanCondition(on, context))))
+      mode = on;
+    return false;
+  });
+  return mode;
+}
+
+// Reads a clock, to tell how long something takes.
+bool readsClock(const Stmt *statement) {
+  return statement && calls(statement, [](const FunctionDecl *callee) {
+           static const llvm::StringSet<> kClocks{"clock", "clock_gettime", "gettimeofday",
+                                                  "omp_get_wtime", "time"};
+           const llvm::StringRef name = nameOf(callee);
+           return (isLibraryDecl(callee) && name == "now") ||
+                  (callee->isExternC() && kClocks.contains(name));
+         });
 }
 
 bool skips(const Stmt *branch) {
@@ -200,6 +266,10 @@ bool DeviceModel::knowsDevices() {
   return scan().names_device;
 }
 
+bool DeviceModel::programWithoutDevices() {
+  return scan().has_main && !scan().may_leave_host;
+}
+
 bool DeviceModel::hostOnly() {
   return scan().reads_host_memory && !scan().names_device;
 }
@@ -295,7 +365,8 @@ DeviceModel::Step DeviceModel::functionStep(const FunctionDecl *function, int de
       continue;
     const std::string name = "'" + caller.function->getNameAsString() + "'";
     Step step = functionStep(caller.function, depth - 1);
-    if (loopAround(caller.call) && !everyStep(caller.call, nullptr).empty())
+    if (loopAround(caller.call) && !isa<CXXConstructorDecl>(caller.function) &&
+        !everyStep(caller.call, nullptr).empty())
       step = {in + ", which a loop in " + name + " calls", step.why.empty() || step.by_loop};
     else if (!step.why.empty())
       step.why = in + ", which " + name + " calls";
@@ -321,8 +392,78 @@ const Stmt *DeviceModel::loopAround(const Stmt *statement) {
   return nullptr;
 }
 
+// A pass over data that a training program takes to see how good the model is: once per epoch at
+// most.
+bool DeviceModel::isEvaluation(const Stmt *loop) {
+  if (!scan().trains || calls(loop, trains))
+    return false;
+  for (const Stmt *child = loop; const Stmt *parent = parentOf(context_, child); child = parent)
+    if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
+      std::optional<bool> mode;
+      for (const Stmt *sibling : block->body()) {
+        if (sibling == child)
+          break;
+        if (const std::optional<bool> set = trainingModeSetBy(context_, sibling))
+          mode = set;
+      }
+      if (mode)
+        return !*mode;
+    }
+  const auto *over = dyn_cast<CXXForRangeStmt>(loop);
+  const CXXRecordDecl *element =
+      over ? over->getLoopVariable()->getType().getNonReferenceType()->getAsCXXRecordDecl()
+           : nullptr;
+  return isExample(element) && gradOff(loop);
+}
+
+bool DeviceModel::besideClock(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent) {
+    const auto *block = dyn_cast<CompoundStmt>(parent);
+    if (!block)
+      continue;
+    const Stmt *before = nullptr;
+    bool found = false;
+    for (const Stmt *sibling : block->body()) {
+      if (found)
+        return readsClock(sibling) || readsClock(before);
+      found = sibling == child;
+      if (!found)
+        before = sibling;
+    }
+    if (readsClock(before))
+      return true;
+    // The last of a branch: what comes after it does.
+    const Stmt *outer = parentOf(context_, block);
+    if (!isa_and_nonnull<IfStmt, CompoundStmt>(outer))
+      return false;
+  }
+  return false;
+}
+
+bool DeviceModel::callersGiveHost(const ParmVarDecl *parameter, unsigned depth) {
+  const auto *function = dyn_cast<FunctionDecl>(parameter->getDeclContext());
+  const unsigned index = parameter->getFunctionScopeIndex();
+  if (!function || depth == 0)
+    return false;
+  const auto callers = scan().callers.find(function->getCanonicalDecl());
+  return callers != scan().callers.end() &&
+         llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
+           const auto *call = dyn_cast<CallExpr>(caller.call);
+           const FunctionFacts *facts = call ? this->facts(caller.function) : nullptr;
+           if (!facts || index >= call->getNumArgs() || isa<CXXOperatorCallExpr>(call))
+             return false;
+           const Place place = facts->value(call->getArg(index)).place;
+           const auto *given = place.is(Place::Kind::kOf) && place.of.fields.empty()
+                                   ? dyn_cast_or_null<ParmVarDecl>(place.of.root)
+                                   : nullptr;
+           return place.onHost() ||
+                  (given && given != parameter && callersGiveHost(given, depth - 1));
+         });
+}
+
 std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
-  if (function && isTest(function))
+  if ((function && isTest(function)) || isAsserted(context_, statement))
     return {};
   std::string reason;
   bool left = false;
@@ -333,7 +474,11 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
       if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
                        statement))
         return {};
+      if (fails(child))
+        return {};
       left |= leaves(child);
+    } else if (isa<CXXThrowExpr>(parent)) {
+      return {};
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
       if (child != choice->getCond() &&
           isOccasional(context_, choice->getCond(), child == choice->getTrueExpr(), child,
@@ -347,7 +492,11 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
       if (nameOf(call->getDirectCallee()) == "parallel_for")
         return {};
     } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
-      reason = "in a loop";
+      if (isEvaluation(parent))
+        return {};
+      // Where an object is made, a loop is no step.
+      if (!isa_and_nonnull<CXXConstructorDecl>(function))
+        reason = "in a loop";
     }
   }
   return !reason.empty() || !function ? reason : stepOf(function);

@@ -32,6 +32,10 @@ public:
   // It runs again only because a caller in this file calls it in a loop, as main() calls what does
   // an epoch.
   bool isLoopBody(const clang::FunctionDecl *function);
+  // The host waits there to measure how long the device takes.
+  bool besideClock(const clang::Stmt *statement);
+  // All calls of the function in this file give it a tensor of the host.
+  bool callersGiveHost(const clang::ParmVarDecl *parameter, unsigned depth = 3);
   // The innermost loop around `statement` in its function.
   const clang::Stmt *loopAround(const clang::Stmt *statement);
 
@@ -45,6 +49,8 @@ public:
 
   // Something in the file deals with devices: names one, keeps one, calls their runtime.
   bool knowsDevices();
+  // Nothing does, and main() is here: all that the program has is on the host.
+  bool programWithoutDevices();
   // Nothing does, and the file reads tensors' memory on the host: a CPU implementation.
   bool hostOnly();
 
@@ -72,6 +78,7 @@ private:
     std::string why;
     bool by_loop = false;
   };
+  bool isEvaluation(const clang::Stmt *loop);
   Step functionStep(const clang::FunctionDecl *function, int depth);
   const FileScan &scan();
   const Value *returnedByCallee(const clang::FunctionDecl *callee);

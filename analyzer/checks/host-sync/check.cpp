@@ -14,12 +14,17 @@ class HostSyncCheck : public DeviceCheck {
 public:
   using DeviceCheck::DeviceCheck;
 
+  void onEndOfTranslationUnit() override {
+    elements_.clear();
+    DeviceCheck::onEndOfTranslationUnit();
+  }
+
 protected:
   void examine(const FunctionFacts &facts) override {
-    if (model().hostOnly())
+    if (model().hostOnly() || model().programWithoutDevices())
       return;
     for (const Operation &operation : facts.operations) {
-      if (operation.kind == Operation::Kind::kWait)
+      if (operation.kind == Operation::Kind::kWait && !model().besideClock(operation.expr))
         report(facts, operation.expr, nullptr, "'%0' makes the host wait for the device",
                waitRemedy(operation.name));
       if (operation.operands.empty())
@@ -201,7 +206,12 @@ private:
   // Where nothing in the file deals with devices, tensors that come from nowhere in particular are
   // the host's.
   bool onHost(const Value &value) {
-    return value.place.onHost() || (!value.place.maybeOffHost() && !model().knowsDevices());
+    const Place &place = value.place;
+    const auto *given = place.is(Place::Kind::kOf) && place.of.fields.empty()
+                            ? dyn_cast_or_null<ParmVarDecl>(place.of.root)
+                            : nullptr;
+    return place.onHost() || (!place.maybeOffHost() && !model().knowsDevices()) ||
+           (given && model().callersGiveHost(given));
   }
 
   static bool returnsToDevice(const FunctionFacts &facts, const Operation &copy) {
@@ -223,12 +233,35 @@ private:
       return;
     std::string when = model().everyStep(call, facts.function);
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
-        !firstAt(call))
+        (read && !isFirstElement(facts, call, read)) || !firstAt(call))
       return;
     diag(locationOf(call), (message + " on every step (%1)").str())
         << spelling(call) << when << call->getSourceRange();
     if (!remedy.empty())
       advise(locationOf(call), remedy);
+  }
+
+  // `box[i][0].item()`, `box[i][1].item()`: one wait would read them all.
+  bool isFirstElement(const FunctionFacts &facts, const Expr *call, const Expr *read) {
+    const Expr *whole = strip(read);
+    bool is_element = false;
+    static const llvm::StringSet<> kElements{"index", "select", "narrow", "data", "at"};
+    while (!facts.path(whole) || isElementAccess(whole)) {
+      const auto *subscript = dyn_cast<CXXOperatorCallExpr>(whole);
+      const Expr *receiver = receiverOf(whole);
+      if (!receiver || !((subscript && subscript->getOperator() == OO_Subscript) ||
+                         kElements.contains(nameOf(calleeOf(whole)))))
+        return true;
+      is_element = true;
+      whole = strip(receiver);
+    }
+    return !is_element ||
+           elements_.insert({facts.function, model().loopAround(call), *facts.path(whole)}).second;
+  }
+  // Of a list of tensors: its path is that of the list.
+  static bool isElementAccess(const Expr *expr) {
+    const auto *subscript = dyn_cast<CXXOperatorCallExpr>(expr);
+    return subscript && subscript->getOperator() == OO_Subscript;
   }
 
   // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;
@@ -267,6 +300,9 @@ private:
     }
     return expr;
   }
+
+  // Of which an element was reported: by function, loop and tensor.
+  std::set<std::tuple<const FunctionDecl *, const Stmt *, Path>> elements_;
 };
 
 } // namespace

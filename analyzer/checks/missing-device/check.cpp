@@ -18,6 +18,8 @@ public:
 
 protected:
   void examine(const FunctionFacts &facts) override {
+    if (model().programWithoutDevices())
+      return;
     read_here_.clear();
     for (const HostRead &read : hostReads(facts.function))
       if (Place place = facts.value(read.pointer->getImplicitObjectArgument()).place;

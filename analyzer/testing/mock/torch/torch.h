@@ -9,6 +9,25 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> _unique2(const at::Tensor &self, 
                                                         bool return_inverse = false,
                                                         bool return_counts = false);
 
+namespace data {
+template <typename Data = Tensor, typename Target = Tensor> struct Example {
+  Data data;
+  Target target;
+};
+template <typename Batch> class Iterator {
+public:
+  Batch &operator*();
+  Batch *operator->();
+  Iterator &operator++();
+  bool operator!=(const Iterator &other) const;
+};
+class DataLoader {
+public:
+  Iterator<Example<>> begin();
+  Iterator<Example<>> end();
+};
+} // namespace data
+
 namespace optim {
 class Optimizer {
 public:
