@@ -1,6 +1,7 @@
 #include "analyzer/tool/check.h"
 
 #include "analyzer/files/git_repository.h"
+#include "analyzer/files/project_devices.h"
 #include "analyzer/files/report_paths.h"
 #include "analyzer/fixes/apply_fixes.h"
 #include "analyzer/flags/print_commands.h"
@@ -490,6 +491,19 @@ std::string firstHidingFile(const std::set<std::string> &hiding) {
   return {};
 }
 
+// What takes it for granted that tensors may lie on a device, in programs that name none.
+void dropFindingsOfHost(const std::vector<CompileCommand> &commands,
+                        std::vector<FileOutcome> &outcomes) {
+  static constexpr llvm::StringLiteral kRules[] = {"device-host-sync", "device-missing-device"};
+  ProjectDevices projects;
+  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes))
+    if (outcome.result)
+      dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &) {
+        return llvm::is_contained(kRules, llvm::StringRef(finding.rule)) &&
+               projects.isOnHostOnly(command.file);
+      });
+}
+
 // The run is over then. Whatever this process does itself is broken off soon after.
 std::optional<Processes::Clock::time_point> startRunLimit(Seconds limit) {
   if (limit.count() == 0)
@@ -615,6 +629,8 @@ core::Result<int> check(Options options) {
         auto more = commandsOf(some, compile_commands);
         return more ? related.read(*more, analyze) : std::vector<FileOutcome>();
       });
+  if (!options.alone)
+    dropFindingsOfHost(*commands, outcomes);
   Collected all = collect(*commands, std::move(outcomes), options);
 
   std::vector<core::Finding> &findings = all.findings;

@@ -1,0 +1,27 @@
+// A program that names no device but the CPU, in none of its files, has its tensors there. Comments name none; what the user
+// says may be any.
+// RUN: rm -rf %t && mkdir -p %t/host/.git %t/device/.git %t/asked/.git %t/library/.git
+// RUN: cp %s %t/host/train.cpp && cp %s %t/device/train.cpp && cp %s %t/asked/train.cpp && cp %s %t/library/train.cpp
+// DEFINE: %{check} = %devsan_check --torch=none --no-cache --checks=device-host-sync,device-missing-device
+// RUN: echo 'double train(); int main() { train(); } // not on cuda' > %t/host/main.cpp
+// RUN: %{check} %t/host/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// RUN: %{check} %t/host -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// SILENT: no findings
+// RUN: not %{check} --alone %t/host/train.cpp -- -isystem %mock | FileCheck %s
+// RUN: echo 'int main() { auto where = "cuda:1"; }' > %t/device/main.cpp
+// RUN: not %{check} %t/device/train.cpp -- -isystem %mock | FileCheck %s
+// RUN: echo 'int main(int, char **argv) { torch::Device device(argv[1]); }' > %t/asked/main.cpp
+// RUN: not %{check} %t/asked/train.cpp -- -isystem %mock | FileCheck %s
+// RUN: not %{check} %t/library/train.cpp -- -isystem %mock | FileCheck %s
+// CHECK: train.cpp:[[#@LINE+8]]:{{.*}} [device-host-sync]
+#include <torch/torch.h>
+
+double train(torch::Tensor x) {
+  torch::Device device(torch::kCPU);
+  double total = 0;
+  for (int i = 0; i < 3; ++i) {
+    x = x.to(torch::kFloat);
+    total += x.sum().item<double>();
+  }
+  return total;
+}
