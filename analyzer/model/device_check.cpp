@@ -74,6 +74,10 @@ SourceLocation DeviceCheck::nameLocation(const Expr *expr) {
   if (const auto *call = dyn_cast<CXXMemberCallExpr>(inner))
     if (const auto *member = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens()))
       location = member->getMemberLoc();
+  if (const auto *call = dyn_cast<CallExpr>(inner))
+    if (const auto *member =
+            dyn_cast<CXXDependentScopeMemberExpr>(call->getCallee()->IgnoreParens()))
+      location = member->getMemberLoc();
   return location;
 }
 

@@ -73,12 +73,58 @@ bool joinInto(State &into, const State &from) {
   return !(into == before);
 }
 
+// A loop over something of a type that is not known yet has neither a condition nor a step, without
+// which clang makes no graph. It has unknown ones for as long as this lives.
+class UnknownSteps {
+public:
+  UnknownSteps(Stmt *body, ASTContext &context) : context_(context) { fill(body); }
+  ~UnknownSteps() {
+    for (CXXForRangeStmt *loop : filled_) {
+      loop->setBeginStmt(nullptr);
+      loop->setEndStmt(nullptr);
+      loop->setCond(nullptr);
+      loop->setInc(nullptr);
+    }
+  }
+  UnknownSteps(const UnknownSteps &) = delete;
+  UnknownSteps &operator=(const UnknownSteps &) = delete;
+
+private:
+  void fill(Stmt *statement) {
+    for (Stmt *child : statement->children())
+      if (child)
+        fill(child);
+    auto *loop = dyn_cast<CXXForRangeStmt>(statement);
+    if (!loop || loop->getCond() || loop->getInc() || loop->getBeginStmt() || loop->getEndStmt())
+      return;
+    const SourceLocation location = loop->getColonLoc();
+    auto *range = const_cast<VarDecl *>(cast<VarDecl>(loop->getRangeStmt()->getSingleDecl()));
+    const auto unknown = [&] {
+      return DeclRefExpr::Create(context_, {}, {}, range, false, location,
+                                 range->getType().getNonReferenceType(), VK_LValue);
+    };
+    const auto nothing = [&] {
+      Decl *empty = EmptyDecl::Create(context_, context_.getTranslationUnitDecl(), location);
+      return new (context_) DeclStmt(DeclGroupRef(empty), location, location);
+    };
+    loop->setBeginStmt(nothing());
+    loop->setEndStmt(nothing());
+    loop->setCond(unknown());
+    loop->setInc(unknown());
+    filled_.push_back(loop);
+  }
+
+  ASTContext &context_;
+  std::vector<CXXForRangeStmt *> filled_;
+};
+
 std::unique_ptr<CFG> buildGraph(const FunctionDecl *function, Stmt *body, ASTContext &context) {
   CFG::BuildOptions options;
   options.setAllAlwaysAdd();
   options.AddInitializers = true;
   options.AddCXXDefaultInitExprInCtors = true;
   options.PruneTriviallyFalseEdges = false;
+  const UnknownSteps steps(body, context);
   return CFG::buildCFG(function, body, &context, options);
 }
 

@@ -227,7 +227,9 @@ Value Flow::evaluate(const Expr *expr) {
     recordUnknownCall(unknown);
     return {};
   }
-  if (const auto *call = dyn_cast<CallExpr>(expr); call && call->containsErrors()) {
+  if (const auto *call = dyn_cast<CallExpr>(expr);
+      call && (call->containsErrors() || call->isTypeDependent())) {
+    recordUnknownRead(call);
     const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
     if (const FunctionDecl *factory = unresolvedFactory(call->getCallee(), arguments))
       return evaluateFactory(call, nameOf(factory), nullptr, arguments);

@@ -1,6 +1,7 @@
 // The interpreter behind analyseFunction: flow.cpp moves states through the graph,
 // flow_transfer.cpp says what an expression or a tensor operator does to them, flow_calls.cpp what
-// any other call does, flow_modules.cpp follows which modules were moved and what was put into them
+// any other call does, flow_unknown.cpp what is left to see where types are unknown,
+// flow_modules.cpp follows which modules were moved and what was put into them
 // afterwards.
 #pragma once
 
@@ -71,6 +72,10 @@ private:
   std::vector<Operand> argumentsWithPlace(const clang::CallExpr *launch) const;
   std::vector<Operand> tensorOperands(const clang::Expr *receiver,
                                       llvm::ArrayRef<const clang::Expr *> arguments) const;
+
+  // flow_unknown.cpp
+  std::optional<Place> placeOfUnknown(const clang::Expr *expr, unsigned steps) const;
+  void recordUnknownRead(const clang::CallExpr *call);
 
   // flow_modules.cpp
   Value newModule(const clang::Expr *expr, llvm::ArrayRef<const clang::Expr *> arguments);

@@ -97,7 +97,7 @@ bool isAsserted(const ASTContext &context, const Stmt *statement) {
   return false;
 }
 
-bool calls(const Stmt *statement, llvm::function_ref<bool(const FunctionDecl *)> test) {
+bool callsOne(const Stmt *statement, llvm::function_ref<bool(const FunctionDecl *)> test) {
   return contains(statement, [&](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
     const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
@@ -132,7 +132,7 @@ std::optional<bool> trainingModeSetBy(const ASTContext &context, const Stmt *sta
 
 // Reads a clock, to tell how long something takes.
 bool readsClock(const Stmt *statement) {
-  return statement && calls(statement, [](const FunctionDecl *callee) {
+  return statement && callsOne(statement, [](const FunctionDecl *callee) {
            static const llvm::StringSet<> kClocks{"clock", "clock_gettime", "gettimeofday",
                                                   "omp_get_wtime", "time"};
            const llvm::StringRef name = nameOf(callee);
@@ -395,7 +395,7 @@ const Stmt *DeviceModel::loopAround(const Stmt *statement) {
 // A pass over data that a training program takes to see how good the model is: once per epoch at
 // most.
 bool DeviceModel::isEvaluation(const Stmt *loop) {
-  if (!scan().trains || calls(loop, trains))
+  if (!scan().trains || callsOne(loop, trains))
     return false;
   for (const Stmt *child = loop; const Stmt *parent = parentOf(context_, child); child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent)) {

@@ -5,6 +5,7 @@
 #include "analyzer/model/device_check.h"
 #include "analyzer/run/clang_run.h"
 #include "analyzer/run/torch_header.h"
+#include "analyzer/run/unknown_names.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/system/processes.h"
 #include "core/finding/rule_table.h"
@@ -16,6 +17,8 @@
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
+#include <clang/Sema/Sema.h>
+#include <clang/Sema/SemaConsumer.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -76,10 +79,19 @@ private:
 // them, are neither; nor are bodies that run on the device only: no rule looks at them, and they
 // use intrinsics that only a toolkit declares. Runs before the checks' consumer, which then sees
 // the narrowed scope.
-class UserCode : public clang::ASTConsumer {
+class UserCode : public clang::SemaConsumer {
 public:
-  UserCode(clang::SourceManager &sources, FunctionNames &names, FileResult &result)
-      : sources_(sources), names_(names), result_(result) {}
+  UserCode(clang::SourceManager &sources, bool stand_ins, FunctionNames &names, FileResult &result)
+      : sources_(sources), stand_ins_(stand_ins), names_(names), result_(result) {}
+
+  void InitializeSema(clang::Sema &sema) override {
+    if (!stand_ins_)
+      return;
+    auto unknown = llvm::makeIntrusiveRefCnt<UnknownNames>(
+        [this] { return !result_.missing_headers.empty(); });
+    sema.addExternalSource(unknown);
+    unknown->InitializeSema(sema);
+  }
 
   bool shouldSkipFunctionBody(clang::Decl *decl) override {
     return !isInUserCode(sources_, decl->getLocation()) || isDeviceOnly(decl);
@@ -126,6 +138,7 @@ private:
   }
 
   clang::SourceManager &sources_;
+  bool stand_ins_;
   FunctionNames &names_;
   FileResult &result_;
   std::vector<clang::Decl *> decls_;
@@ -149,9 +162,10 @@ private:
 class CheckAction : public clang::ASTFrontendAction {
 public:
   CheckAction(clang::tidy::ClangTidyContext &context, const std::vector<std::string> &own_folders,
-              FunctionNames &names, FileResult &result, Analysis::ExtraConsumers more)
-      : context_(context), own_folders_(own_folders), factory_(context), names_(names),
-        result_(result), more_(std::move(more)) {}
+              bool stand_ins, FunctionNames &names, FileResult &result,
+              Analysis::ExtraConsumers more)
+      : context_(context), own_folders_(own_folders), stand_ins_(stand_ins), factory_(context),
+        names_(names), result_(result), more_(std::move(more)) {}
 
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
@@ -171,7 +185,8 @@ public:
     preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
     preprocessor.addPPCallbacks(std::make_unique<TokenBudget>());
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
-    consumers.push_back(std::make_unique<UserCode>(compiler.getSourceManager(), names_, result_));
+    consumers.push_back(
+        std::make_unique<UserCode>(compiler.getSourceManager(), stand_ins_, names_, result_));
     if (more_)
       for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
         consumers.push_back(std::move(consumer));
@@ -185,6 +200,7 @@ public:
 private:
   clang::tidy::ClangTidyContext &context_;
   const std::vector<std::string> &own_folders_;
+  bool stand_ins_;
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
   FileResult &result_;
@@ -278,8 +294,8 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
 
 } // namespace
 
-Analysis::Analysis(const std::string &checks, const CompileCommand &command)
-    : own_folders_(command.own_folders),
+Analysis::Analysis(const std::string &checks, const CompileCommand &command, bool stand_ins)
+    : own_folders_(command.own_folders), stand_ins_(stand_ins),
       context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
           clang::tidy::ClangTidyGlobalOptions(), optionsFor(checks))),
       consumer_(context_) {
@@ -292,7 +308,8 @@ Analysis::Analysis(const std::string &checks, const CompileCommand &command)
 }
 
 std::unique_ptr<clang::FrontendAction> Analysis::action(ExtraConsumers more) {
-  return std::make_unique<CheckAction>(context_, own_folders_, names_, result_, std::move(more));
+  return std::make_unique<CheckAction>(context_, own_folders_, stand_ins_, names_, result_,
+                                       std::move(more));
 }
 
 FileResult Analysis::takeResult() {

@@ -19,8 +19,9 @@ namespace devsan::analyzer {
 
 class Analysis {
 public:
-  // `checks` is clang-tidy's list of globs.
-  Analysis(const std::string &checks, const CompileCommand &command);
+  // `checks` is clang-tidy's list of globs. Without stand-ins for unknown names clang drops more
+  // code, and does nothing that it does not do elsewhere.
+  Analysis(const std::string &checks, const CompileCommand &command, bool stand_ins = true);
 
   // Consumers that see the tree besides the checks.
   using ExtraConsumers =
@@ -37,6 +38,7 @@ public:
 
 private:
   std::vector<std::string> own_folders_;
+  const bool stand_ins_;
   clang::tidy::ClangTidyContext context_;
   clang::tidy::ClangTidyDiagnosticConsumer consumer_;
   std::unique_ptr<clang::DiagnosticsEngine> engine_;

@@ -6,8 +6,8 @@
 namespace devsan::analyzer {
 
 FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
-                       const std::vector<MemoryFile> &instead) {
-  Analysis analysis(checks, command);
+                       const std::vector<MemoryFile> &instead, bool stand_ins) {
+  Analysis analysis(checks, command, stand_ins);
   std::vector<std::string> arguments = clangArguments(command);
   arguments.push_back(command.file);
   runClang(command.folder, std::move(arguments), instead, analysis.action(), analysis.consumer(),

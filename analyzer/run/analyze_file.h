@@ -10,9 +10,10 @@
 
 namespace devsan::analyzer {
 
-// `checks` is clang-tidy's list of globs; `instead` is read for the files of these names. Changes
+// `checks` is clang-tidy's list of globs; `instead` is read for the files of these names;
+// `stand_ins` as for Analysis. Changes
 // the process's current folder: runs in a child process.
 FileResult analyzeFile(const CompileCommand &command, const std::string &checks,
-                       const std::vector<MemoryFile> &instead);
+                       const std::vector<MemoryFile> &instead, bool stand_ins);
 
 } // namespace devsan::analyzer

@@ -35,7 +35,7 @@ public:
            llvm::function_ref<void(std::size_t, FileOutcome)> done,
            llvm::function_ref<void()> parses_headers)
       : commands_(commands), settings_(settings), done_(done), parses_headers_(parses_headers),
-        with_header_(commands.size()), ended_(commands.size()) {
+        with_header_(commands.size()), has_crashed_(commands.size()), ended_(commands.size()) {
     for (std::size_t i = 0; i < commands.size(); ++i) {
       std::optional<TorchHeader> header = torchHeaderOf(commands[i], settings.torch_version);
       if (!header) {
@@ -129,8 +129,8 @@ private:
       const std::size_t file = alone_.front();
       alone_.pop_front();
       if (const std::optional<int> out = alone_running_.fork(file, settings_.limit))
-        Processes::finish(
-            *out, serialize(analyzeFile(commands_[file], settings_.checks, settings_.instead)));
+        Processes::finish(*out, serialize(analyzeFile(commands_[file], settings_.checks,
+                                                      settings_.instead, !has_crashed_[file])));
       return true;
     }
     if (servers < settings_.jobs)
@@ -264,6 +264,12 @@ private:
     if (outcome.text)
       if (core::Result<FileResult> result = parseFileResult(*outcome.text))
         ended.result = std::move(*result);
+    const bool is_second = has_crashed_[file];
+    has_crashed_[file] = is_second || (!ended.result && ended.limit == Limit::kNone);
+    if (!group && has_crashed_[file] && !is_second) {
+      alone_.push_back(file);
+      return;
+    }
     if (group) {
       // Errors in the user's code where headers are missing are these headers' fault; all others
       // may be ours: another order of includes, a header that has changed since.
@@ -306,6 +312,7 @@ private:
   std::deque<std::size_t> alone_;
   Processes alone_running_;
   std::vector<WithHeader> with_header_;
+  std::vector<bool> has_crashed_;
   std::vector<bool> ended_;
 };
 

@@ -452,7 +452,8 @@ private:
     for (const CXXMethodDecl *method : methods)
       contains(method->getBody(), [&](const Stmt *part) {
         const auto *expr = dyn_cast<Expr>(part);
-        if (!expr || !expr->containsErrors() || !names(expr, member.field))
+        if (!expr || !(expr->containsErrors() || expr->isTypeDependent()) ||
+            !names(expr, member.field))
           return false;
         const auto *assignment = dyn_cast<BinaryOperator>(expr);
         member.follows |= assignment && assignment->isAssignmentOp() &&
