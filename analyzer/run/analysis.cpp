@@ -4,6 +4,7 @@
 #include "analyzer/model/cuda_work.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/run/clang_run.h"
+#include "analyzer/run/seen_lines.h"
 #include "analyzer/run/torch_header.h"
 #include "analyzer/run/unknown_names.h"
 #include "analyzer/system/cache_folder.h"
@@ -110,10 +111,28 @@ public:
     result_.has_functions = !names_.empty();
     result_.is_cut_off = context.getDiagnostics().hasFatalErrorOccurred();
     context.setTraversalScope(decls_);
+    if (context.getDiagnostics().hasErrorOccurred() || !result_.missing_headers.empty()) {
+      const SeenLines lines = seenLines(context, decls_, analysedFile());
+      result_.lines = lines.all;
+      result_.lines_seen = lines.seen;
+    }
     noteFilesRead();
   }
 
 private:
+  // Clang's main file, or the one that a header server has entered.
+  clang::FileID analysedFile() const {
+    for (unsigned i = 0; i < sources_.local_sloc_entry_size(); ++i) {
+      const clang::SrcMgr::SLocEntry &entry = sources_.getLocalSLocEntry(i);
+      if (!entry.isFile() || entry.getFile().getIncludeLoc().isValid())
+        continue;
+      const clang::OptionalFileEntryRef file = entry.getFile().getContentCache().OrigEntry;
+      if (file && !file->getName().starts_with(kMemoryFilePrefix))
+        return sources_.translateFile(*file);
+    }
+    return {};
+  }
+
   void noteFilesRead() {
     for (unsigned i = 0; i < sources_.local_sloc_entry_size(); ++i) {
       const clang::SrcMgr::SLocEntry &entry = sources_.getLocalSLocEntry(i);

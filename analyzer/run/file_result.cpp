@@ -91,6 +91,8 @@ std::string serialize(const FileResult &result) {
                             {"errors", result.errors},
                             {"errors_elsewhere", result.errors_elsewhere},
                             {"suppressed", result.suppressed},
+                            {"lines", result.lines},
+                            {"lines_seen", result.lines_seen},
                             {"has_functions", result.has_functions},
                             {"found_torch", result.found_torch},
                             {"is_cut_off", result.is_cut_off}};
@@ -132,6 +134,8 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.errors = object->getInteger("errors").value_or(0);
   result.errors_elsewhere = object->getInteger("errors_elsewhere").value_or(0);
   result.suppressed = object->getInteger("suppressed").value_or(0);
+  result.lines = object->getInteger("lines").value_or(0);
+  result.lines_seen = object->getInteger("lines_seen").value_or(0);
   result.has_functions = object->getBoolean("has_functions").value_or(false);
   result.found_torch = object->getBoolean("found_torch").value_or(false);
   result.is_cut_off = object->getBoolean("is_cut_off").value_or(false);

@@ -37,6 +37,8 @@ struct FileResult {
   unsigned errors = 0;
   unsigned errors_elsewhere = 0; // of them, in files that are not the user's
   unsigned suppressed = 0;       // by NOLINT
+  unsigned lines = 0;            // with code; counted where the file parsed in part
+  unsigned lines_seen = 0;
   bool has_functions = false;    // with bodies, in the user's code
   bool found_torch = false;      // a header of LibTorch that it includes is there
   bool is_cut_off = false;       // an error ended the parsing

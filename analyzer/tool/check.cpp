@@ -178,6 +178,15 @@ std::string reached(Limit limit, const Options &options) {
   return {};
 }
 
+// "a.h, b.h, c.h and 5 more headers".
+std::string firstOf(llvm::ArrayRef<std::string> names, const std::string &what) {
+  constexpr std::size_t kShown = 3;
+  std::string text = llvm::join(names.take_front(kShown), ", ");
+  if (names.size() > kShown)
+    text += " and " + core::countText(names.size() - kShown, "more " + what);
+  return text;
+}
+
 // Why there is no result of a file, or only of a part of it; empty where it is whole.
 std::string incompleteReason(const FileOutcome &outcome, const Options &options) {
   if (!outcome.encoding.empty())
@@ -198,10 +207,13 @@ std::string incompleteReason(const FileOutcome &outcome, const Options &options)
   if (!result.refused.empty())
     text += ", of what it reads " + llvm::join(result.refused, ", ");
   if (!result.missing_headers.empty())
-    text += ", not found: " + llvm::join(result.missing_headers, ", ");
+    text += ", not found: " + firstOf(result.missing_headers, "header");
   if (result.errors && result.refused.empty())
     text += "; " + core::countText(result.errors, "error") +
             ", the first: " + shortPath(result.first_error);
+  if (result.lines)
+    text +=
+        "; " + std::to_string(100 * result.lines_seen / result.lines) + " % of its lines were seen";
   return text;
 }
 
@@ -336,9 +348,44 @@ struct Collected {
   bool lacks_torch = false; // somewhere there was no header of LibTorch at all
 };
 
+// What files that parsed in part have in common; empty for fewer than two.
+std::string partsNote(const std::vector<FileOutcome> &outcomes) {
+  constexpr std::size_t kShown = 8;
+  std::size_t files = 0, lines = 0, seen = 0;
+  std::map<std::string, std::size_t> missing;
+  for (const FileOutcome &outcome : outcomes) {
+    if (!outcome.result || !outcome.result->isPartial())
+      continue;
+    ++files;
+    lines += outcome.result->lines;
+    seen += outcome.result->lines_seen;
+    for (const std::string &header : outcome.result->missing_headers)
+      ++missing[header];
+  }
+  if (files < 2 || lines == 0)
+    return {};
+  std::vector<std::pair<std::size_t, std::string>> most;
+  for (const auto &[header, count] : missing)
+    most.emplace_back(count, header);
+  std::ranges::sort(most, [](const auto &a, const auto &b) {
+    return std::pair(b.first, a.second) < std::pair(a.first, b.second);
+  });
+  std::string text = core::countText(files, "file") +
+                     " parsed in part: " + std::to_string(100 * seen / lines) +
+                     " % of their lines were seen";
+  for (std::size_t i = 0; i < std::min(most.size(), kShown); ++i)
+    text += (i ? ", " : "; not found: ") + most[i].second + " (" +
+            core::countText(most[i].first, "file") + ")";
+  if (most.size() > kShown)
+    text += " and " + core::countText(most.size() - kShown, "more header");
+  return text;
+}
+
 Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,
                   const Options &options) {
   Collected all;
+  if (std::string note = partsNote(outcomes); !note.empty())
+    all.notes.push_back(std::move(note));
   std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const std::string name = shortPath(commands[i].file);
@@ -438,13 +485,9 @@ public:
   std::string note() const {
     if (missing_.empty())
       return {};
-    constexpr std::size_t kNamed = 3;
     const auto seconds = std::chrono::ceil<Seconds>(time_).count();
     return "not read for their calls of what was found, in " + std::to_string(seconds) +
-           " s (--timeout): " + llvm::join(llvm::ArrayRef(missing_).take_front(kNamed), ", ") +
-           (missing_.size() > kNamed
-                ? " and " + core::countText(missing_.size() - kNamed, "more file")
-                : "");
+           " s (--timeout): " + firstOf(missing_, "file");
   }
 
 private:
