@@ -15,7 +15,7 @@ public:
   using DeviceCheck::DeviceCheck;
 
   void onEndOfTranslationUnit() override {
-    elements_.clear();
+    seen_.clear();
     DeviceCheck::onEndOfTranslationUnit();
   }
 
@@ -233,7 +233,7 @@ private:
       return;
     std::string when = model().everyStep(call, facts.function);
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
-        (read && !isFirstElement(facts, call, read)) || !firstAt(call))
+        (read && !isFirstOfTensor(facts, call, read)) || !firstAt(call))
       return;
     diag(locationOf(call), (message + " on every step (%1)").str())
         << spelling(call) << when << call->getSourceRange();
@@ -241,10 +241,10 @@ private:
       advise(locationOf(call), remedy);
   }
 
-  // `box[i][0].item()`, `box[i][1].item()`: one wait would read them all.
-  bool isFirstElement(const FunctionFacts &facts, const Expr *call, const Expr *read) {
+  // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.
+  bool isFirstOfTensor(const FunctionFacts &facts, const Expr *call, const Expr *read) {
     const Expr *whole = strip(read);
-    bool is_element = false;
+    bool is_same_wait = nameOf(calleeOf(strip(call))) == "item";
     static const llvm::StringSet<> kElements{"index", "select", "narrow", "data", "at"};
     while (!facts.path(whole) || isElementAccess(whole)) {
       const auto *subscript = dyn_cast<CXXOperatorCallExpr>(whole);
@@ -252,11 +252,11 @@ private:
       if (!receiver || !((subscript && subscript->getOperator() == OO_Subscript) ||
                          kElements.contains(nameOf(calleeOf(whole)))))
         return true;
-      is_element = true;
+      is_same_wait = true;
       whole = strip(receiver);
     }
-    return !is_element ||
-           elements_.insert({facts.function, model().loopAround(call), *facts.path(whole)}).second;
+    return !is_same_wait ||
+           seen_.insert({facts.function, model().loopAround(call), *facts.path(whole)}).second;
   }
   // Of a list of tensors: its path is that of the list.
   static bool isElementAccess(const Expr *expr) {
@@ -301,8 +301,8 @@ private:
     return expr;
   }
 
-  // Of which an element was reported: by function, loop and tensor.
-  std::set<std::tuple<const FunctionDecl *, const Stmt *, Path>> elements_;
+  // What was reported: by function, loop and tensor.
+  std::set<std::tuple<const FunctionDecl *, const Stmt *, Path>> seen_;
 };
 
 } // namespace

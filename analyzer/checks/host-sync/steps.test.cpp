@@ -89,6 +89,10 @@ double boxes(torch::Tensor found, std::vector<torch::Tensor> lists) {
     total += SUM_OF(found * 2);
     // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: 'found.max().item<double>()' makes {{.*}} [device-host-sync]
     total += found.max().item<double>();
+    auto loss = found.sum();
+    // CHECK: :[[@LINE+1]]:19: warning: 'loss.item<double>()' makes {{.*}} [device-host-sync]
+    total += loss.item<double>();
+    std::to_string(loss.item<double>());
   }
   return total;
 }

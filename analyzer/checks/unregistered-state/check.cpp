@@ -133,7 +133,7 @@ private:
         constructed = true;
         collectConstruction(*facts, members);
       }
-    if (!constructed)
+    if (!constructed && !isConstructedElsewhere(record))
       collectDefaults(members);
     for (const CXXMethodDecl *method : methods)
       if (const FunctionFacts *facts =
@@ -212,6 +212,13 @@ private:
            llvm::none_of(constructor->inits(), [&](const CXXCtorInitializer *init) {
              return init->getInit() == value && !init->isWritten();
            });
+  }
+
+  // Its constructors are in another file, where they may register whatever there is.
+  static bool isConstructedElsewhere(const CXXRecordDecl *record) {
+    return llvm::any_of(record->ctors(), [](const CXXConstructorDecl *constructor) {
+      return constructor->isUserProvided() && !constructor->hasBody();
+    });
   }
 
   // A constructor leaves the members to a function whose body is elsewhere.

@@ -138,3 +138,11 @@ struct TwoWaysImpl : torch::nn::Module {
   explicit TwoWaysImpl(int n);
   torch::nn::Sequential layers_;
 };
+
+// Its constructor is in another file, where it registers them.
+struct HeaderImpl : torch::nn::Module {
+  explicit HeaderImpl(int64_t classes);
+  torch::nn::Sequential layers_{torch::nn::Linear(2, 3), torch::nn::ReLU()};
+  torch::nn::Linear fc_ = torch::nn::Linear(2, 3);
+  torch::Tensor scale_ = torch::ones({3});
+};
