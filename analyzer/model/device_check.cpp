@@ -40,13 +40,12 @@ void DeviceCheck::advise(SourceLocation location, const llvm::Twine &remedy) {
 }
 
 bool DeviceCheck::firstAt(const Expr *expr) {
-  // What the body of a macro does is one finding, wherever that is used.
+  // What the body of a macro of the project does is one finding, wherever that is used.
   const SourceManager &sources = model_->context().getSourceManager();
   const SourceLocation name = nameLocation(expr);
-  return reported_
-      .insert(sources.isMacroBodyExpansion(name) ? sources.getSpellingLoc(name)
-                                                 : sources.getFileLoc(name))
-      .second;
+  const SourceLocation written = sources.getSpellingLoc(name);
+  const bool by_macro = sources.isMacroBodyExpansion(name) && !sources.isInSystemHeader(written);
+  return reported_.insert(by_macro ? written : sources.getFileLoc(name)).second;
 }
 
 std::string DeviceCheck::spelling(const Expr *expr) {
