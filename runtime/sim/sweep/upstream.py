@@ -103,9 +103,9 @@ def note(nodeid, outcome, text=""):
         notes.write(json.dumps([name_of(nodeid), outcome, text]) + "\n")
 
 
-def run(prefix, folder, files, arguments, environment, notes, test_limit=300, limit=3600):
+def run(prefix, folder, files, arguments, environment, notes, test_limit=300, limit=3600, conftest=False, python=sys.executable):
     """{Class.test: (outcome, text)} of the files in the folder, and whether all have come to an end within the limit."""
-    command = [*prefix, sys.executable, "-B", "-m", "pytest", "-p", "upstream", "-p", "no:cacheprovider", "--noconftest",
+    command = [*prefix, python, "-B", "-m", "pytest", "-p", "upstream", "-p", "no:cacheprovider", *([] if conftest else ["--noconftest"]),
                "--quiet", "-c", os.devnull, f"--rootdir={folder}", *arguments, *files]
     paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
     environment = environment | {NOTES: str(notes), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
