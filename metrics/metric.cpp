@@ -268,6 +268,13 @@ const std::vector<at::Tensor> &Metric::states() const {
   return store_->by_device.empty() ? none : store_->by_device.front().states;
 }
 
+void Metric::make_states(at::Device device) {
+  if (specs_.empty() || !store_->by_device.empty())
+    return;
+  const StateScope scope;
+  set_states(states_on(device));
+}
+
 const std::vector<at::Tensor> &Metric::computable_states() const {
   TORCH_CHECK(!store_->by_device.empty(), name(),
               ": compute() before the first update(); nothing was seen yet");

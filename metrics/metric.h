@@ -51,6 +51,10 @@ public:
   // The value by name, of metrics that have several; else under an empty name.
   virtual torch::OrderedDict<std::string, at::Tensor> compute_dict() const;
 
+  // Makes the states of nothing on `device` where there are none, so that compute() tells what its
+  // value is then: that of most metrics is 0 or NaN.
+  void make_states(at::Device device);
+
   // Adds what `other` has seen. `other` must be the same class with the same options; with
   // DevicePolicy::kFollow, on the same device.
   void merge(const Metric &other) { merge_states(other); }

@@ -194,10 +194,10 @@ TEST_P(AnyMetric, LoadsListsThatItCouldHaveSeen) {
   mrr.update(at::rand({6}, device()), at::randint(2, {6}, labels), at::randint(2, {6}, labels));
   EXPECT_EQ(restored(mrr, mrr.state_dict()), values(mrr.compute()));
   EXPECT_ERROR(mrr.load_state_dict(with(mrr.state_dict(), "indexes", first_two)), "RetrievalMRR",
-               "`indexes` [2]");
+               "same shape, but are [2]");
   EXPECT_ERROR(mrr.load_state_dict(with(mrr.state_dict(), "indexes",
                                         [](const at::Tensor &x) { return x.to(at::kFloat); })),
-               "`indexes` has dtype Float");
+               "but has dtype Float");
 }
 
 TEST_P(AnyMetric, NamesItsStateForExpectSameDevice) {

@@ -273,9 +273,11 @@ void Aggregator::check_nan() const {
 void Aggregator::report(int64_t nans) const {
   if (nans == 0)
     return;
-  TORCH_CHECK(options_.nan_strategy().action() == NanStrategy::kWarn, name(), ": ", nans,
-              " values (or their weights) are NaN; correct them, or choose another nan_strategy");
-  TORCH_WARN(name(), ": ", nans, " values (or their weights) are NaN and are left out");
+  TORCH_CHECK(options_.nan_strategy().action() == NanStrategy::kWarn, name(),
+              ": Encountered `nan` values in tensor: ", nans,
+              " values (or their weights); correct them, or choose another nan_strategy");
+  TORCH_WARN(name(), ": Encountered `nan` values in tensor. Will be removed: ", nans,
+             " values (or their weights)");
 }
 
 std::string Aggregator::signature() const {

@@ -22,8 +22,8 @@ CatMetric::CatMetric(const CatMetricOptions &options)
 void CatMetric::check_no_nan(const at::Tensor &nan_rows) const {
   // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
   const auto count = nan_rows.sum().item<int64_t>();
-  TORCH_CHECK(count == 0, name(), ": ", count, " of ", nan_rows.size(0),
-              " values are NaN; correct them, or choose another nan_strategy");
+  TORCH_CHECK(count == 0, name(), ": Encountered `nan` values in tensor: ", count, " of ",
+              nan_rows.size(0), "; correct them, or choose another nan_strategy");
 }
 
 void CatMetric::update(const at::Tensor &value) {
@@ -64,7 +64,7 @@ at::Tensor CatMetric::compute() const {
     const at::Tensor kept = nan_rows(all).bitwise_not().nonzero().squeeze(1);
     const int64_t left_out = all.size(0) - kept.size(0);
     if (left_out > 0 && strategy.action() == NanStrategy::kWarn)
-      TORCH_WARN(name(), ": ", left_out, " values are NaN and are left out");
+      TORCH_WARN(name(), ": Encountered `nan` values in tensor. Will be removed: ", left_out);
     return left_out > 0 ? all.index_select(0, kept) : all;
   }
   }

@@ -142,7 +142,8 @@ TEST_P(Cat, SyncOfDifferentRowsIsAnErrorOnEachRank) {
   test::onRanks(2, [&](const Group &group) {
     CatMetric metric;
     metric.update(at::ones({3, 2 + group->getRank()}, on()));
-    EXPECT_ERROR(metric.sync(group), "CatMetric", "`value`", "[3, 3] on rank 1", "[3, 2] on rank 0");
+    EXPECT_ERROR(metric.sync(group), "CatMetric", "`value`", "[3, 3] on rank 1",
+                 "[3, 2] on rank 0");
     EXPECT_EQ(metric.compute().size(0), 3);
   });
 }
@@ -159,18 +160,18 @@ TEST_P(Cat, TreatsNanAsTheStrategySays) {
     const test::Warnings warnings;
     EXPECT_EQ(values(result(NanStrategy::kWarn)), (Vector{1, 3}));
     ASSERT_EQ(warnings.messages().size(), 1u);
-    EXPECT_NE(warnings.messages()[0].find("CatMetric: 1 values"), std::string::npos);
+    EXPECT_NE(warnings.messages()[0].find("CatMetric: Encountered `nan` values in tensor. Will be removed: 1"), std::string::npos);
   }
   EXPECT_EQ(values(result(0.5)), (Vector{1, 0.5, 3}));
   EXPECT_TRUE(std::isnan(values(result(NanStrategy::kDisable))[1]));
   if (device().is_cpu())
-    EXPECT_ERROR(result(NanStrategy::kError), "CatMetric", "1 of 3 values", "nan_strategy");
+    EXPECT_ERROR(result(NanStrategy::kError), "CatMetric", "1 of 3", "nan_strategy");
   else
     EXPECT_TRUE(std::isnan(values(result(NanStrategy::kError))[0]));
 
   CatMetric eager{CatMetricOptions(NanStrategy::kError).validate(Validate::kEager)};
   eager.update(numbers({1}));
-  EXPECT_ERROR(eager.update(numbers({2, NAN})), "1 of 2 values");
+  EXPECT_ERROR(eager.update(numbers({2, NAN})), "1 of 2");
   EXPECT_EQ(values(eager.compute()), (Vector{1}));
   CatMetric rows{CatMetricOptions(NanStrategy::kIgnore)};
   rows.update(numbers({1, 2, NAN, 4, 5, 6}).view({3, 2}));
@@ -217,8 +218,8 @@ TEST_P(CatNoSync, WaitsOnlyWhereTheResultHasToShrink) {
     x = at::rand({8}).to(device());
   }
   const devsan::ExpectNoSync no_sync;
-  for (const NanStrategy strategy : {NanStrategy(NanStrategy::kError),
-                                     NanStrategy(NanStrategy::kDisable), NanStrategy(1.)}) {
+  for (const NanStrategy strategy :
+       {NanStrategy(NanStrategy::kError), NanStrategy(NanStrategy::kDisable), NanStrategy(1.)}) {
     CatMetric metric{CatMetricOptions(strategy)}, other{CatMetricOptions(strategy)};
     for (int step = 0; step < 3; ++step)
       metric.update(x);

@@ -160,7 +160,7 @@ TEST_P(Accuracy, RefusesWrongInputs) {
                "[4, 5]", "[4, 3]");
   EXPECT_ERROR(metric.update(labels({0, 1}), labels({0})), "[2]", "[1]", "same shape");
   EXPECT_ERROR(metric.update(at::ones({1, 3}, on), at::ones({1}, on)), "target", "Float",
-               "integer");
+               "int or long");
   EXPECT_ERROR(metric.update(at::ones({1}, on.dtype(at::kBool)), labels({0})), "preds", "Bool");
   EXPECT_ERROR(top_two.update(labels({0}), labels({0})), "top_k", "scores");
   EXPECT_ERROR(MulticlassAccuracy(MulticlassAccuracyOptions(1)), "num_classes", "1");

@@ -125,7 +125,7 @@ void CalibrationError::update(const at::Tensor &preds, const at::Tensor &target)
   TORCH_CHECK(preds.is_floating_point(), name_, ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores");
   const StateScope scope;
-  const at::Tensor scores = probabilities(config_, preds);
+  const at::Tensor scores = probabilities(config_, as_probabilities(config_, preds, target));
   if (!preds.is_cpu())
     update_on_device(scores, target);
   else if (scores.scalar_type() == at::kDouble)

@@ -17,7 +17,7 @@ template <class Self> class CalibrationOptions : public TaskOptions<Self> {
   DEVSAN_SHARED_ARG(int64_t, n_bins) = 15;
   DEVSAN_SHARED_ARG(CalibrationNorm, norm) = CalibrationNorm::kL1;
   // Scores are logits: their sigmoid, of several classes their softmax, is taken.
-  DEVSAN_SHARED_ARG(bool, from_logits) = false;
+  DEVSAN_SHARED_ARG(std::optional<bool>, from_logits) = false;
 };
 
 struct BinaryCalibrationErrorOptions : CalibrationOptions<BinaryCalibrationErrorOptions> {

@@ -68,14 +68,13 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
 
   const StateScope scope;
   const Accumulation format = accumulation_on(preds.device());
-  const BatchCounts batch = config_.weighted
-                                ? weigh(preds, target,
-                                        sample_weights(config_, whole_samples(), target, weight,
-                                                       detail::base_dtype(format)))
-                                : count(preds, target);
+  const BatchCounts batch = counted(preds, target, weight);
   if (validates_eagerly(config_.validate, preds) && batch.out_of_range.defined()) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
-    refuse_out_of_range(config_, name_, batch.out_of_range.item<int64_t>(), target.numel());
+    const auto out_of_range = batch.out_of_range.item<int64_t>();
+    if (out_of_range && preds.is_cpu())
+      refuse_other_classes(config_, name_, preds, target);
+    refuse_out_of_range(config_, name_, out_of_range, target.numel());
   }
 
   std::vector<at::Tensor> states = states_on(preds.device());
@@ -90,6 +89,26 @@ void ClassificationMetric::update(const at::Tensor &preds, const at::Tensor &tar
   set_states(std::move(states));
 }
 
+BatchCounts ClassificationMetric::counted(const at::Tensor &preds, const at::Tensor &target,
+                                          const at::Tensor &weight) const {
+  const auto counts = [&](const at::Tensor &scores) {
+    return config_.weighted
+               ? weigh(scores, target,
+                       sample_weights(config_, whole_samples(), target, weight,
+                                      detail::base_dtype(accumulation_on(preds.device()))))
+               : count(scores, target);
+  };
+  if (!preds.is_cpu())
+    return counts(as_probabilities(config_, preds, target));
+  // Probabilities are read once: only what is out of range may be a logit.
+  const BatchCounts batch = counts(preds);
+  // NOLINTNEXTLINE(device-host-sync): the CPU's own memory
+  if (!batch.out_of_range.defined() || batch.out_of_range.item<int64_t>() == 0)
+    return batch;
+  const at::Tensor scores = as_probabilities(config_, preds, target);
+  return scores.is_same(preds) ? batch : counts(scores);
+}
+
 void ClassificationMetric::update_each(const at::Tensor &preds, const at::Tensor &target) {
   TORCH_CHECK(
       target.dim() >= (config_.task == Task::kMultilabel ? 3 : 2), name_, ": `target` has shape ",
@@ -97,7 +116,8 @@ void ClassificationMetric::update_each(const at::Tensor &preds, const at::Tensor
       ", but for a score of each sample there has to be a dimension more; pass it, or leave "
       "multidim_average at kGlobal");
   const StateScope scope;
-  const BatchCounts batch = count_each(config_, *tally_, preds, target);
+  const BatchCounts batch =
+      count_each(config_, *tally_, as_probabilities(config_, preds, target), target);
   if (validates_eagerly(config_.validate, preds)) {
     // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
     refuse_out_of_range(config_, name_, batch.out_of_range.item<int64_t>(), target.numel());
@@ -155,6 +175,15 @@ at::Tensor ClassificationMetric::shown(const Verdict &verdict) const {
 void ClassificationMetric::check_valid() const {
   const StateScope scope;
   check_none_left_out(config_, name_, out_of_range());
+}
+
+void warn_of_zeros(const at::Tensor &numbers, const char *text) {
+  if (!numbers.is_cpu())
+    return;
+  // NOLINTNEXTLINE(device-host-sync): the CPU's own memory
+  const auto zeros = numbers.eq(0).sum().item<int64_t>();
+  if (zeros > 0)
+    TORCH_WARN(zeros, text);
 }
 
 at::Tensor wide(const at::Tensor &counts) {

@@ -79,6 +79,8 @@ protected:
 
 private:
   void update_each(const at::Tensor &preds, const at::Tensor &target);
+  BatchCounts counted(const at::Tensor &preds, const at::Tensor &target,
+                      const at::Tensor &weight) const;
   bool whole_samples() const { return tally_ == Tally::kSamples; }
 
   std::string name_;
@@ -141,6 +143,9 @@ struct PlainFormula {
 struct ZeroDivisionFormula {
   template <template <class> class TaskT> using Options = ZeroDivisionOptions<TaskT>;
 };
+
+// Warns of how many numbers are 0, where they lie on the CPU and can be looked at.
+void warn_of_zeros(const at::Tensor &numbers, const char *text);
 
 // Counts as real numbers, in the widest format that their device has.
 at::Tensor wide(const at::Tensor &counts);

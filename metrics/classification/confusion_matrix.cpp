@@ -7,7 +7,10 @@ namespace devsan::metrics {
 at::Tensor ConfusionMatrixFormula::value(const ConfusionCounts &counts) {
   const auto divided = [&](at::IntArrayRef dims) {
     const at::Tensor matrix = wide(counts.exact);
-    return safe_divide(matrix, matrix.sum(dims, /*keepdim=*/true));
+    const at::Tensor divisor = matrix.sum(dims, /*keepdim=*/true);
+    warn_of_zeros(divisor.expand_as(matrix),
+                  " NaN values found in confusion matrix have been replaced with zeros.");
+    return safe_divide(matrix, divisor);
   };
   switch (counts.config.normalize) {
   case Normalize::kNone:

@@ -359,7 +359,7 @@ bool counts_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &pred
 
 BatchCounts count_on_cpu(const TaskConfig &config, Tally tally, const at::Tensor &preds,
                          const at::Tensor &target) {
-  const at::Tensor targets = dense(target, at::kLong);
+  const at::Tensor targets = dense(integer_labels(target), at::kLong);
   const bool multiclass = config.task == Task::kMulticlass;
   if (!preds.is_floating_point()) {
     const at::Tensor labels = dense(preds, at::kLong);

@@ -121,19 +121,23 @@ CurveMetric::CurveMetric(const char *formula, const TaskConfig &config)
                                                      {"target", {}, StateSpec::Kind::kList}}) {}
 
 void CurveMetric::check_scores(const at::Tensor &preds) const {
-  TORCH_CHECK(preds.is_floating_point(), name(), ": `preds` has dtype ", preds.scalar_type(),
-              "; pass floating scores, since labels have no curve");
+  TORCH_CHECK(!preds.defined() || preds.is_floating_point(), name(), ": Expected ",
+              config().task == Task::kMulticlass
+                  ? "`preds` to be a float tensor"
+                  : "argument `preds` to be an floating tensor with probability/logits scores",
+              ", since labels have no curve, but got tensor with dtype ", preds.scalar_type());
 }
 
-void CurveMetric::update(const at::Tensor &preds, const at::Tensor &target,
+void CurveMetric::update(const at::Tensor &given, const at::Tensor &target,
                          const at::Tensor &weight) {
+  check_scores(given);
   if (config().thresholds) {
-    ClassificationMetric::update(preds, target, weight);
+    ClassificationMetric::update(given, target, weight);
     return;
   }
-  check_batch(preds, target, weight);
-  check_scores(preds);
+  check_batch(given, target, weight);
   const StateScope scope;
+  const at::Tensor preds = as_probabilities(config(), given, target);
   if (validates_eagerly(config().validate, preds)) {
     if (!preds.is_cpu()) {
       const ScoredSamples batch = scored_samples(config(), preds, target, ScoreScale::kUnrounded);
@@ -181,7 +185,6 @@ at::Tensor CurveMetric::thresholds() const {
 }
 
 BatchCounts CurveMetric::count(const at::Tensor &preds, const at::Tensor &target) const {
-  check_scores(preds);
   if (preds.is_cpu()) {
     const at::Tensor scores = probabilities(config(), preds);
     return scores.scalar_type() == at::kDouble ? count_on_cpu<double>(config(), scores, target)
@@ -192,7 +195,6 @@ BatchCounts CurveMetric::count(const at::Tensor &preds, const at::Tensor &target
 
 BatchCounts CurveMetric::weigh(const at::Tensor &preds, const at::Tensor &target,
                                const at::Tensor &weights) const {
-  check_scores(preds);
   return count_by_operators(preds, target, weights);
 }
 

@@ -40,6 +40,11 @@ struct CurveCounts {
   at::Tensor averaged(const at::Tensor &score) const;
 };
 
+// What a warning says of classes without targets, with scikit-learn's and TorchMetrics' words.
+constexpr const char *kNoPositives =
+    " of the classes: No positive samples found in target, recall is undefined. Setting recall to "
+    "one for all thresholds.";
+
 // The numbers of each threshold, from the highest threshold down.
 at::Tensor descending(const at::Tensor &x);
 

@@ -30,7 +30,8 @@ public:
 // Hinge loss: max(0, 1 - margin), or its square, mean over the samples. The margin of a binary task
 // is the score for class 1 and minus the score for class 0; see MulticlassMode. Scores are decision
 // values of any size, as in scikit-learn's hinge_loss; TorchMetrics takes the sigmoid, or softmax,
-// of a batch where one is outside [0, 1], which is what from_logits says here. See SampleLoss.
+// of a batch where one is outside [0, 1], which is what from_logits of none says here. See
+// SampleLoss.
 //
 // compute()  [], [classes] for MulticlassMode::kOneVsAll.
 struct HingeLossFormula {

@@ -38,7 +38,7 @@ SampleLoss::SampleLoss(std::string name, Traits traits)
                         {"loss", {traits.outputs}, StateSpec::Kind::kMoment}},
                        traits.accumulation),
       name_(std::move(name)), traits_(std::move(traits)), fault_(traits_.config) {
-  fault_.of_scores = true;
+  traits_.config.of_scores = fault_.of_scores = true;
   fault_.from_logits |= !traits_.of_probabilities;
   traits_.config.check(name_);
 }
@@ -63,8 +63,8 @@ void SampleLoss::update(const at::Tensor &preds, const at::Tensor &target,
   check_weight(name_, weight, target.sizes());
   const StateScope scope;
   const bool on_cpu = preds.is_cpu() && accumulation_on(preds.device()) == Accumulation::kDouble;
-  (this->*(on_cpu ? &SampleLoss::update_on_cpu : &SampleLoss::update_on_device))(rows(preds),
-                                                                                 target, weight);
+  (this->*(on_cpu ? &SampleLoss::update_on_cpu : &SampleLoss::update_on_device))(
+      rows(as_probabilities(config(), preds, target)), target, weight);
 }
 
 void SampleLoss::update_on_cpu(const at::Tensor &rows, const at::Tensor &target,

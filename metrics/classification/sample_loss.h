@@ -19,7 +19,8 @@ namespace devsan::metrics {
 
 template <class Self> class LossOptions : public TaskOptions<Self> {
   // Scores are logits: their sigmoid, of several classes their softmax, is what the metric is of.
-  DEVSAN_SHARED_ARG(bool, from_logits) = false;
+  // None: see ThresholdOptions.
+  DEVSAN_SHARED_ARG(std::optional<bool>, from_logits) = false;
   // Of the result. float64 needs a device that has it.
   DEVSAN_SHARED_ARG(at::ScalarType, dtype) = at::kFloat;
   // Of the states; by default what suits the device, see default_accumulation().

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "metrics/classification/accuracy.h"
+#include "metrics/classification/auroc.h"
 #include "metrics/classification/classification_reference.h"
 #include "metrics/classification/dice.h"
 #include "metrics/classification/f_beta.h"
@@ -278,7 +279,8 @@ TEST_P(StatScores, ValidatesAtOnceWithTheStatesUntouched) {
 TEST_P(StatScores, CountsWhatIsOutOfRangeOnTheDevice) {
   BinaryF1Score metric(BinaryF1ScoreOptions().validate(Validate::kDeferred));
   BinaryStatScores counts(BinaryStatScoresOptions().validate(Validate::kDeferred));
-  for (SupervisedMetric *any : {static_cast<SupervisedMetric *>(&metric), static_cast<SupervisedMetric *>(&counts)})
+  for (SupervisedMetric *any :
+       {static_cast<SupervisedMetric *>(&metric), static_cast<SupervisedMetric *>(&counts)})
     any->update(scores({0.9, 0.8, 2, 0.1}), labels({1, 7, 0, 0}));
   EXPECT_EQ(values<int64_t>(metric.states()[0]), (std::vector<int64_t>{1, 1, 1, 2}));
   EXPECT_ERROR(metric.check_valid(), "BinaryF1Score", "2 samples had", "left out");
@@ -296,7 +298,7 @@ TEST_P(StatScores, RefusesWrongInputsAndOptions) {
   MultilabelRecall multilabel(3);
   EXPECT_ERROR(binary.update(scores({1, 0}), labels({1})), "BinaryRecall", "[2]", "[1]",
                "same shape");
-  EXPECT_ERROR(binary.update(scores({1}), scores({1})), "target", "Float", "integer");
+  EXPECT_ERROR(BinaryAUROC().update(scores({1}), scores({1})), "target", "Float", "int or long");
   EXPECT_ERROR(binary.update(scores({1}).to(at::kComplexFloat), labels({1})), "preds", "Complex");
   EXPECT_ERROR(binary.update(at::ones({}, on), at::ones({}, on.dtype(at::kLong))), "[N, ...]");
   EXPECT_ERROR(multilabel.update(at::ones({2, 4}, on), at::ones({2, 4}, on.dtype(at::kLong))),

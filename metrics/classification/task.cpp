@@ -16,15 +16,16 @@ bool is_integer(const at::Tensor &x, bool or_bool = false) {
   return at::isIntegralType(x.scalar_type(), /*includeBool=*/or_bool);
 }
 
-void check_target(const std::string &name, const at::Tensor &target, bool or_bool) {
-  TORCH_CHECK(is_integer(target, or_bool), name, ": `target` has dtype ", target.scalar_type(),
-              "; pass class indices of an integer dtype");
+void check_target(const std::string &name, const at::Tensor &target, const char *of_labels,
+                  bool fits) {
+  TORCH_CHECK(fits, name, ": Expected argument `target` to be an int or long tensor", of_labels,
+              ", but got tensor with dtype ", target.scalar_type());
   TORCH_CHECK(target.dim() >= 1, name, ": `target` has shape ", target.sizes(), "; pass [N, ...]");
 }
 
 void check_multiclass(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                       const at::Tensor &target) {
-  check_target(name, target, /*or_bool=*/false);
+  check_target(name, target, "", is_integer(target));
   if (is_integer(preds)) {
     TORCH_CHECK(config.top_k == 1, name, ": `preds` holds labels (", preds.scalar_type(),
                 "), but top_k is ", config.top_k, "; pass scores [N, ", config.classes, ", ...]");
@@ -50,7 +51,9 @@ void check_multiclass(const TaskConfig &config, const std::string &name, const a
 // Binary, and several labels.
 void check_labels(const TaskConfig &config, const std::string &name, const at::Tensor &preds,
                   const at::Tensor &target) {
-  check_target(name, target, /*or_bool=*/true);
+  check_target(name, target, " with ground truth labels",
+               is_integer(target, /*or_bool=*/true) ||
+                   (target.is_floating_point() && !config.of_scores));
   TORCH_CHECK(preds.is_floating_point() || is_integer(preds, /*or_bool=*/true), name,
               ": `preds` has dtype ", preds.scalar_type(),
               "; pass floating scores, or integer or bool labels");
@@ -134,6 +137,29 @@ Samples label_samples(const TaskConfig &config, const at::Tensor &preds, const a
   return with_validity(predicted, wanted, valid, ignored_in(config, all_targets));
 }
 
+const char *logits_text(const TaskConfig &config) {
+  return config.guesses_logits ? "none" : config.from_logits ? "true" : "false";
+}
+
+// Whether a score that is not ignored is no probability, bool [].
+at::Tensor is_any_outside(const TaskConfig &config, const at::Tensor &preds,
+                          const at::Tensor &target) {
+  at::Tensor outside = preds.lt(0).bitwise_or(preds.gt(1));
+  if (config.ignore_index) {
+    if (config.task == Task::kMulticlass)
+      outside = outside.any(1);
+    outside = outside.bitwise_and(comparable(target).ne(*config.ignore_index));
+  }
+  return outside.any();
+}
+
+at::Tensor probabilities_of_logits(const TaskConfig &config, const at::Tensor &logits) {
+  if (config.task != Task::kMulticlass)
+    return logits.sigmoid();
+  const at::Tensor last = logits.movedim(1, -1);
+  return detail::softmax(last.reshape({-1, last.size(-1)})).view(last.sizes()).movedim(-1, 1);
+}
+
 } // namespace
 
 void TaskConfig::check(const std::string &name) const {
@@ -166,7 +192,7 @@ void TaskConfig::check(const std::string &name) const {
 std::string TaskConfig::signature() const {
   using detail::exact_text;
   return c10::str(task == Task::kMultilabel ? "num_labels=" : "num_classes=", classes,
-                  ", threshold=", exact_text(threshold), ", from_logits=", from_logits,
+                  ", threshold=", exact_text(threshold), ", from_logits=", logits_text(*this),
                   ", average=", static_cast<int>(average), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
                   weighted ? ", weighted" : "", samplewise ? ", samplewise" : "",
@@ -181,8 +207,8 @@ std::string TaskConfig::signature() const {
 
 std::string TaskConfig::state_signature() const {
   return c10::str("task=", static_cast<int>(task), ", classes=", classes,
-                  ", threshold=", detail::exact_text(threshold), ", from_logits=", from_logits,
-                  ", top_k=", top_k,
+                  ", threshold=", detail::exact_text(threshold),
+                  ", from_logits=", logits_text(*this), ", top_k=", top_k,
                   ", ignore_index=", ignore_index ? std::to_string(*ignore_index) : "none",
                   of_scores ? ", thresholds=" + (thresholds ? thresholds->text() : "none") : "",
                   weighted ? ", weighted" : "", samplewise ? ", samplewise" : "",
@@ -203,7 +229,8 @@ const char *task_name(Task task) {
 
 std::string fault(const TaskConfig &config, const char *verb, const char *consequence) {
   const char *const ignore = "or name the value that marks unlabelled samples as ignore_index";
-  const char *const logits = config.from_logits ? "" : "say from_logits(true) of logits, ";
+  const bool told = config.from_logits || config.guesses_logits;
+  const char *const logits = told ? "" : "say from_logits(true) of logits, ";
   const char *const score = config.from_logits ? "NaN" : "no probability in [0, 1]";
   if (config.of_scores) {
     const std::string classes = config.task != Task::kMulticlass ? "other than 0 and 1"
@@ -224,6 +251,24 @@ void refuse_out_of_range(const TaskConfig &config, const std::string &name, int6
                          int64_t samples) {
   TORCH_CHECK(out_of_range == 0, name, ": ", out_of_range, " of ", samples, " samples ",
               fault(config, "have", ""));
+}
+
+void refuse_other_classes(const TaskConfig &config, const std::string &name,
+                          const at::Tensor &preds, const at::Tensor &target) {
+  if (config.task != Task::kMulticlass || config.of_scores)
+    return;
+  for (const auto &[input, labels] : {std::pair("target", target), {"preds", preds}}) {
+    if (!is_integer(labels))
+      continue;
+    const at::Tensor all = labels.to(at::kLong);
+    at::Tensor other = all.lt(0).bitwise_or(all.ge(config.classes));
+    if (config.ignore_index)
+      other = other.bitwise_and(target.ne(*config.ignore_index));
+    const auto number = other.sum().item<int64_t>();
+    TORCH_CHECK(number == 0, name, ": Detected more unique values in `", input,
+                "` than expected. Expected only ", config.classes + (config.ignore_index ? 1 : 0),
+                ": ", number, " of ", all.numel(), " samples ", fault(config, "have", ""));
+  }
 }
 
 void check_none_left_out(const TaskConfig &config, const std::string &name,
@@ -269,6 +314,26 @@ at::Tensor sample_weights(const TaskConfig &config, bool whole_samples, const at
              ? weight.reshape(-1).to(dtype)
              : at::ones({c10::multiply_integers(weight_sizes(config, whole_samples, target))},
                         target.options().dtype(dtype));
+}
+
+at::Tensor as_probabilities(const TaskConfig &config, const at::Tensor &preds,
+                            const at::Tensor &target) {
+  if (!config.guesses_logits || !preds.is_floating_point())
+    return preds;
+  const at::Tensor logits = is_any_outside(config, preds, target);
+  // NOLINTNEXTLINE(device-host-sync): the CPU's own memory
+  if (preds.is_cpu() && !logits.item<bool>())
+    return preds;
+  const at::Tensor scores = preds.scalar_type() == at::kDouble ? preds : preds.to(at::kFloat);
+  const at::Tensor guessed = probabilities_of_logits(config, scores);
+  return preds.is_cpu() ? guessed : at::where(logits, guessed, scores);
+}
+
+at::Tensor integer_labels(const at::Tensor &target) {
+  if (!target.is_floating_point())
+    return target;
+  constexpr auto kNone = static_cast<double>(std::numeric_limits<int64_t>::min());
+  return at::where(target.eq(target.trunc()), target.to(at::kDouble), kNone).to(at::kLong);
 }
 
 double score_threshold(const TaskConfig &config, at::ScalarType dtype) {

@@ -2,7 +2,8 @@
 // how a batch becomes samples that can be counted. The metrics' options are made of these.
 //
 // Binary       preds [N, ...] floating: probabilities of class 1, or logits if from_logits; or
-//              integer or bool labels. target [N, ...] integer or bool, of 0 and 1.
+//              integer or bool labels. target [N, ...] of 0 and 1: integer or bool, or, of metrics
+//              that count, floating.
 // Multiclass   preds [N, C, ...] floating: logits or probabilities, only their order counts, ties
 //              go to the first class and NaN is the highest; or [N, ...] integer labels. target
 //              [N, ...] integer, of 0 to C - 1.
@@ -10,9 +11,8 @@
 //
 // N may be 0. A score is above the threshold as at::gt says, so the threshold is rounded to the
 // scores' dtype; a logit is compared with log(threshold / (1 - threshold)), which needs no
-// exponential. Whether scores are logits is never guessed from the values, unlike in TorchMetrics,
-// where a batch of logits that all happen to lie in [0, 1] is taken for probabilities; logits
-// without from_logits are out of range as soon as one is.
+// exponential. Whether scores are logits is said; where it is said to be none, it is guessed as
+// TorchMetrics does, see from_logits and as_probabilities().
 //
 // Metrics of scores at all thresholds, or at many, take scores alone, of several classes too as
 // probabilities, or as logits if from_logits, and compare with `>=`; see curve_metric.h.
@@ -70,8 +70,10 @@ public:
 template <class Self> class ThresholdOptions : public CountOptions<Self> {
   // Probability above which a score means class 1, in [0, 1].
   DEVSAN_SHARED_ARG(double, threshold) = 0.5;
-  // Floating scores are logits, not probabilities.
-  DEVSAN_SHARED_ARG(bool, from_logits) = false;
+  // Floating scores are logits, not probabilities. None: those of a batch are, of which one that is
+  // not ignored lies outside [0, 1]; logits that all happen to lie inside are then taken for
+  // probabilities.
+  DEVSAN_SHARED_ARG(std::optional<bool>, from_logits) = false;
 };
 
 template <class Self> class Binary : public ThresholdOptions<Self> {
@@ -118,8 +120,8 @@ public:
   // None: every score is one, and all of them are kept.
   DEVSAN_SHARED_ARG(std::optional<Thresholds>, thresholds) = std::nullopt;
   // Scores are logits, not probabilities: their sigmoid, of several classes their softmax, is
-  // taken.
-  DEVSAN_SHARED_ARG(bool, from_logits) = false;
+  // taken. None: see ThresholdOptions.
+  DEVSAN_SHARED_ARG(std::optional<bool>, from_logits) = false;
 };
 
 template <class Self> class BinaryScores : public ScoreOptions<Self> {
@@ -200,7 +202,7 @@ struct TaskConfig {
     if constexpr (requires { options.weighted(); })
       weighted = options.weighted();
     if constexpr (requires { options.from_logits(); })
-      from_logits = options.from_logits();
+      guess_logits(options.from_logits());
     if constexpr (requires { options.thresholds(); }) {
       of_scores = true;
       thresholds = options.thresholds();
@@ -225,6 +227,12 @@ struct TaskConfig {
       weights = options.weights();
   }
 
+  // The option from_logits.
+  void guess_logits(std::optional<bool> said) {
+    from_logits = said.value_or(false);
+    guesses_logits = !said;
+  }
+
   // Throws for what no metric of `name` can be made of.
   void check(const std::string &name) const;
   // As text, see Metric::signature().
@@ -238,6 +246,7 @@ struct TaskConfig {
   int64_t classes = 1; // or labels; kAnyClasses: as many as there are scores, of those who allow it
   double threshold = 0.5;
   bool from_logits = false;
+  bool guesses_logits = false; // from_logits was said to be none
   bool weighted = false;
   bool samplewise = false; // a score of each sample
   bool of_scores = false;  // at all thresholds, or at these
@@ -277,6 +286,9 @@ std::string fault(const TaskConfig &config, const char *verb, const char *conseq
 // of earlier ones were, which reads their number from the device.
 void refuse_out_of_range(const TaskConfig &config, const std::string &name, int64_t out_of_range,
                          int64_t samples);
+// The same of labels that are no classes, on the CPU.
+void refuse_other_classes(const TaskConfig &config, const std::string &name,
+                          const at::Tensor &preds, const at::Tensor &target);
 void check_none_left_out(const TaskConfig &config, const std::string &name,
                          const at::Tensor &out_of_range);
 
@@ -293,6 +305,14 @@ void check_weights(const TaskConfig &config, const std::string &name, bool whole
 // none.
 at::Tensor sample_weights(const TaskConfig &config, bool whole_samples, const at::Tensor &target,
                           const at::Tensor &weight, at::ScalarType dtype);
+
+// Where it is to be guessed whether scores are logits: of these the probabilities, all others as
+// they are. Half and bfloat16 become float32 where they may be. Never waits for a device.
+at::Tensor as_probabilities(const TaskConfig &config, const at::Tensor &preds,
+                            const at::Tensor &target);
+
+// Targets as integers: of floating ones, those that are none as a number that is no class.
+at::Tensor integer_labels(const at::Tensor &target);
 
 // What a score of a label has to be above for class 1: the threshold, or of logits its logit,
 // rounded to the dtype of the scores.

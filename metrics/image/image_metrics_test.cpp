@@ -418,13 +418,13 @@ TEST_P(ImageMetrics, RefuseWrongInputsAndOptions) {
           .update(good.preds, good.target),
       "the window of 1099511627777", "smaller kernel_size");
   EXPECT_ERROR(Structural(StructuralOptions().sigma({0})), "StructuralSimilarityIndexMeasure",
-               "sigma holds 0");
-  EXPECT_ERROR(Structural(StructuralOptions().kernel_size({4})), "kernel_size holds 4", "odd");
+               "`sigma`", "Got 0");
+  EXPECT_ERROR(Structural(StructuralOptions().kernel_size({4})), "kernel_size", "Got 4", "odd");
   EXPECT_ERROR(
       Structural(StructuralOptions().return_full_image(true).return_contrast_sensitivity(true)),
       "both");
   EXPECT_ERROR(Structural(StructuralOptions().sigma({1, 1, 1})).update(good.preds, good.target),
-               "sigma holds 3");
+               "`sigma` has dimension 3");
   EXPECT_ERROR(Structural().update(good.preds.narrow(2, 0, 5), good.target.narrow(2, 0, 5)),
                "[5, 16]", "at least 6");
   EXPECT_ERROR(Structural().update(good.preds[0], good.target[0]), "[1, 16, 16]", "[N, C, H, W]");

@@ -96,11 +96,11 @@ void SimilarityConfig::check(const std::string &name) const {
   check_number("sigma", sigma.size());
   check_number("kernel_size", kernel_size.size());
   for (const double value : sigma)
-    TORCH_CHECK(value > 0 && std::isfinite(value), name, ": sigma holds ", value,
-                "; pass numbers above 0");
+    TORCH_CHECK(value > 0 && std::isfinite(value), name,
+                ": Expected `sigma` to have positive number. Got ", value);
   for (const int64_t value : kernel_size)
-    TORCH_CHECK(value > 0 && value % 2 == 1, name, ": kernel_size holds ", value,
-                "; pass odd numbers above 0");
+    TORCH_CHECK(value > 0 && value % 2 == 1, name,
+                ": Expected `kernel_size` to have odd positive number. Got ", value);
   if (data_range)
     data_range->check(name);
   for (const auto &[argument, value] : {std::pair("k1", k1), std::pair("k2", k2)})
@@ -232,15 +232,18 @@ void ImageSimilarity::update(const at::Tensor &preds, const at::Tensor &target) 
   for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)})
     TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
                 "` has dtype ", input.scalar_type(), "; pass real numbers");
-  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
-              " but `target` ", target.sizes(), "; pass the same shape");
+  TORCH_CHECK(
+      preds.sizes() == target.sizes(), name(),
+      ": Predictions and targets are expected to have the same shape, but `preds` has shape ",
+      preds.sizes(), " and `target` ", target.sizes());
   TORCH_CHECK(preds.dim() == 4 || preds.dim() == 5, name(), ": `preds` has shape ", preds.sizes(),
               "; pass [N, C, H, W] or [N, C, D, H, W]");
   const size_t dims = preds.dim() - 2;
   for (const auto &[argument, number] : {std::pair("sigma", config_.sigma.size()),
                                          std::pair("kernel_size", config_.kernel_size.size())})
-    TORCH_CHECK(number == 1 || number == dims, name(), ": ", argument, " holds ", number,
-                " numbers, but `preds` has shape ", preds.sizes(), "; pass one, or ", dims);
+    TORCH_CHECK(number == 1 || number == dims, name(), ": `", argument, "` has dimension ", number,
+                ", but expected to be two less that target dimensionality, ", dims,
+                ", or 1, for all dimensions");
   check_sizes(preds.sizes().slice(2));
 
   const StateScope scope;

@@ -65,8 +65,10 @@ void PeakSignalNoiseRatio::update(const at::Tensor &preds, const at::Tensor &tar
   for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)})
     TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
                 "` has dtype ", input.scalar_type(), "; pass real numbers");
-  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
-              " but `target` ", target.sizes(), "; pass the same shape");
+  TORCH_CHECK(
+      preds.sizes() == target.sizes(), name(),
+      ": Predictions and targets are expected to have the same shape, but `preds` has shape ",
+      preds.sizes(), " and `target` ", target.sizes());
   if (options_.dim()) {
     std::vector<bool> taken(preds.dim());
     for (const int64_t dim : *options_.dim()) {

@@ -98,16 +98,23 @@ void bind_aggregation() {
 
 compute(): [], NaN where the weights' sum is 0.)",
                .inputs = {"value", "weight"},
-               .optional_inputs = 1})
-  DEVSAN_BIND(SumMetric, {.summary = "Sum of all values.", .inputs = {"value"}})
+               .optional_inputs = 1,
+               .lower = {},
+               .upper = {}})
+  DEVSAN_BIND(SumMetric,
+              {.summary = "Sum of all values.", .inputs = {"value"}, .lower = {}, .upper = {}})
   DEVSAN_BIND(MaxMetric, {.summary = R"(The largest of all values.
 
 compute(): [], -inf where there were no values.)",
-                          .inputs = {"value"}})
+                          .inputs = {"value"},
+                          .lower = {},
+                          .upper = {}})
   DEVSAN_BIND(MinMetric, {.summary = R"(The smallest of all values.
 
 compute(): [], inf where there were no values.)",
-                          .inputs = {"value"}})
+                          .inputs = {"value"},
+                          .lower = {},
+                          .upper = {}})
   DEVSAN_BIND(
       CatMetric,
       {.summary =
@@ -115,12 +122,18 @@ compute(): [], inf where there were no values.)",
 compute() notices.
 
 compute(): [sum of N, ...] of the inputs' dtype. Where rows with NaN are left out it waits for the device once.)",
-       .inputs = {"value"}})
+       .inputs = {"value"},
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND(RunningMean, {.summary = "Weighted mean of the values of the last `window` updates.",
                             .inputs = {"value", "weight"},
-                            .optional_inputs = 1})
-  DEVSAN_BIND(RunningSum,
-              {.summary = "Sum of the values of the last `window` updates.", .inputs = {"value"}})
+                            .optional_inputs = 1,
+                            .lower = {},
+                            .upper = {}})
+  DEVSAN_BIND(RunningSum, {.summary = "Sum of the values of the last `window` updates.",
+                           .inputs = {"value"},
+                           .lower = {},
+                           .upper = {}})
 }
 
 } // namespace devsan::metrics::python

@@ -15,7 +15,33 @@ std::vector<std::unique_ptr<Kind>> &kinds() {
   return *all;
 }
 
+py::handle metric_error() {
+  static PyObject *const error = PyErr_NewExceptionWithDoc(
+      "devsan.metrics.MetricError",
+      "What a metric refuses: an argument, an input, or a call. It is all of RuntimeError, "
+      "ValueError and TypeError, one of which TorchMetrics raises, from metric to metric.",
+      py::make_tuple(py::handle(PyExc_RuntimeError), py::handle(PyExc_ValueError),
+                     py::handle(PyExc_TypeError))
+          .ptr(),
+      nullptr);
+  if (!error)
+    throw py::error_already_set();
+  return error;
+}
+
+void raise_as_metric_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const bool plain =
+      type == PyExc_RuntimeError || type == PyExc_ValueError || type == PyExc_TypeError;
+  PyErr_Restore(plain ? py::handle(metric_error()).inc_ref().ptr() : type, value, trace);
+  if (plain)
+    Py_XDECREF(type);
+}
+
 at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given) {
+  TORCH_CHECK_TYPE(given != Py_None, kind.name, ": `", kind.about.inputs[index],
+                   "` cannot be None; pass a torch.Tensor");
   TORCH_CHECK_TYPE(THPVariable_Check(given), kind.name, ": `", kind.about.inputs[index],
                    "` is of type ", Py_TYPE(given)->tp_name, "; pass a torch.Tensor");
   return THPVariable_Unpack(given);
@@ -25,7 +51,7 @@ namespace {
 
 // Python's calling convention without a tuple and a dictionary of arguments: update() is called for
 // every batch, and pybind11's own way costs as much as the update of a small one.
-PyObject *call_update(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+PyObject *fold_in(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
   HANDLE_TH_ERRORS
   Handle &handle = py::cast<Handle &>(py::handle(self));
   const Kind &kind = handle.kind();
@@ -55,6 +81,13 @@ PyObject *call_update(PyObject *self, PyObject *const *args, Py_ssize_t count, P
   kind.update(handle, inputs);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
+}
+
+PyObject *call_update(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+  PyObject *const none = fold_in(self, args, count, keywords);
+  if (!none)
+    raise_as_metric_error();
+  return none;
 }
 
 PyMethodDef update_method = {"update",
@@ -230,6 +263,7 @@ void Core::load(const py::dict &states) {
   change([&](const std::vector<Handle *> &all) {
     if (all.size() == 1)
       check_whole(all, "loading states");
+    expect_states(named);
     stateful().load_state_dict(named);
   });
 }
@@ -274,20 +308,29 @@ bool Core::synced() {
 }
 
 std::shared_ptr<Core> Handle::fresh() {
-  auto handle = std::make_shared<Handle>(*kind_, maker_, by_class_);
+  auto handle = std::make_shared<Handle>(*kind_, maker_, by_class_, resizer_);
   handle->metric_->device_policy(read([&] { return metric_->device_policy(); }));
   return handle;
 }
 
 Values Handle::compute() {
-  return read([&] { return kind_->compute(*metric_, by_class_); });
+  return read([&] {
+    if (!metric_->states().empty())
+      return kind_->compute(*metric_, by_class_);
+    const std::unique_ptr<Metric> of_nothing = metric_->clone();
+    of_nothing->make_states(metric_->device().value_or(at::kCPU));
+    return kind_->compute(*of_nothing, by_class_);
+  });
 }
 
 void Handle::check_valid() {
   read([&] { kind_->check_valid(*metric_); });
 }
 
+// Metrics that share states would have to be resized together.
 std::string Handle::state_signature() {
+  if (resizer_)
+    return {};
   return read([&] { return SharedStates::signature(*metric_); });
 }
 
@@ -313,10 +356,52 @@ void Handle::check_alone(const char *call) const {
               " would change too; call that of the collection, or take a clone()");
 }
 
+namespace {
+
+// The states of all outputs are the longest.
+int64_t outputs_of(const std::vector<at::Tensor> &states) {
+  int64_t outputs = 1;
+  for (const at::Tensor &state : states)
+    outputs = state.dim() > 0 ? std::max(outputs, state.size(-1)) : outputs;
+  return outputs;
+}
+
+} // namespace
+
+void Handle::resize(int64_t num_outputs) {
+  if (!metric_->states().empty() || num_outputs < 1)
+    return;
+  std::shared_ptr<Metric> resized = resizer_(num_outputs);
+  resized->device_policy(metric_->device_policy());
+  if (metric_->device())
+    resized->to(*metric_->device());
+  metric_ = std::move(resized);
+}
+
+void Handle::expect_columns(const at::Tensor &input) {
+  without_gil([&] {
+    const std::lock_guard lock(gate_->mutex);
+    resize(input.dim() == 2 ? input.size(1) : 1);
+  });
+}
+
+void Handle::expect_states(const torch::OrderedDict<std::string, at::Tensor> &states) {
+  if (!resizer_)
+    return;
+  metric_->reset();
+  resize(outputs_of(states.values()));
+}
+
 void Handle::merge_states(Core &other) {
   auto *const handle = dynamic_cast<Handle *>(&other);
   TORCH_CHECK(handle, metric_->name(), ": cannot merge ", other.stateful().description(),
               "; both need the same class and options");
+  if (resizer_ && handle->resizer_) {
+    const std::vector<at::Tensor> &states = handle->metric_->states();
+    if (states.empty())
+      return;
+    resize(outputs_of(states));
+  }
   metric_->merge(*handle->metric_);
 }
 
@@ -495,14 +580,17 @@ PYBIND11_MODULE(_metrics, module) {
                              })
       .def_property_readonly("higher_is_better",
                              [](const Kind &kind) { return kind.about.higher_is_better; })
-      // Options that no metric can be made of are ValueErrors.
+      .def_property_readonly("lower", [](const Kind &kind) { return kind.about.lower; })
+      .def_property_readonly("upper", [](const Kind &kind) { return kind.about.upper; })
       .def("make", [](const Kind &kind, const py::dict &options) {
         try {
           return kind.make(options);
         } catch (const c10::Error &error) {
-          throw py::value_error(error.what_without_backtrace());
+          py::set_error(metric_error(), error.what_without_backtrace());
+          throw py::error_already_set();
         }
       });
+  module.attr("MetricError") = metric_error();
 
   bind_aggregation();
   bind_classification();

@@ -32,13 +32,26 @@ class ProcessGroup;
 
 namespace devsan::metrics::python {
 
+// devsan.metrics.MetricError: what a metric refuses, as whoever catches TorchMetrics' errors knows
+// it, which are ValueError, RuntimeError or TypeError from metric to metric.
+py::handle metric_error();
+
+// Makes the error that Python has, if it is one of these, a MetricError with the same text.
+void raise_as_metric_error();
+
 // Runs `call` as the binding of an operator of torch is run: without the GIL, C++ warnings as
 // Python's, and errors without their C++ backtrace.
 template <class Call> auto without_gil(const Call &call) {
-  HANDLE_TH_ERRORS
-  const py::gil_scoped_release no_gil;
-  return call();
-  END_HANDLE_TH_ERRORS_PYBIND
+  try {
+    HANDLE_TH_ERRORS
+    const py::gil_scoped_release no_gil;
+    return call();
+    END_HANDLE_TH_ERRORS_PYBIND
+  } catch (py::error_already_set &error) {
+    error.restore();
+    raise_as_metric_error();
+    throw py::error_already_set();
+  }
 }
 
 // One option of a metric.
@@ -59,6 +72,8 @@ struct About {
   bool of_scores = false; // of a classification metric without thresholds: not of labels
   // Arguments that TorchMetrics has and of which one value only is offered.
   std::vector<std::pair<const char *, py::object>> fixed = {};
+  // Between which values lie, for plot(); none: no end.
+  std::optional<double> lower = 0., upper = 1.;
 };
 
 class Core;
@@ -136,6 +151,8 @@ protected:
   friend class Bundle;
 
   std::vector<Handle *> handles();
+  // Before states are loaded.
+  virtual void expect_states(const torch::OrderedDict<std::string, at::Tensor> &) {}
   // What a core counts beside its metrics, as part of swap().
   virtual void swap_counts(Core &other) {}
   virtual void merge_states(Core &other) = 0;
@@ -148,10 +165,13 @@ protected:
 class Handle final : public Core {
 public:
   using Maker = std::function<std::unique_ptr<Metric>()>;
+  // A metric of so many outputs.
+  using Resizer = std::function<std::unique_ptr<Metric>(int64_t num_outputs)>;
 
-  // by_class: see Value.
-  Handle(const Kind &kind, Maker maker, bool by_class)
-      : kind_(&kind), maker_(std::move(maker)), by_class_(by_class), metric_(maker_()) {}
+  // by_class: see Value. resizer: null unless the number of outputs is that of the first input.
+  Handle(const Kind &kind, Maker maker, bool by_class, Resizer resizer = {})
+      : kind_(&kind), maker_(std::move(maker)), resizer_(std::move(resizer)), by_class_(by_class),
+        metric_(maker_()) {}
 
   void collect(std::vector<Handle *> &handles) override { handles.push_back(this); }
   Stateful &stateful() override { return *metric_; }
@@ -170,6 +190,12 @@ public:
     change(static_cast<M &>(*metric_));
     ++seen_->updates;
     seen_->change();
+  }
+
+  // Before an update() of this input: its columns are the outputs, where they are not given.
+  void expect(const at::Tensor &input) {
+    if (resizer_)
+      expect_columns(input);
   }
 
   Values compute();
@@ -192,13 +218,19 @@ public:
 
 protected:
   void merge_states(Core &other) override;
+  void expect_states(const torch::OrderedDict<std::string, at::Tensor> &states) override;
 
 private:
   friend class Core;
   friend class Bundle;
 
+  void expect_columns(const at::Tensor &input);
+  // Makes it a metric of so many outputs, if it has seen nothing.
+  void resize(int64_t num_outputs);
+
   const Kind *kind_;
   Maker maker_;
+  Resizer resizer_;
   bool by_class_;
   std::shared_ptr<Metric> metric_; // of this handle alone, but for a collection that is updated
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
@@ -273,6 +305,7 @@ template <class M> constexpr bool kWeighted = std::is_base_of_v<WeightedMetric, 
 template <class M> void update(Handle &handle, PyObject *const *inputs) {
   const at::Tensor preds = tensor_input(handle.kind(), 0, inputs[0]);
   const at::Tensor target = tensor_input(handle.kind(), 1, inputs[1]);
+  handle.expect(preds);
   if constexpr (kOfThree<M>) {
     if (!kWeighted<M> || (inputs[2] && inputs[2] != Py_None)) {
       const at::Tensor third = tensor_input(handle.kind(), 2, inputs[2]);
@@ -358,8 +391,16 @@ void bind(const char *domain, const char *name, const char *function, About abou
     bool by_class = false;
     if constexpr (requires { options.thresholds(); })
       by_class = !options.thresholds() && Options::kTask != Task::kBinary;
+    Handle::Resizer resizer;
+    if constexpr (requires(Options &o) { o.num_outputs(1); })
+      if (given.contains("num_outputs") && given["num_outputs"].is_none())
+        resizer = [options](int64_t num_outputs) {
+          Options resized = options;
+          resized.num_outputs(num_outputs);
+          return std::make_unique<M>(resized);
+        };
     return std::make_shared<Handle>(
-        kind, [options] { return std::make_unique<M>(options); }, by_class);
+        kind, [options] { return std::make_unique<M>(options); }, by_class, resizer);
   };
 }
 

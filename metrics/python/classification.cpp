@@ -96,7 +96,9 @@ void bind_classification() {
            R"(True positives, false positives, true negatives, false negatives and support (tp + fn).
 
 compute(): int64 [5] for binary tasks and average="micro", int64 [classes, 5] for "none"; float32 [5] for "macro", the
-mean over all classes, and "weighted", weighted by support.)"})
+mean over all classes, and "weighted", weighted by support.)",
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND_TASKS(
       Accuracy, accuracy,
       {.summary =
@@ -144,7 +146,9 @@ balanced_accuracy_score.)",
       {.summary = R"(How many samples of class i (row) are predicted as class j (column).
 
 compute(): [num_classes, num_classes]; [2, 2] for binary tasks; [num_labels, 2, 2] for several labels. int64, or float32 if
-normalized.)"})
+normalized.)",
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND_TASKS(
       JaccardIndex, jaccard_index,
       {.summary =
@@ -161,18 +165,21 @@ seen; the F1 score, under the name that segmentation gives it.)",
       CohenKappa, cohen_kappa,
       {.summary =
            R"(Cohen's kappa: the agreement of predictions and targets beyond chance. NaN where no disagreement is to be expected.)",
-       .higher_is_better = true})
+       .higher_is_better = true,
+       .lower = -1.})
   DEVSAN_BIND_MULTICLASS(
       CohenKappa, cohen_kappa,
       {.summary =
            R"(Cohen's kappa: the agreement of predictions and targets beyond chance. NaN where no disagreement is to be expected.)",
-       .higher_is_better = true})
+       .higher_is_better = true,
+       .lower = -1.})
   DEVSAN_BIND_TASKS(
       MatthewsCorrCoef, matthews_corrcoef,
       {.summary =
            R"(Matthews' correlation coefficient of predicted and true classes, in [-1, 1]. Several labels count as samples of one binary
 task.)",
-       .higher_is_better = true})
+       .higher_is_better = true,
+       .lower = -1.})
 
   DEVSAN_BIND_BINARY(
       PrecisionRecallCurve, precision_recall_curve,
@@ -182,6 +189,8 @@ task.)",
 
 compute(): (precision, recall, thresholds), float32 [thresholds + 1] twice, and [thresholds]. Precision is NaN where
 nothing is predicted, recall where there are no targets.)",
+          .lower = {},
+          .upper = {},
       })
   DEVSAN_BIND_MULTICLASS(
       PrecisionRecallCurve, precision_recall_curve,
@@ -191,7 +200,9 @@ curve.
 
 compute(): (precision, recall, thresholds), float32 [num_classes, thresholds + 1] twice, and [thresholds]. Precision is NaN
 where nothing is predicted, recall where there are no targets.)",
-       .fixed = {no_average()}})
+       .fixed = {no_average()},
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND_MULTILABEL(
       PrecisionRecallCurve, precision_recall_curve,
       {.summary =
@@ -199,7 +210,9 @@ where nothing is predicted, recall where there are no targets.)",
 curve.
 
 compute(): (precision, recall, thresholds), float32 [num_labels, thresholds + 1] twice, and [thresholds]. Precision is NaN
-where nothing is predicted, recall where there are no targets.)"})
+where nothing is predicted, recall where there are no targets.)",
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND_BINARY(
       ROC, roc,
       {.summary =
@@ -268,18 +281,24 @@ least.)",
   DEVSAN_BIND_MULTICLASS(
       CalibrationError, calibration_error,
       {.summary = kCalibrationError, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_BINARY(BrierScore, brier_score,
-                     {.summary = kBrierScore, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_MULTICLASS(BrierScore, brier_score,
-                         {.summary = kBrierScore, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_BINARY(LogLoss, log_loss,
-                     {.summary = kLogLoss, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_MULTICLASS(LogLoss, log_loss,
-                         {.summary = kLogLoss, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_BINARY(HingeLoss, hinge_loss,
-                     {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true})
-  DEVSAN_BIND_MULTICLASS(HingeLoss, hinge_loss,
-                         {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true})
+  DEVSAN_BIND_BINARY(
+      BrierScore, brier_score,
+      {.summary = kBrierScore, .higher_is_better = false, .of_scores = true, .upper = 2.})
+  DEVSAN_BIND_MULTICLASS(
+      BrierScore, brier_score,
+      {.summary = kBrierScore, .higher_is_better = false, .of_scores = true, .upper = 2.})
+  DEVSAN_BIND_BINARY(
+      LogLoss, log_loss,
+      {.summary = kLogLoss, .higher_is_better = false, .of_scores = true, .upper = {}})
+  DEVSAN_BIND_MULTICLASS(
+      LogLoss, log_loss,
+      {.summary = kLogLoss, .higher_is_better = false, .of_scores = true, .upper = {}})
+  DEVSAN_BIND_BINARY(
+      HingeLoss, hinge_loss,
+      {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true, .upper = {}})
+  DEVSAN_BIND_MULTICLASS(
+      HingeLoss, hinge_loss,
+      {.summary = kHingeLoss, .higher_is_better = false, .of_scores = true, .upper = {}})
 }
 
 } // namespace devsan::metrics::python

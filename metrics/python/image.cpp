@@ -32,7 +32,9 @@ void bind_image() {
       PeakSignalNoiseRatio, peak_signal_noise_ratio,
       {.summary =
            R"(Peak signal-to-noise ratio, 10 log(range^2 / mean squared error) in decibels: infinite where there is no error.)",
-       .higher_is_better = true})
+       .higher_is_better = true,
+       .lower = {},
+       .upper = {}})
   DEVSAN_BIND(
       StructuralSimilarityIndexMeasure, structural_similarity_index_measure,
       {.summary =
@@ -55,7 +57,8 @@ network, too; here update() takes its features.
 
 compute(): []. An error for less than two images in a set. Waits for the device, as eigenvalues do.)",
        .higher_is_better = false,
-       .inputs = {"features", "real"}})
+       .inputs = {"features", "real"},
+       .upper = {}})
 }
 
 } // namespace devsan::metrics::python

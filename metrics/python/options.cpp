@@ -1,25 +1,53 @@
 #include "metrics/python/options.h"
 
+#include "metrics/python/binding.h"
+
 namespace devsan::metrics::python {
 
 namespace {
 
 // As Python's own, which pass through the translation of C++ errors.
-[[noreturn]] void raise(PyObject *type, const std::string &text) {
-  PyErr_SetString(type, text.c_str());
+[[noreturn]] void raise(const std::string &text) {
+  PyErr_SetString(metric_error().ptr(), text.c_str());
   throw py::error_already_set();
+}
+
+// How TorchMetrics begins what it says of an option, where that is not "Expected argument ...".
+struct Words {
+  std::string_view metric; // how the names of the metrics begin
+  std::string_view option;
+  const char *words;
+  bool with_value;
+};
+constexpr Words kWords[] = {
+    {"", "nan_strategy", "Arg `nan_strategy` should either be a number or one of", false},
+    {"Retrieval", "adaptive_k", "`adaptive_k` has to be a boolean:", false},
+    {"Retrieval", "empty_target_action", "Argument `empty_target_action` received a wrong value",
+     true},
+    {"Retrieval", "ignore_index", "Argument `ignore_index` must be an integer or None. Expected",
+     false},
+    {"Retrieval", "top_k", "`top_k` has to be a positive integer or None:", false},
+};
+
+std::string words_for(const Place &place, py::handle given, const std::string &expected) {
+  for (const Words &known : kWords)
+    if (place.option == known.option && place.metric.starts_with(known.metric))
+      return known.with_value ? c10::str(known.words, " `", py::str(given).cast<std::string>(),
+                                         "`. Expected ", expected)
+                              : c10::str(known.words, " ", expected);
+  return c10::str("Expected argument `", place.option, "` to be ", expected);
 }
 
 } // namespace
 
 void Place::refuse_value(py::handle given, const std::string &expected) const {
-  raise(PyExc_ValueError, c10::str(metric, ": ", option, " is ",
-                                   py::repr(given).cast<std::string>(), "; pass ", expected));
+  raise(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ",
+                 py::repr(given).cast<std::string>()));
 }
 
 void Place::refuse_type(py::handle given, const std::string &expected) const {
-  raise(PyExc_TypeError, c10::str(metric, ": ", option, " is of type ",
-                                  Py_TYPE(given.ptr())->tp_name, "; pass ", expected));
+  raise(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ",
+                 py::repr(given).cast<std::string>(), " of type ", Py_TYPE(given.ptr())->tp_name));
 }
 
 int64_t Conversion<int64_t>::from(const Place &place, py::handle given) {
@@ -42,7 +70,7 @@ double Conversion<double>::from(const Place &place, py::handle given) {
 
 bool Conversion<bool>::from(const Place &place, py::handle given) {
   if (!PyBool_Check(given.ptr()))
-    place.refuse_type(given, "True or False");
+    place.refuse_type(given, "a boolean");
   return given.cast<bool>();
 }
 

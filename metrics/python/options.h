@@ -35,7 +35,8 @@ struct Place {
   const std::string &metric;
   const char *option;
 
-  // Throw ValueError and TypeError: "METRIC: OPTION is GIVEN; pass EXPECTED".
+  // Throw MetricError: "METRIC: Expected argument `OPTION` to be EXPECTED, but got GIVEN". Where
+  // TorchMetrics says that in other words, it begins with these.
   [[noreturn]] void refuse_value(py::handle given, const std::string &expected) const;
   [[noreturn]] void refuse_type(py::handle given, const std::string &expected) const;
 };
@@ -370,7 +371,10 @@ template <class Options> Options options_from(const std::string &metric, const p
   Options options = blank_options<Options>();
   each_option<Options>([&](const char *name, bool, auto get, auto set) {
     using T = std::decay_t<decltype(get(options))>;
-    if (given.contains(name))
+    // That the outputs are those of the first input is for the binding.
+    const bool inferred =
+        std::string_view(name) == "num_outputs" && given.contains(name) && given[name].is_none();
+    if (given.contains(name) && !inferred)
       set(options, Conversion<T>::from(Place{metric, name}, given[name]));
   });
   return options;

@@ -97,6 +97,9 @@ def module_stub(module):
             parts.append(function(name, inspect.signature(entry), result, entry.__doc__))
         elif issubclass(entry, tuple):
             parts.append(namedtuple_stub(entry))
+        elif not getattr(entry, "_kind", None):  # of a task
+            made = function("__new__", inspect.signature(entry.__new__), "Metric", by="    ")
+            parts.append(f"class {name}(Metric):\n{docstring(entry.__doc__, '    ')}{made}")
         else:
             parts.append(class_stub(entry))
     header = HEADER

@@ -11,7 +11,9 @@ void bind_text() {
       "text", "Perplexity", "perplexity",
       {.summary =
            R"(Perplexity of a language model: e to the mean over the tokens of minus the natural logarithm of the target's probability.)",
-       .higher_is_better = false});
+       .higher_is_better = false,
+       .lower = 1.,
+       .upper = {}});
 }
 
 } // namespace devsan::metrics::python

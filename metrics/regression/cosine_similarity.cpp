@@ -43,6 +43,7 @@ template <typename T>
 CosineSimilarity::CosineSimilarity(const CosineSimilarityOptions &options)
     : SampleSums({.sums = {"sum_similarity"},
                   .samples = Samples::kRows,
+                  .rows = "Expected input to cosine similarity to be 2D tensors of shape `[N,D]`,",
                   .dtype = options.dtype(),
                   .accumulation = options.accumulation()}),
       reduction_(options.reduction()) {}

@@ -9,6 +9,7 @@ namespace devsan::metrics {
 Divergence::Divergence(const DivergenceOptions &options)
     : SampleSums({.sums = {"measures"},
                   .samples = Samples::kRows,
+                  .rows = "Expected both p and q distribution to be 2D",
                   .dtype = options.dtype(),
                   .accumulation = options.accumulation(),
                   .domain = options.log_prob() ? std::nullopt

@@ -24,6 +24,13 @@ at::Tensor R2Score::compute() const {
   at::Tensor score = scores(m, residual, residual.eq(0))
                          .masked_fill(m.count.lt(2).bitwise_or(m.weight.eq(0)), NAN);
   if (adjusted_ > 0) {
+    // NOLINTNEXTLINE(device-host-sync): the CPU's own memory
+    if (m.count.is_cpu() && m.count.item<double>() < static_cast<double>(adjusted_ + 2))
+      TORCH_WARN(name(),
+                 m.count.item<double>() == static_cast<double>(adjusted_ + 1)
+                     ? ": Division by zero in adjusted r2 score."
+                     : ": More independent regressions than data points in adjusted r2 score.",
+                 " Falls back to standard r2 score.");
     const at::Tensor freedom = m.count - (adjusted_ + 1);
     score = detail::where(freedom.gt(0), 1 - (1 - score) * (m.count - 1) / freedom, score);
   }

@@ -13,12 +13,16 @@ void RegressionMetric::check_pairs(const at::Tensor &preds, const at::Tensor &ta
   for (const auto &[input_name, input] : {std::pair("preds", preds), std::pair("target", target)})
     TORCH_CHECK(!input.is_complex() && input.scalar_type() != at::kBool, name(), ": `", input_name,
                 "` has dtype ", input.scalar_type(), "; pass real numbers");
-  TORCH_CHECK(preds.sizes() == target.sizes(), name(), ": `preds` has shape ", preds.sizes(),
-              " but `target` ", target.sizes(), "; pass the same shape");
+  TORCH_CHECK(
+      preds.sizes() == target.sizes(), name(),
+      ": Predictions and targets are expected to have the same shape, but `preds` has shape ",
+      preds.sizes(), " and `target` ", target.sizes());
 }
 
 void RegressionMetric::check_columns(const at::Tensor &preds, const at::Tensor &target) const {
   check_pairs(preds, target);
+  TORCH_CHECK(preds.dim() <= 2, name(), ": Expected ", of_columns(),
+              ", but received tensors with dimension ", preds.sizes());
   TORCH_CHECK(num_outputs_ == 1 ? preds.dim() == 1 || (preds.dim() == 2 && preds.size(1) == 1)
                                 : preds.dim() == 2 && preds.size(1) == num_outputs_,
               name(), ": `preds` has shape ", preds.sizes(), ", but num_outputs is ", num_outputs_,

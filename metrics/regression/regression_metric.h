@@ -24,6 +24,11 @@ protected:
   // The same for inputs of one row per sample: [N], or [N, num_outputs]; [N, 1] is fine for one.
   void check_columns(const at::Tensor &preds, const at::Tensor &target) const;
 
+  // What an error says that these have to be.
+  virtual const char *of_columns() const {
+    return "both predictions and target to be either 1- or 2-dimensional tensors";
+  }
+
   // Of the option's dtype, see Metric::shaped_result().
   at::Tensor shaped_result(const at::Tensor &value) const;
 

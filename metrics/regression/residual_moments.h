@@ -37,6 +37,9 @@ protected:
   at::Tensor averaged(const Moments &moments, const at::Tensor &scores) const;
 
   std::string signature() const override;
+  const char *of_columns() const override {
+    return "both prediction and target to be 1D or 2D tensors";
+  }
 
 private:
   Multioutput multioutput_;

@@ -54,13 +54,16 @@ std::optional<std::vector<double>> SampleSums::fused(const at::Tensor &, const a
   return std::nullopt;
 }
 
+void SampleSums::check_rows(const at::Tensor &preds, const at::Tensor &target) const {
+  TORCH_CHECK(preds.dim() == 2 && preds.size(1) >= 1, name(), ": ", traits_.rows, " but got ",
+              preds.dim(), " and ", target.dim(), " respectively, of shape ", preds.sizes(),
+              "; pass [N, D] with D of at least 1");
+}
+
 // [N, num_outputs] or [N, D].
 at::Tensor SampleSums::samples(const char *input_name, const at::Tensor &input) const {
-  if (traits_.samples == Samples::kRows) {
-    TORCH_CHECK(input.dim() == 2 && input.size(1) >= 1, name(), ": `", input_name, "` has shape ",
-                input.sizes(), "; pass [N, D] with D of at least 1");
+  if (traits_.samples == Samples::kRows)
     return input;
-  }
   TORCH_CHECK(num_outputs() == 1 || (input.dim() == 2 && input.size(1) == num_outputs()), name(),
               ": `", input_name, "` has shape ", input.sizes(), ", but num_outputs is ",
               num_outputs(), "; pass [N, ", num_outputs(), "]");
@@ -72,8 +75,6 @@ bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target)
       accumulation_on(preds.device()) != Accumulation::kDouble)
     return false;
   const bool rows = traits_.samples == Samples::kRows;
-  if (rows && (preds.dim() != 2 || preds.size(1) < 1)) // samples() speaks of it
-    return false;
   const std::optional<std::vector<double>> sums = fused(preds, target);
   if (!sums)
     return false;
@@ -89,6 +90,8 @@ bool SampleSums::update_fused(const at::Tensor &preds, const at::Tensor &target)
 void SampleSums::update(const at::Tensor &preds, const at::Tensor &target,
                         const at::Tensor &weight) {
   check_pairs(preds, target);
+  if (traits_.samples == Samples::kRows)
+    check_rows(preds, target);
   const StateScope scope;
   if (!weight.defined() && update_fused(preds, target))
     return;

@@ -49,6 +49,8 @@ protected:
   struct Traits {
     std::vector<std::string> sums; // the names of the states
     Samples samples = Samples::kElements;
+    // Of rows: what an error says that they have to be.
+    std::string rows = {};
     int64_t num_outputs = 1;
     at::ScalarType dtype = at::kFloat;
     std::optional<Accumulation> accumulation;
@@ -79,6 +81,7 @@ protected:
 
 private:
   static std::vector<StateSpec> specs(const Traits &traits);
+  void check_rows(const at::Tensor &preds, const at::Tensor &target) const;
   at::Tensor samples(const char *input_name, const at::Tensor &input) const;
   bool update_fused(const at::Tensor &preds, const at::Tensor &target);
 

@@ -427,7 +427,7 @@ TEST_P(SumMetrics, AreDefinedAtTheEdges) {
   EXPECT_TRUE(std::isnan(values(mean_squared_error(row({NAN}), row({0})))[0]));
   const at::Tensor none = at::empty({0}, on());
   EXPECT_TRUE(std::isnan(values(mean_squared_error(none, none))[0]));
-  EXPECT_ERROR(TweedieDevianceScore(0.5), "TweedieDevianceScore", "power is 0.5");
+  EXPECT_ERROR(TweedieDevianceScore(0.5), "TweedieDevianceScore", "power=0.5");
   EXPECT_ERROR(TweedieDevianceScore(1.5).merge(TweedieDevianceScore(1.5 + 1e-9)), "power=1.5)",
                "power=1.500000001)"); // numbers that only look alike
 
@@ -467,9 +467,9 @@ TEST_P(SumMetrics, NoticeValuesTheyAreNotDefinedForAtOnce) {
     return TweedieDevianceScore(TweedieDevianceScoreOptions(power).validate(Validate::kEager));
   };
   refuses(tweedie(-1), {1, 0}, {1, 1}, "1 of 2");
-  refuses(tweedie(1), {1, 1}, {0, -1}, "preds > 0 and target >= 0");
+  refuses(tweedie(1), {1, 1}, {0, -1}, "'preds' has to be strictly positive and 'targets' cannot be negative");
   refuses(tweedie(1.5), {-1, 0}, {0, -1}, "2 of 2");
-  refuses(tweedie(2), {1, 1}, {0, 1}, "preds > 0 and target > 0");
+  refuses(tweedie(2), {1, 1}, {0, 1}, "both 'preds' and 'targets' have to be strictly positive");
   refuses(MeanSquaredLogError(MeanSquaredLogErrorOptions().validate(Validate::kEager)), {0, -1},
           {0, 0}, "preds > -1");
   refuses(KLDivergence(KLDivergenceOptions().validate(Validate::kEager)), {0, 1, 0.5, -0.5},
@@ -487,9 +487,9 @@ TEST_P(SumMetrics, LeaveOutAndCountValuesTheyAreNotDefinedFor) {
   EXPECT_EQ(values<int64_t>(metric.state_dict()["out_of_range"])[0], 3);
   EXPECT_EQ(values<int64_t>(metric.state_dict()["total"])[0], 2);
   EXPECT_NEAR(values(metric.state_dict()["sum_deviance_score"])[0], deviance(2, 4, 1), 1e-12);
-  EXPECT_ERROR(metric.check_valid(), "TweedieDevianceScore", "3 samples", "target > 0");
+  EXPECT_ERROR(metric.check_valid(), "TweedieDevianceScore", "3 samples", "both 'preds' and 'targets'");
   if (device().is_cpu())
-    EXPECT_ERROR(metric.compute(), "3 samples", "target > 0");
+    EXPECT_ERROR(metric.compute(), "3 samples", "both 'preds' and 'targets'");
   else
     EXPECT_TRUE(std::isnan(values(metric.compute())[0]));
   good.update(ones, ones);

@@ -12,15 +12,18 @@ namespace devsan::metrics {
 namespace {
 
 double checked_power(double power) {
-  TORCH_CHECK(!(power > 0 && power < 1) && std::isfinite(power), "TweedieDevianceScore: power is ",
-              power, ", for which there is no Tweedie distribution; pass 0 or less, or 1 or more");
+  TORCH_CHECK(!(power > 0 && power < 1) && std::isfinite(power),
+              "TweedieDevianceScore: Deviance Score is not defined for power=", power,
+              ", for which there is no Tweedie distribution; pass 0 or less, or 1 or more");
   return power;
 }
 
 std::string domain(double power) {
-  return power < 0    ? "preds > 0"
-         : power >= 2 ? "preds > 0 and target > 0"
-                      : "preds > 0 and target >= 0";
+  return c10::str("For power=", power, ", ",
+                  power < 0    ? "'preds' has to be strictly positive."
+                  : power >= 2 ? "both 'preds' and 'targets' have to be strictly positive."
+                               : "'preds' has to be strictly positive and 'targets' cannot be "
+                                 "negative.");
 }
 
 } // namespace

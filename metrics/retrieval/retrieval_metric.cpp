@@ -83,22 +83,27 @@ RetrievalMetric::RetrievalMetric(const char *name, const RetrievalConfig &config
               {"target", {}, StateSpec::Kind::kList},
               {"indexes", {}, StateSpec::Kind::kList}}),
       name_(name), config_(config) {
-  TORCH_CHECK(!config_.top_k || *config_.top_k >= 1, name_, ": top_k is ", *config_.top_k,
-              "; pass at least 1, or none for all documents");
+  TORCH_CHECK(!config_.top_k || *config_.top_k >= 1, name_,
+              ": `top_k` has to be a positive integer or None, for all documents, but is ",
+              *config_.top_k);
 }
 
 void RetrievalMetric::check_documents(const at::Tensor &preds, const at::Tensor &target,
                                       const at::Tensor &indexes) const {
   check_inputs({{"preds", preds}, {"target", target}, {"indexes", indexes}});
-  TORCH_CHECK(preds.is_floating_point(), name_, ": `preds` has dtype ", preds.scalar_type(),
-              "; pass floating scores");
+  TORCH_CHECK(indexes.sizes() == preds.sizes() || preds.sizes() != target.sizes(), name_,
+              ": `indexes`, `preds` and `target` must be of the same shape, but are ",
+              indexes.sizes(), ", ", preds.sizes(), " and ", target.sizes());
+  TORCH_CHECK(preds.sizes() == target.sizes(), name_,
+              ": `preds` and `target` must be of the same shape, but are ", preds.sizes(), " and ",
+              target.sizes());
+  TORCH_CHECK(preds.is_floating_point(), name_,
+              ": `preds` must be a tensor of floats, but has dtype ", preds.scalar_type());
   TORCH_CHECK(!target.is_complex(), name_, ": `target` has dtype ", target.scalar_type(),
               "; pass real numbers, or bool");
-  TORCH_CHECK(indexes.scalar_type() == at::kLong, name_, ": `indexes` has dtype ",
-              indexes.scalar_type(), "; pass int64 (indexes.to(torch::kLong))");
-  TORCH_CHECK(preds.sizes() == target.sizes() && preds.sizes() == indexes.sizes(), name_,
-              ": `preds` has shape ", preds.sizes(), ", `target` ", target.sizes(),
-              " and `indexes` ", indexes.sizes(), "; pass the same shape");
+  TORCH_CHECK(indexes.scalar_type() == at::kLong, name_,
+              ": `indexes` must be a tensor of long integers, but has dtype ",
+              indexes.scalar_type());
 }
 
 void RetrievalMetric::check_loaded(const std::vector<at::Tensor> &states) const {
@@ -122,8 +127,9 @@ void RetrievalMetric::update(const at::Tensor &preds, const at::Tensor &target,
       // NOLINTNEXTLINE(device-host-sync): asked for by Validate::kEager
       number = out_of_range.item<int64_t>();
     }
-    TORCH_CHECK(number == 0, name_, ": ", number, " of ", preds.numel(),
-                " documents have a score that is NaN or a target ",
+    TORCH_CHECK(number == 0, name_, ": ",
+                config_.graded ? "" : "`target` must contain `binary` values: ", number, " of ",
+                preds.numel(), " documents have a score that is NaN or a target ",
                 config_.graded ? "below 0" : "other than 0 and 1",
                 "; correct them, or name the target of documents to leave out as ignore_index");
   }
@@ -281,8 +287,8 @@ void RetrievalMetric::check_valid() const {
               config_.graded ? "below 0" : "other than 0 and 1",
               " and were left out; correct them, or name the target of documents to leave out as "
               "ignore_index");
-  TORCH_CHECK(number[1] == 0, name_, ": ", number[1], " queries have no document that is ",
-              config_.of_negatives ? "not relevant" : "relevant",
+  TORCH_CHECK(number[1] == 0, name_, ": `compute` method was provided with a query with no ",
+              config_.of_negatives ? "negative" : "positive", " target: ", number[1], " have none",
               "; pass some, or choose another empty_target_action");
 }
 

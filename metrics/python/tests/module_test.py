@@ -236,7 +236,7 @@ def test_values_are_kept_until_something_changes():
         fresh = metric.clone().compute()
         assert metric.compute() is not before and torch.equal(metric.compute(), fresh)
     metric.reset()
-    with pytest.raises(RuntimeError, match="compute\\(\\) before the first update"):
+    with pytest.warns(UserWarning, match="before the ``update`` method"):
         metric.compute()
     assert metric.update_count == 0
     uncached = seen("MulticlassAccuracy", generator, compute_with_cache=False)
@@ -357,7 +357,7 @@ def test_deferred_validation_is_told():
         metric.check_valid()
     aggregator = make("SumMetric", nan_strategy="error", validate="deferred")
     aggregator.update(torch.tensor([1.0, float("nan")]))
-    with pytest.raises(RuntimeError, match="SumMetric: 1 values .*are NaN"):
+    with pytest.raises(RuntimeError, match="SumMetric: Encountered `nan` values in tensor: 1 values"):
         aggregator.check_valid()
     make("CatMetric").check_valid()
     with pytest.raises(RuntimeError, match="1 samples had a target"):

@@ -86,7 +86,7 @@ def test_counts_what_passes_before_and_after(checkout):
     assert "TorchMetrics 0.1: 1 classes and 1 functions exchanged" in ended.stdout
     assert " ".join(ended.stdout.split()).count("all 8 4 4 50.00 %") == 1, ended.stdout
     assert "1 more passed and used nothing of devsan.metrics" in ended.stdout
-    assert "Failed, without a reason: 4\n      4  TypeError: binary_accuracy: got an unexpected keyword argument 'only_theirs'" in ended.stdout
+    assert "Failed, without a reason: 4\n      4  devsan.metrics.MetricError: binary_accuracy: got an unexpected keyword argument 'only_theirs'" in ended.stdout
 
 
 def test_all_variants(checkout):

@@ -14,13 +14,14 @@ metrics are in devsan.metrics.wrappers, functional forms in devsan.metrics.funct
 
 from devsan.metrics._catalog import DOMAINS as _DOMAINS
 from devsan.metrics._catalog import catalog as _catalog
+from devsan.metrics._metrics import MetricError
 from devsan.metrics.collections import MetricCollection
 from devsan.metrics.metric import Metric
 from devsan.metrics.wrappers import *  # noqa: F403
 from devsan.metrics.wrappers import __all__ as _wrappers
 
 _modules = _catalog()
-__all__ = ["Metric", "MetricCollection", *_wrappers]
+__all__ = ["Metric", "MetricCollection", "MetricError", *_wrappers]
 for _name in _DOMAINS:
     globals().update(_modules[_name])
     __all__ += _modules[_name]

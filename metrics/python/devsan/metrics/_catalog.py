@@ -21,6 +21,7 @@ except ImportError as error:
         f"devsan.metrics is built for one Python and one PyTorch (here: {built}), and not for Python {sys.version.split()[0]} with PyTorch {torch.__version__}: {error}; "
         "build a wheel for these from a checkout of DevSan: pip install ."
     ) from error
+from devsan.metrics._metrics import MetricError
 from devsan.metrics.metric import Metric
 
 DOMAINS = ("aggregation", "classification", "image", "regression", "retrieval", "text")
@@ -55,6 +56,15 @@ _FUNCTION_ORDERS = _CLASS_ORDERS | {
     "retrieval": "top_k adaptive_k",
 }
 
+# Metrics that TorchMetrics has not, of logarithms and squares that probabilities of logits have lost.
+_LOGITS_ARE_SAID = ("BrierScore", "LogLoss")
+
+# Metrics that in TorchMetrics have no argument for the number of outputs: the classes, and the functional forms.
+_OUTPUTS_OF_CLASSES = ("ExplainedVariance", "R2Score")
+_OUTPUTS_OF_FUNCTIONS = _OUTPUTS_OF_CLASSES + (
+    "ConcordanceCorrCoef", "KendallRankCorrCoef", "LogCoshError", "PearsonCorrCoef", "SpearmanCorrCoef",
+)  # fmt: skip
+
 # Of an argument that means something else in one module, "module.argument".
 ARGUMENTS = {
     "task": "'binary', 'multiclass' or 'multilabel'.",
@@ -80,8 +90,8 @@ ARGUMENTS = {
     "weights": "of a confusion of classes i and j: |i - j| ('linear'), (i - j)^2 ('quadratic'), or 1.",
     "zero_division": "the score where it is 0 / 0, in [0, 1].",
     "validate_args": "False: values out of range are never looked at in `update()`; the same as validate='deferred'.",
-    "from_logits": "floating scores are logits, not probabilities. Unlike in TorchMetrics that is not guessed from the values; "
-    "logits without it are out of range.",
+    "from_logits": "floating scores are logits (True) or probabilities (False). None: those of a batch are logits if one that is not "
+    "ignored lies outside [0, 1], as in TorchMetrics; whether it is so is not waited for.",
     "validate": "when values that the metric is not defined for are noticed. 'eager': in `update()`, which throws and leaves the "
     "states as they were, and waits for a device. 'deferred': they are left out and counted; `compute()` throws on the CPU, is NaN "
     "(counts: -1) elsewhere, and `check_valid()` tells. 'auto': eager on the CPU, deferred elsewhere.",
@@ -123,7 +133,7 @@ ARGUMENTS = {
     "window": "of how many updates the value is.",
     "nan_strategy": "NaN is left out with an error, with a warning or silently ('error', 'warn', 'ignore'), is a value like "
     "others ('disable'), or is replaced by a number.",
-    "num_outputs": "columns of the inputs, each judged on its own.",
+    "num_outputs": "columns of the inputs, each judged on its own; None: as many as the first batch has.",
     "unbiased": "variances and covariance are divided by N - 1, as in TorchMetrics, or by N, as in the original paper.",
     "dtype": "of the result; float64 needs a device that has it.",
     "accumulation": "format of the states: 'double', 'float_pair', or by default what suits the device.",
@@ -205,13 +215,15 @@ def _parameter(name, default, annotation):
     return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
-def _option_parameters(kind):
+def _option_parameters(kind, of_function=False):
     parameters = []
     for argument in kind.arguments:
         default = Parameter.empty if argument.required else argument.default
-        if argument.name == "validate":
+        if argument.name == "validate" or (argument.name == "from_logits" and _base(kind.name) not in _LOGITS_ARE_SAID):
             default = None
-        annotation = argument.annotation + (" | None" if argument.name == "validate" else "")
+        if argument.name == "num_outputs" and kind.name in (_OUTPUTS_OF_FUNCTIONS if of_function else _OUTPUTS_OF_CLASSES):
+            default = None
+        annotation = argument.annotation + (" | None" if argument.name in ("validate", "num_outputs") else "")
         parameters.append(_parameter(argument.name, default, annotation))
     for name, value in kind.fixed.items():
         parameters.append(_parameter(name, value, f"Literal[{value!r}]" if value is not None else "None"))
@@ -231,7 +243,7 @@ def _bound(name, signature, args, kwargs):
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
+        raise MetricError(f"{name}: {error}") from None
     bound.apply_defaults()
     return bound.arguments
 
@@ -241,7 +253,7 @@ def _options(kind, arguments):
     fixed = kind.fixed | {name: default for name, (default, _) in _EVERY_FIXED.items() if name in arguments}
     for name, value in fixed.items():
         if arguments[name] != value:
-            raise ValueError(f"{kind.name}: {name} is {arguments[name]!r}; only {value!r} is offered")
+            raise MetricError(f"{kind.name}: Expected argument `{name}` to be {value!r}, the only one offered, but got {arguments[name]!r}")
     options = {argument.name: arguments[argument.name] for argument in kind.arguments}
     if hasattr(options.get("thresholds"), "tolist"):
         options["thresholds"] = options["thresholds"].tolist()
@@ -334,8 +346,11 @@ def _metric_class(kind, results):
             "__init__": __init__,
             "update": update,
             "higher_is_better": kind.higher_is_better,
+            "plot_lower_bound": kind.lower,
+            "plot_upper_bound": kind.upper,
+            "plot_legend_name": {"Multiclass": "Class", "Multilabel": "Label"}.get(_task(kind.name)),
             "_kind": kind,
-            "_defaults": {item.name: item.default for item in _option_parameters(kind)} | {"validate": "auto"},
+            "_option_defaults": {item.name: item.default for item in _option_parameters(kind)} | {"validate": "auto"},
             "_results": results,
             "_update_in_core": update,
         },
@@ -352,7 +367,7 @@ def _named(function, name, signature, doc, module="devsan.metrics.functional"):
 
 def _functional(kind, metric_class):
     retrieval = kind.domain == "retrieval"
-    parameters = _ordered(_option_parameters(kind), _order(kind, _FUNCTION_ORDERS, _FUNCTION_ORDER))
+    parameters = _ordered(_option_parameters(kind, of_function=True), _order(kind, _FUNCTION_ORDERS, _FUNCTION_ORDER))
     inputs = [item for item in _input_parameters(kind) if item.name not in ("weight", "indexes")]
     weights = [
         item.replace(kind=Parameter.KEYWORD_ONLY) for item in _input_parameters(kind) if item.name == "weight"
@@ -397,7 +412,7 @@ def _task_parameters(kinds, without=()):
 def _for_task(name, kinds, task):
     by_task = {_task(kind.name).lower(): kind for kind in kinds}
     if task not in by_task:
-        raise ValueError(f"{name}: task is {task!r}; pass one of {', '.join(map(repr, by_task))}")
+        raise MetricError(f"{name}: Invalid Classification: expected one of {', '.join(map(repr, by_task))}, but got {task!r}")
     return by_task[task]
 
 
@@ -406,29 +421,40 @@ def _chosen(name, kind, parameters, arguments, given):
     known = {item.name for item in _option_parameters(kind)}
     for item in parameters:
         if item.kind is Parameter.KEYWORD_ONLY and item.name in given and item.name not in known:
-            raise TypeError(f"{name}: {kind.name} has no argument {item.name!r}")
-    if "num_classes" in known and arguments["num_classes"] is None:
-        raise ValueError(f"{name}: num_classes is None; pass their number, as task is 'multiclass'")
-    if "num_labels" in known and arguments["num_labels"] is None:
-        raise ValueError(f"{name}: num_labels is None; pass their number, as task is 'multilabel'")
-    return {item: value for item, value in arguments.items() if item in known}
+            raise MetricError(f"{name}: {kind.name} has no argument {item.name!r}")
+    task = _task(kind.name).lower()
+    for number in ("num_classes", "num_labels"):
+        if number in known and not isinstance(arguments[number], int):
+            raise MetricError(f"{name}: Optional arg `{number}` must be type `int` when task is {task}. Got {type(arguments[number])}")
+    # Of a task without it TorchMetrics' functions take None, too.
+    chosen = {item: value for item, value in arguments.items() if item in known}
+    return {item: value for item, value in chosen.items() if value is not None or item not in ("top_k", "threshold")}
 
 
-def _factory(base, kinds, classes):
+def _task_class(base, kinds, classes):
     # The one argument that TorchMetrics' functions have and these classes have not.
     parameters = _task_parameters(kinds, without={"average"} if base in ("PrecisionRecallCurve", "ROC") else ())
     signature = Signature([*parameters, *_every_parameters()])
     names = ", ".join(kind.name for kind in kinds)
 
-    def factory(*args, **kwargs):
+    def __new__(cls, *args, **kwargs):
         arguments = _bound(base, signature, args, kwargs)
         kind = _for_task(base, kinds, arguments["task"])
         chosen = _chosen(base, kind, parameters, arguments, kwargs)
         every = {name: arguments[name] for name in _EVERY | _EVERY_FIXED}
         return classes[kind.name](**chosen, **every)
 
+    def of_no_task(call):
+        def refuse(self, *args, **kwargs):
+            raise NotImplementedError(f"{base} metric does not have a global `{call}` method. Use the task specific metric.")
+
+        return _named(refuse, call, Signature([_SELF]), f"Of the metrics of the tasks: {names}.", "devsan.metrics.classification")
+
+    __new__.__signature__ = Signature([Parameter("cls", Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()])
     doc = f"A metric for a task: one of {names}, which see. Arguments of other tasks are ignored, as in TorchMetrics."
-    return _named(factory, base, signature, doc, "devsan.metrics.classification")
+    members = {"__module__": "devsan.metrics.classification", "__doc__": doc, "__new__": __new__, "__signature__": signature}
+    members |= {call: of_no_task(call) for call in ("update", "compute")}
+    return type(base, (Metric,), members)
 
 
 def _task_function(base, kinds, functions):
@@ -463,7 +489,7 @@ def catalog():
             by_base.setdefault(_base(kind.name), []).append(kind)
     for base, kinds in by_base.items():
         module = modules["classification"]
-        module[base] = _factory(base, kinds, module)
+        module[base] = _task_class(base, kinds, module)
         function = _task_function(base, kinds, modules["functional"])
         modules["functional"][function.__name__] = function
     return modules

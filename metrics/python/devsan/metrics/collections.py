@@ -1,6 +1,7 @@
 """Metrics of the same inputs as one."""
 
 import copy
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Self
@@ -9,13 +10,12 @@ import torch
 
 from devsan.metrics import _metrics
 from devsan.metrics._plot import axes_of, draw
-from devsan.metrics.metric import Metric
+from devsan.metrics.metric import Metric, is_metric
 
 
-def _text(given, name):
-    if given is not None and not isinstance(given, str):
-        raise ValueError(f"MetricCollection: {name} is {given!r}; pass a string or None")
-    return given
+def _known(metric, kwargs):
+    """Of keyword arguments those that a metric takes."""
+    return metric._filter_kwargs(**kwargs) if kwargs and hasattr(metric, "_filter_kwargs") else kwargs
 
 
 def _named(name, prefix, postfix):
@@ -33,6 +33,8 @@ class MetricCollection(torch.nn.ModuleDict):
 
     - Which metrics share states follows from their classes and options when they are added, and no value is compared. It holds
       for `metrics(preds, target)`, too.
+    - Metrics of others, such as a program's own torchmetrics.Metric, may be among them. They synchronise by themselves, and keep
+      a batch that a metric after them could not take.
     - A metric that shares its states cannot be updated, merged or reset alone, which is an error; a `clone()` of it can.
     - Where a metric cannot take a batch, none has seen it.
     - In `compute()` all states are exchanged by the ranks in one go, if all metrics have the same `process_group`,
@@ -56,12 +58,18 @@ class MetricCollection(torch.nn.ModuleDict):
         compute_groups: bool | list[list[str]] = True,
     ) -> None:
         super().__init__()
-        self.prefix = _text(prefix, "prefix")
-        self.postfix = _text(postfix, "postfix")
+        self.prefix = self._check_arg(prefix, "prefix")
+        self.postfix = self._check_arg(postfix, "postfix")
         self._enable_compute_groups = compute_groups
         self._nested = {}  # of a metric that came in a collection: its prefix and postfix
         self._groups = []
         self.add_metrics(metrics, *additional_metrics)
+
+    @staticmethod
+    def _check_arg(arg: str | None, name: str) -> str | None:
+        if arg is None or isinstance(arg, str):
+            return arg
+        raise ValueError(f"MetricCollection: Expected input `{name}` to be a string, but got {type(arg)}")
 
     # What it is made of.
 
@@ -75,35 +83,43 @@ class MetricCollection(torch.nn.ModuleDict):
             if additional_metrics:
                 raise ValueError("MetricCollection: there are metrics besides a dictionary; pass all of them in it")
             given = [(name, metrics[name]) for name in sorted(metrics)]
-        elif isinstance(metrics, (Metric, MetricCollection)):
-            given = [(None, metric) for metric in (metrics, *additional_metrics)]
+        elif isinstance(metrics, MetricCollection) or is_metric(metrics):
+            given = [(None, metric) for metric in (metrics, *self._metrics_of(additional_metrics))]
         elif isinstance(metrics, Sequence):
-            given = [(None, metric) for metric in (*metrics, *additional_metrics)]
+            given = [(None, metric) for metric in (*metrics, *self._metrics_of(additional_metrics))]
         else:
-            raise ValueError(f"MetricCollection: metrics is {metrics!r}; pass metrics, a sequence or a dictionary of them")
+            raise ValueError(
+                f"MetricCollection: Unknown input to MetricCollection. Expected a metric, a sequence or a dictionary of them, but got {metrics!r}"
+            )
         added, sources = {}, []
         alone = len(given) == 1 and isinstance(metrics, MetricCollection)
 
         def add(name, metric, nested=None):
             if "." in name or not name:
                 raise ValueError(f"MetricCollection: {name!r} is no name of a metric; pass one without dots")
-            if name in self._modules or name in added:
-                raise ValueError(f"MetricCollection: two metrics are named {name!r}; pass a dictionary with a name for each")
+            if name in self._modules:
+                raise ValueError(f"MetricCollection: Metric with name {name!r} already exists in the collection.")
+            if name in added:
+                raise ValueError(
+                    f"MetricCollection: Encountered two metrics both named {name}; pass a dictionary with a name for each"
+                )
             added[name] = metric, nested
 
         for name, metric in given:
-            if isinstance(metric, Metric):
-                add(type(metric).__name__ if name is None else name, metric)
-            elif isinstance(metric, MetricCollection):
+            if isinstance(metric, MetricCollection):
                 sources.append(metric)
                 for key, part in metric.items():
                     add(key if name is None else f"{name}_{key}", part, None if alone else (metric.prefix, metric.postfix))
+            elif is_metric(metric):
+                add(type(metric).__name__ if name is None else name, metric)
             else:
-                raise ValueError(f"MetricCollection: {metric!r} is no devsan.metrics.Metric or MetricCollection")
+                which = f"Input {metric!r} to `MetricCollection`" if name is None else f"Value {metric!r} belonging to key {name}"
+                verb = "is not a instance of" if name is None else "is not an instance of"
+                raise ValueError(f"MetricCollection: {which} {verb} a metric or a MetricCollection")
         for source in sources:
             source._release()
         for name, (metric, _) in added.items():
-            sharer = metric._sharer()
+            sharer = metric._sharer() if isinstance(metric, Metric) else None
             if sharer is not None and sharer._core.shares:
                 raise ValueError(
                     f"MetricCollection: {name!r} shares states in another collection; pass a clone(), or that collection"
@@ -114,9 +130,24 @@ class MetricCollection(torch.nn.ModuleDict):
                 self._nested[name] = nested
         self._regroup()
 
+    @staticmethod
+    def _metrics_of(given):
+        """Those of further arguments; TorchMetrics ignores others, too."""
+        others = [metric for metric in given if not isinstance(metric, MetricCollection) and not is_metric(metric)]
+        if others:
+            warnings.warn(f"MetricCollection: there are {others} which are not `Metric` so they will be ignored.", stacklevel=4)
+        return [metric for metric in given if not any(metric is other for other in others)]
+
+    def _own(self):
+        """The metrics of devsan.metrics by name."""
+        return {name: metric for name, metric in self._modules.items() if isinstance(metric, Metric)}
+
+    def _others(self):
+        return {name: metric for name, metric in self._modules.items() if not isinstance(metric, Metric)}
+
     def __setitem__(self, key: str, module: Metric) -> None:
-        if not isinstance(module, Metric):
-            raise ValueError(f"MetricCollection: {module!r} is no devsan.metrics.Metric")
+        if not is_metric(module):
+            raise ValueError(f"MetricCollection: {module!r} is not an instance of a metric")
         self._release()
         super().__setitem__(key, module)
         self._regroup()
@@ -155,7 +186,9 @@ class MetricCollection(torch.nn.ModuleDict):
             allowed = {name: place for place, names in enumerate(chosen) for name in names}
             for name in allowed:
                 if name not in self._modules:
-                    raise ValueError(f"MetricCollection: compute_groups has {name!r}, but there are {list(self._modules)}")
+                    raise ValueError(
+                        f"MetricCollection: Input {name} in `compute_groups` argument does not match a metric in the collection, {list(self._modules)}"
+                    )
         groups = {}
         self._had_states = False
         for name, metric in self._modules.items():
@@ -175,7 +208,7 @@ class MetricCollection(torch.nn.ModuleDict):
         self._join()
 
     def _group_key(self, metric):
-        sharer = metric._sharer()
+        sharer = metric._sharer() if isinstance(metric, Metric) else None
         if sharer is None:
             return ""
         if sharer._core.states():
@@ -191,19 +224,21 @@ class MetricCollection(torch.nn.ModuleDict):
         state = self.__dict__
         state["_computed"] = None
         state["_syncs"] = True
-        if not self._modules:
-            state["_core"] = None
+        own = self._own()
+        state["_updated"] = []
+        state["_core"] = None
+        if not own:
             return
-        state["_core"] = _metrics.Bundle("MetricCollection", [(name, metric._core) for name, metric in self._modules.items()])
+        state["_core"] = _metrics.Bundle("MetricCollection", [(name, metric._core) for name, metric in own.items()])
         # The one of most states last, which can change them in place.
-        firsts = sorted((names[0] for names in self._groups), key=lambda name: self._modules[name]._core.largest_state)
+        firsts = sorted((names[0] for names in self._groups if names[0] in own), key=lambda name: own[name]._core.largest_state)
         state["_updated"] = firsts
-        state["_last"] = list(self._modules).index(firsts[-1])
+        state["_last"] = list(own).index(firsts[-1])
 
     @property
     def compute_groups(self) -> dict[int, list[str]]:
-        """The names of the metrics that share states."""
-        return dict(enumerate(self._groups))
+        """The names of the metrics that share states; empty where none may."""
+        return dict(enumerate(self._groups)) if self._enable_compute_groups else {}
 
     def _name(self, base):
         return _named(base, self.prefix, self.postfix)
@@ -217,7 +252,7 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def keys(self, keep_base: bool = False) -> Iterable[str]:
         """The names; with `keep_base` without prefix and postfix."""
-        return self._modules.keys() if keep_base else [self._name(name) for name in self._modules]
+        return list(self._modules) if keep_base else [self._name(name) for name in self._modules]
 
     def values(self, copy_state: bool = True) -> Iterable[Metric]:
         """The metrics themselves; `copy_state` has no effect."""
@@ -239,49 +274,63 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """A batch for all metrics; of keyword arguments each takes those that it knows."""
+        if self._core is not None:
+            self._update_own(*args, **kwargs)
+        for metric in self._others().values():
+            metric.update(*args, **_known(metric, kwargs))
+
+    def _update_own(self, *args, **kwargs):
         modules = self._modules
 
         def each():
             for name in self._updated:
                 metric = modules[name]
-                metric.update(*args, **(metric._filter_kwargs(**kwargs) if kwargs else kwargs))
+                metric.update(*args, **_known(metric, kwargs))
 
         self._core.all_or_nothing(each, self._last)
 
     def compute(self) -> dict[str, Any]:
         """The value of each metric by its name. Where that is a dictionary, its own names, behind that of the metric if two are
         the same."""
-        core = self._core
+        core, own = self._core, self._own()
         if core is None:
-            return {}
+            return self._flat({name: metric.compute() for name, metric in self._modules.items()})
         computed = self._computed
         if computed is not None and computed[0] == core.version:
             return dict(computed[1])
         alike = self._alike()
         with self.sync_context(should_sync=self._syncs) if alike and alike.sync_on_compute else nullcontext():
-            values = {name: metric.compute() for name, metric in self._modules.items()}
-        results = self._flat(values)
-        if all(metric.compute_with_cache for metric in self._modules.values()):
+            values = {name: metric.compute() for name, metric in own.items()}
+        results = self._flat({name: values[name] if name in own else metric.compute() for name, metric in self._modules.items()})
+        if len(own) == len(self._modules) and all(metric.compute_with_cache for metric in own.values()):
             self.__dict__["_computed"] = core.version, results
         return dict(results)
 
     def forward(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Accumulates a batch, and gives its values."""
+        values = self._of_batch(*args, **kwargs) if self._core is not None else {}
+        values |= {name: metric(*args, **_known(metric, kwargs)) for name, metric in self._others().items()}
+        return self._flat({name: values[name] for name in self._modules})
+
+    def _of_batch(self, *args, **kwargs):
+        """The batch's values of the metrics of devsan.metrics, which accumulate it."""
         core, other = self._core, self._core.fresh()
         core.swap(other)
-        metrics = list(self._modules.values())
+        metrics = list(self._own().values())
         self._syncs = all(metric.dist_sync_on_step for metric in metrics)
         for metric in metrics:
             metric._syncs = metric.dist_sync_on_step
         try:
-            self.update(*args, **kwargs)
-            values = self.compute()
+            self._update_own(*args, **kwargs)
+            alike = self._alike()
+            with self.sync_context(should_sync=self._syncs) if alike and alike.sync_on_compute else nullcontext():
+                values = {name: metric.compute() for name, metric in self._own().items()}
         finally:
             self._syncs = True
             for metric in metrics:
                 metric._syncs = metric.sync_on_compute
             core.swap(other)
-        self.update(*args, **kwargs)
+        self._update_own(*args, **kwargs)
         return values
 
     def _flat(self, values):
@@ -300,11 +349,13 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def reset(self) -> None:
         """Forgets everything seen."""
+        for metric in self._others().values():
+            metric.reset()
         if self._core is None:
             return
 
         def each():
-            for metric in self._modules.values():
+            for metric in self._own().values():
                 metric.reset()
 
         self._core.all_or_nothing(each, self._last)
@@ -315,7 +366,10 @@ class MetricCollection(torch.nn.ModuleDict):
         """Adds what another collection of the same metrics has seen, whether or not either shares states."""
         if not isinstance(incoming_state, MetricCollection):
             raise TypeError(f"MetricCollection: incoming_state is of type {type(incoming_state).__name__}; pass a collection")
-        self._core.merge(incoming_state._core)
+        if self._core is not None:
+            self._core.merge(incoming_state._core)
+        for name, metric in self._others().items():
+            metric.merge_state(incoming_state[name])
 
     def plot(self, val: Any = None, ax: Any = None, together: bool = False) -> Any:
         """Draws the value of each metric on axes of its own, or of all `together`; gives figure and axes, of each metric or once.
@@ -345,7 +399,9 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def _alike(self):
         """A metric, if all are synchronised in the same way."""
-        first, *others = self._modules.values()
+        if self._core is None:
+            return None
+        first, *others = self._own().values()
         alike = all(
             metric.process_group is first.process_group
             and metric.sync_on_compute == first.sync_on_compute
@@ -356,8 +412,9 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def sync(self, **kwargs: Any) -> None:
         """As a metric's, of all states in one exchange."""
-        first = next(iter(self._modules.values()))
-        first._sync_core(self._core, **kwargs)
+        for metric in self._own().values():
+            metric._sync_core(self._core, **kwargs)
+            break
 
     def unsync(self, should_unsync: bool = True) -> None:
         """Brings back this rank's own states after `sync()`."""
@@ -382,9 +439,9 @@ class MetricCollection(torch.nn.ModuleDict):
         """A copy with states of its own, and other names in the results where they are given."""
         copied = copy.deepcopy(self)
         if prefix:
-            copied.prefix = _text(prefix, "prefix")
+            copied.prefix = self._check_arg(prefix, "prefix")
         if postfix:
-            copied.postfix = _text(postfix, "postfix")
+            copied.postfix = self._check_arg(postfix, "postfix")
         return copied
 
     def persistent(self, mode: bool = True) -> None:
@@ -394,15 +451,15 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         # All at once, since metrics that share states have to find the same ones.
-        states = {name: {} for name in self._modules}
+        own = self._own()
+        states = {name: {} for name in own}
         for key in [key for key in state_dict if key.startswith(prefix)]:
             name, _, rest = key[len(prefix) :].partition(".")
-            metric = self._modules.get(name)
-            state = metric and metric._state_of(rest)
+            state = own[name]._state_of(rest) if name in own else None
             if state:
                 states[name][state] = state_dict.pop(key)
         if any(states.values()):
-            for names in self._groups:
+            for names in (names for names in self._groups if names[0] in own):
                 found = next((states[name] for name in names if states[name]), None)
                 for name in names:
                     states[name] = states[name] or found or self._modules[name]._core.states()
@@ -427,5 +484,6 @@ class MetricCollection(torch.nn.ModuleDict):
         super().__setstate__(state)
         self._join()
 
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in ("prefix", "postfix") if getattr(self, name))
+    def __repr__(self) -> str:
+        lines = super().__repr__().removesuffix("\n)")
+        return lines + "".join(f",\n  {name}={getattr(self, name)}" for name in ("prefix", "postfix") if getattr(self, name)) + "\n)"

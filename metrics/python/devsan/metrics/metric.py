@@ -3,6 +3,8 @@
 import copy
 import functools
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -12,8 +14,25 @@ from torch import Tensor
 
 from devsan.metrics._plot import draw
 
+# What a class says of its metrics, which an instance cannot change.
+_CONSTANTS = frozenset(
+    "is_differentiable higher_is_better full_state_update plot_lower_bound plot_upper_bound plot_legend_name metric_state".split()
+)
 # What an instance has that is made anew wherever the metric in C++ is.
 _OF_THE_CORE = ("_core", "update", "_computed")
+
+
+def _tell_torchmetrics():
+    """Makes these metrics instances of torchmetrics.Metric, too, once a program has imported that: trainers ask for it."""
+    theirs = sys.modules.get("torchmetrics.metric")
+    if hasattr(theirs, "Metric") and not issubclass(Metric, theirs.Metric):
+        theirs.Metric.register(Metric)
+
+
+def is_metric(given):
+    """Whether it is a metric, of devsan.metrics or one that a program has written with TorchMetrics' base class."""
+    calls = ("update", "compute", "reset")
+    return isinstance(given, torch.nn.Module) and all(callable(getattr(given, call, None)) for call in calls)
 
 
 def _distributed():
@@ -34,7 +53,7 @@ class Metric(torch.nn.Module):
 
     - The states are made on the device of the first input, unless `to()` named one before. An input on another device is
       an error, see `device_policy`.
-    - `compute()` before the first `update()` is an error, unless another rank has seen something.
+    - `compute()` before the first `update()` gives a warning, and the value of no samples, of most metrics 0 or NaN.
     - Values and states carry no autograd graph.
     - States have other names than TorchMetrics', so that checkpoints are not interchangeable.
 
@@ -53,6 +72,11 @@ class Metric(torch.nn.Module):
     is_differentiable = False
     higher_is_better: bool | None = None
     full_state_update = False
+    plot_lower_bound: float | None = None
+    plot_upper_bound: float | None = None
+    plot_legend_name: str | None = None
+    # The states that TorchMetrics' own classes look for: none that they could share or copy.
+    _defaults: dict[str, Any] = {}
 
     def __init__(
         self,
@@ -67,6 +91,7 @@ class Metric(torch.nn.Module):
         distributed_available_fn=None,
     ):
         super().__init__()
+        _tell_torchmetrics()
         self._options = options
         self._device_policy = device_policy
         self.process_group = process_group
@@ -78,6 +103,15 @@ class Metric(torch.nn.Module):
         self._persistent = False
         self._syncs = sync_on_compute
         self._use(self._made())
+
+    def __getattr__(self, name):
+        options = self.__dict__.get("_options", {})
+        return options[name] if name in options else super().__getattr__(name)
+
+    def __setattr__(self, name, value):
+        if name in _CONSTANTS:
+            raise RuntimeError(f"{type(self).__name__}: Can't change const `{name}`; it is the same for all metrics of the class")
+        super().__setattr__(name, value)
 
     def _sharer(self):
         """The metric whose states a collection may keep once for several; None where `update()` is not that in C++."""
@@ -110,6 +144,11 @@ class Metric(torch.nn.Module):
         computed = self._computed
         if computed is not None and computed[0] == core.version:
             return computed[1]
+        if not core.updates:
+            warnings.warn(
+                f"The ``compute`` method of metric {type(self).__name__} was called before the ``update`` method: its value is that of no samples",
+                stacklevel=2,
+            )
         with self.sync_context(should_sync=self._syncs and not core.synced):
             values = core.compute()
         value = values[0] if len(values) == 1 else self._results(*values)
@@ -339,4 +378,7 @@ class Metric(torch.nn.Module):
         self._core.updates = updates
 
     def extra_repr(self):
-        return ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value != self._defaults.get(name))
+        return ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value != self._option_defaults.get(name))
+
+
+_tell_torchmetrics()

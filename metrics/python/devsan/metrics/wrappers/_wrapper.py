@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from devsan.metrics import _metrics
-from devsan.metrics.metric import Metric
+from devsan.metrics._metrics import MetricError
+from devsan.metrics.metric import Metric, is_metric
 
 _EVERY = ("process_group", "sync_on_compute", "dist_sync_on_step", "compute_with_cache", "distributed_available_fn")
 
@@ -16,17 +17,23 @@ class Wrapper(Metric):
 
     _kind = None
     _update_in_core = None
+    _options: dict[str, Any] = {}
+    _wrapped = "argument `metric`"  # what errors call it
 
     def __init__(self, metric, **every):
         torch.nn.Module.__init__(self)
         if not isinstance(metric, Metric):
-            raise ValueError(f"{type(self).__name__}: {metric!r} is no devsan.metrics.Metric")
+            raise MetricError(
+                f"{type(self).__name__}: Expected {self._wrapped} to be an instance of `torchmetrics.Metric` but got {metric!r}"
+                if not is_metric(metric)
+                else f"{type(self).__name__}: Expected {self._wrapped} to be one of devsan.metrics, whose states can be merged, but got {metric!r}"
+            )
         unknown = set(every) - set(_EVERY)
         if unknown:
             raise TypeError(f"{type(self).__name__}: there is no argument {sorted(unknown)[0]!r}; pass one of {', '.join(_EVERY)}")
         for name in _EVERY:
             setattr(self, name, every.get(name, getattr(metric, name)))
-        self.higher_is_better = metric.higher_is_better
+        self.__dict__["higher_is_better"] = metric.higher_is_better
         self._device_policy = metric._device_policy
         self._pinned = False
         self._persistent = False

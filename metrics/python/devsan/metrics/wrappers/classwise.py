@@ -24,10 +24,10 @@ class ClasswiseWrapper(OfOne):
     ) -> None:
         super().__init__(metric)
         if labels is not None and not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
-            raise ValueError(f"ClasswiseWrapper: labels is {labels!r}; pass a list of strings or None")
+            raise ValueError(f"ClasswiseWrapper: Expected argument `labels` to either be `None` or a list of strings but got {labels!r}")
         for name, given in (("prefix", prefix), ("postfix", postfix)):
             if given is not None and not isinstance(given, str):
-                raise ValueError(f"ClasswiseWrapper: {name} is {given!r}; pass a string or None")
+                raise ValueError(f"ClasswiseWrapper: Expected argument `{name}` to either be `None` or a string but got {given!r}")
         self.metric = metric
         self.labels = labels
         self._prefix, self._postfix = prefix, postfix

@@ -20,6 +20,7 @@ class MinMaxMetric(OfOne):
     """
 
     _inner = "_base_metric"
+    _wrapped = "base metric"
 
     def __init__(self, base_metric: Metric, **kwargs: Any) -> None:
         super().__init__(base_metric, **kwargs)
@@ -31,7 +32,7 @@ class MinMaxMetric(OfOne):
     def _value(self) -> dict[str, Tensor]:
         value = self._base_metric.compute()
         if not torch.is_tensor(value) or value.numel() != 1:
-            raise RuntimeError(f"MinMaxMetric: {type(self._base_metric).__name__} has not one value, but {value}")
+            raise RuntimeError(f"MinMaxMetric: Returned value from base metric should be a float or scalar tensor, but got {value}")
         nan = value.isnan()
         infinity = float("inf")
         self.max_val = torch.maximum(self.max_val.to(value.device), value.masked_fill(nan, -infinity).reshape(()))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from devsan.metrics import _metrics
+from devsan.metrics._metrics import MetricError
 from devsan.metrics._plot import axes_of
 from devsan.metrics.collections import MetricCollection
 from devsan.metrics.metric import Metric
@@ -33,18 +34,25 @@ class MultitaskWrapper(torch.nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(task_metrics, dict) or not task_metrics:
-            raise TypeError(f"MultitaskWrapper: task_metrics is {task_metrics!r}; pass a dictionary of metrics by task")
+            raise MetricError(f"MultitaskWrapper: Expected argument `task_metrics` to be a dict of metrics by task, but got {task_metrics!r}")
         for task, metric in task_metrics.items():
-            if not isinstance(metric, (Metric, MetricCollection)):
-                raise TypeError(f"MultitaskWrapper: {task!r} is {metric!r}; pass a devsan.metrics.Metric or MetricCollection")
-        self._prefix, self._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+            if not isinstance(metric, (Metric, MetricCollection, MultitaskWrapper)):
+                raise MetricError(
+                    f"MultitaskWrapper: Expected each task's metric to be a Metric or a MetricCollection, but that of {task!r} is {metric!r}"
+                )
+        self._prefix, self._postfix = self._check_arg(prefix, "prefix") or "", self._check_arg(postfix, "postfix") or ""
         self.task_metrics = torch.nn.ModuleDict(task_metrics)
 
     @staticmethod
-    def _affix(name, given):
-        if given is not None and not isinstance(given, str):
-            raise ValueError(f"MultitaskWrapper: {name} is {given!r}; pass a string or None")
-        return given or ""
+    def _check_arg(arg: str | None, name: str) -> str | None:
+        if arg is None or isinstance(arg, str):
+            return arg
+        raise MetricError(f"MultitaskWrapper: Expected input `{name}` to be a string, but got {type(arg)}")
+
+    @property
+    def _core(self):
+        cores = [(task, metric._core) for task, metric in self.task_metrics.items()]
+        return _metrics.Bundle("MultitaskWrapper", cores)
 
     def _named(self, name):
         return f"{self._prefix}{name}{self._postfix}"
@@ -52,18 +60,21 @@ class MultitaskWrapper(torch.nn.Module):
     def _together(self, call, task_preds, task_targets):
         """The values of call(metric, preds, target) by task."""
         tasks = self.task_metrics.keys()
-        for name, given in (("task_preds", task_preds), ("task_targets", task_targets)):
-            if not isinstance(given, dict) or given.keys() != set(tasks):
-                found = sorted(given) if isinstance(given, dict) else type(given).__name__
-                raise ValueError(f"MultitaskWrapper: {name} has {found}; pass a dictionary of the tasks {sorted(tasks)}")
+        for given in (task_preds, task_targets):
+            if not isinstance(given, dict):
+                raise MetricError(f"MultitaskWrapper: Expected a dict of the tasks {list(tasks)}, but got {type(given)}")
+        if not task_preds.keys() == task_targets.keys() == set(tasks):
+            raise MetricError(
+                "MultitaskWrapper: Expected arguments `task_preds` and `task_targets` to have the same keys as the wrapped `task_metrics`"
+                f". Found task_preds.keys() = {task_preds.keys()}, task_targets.keys() = {task_targets.keys()} and self.task_metrics.keys() = {tasks}"
+            )
         values = {}
 
         def each():
             for task, metric in self.task_metrics.items():
                 values[task] = call(metric, task_preds[task], task_targets[task])
 
-        cores = [(task, metric._core) for task, metric in self.task_metrics.items()]
-        _metrics.Bundle("MultitaskWrapper", cores).all_or_nothing(each, len(cores) - 1)
+        self._core.all_or_nothing(each, len(self.task_metrics) - 1)
         return values
 
     def update(self, task_preds: dict[str, Tensor], task_targets: dict[str, Tensor]) -> None:
@@ -120,5 +131,5 @@ class MultitaskWrapper(torch.nn.Module):
     def clone(self, prefix: str | None = None, postfix: str | None = None) -> Self:
         """A copy with states of its own, and these names in the results."""
         copied = copy.deepcopy(self)
-        copied._prefix, copied._postfix = self._affix("prefix", prefix), self._affix("postfix", postfix)
+        copied._prefix, copied._postfix = self._check_arg(prefix, "prefix") or "", self._check_arg(postfix, "postfix") or ""
         return copied

@@ -25,7 +25,7 @@ class Running(Wrapper):
         if isinstance(base_metric, Wrapper):
             raise ValueError(f"Running: {type(base_metric).__name__} is a wrapper; pass the metric in it, and wrap this")
         if not isinstance(window, int) or window < 1:
-            raise ValueError(f"Running: window is {window!r}; pass a positive number")
+            raise ValueError(f"Running: Expected argument `window` to be a positive integer but got {window!r}")
         if base_metric.metric_state:
             raise ValueError(f"Running: the {type(base_metric).__name__} has seen something; pass one after reset()")
         self.base_metric = base_metric  # of the batch, and between updates of nothing

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from devsan.metrics import _metrics
+from devsan.metrics._metrics import MetricError
 from devsan.metrics._plot import draw
 from devsan.metrics.collections import MetricCollection
 from devsan.metrics.metric import Metric
@@ -31,7 +32,9 @@ class MetricTracker(torch.nn.ModuleList):
     def __init__(self, metric: Metric | MetricCollection, maximize: bool | list[bool] | None = None) -> None:
         super().__init__()
         if not isinstance(metric, (Metric, MetricCollection)):
-            raise TypeError(f"MetricTracker: {metric!r} is no devsan.metrics.Metric or MetricCollection")
+            raise MetricError(
+                f"MetricTracker: Metric arg need to be an instance of a devsan.metrics `Metric` or `MetricCollection` but got {metric!r}"
+            )
         collection = isinstance(metric, MetricCollection)
         if maximize is None:
             parts = metric.items() if collection else [(type(metric).__name__, metric)]
@@ -48,7 +51,7 @@ class MetricTracker(torch.nn.ModuleList):
             if len(maximize) != len(metric):
                 raise ValueError(f"MetricTracker: maximize has {len(maximize)} elements, the collection {len(metric)} metrics")
         elif not isinstance(maximize, bool):
-            raise ValueError(f"MetricTracker: maximize is {maximize!r}; pass a bool or a list of them")
+            raise ValueError(f"MetricTracker: Argument `maximize` should either be a single bool or list of bool, but is {maximize!r}")
         self._base_metric = metric
         self.maximize = maximize
 
@@ -59,7 +62,7 @@ class MetricTracker(torch.nn.ModuleList):
 
     def _current(self, call):
         if not self.n_steps:
-            raise ValueError(f"MetricTracker: {call}() before increment(), so that there is no step")
+            raise ValueError(f"MetricTracker: `{call}` cannot be called before `.increment()` has been called.")
         return self[-1]
 
     def _steps(self):
@@ -116,7 +119,7 @@ class MetricTracker(torch.nn.ModuleList):
         NaN is not the best of anything else. Waits for the device. None, with a warning, where no value is the best."""
         values = self.compute_all()
         if isinstance(values, list):
-            warnings.warn("MetricTracker: results in results have no best; returning None")
+            warnings.warn("MetricTracker: Encountered nested structure, results in results, which has no best value; returning None")
             return (None, None) if return_step else None
         if not isinstance(values, dict):
             best = self._best("the metric", values, self.maximize)
@@ -147,7 +150,10 @@ class MetricTracker(torch.nn.ModuleList):
                 raise RuntimeError(f"a step has a value of shape {tuple(values.shape[1:])}")
             return values[step].item(), step
         except RuntimeError as error:
-            warnings.warn(f"MetricTracker: {name} has no best value: {error}; returning None")
+            warnings.warn(
+                f"MetricTracker: Encountered the following error when trying to get the best metric of {name}: {error}. It has no best "
+                "value; returning None"
+            )
             return None, None
 
     def reset(self) -> None:

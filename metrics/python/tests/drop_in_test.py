@@ -1,0 +1,222 @@
+"""What a program finds the same after it has changed the import from TorchMetrics."""
+
+import itertools
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+import torchmetrics
+import torchmetrics.classification
+import torchmetrics.functional.regression
+
+import devsan.metrics as ours
+from common import CLASSES, KINDS, assert_same, batch, make
+from devsan.metrics import functional
+
+theirs = torchmetrics.classification
+GUESSED = [
+    name for name, kind in sorted(KINDS.items())
+    if any(argument.name == "from_logits" for argument in kind.arguments) and hasattr(theirs, name)
+]  # fmt: skip
+OPTIONS = {"num_classes": CLASSES, "num_labels": CLASSES, "beta": 2.0, "min_precision": 0.4137, "min_specificity": 0.4137}
+
+
+def made(library, name, **more):
+    known = {argument.name for argument in KINDS[name].arguments}
+    return getattr(library, name)(**{key: value for key, value in (OPTIONS | more).items() if key in known})
+
+
+def logits_for(name, n, generator):
+    width = () if name.startswith("Binary") else (CLASSES,)
+    if name.startswith("Multiclass"):
+        target = torch.randint(CLASSES, (n,), generator=generator)
+    else:
+        target = torch.randint(2, (n, *width), generator=generator)
+    return torch.randn(n, *width, generator=generator) * 3, target
+
+
+def exact(name, thresholds):
+    return [None] if "thresholds" not in {argument.name for argument in KINDS[name].arguments} else thresholds
+
+
+@pytest.mark.parametrize("name", GUESSED)
+def test_logits_are_guessed_as_there(name):
+    generator = torch.Generator().manual_seed(1)
+    for thresholds, ignore_index in itertools.product(exact(name, [None, 7]), (None, -1)):
+        given = {"ignore_index": ignore_index, "thresholds": thresholds}
+        mine, other = made(ours, name, **given), made(theirs, name, **given)
+        for inside in (False, True, False):  # each batch for itself
+            preds, target = logits_for(name, 40, generator)
+            if inside:
+                preds = preds.sigmoid() if not name.startswith("Multiclass") else preds.softmax(1)
+            if ignore_index is not None:
+                target[3] = ignore_index
+            mine.update(preds, target)
+            other.update(preds, target)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert_same(mine.compute(), other.compute(), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("name", GUESSED)
+def test_guessing_reads_no_value_of_a_device(name):
+    generator = torch.Generator().manual_seed(2)
+    for thresholds in exact(name, [None, 7]):
+        made(ours, name, thresholds=thresholds).update(*(x.to("meta") for x in logits_for(name, 9, generator)))
+
+
+def test_ignored_samples_are_no_logits():
+    preds, target = torch.tensor([-7.0, 0.3, 0.7]), torch.tensor([-1, 0, 1])
+    assert ours.BinaryAccuracy(threshold=0.55, ignore_index=-1)(preds, target) == 1
+    assert ours.BinaryAccuracy(threshold=0.55)(preds, target.clamp_min(0)) == pytest.approx(2 / 3)
+
+
+def test_logits_that_are_said_stay_what_they_are():
+    preds, target = torch.tensor([-7.0, 0.2, 0.7]), torch.tensor([0, 0, 1])
+    with pytest.raises(ours.MetricError, match="no probability"):
+        ours.BinaryAccuracy(from_logits=False)(preds, target)
+    with pytest.raises(ours.MetricError, match="no probability"):
+        ours.BinaryLogLoss()(preds, target)  # of logarithms, which probabilities of logits have lost
+
+
+def test_floating_labels():
+    preds, target = torch.rand(20), torch.randint(2, (20,))
+    assert ours.BinaryF1Score()(preds, target.float()) == ours.BinaryF1Score()(preds, target)
+    with pytest.raises(ours.MetricError, match="other than 0 and 1"):
+        ours.BinaryF1Score()(preds, target + 0.5)
+
+
+@pytest.mark.parametrize("name", ["R2Score", "ExplainedVariance"])
+def test_outputs_are_those_of_the_first_batch(name):
+    generator = torch.Generator().manual_seed(3)
+    preds, target = (torch.rand(30, 3, generator=generator) for _ in range(2))
+    mine, other = getattr(ours, name)(multioutput="raw_values"), getattr(torchmetrics, name)(multioutput="raw_values")
+    for metric in (mine, other):
+        for a, b in zip(preds.split(10), target.split(10)):
+            metric(a, b)
+    assert_same(mine.compute(), other.compute(), 1e-5, 1e-5)
+    for copied in (mine.clone(), ours.MetricCollection(mine).clone()[name]):
+        assert_same(copied.compute(), mine.compute())
+    fresh = getattr(ours, name)(multioutput="raw_values")
+    fresh.merge_state(mine)
+    fresh.merge_state(getattr(ours, name)(multioutput="raw_values"))
+    assert_same(fresh.compute(), mine.compute())
+    mine.reset()
+    mine.update(preds[:, 0], target[:, 0])
+    assert mine.compute().shape == ()
+    with pytest.raises(ours.MetricError, match="num_outputs is 1"):
+        mine.update(preds, target)
+
+
+@pytest.mark.parametrize("name", [
+    "concordance_corrcoef", "explained_variance", "kendall_rank_corrcoef", "log_cosh_error", "pearson_corrcoef", "r2_score",
+    "spearman_corrcoef",
+])  # fmt: skip
+def test_functions_take_any_number_of_outputs(name):
+    generator = torch.Generator().manual_seed(4)
+    preds, target = (torch.rand(30, 3, generator=generator) for _ in range(2))
+    assert_same(getattr(functional, name)(preds, target), getattr(torchmetrics.functional.regression, name)(preds, target), 1e-5, 1e-5)
+
+
+def test_metrics_of_tasks_are_classes():
+    assert issubclass(ours.Accuracy, ours.Metric) and issubclass(ours.Accuracy, torchmetrics.Metric)
+    assert type(ours.F1Score(task="multiclass", num_classes=3)) is ours.MulticlassF1Score
+    for call in (ours.Accuracy.update, ours.Accuracy.compute):
+        with pytest.raises(NotImplementedError, match="Accuracy metric does not have a global"):
+            call(None)
+
+
+def test_nothing_imports_torchmetrics():
+    program = "import sys, devsan.metrics as m; m.MeanMetric(); assert 'torchmetrics' not in sys.modules; import torchmetrics; " \
+        "metric = m.MeanMetric(); assert isinstance(metric, torchmetrics.Metric)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"FrechetInceptionDistance"}))
+def test_what_a_class_says_cannot_be_changed(name):
+    metric = make(name)
+    for constant in ("higher_is_better", "is_differentiable", "plot_lower_bound", "plot_upper_bound", "plot_legend_name"):
+        with pytest.raises(RuntimeError, match=f"Can't change const `{constant}`"):
+            setattr(metric, constant, None)
+    lower, upper = metric.plot_lower_bound, metric.plot_upper_bound
+    assert lower is None or upper is None or lower < upper
+    assert all(getattr(metric, option) == value for option, value in metric._options.items())
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"FrechetInceptionDistance"}))
+def test_values_lie_between_the_bounds(name):
+    generator = torch.Generator().manual_seed(5)
+    metric = make(name)
+    value = metric(*batch(name, 20, generator))
+    for tensor in [value] if torch.is_tensor(value) else []:
+        kept = tensor[~tensor.isnan()].double()
+        assert metric.plot_lower_bound is None or (kept >= metric.plot_lower_bound).all()
+        assert metric.plot_upper_bound is None or (kept <= metric.plot_upper_bound).all()
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"FrechetInceptionDistance"}))
+def test_the_value_of_no_samples(name):
+    metric = make(name)
+    with pytest.warns(UserWarning, match=f"metric {name} was called before the ``update`` method"):
+        metric.compute()
+    assert not metric.update_called and metric.metric_state == {}
+
+
+def test_errors_are_what_torchmetrics_raises():
+    assert issubclass(ours.MetricError, RuntimeError) and issubclass(ours.MetricError, ValueError) and issubclass(ours.MetricError, TypeError)
+    for call in (
+        lambda: ours.MulticlassAccuracy(num_classes=1.5),
+        lambda: ours.MulticlassAccuracy(num_classes=1),
+        lambda: ours.BinaryAccuracy()(torch.rand(3), torch.rand(4)),
+        lambda: ours.BinaryAccuracy().update(1, 2),
+        lambda: ours.BinaryAccuracy().update(),
+    ):
+        with pytest.raises(ours.MetricError):
+            call()
+
+
+class Total(torchmetrics.Metric):
+    """As a program would write it."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("total", torch.tensor(0.0), dist_reduce_fx="sum")
+
+    def update(self, preds, target, scale=1):
+        self.total += scale * target.sum()
+
+    def compute(self):
+        return self.total
+
+
+def test_collections_hold_metrics_of_others():
+    preds, target = torch.tensor([0.2, 0.8, 0.7]), torch.tensor([0, 1, 0])
+    metrics = ours.MetricCollection([Total(), ours.BinaryAccuracy(), ours.BinaryPrecision()], prefix="val_")
+    assert metrics(preds, target) == {"val_Total": 1, "val_BinaryAccuracy": pytest.approx(2 / 3), "val_BinaryPrecision": 0.5}
+    metrics.update(preds, target=target, scale=3)
+    copied = metrics.clone(prefix="copy_")
+    assert metrics.compute()["val_Total"] == 4 and list(copied.compute()) == ["copy_Total", "copy_BinaryAccuracy", "copy_BinaryPrecision"]
+    assert metrics.compute_groups == {0: ["Total"], 1: ["BinaryAccuracy", "BinaryPrecision"]}
+    metrics.reset()
+    metrics.update(preds, target)
+    assert metrics.compute()["val_Total"] == 1
+    metrics.persistent(True)
+    loaded = ours.MetricCollection([Total(), ours.BinaryAccuracy(), ours.BinaryPrecision()], prefix="val_")
+    loaded.persistent(True)
+    loaded.load_state_dict(metrics.state_dict())
+    assert loaded.compute() == metrics.compute()
+    only = ours.MetricCollection({"mine": Total()})
+    assert only(preds, target) == {"mine": 1} and only.compute() == {"mine": 1}
+    only.reset()
+    assert ours.MetricCollection([ours.BinaryAccuracy()], compute_groups=False).compute_groups == {}
+
+
+def test_what_a_collection_cannot_hold():
+    with pytest.raises(ValueError, match="Input 5 to `MetricCollection` is not a instance of"):
+        ours.MetricCollection([Total(), 5])
+    with pytest.raises(ValueError, match="Encountered two metrics both named Total"):
+        ours.MetricCollection([Total(), Total()])
+    with pytest.warns(UserWarning, match="which are not `Metric` so they will be ignored"):
+        assert len(ours.MetricCollection(Total(), [Total()])) == 1
