@@ -23,11 +23,12 @@ constexpr Remedy kRemedies[] = {
      "it returns the norm as a number of the host; compute norm and scale with operators, which "
      "stay on the device"},
     {"Distribution.__init__",
-     "torch.distributions looks whether its arguments are valid: validate_args=False leaves that "
-     "out, or Distribution.set_default_validate_args(False) for all"},
+     "the distribution checks its arguments: pass validate_args=False where it is made, or call "
+     "Distribution.set_default_validate_args(False)"},
     {"Distribution._validate_sample",
-     "torch.distributions looks whether the value is one of its own: validate_args=False leaves "
-     "that out, or Distribution.set_default_validate_args(False) for all"},
+     "log_prob() and its kind check that the value lies in the distribution's support: pass "
+     "validate_args=False where the distribution is made, or call "
+     "Distribution.set_default_validate_args(False)"},
     {"aten::_linalg_check_errors",
      "it looks on the host whether it succeeded: the function with `_ex` (torch.linalg.inv_ex, "
      "cholesky_ex, solve_ex, lu_factor_ex) does not, and gives `info` on the device",
@@ -37,41 +38,58 @@ constexpr Remedy kRemedies[] = {
      "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): where both "
      "branches can be computed, torch.where(condition, a, b) decides on the device; a test for the "
      "end or a warning can come one step late: copy the value into pinned memory with "
-     "non_blocking=True and read it after its event; a check of inputs belongs before their upload",
+     "non_blocking=True and read it after its event; a check of inputs belongs before their "
+     "upload; what has to be known before the host goes on, as whether a factorization succeeded, "
+     "waits: devsan.allow_sync() says so",
      "the value decides a branch: where both branches can be computed, torch::where(condition, a, "
      "b) decides on the device; a test for the end or a warning can come one step late: copy the "
      "value into pinned memory with non_blocking and read it after its event; a check of inputs "
-     "belongs before their upload"},
+     "belongs before their upload; what has to be known before the host goes on, as whether a "
+     "factorization succeeded, waits: devsan::AllowSync says so"},
     {"aten::nonzero",
-     "the number of hits is the size of the result: torch.nonzero_static(x, size=n) where it is "
-     "known, torch.where(mask, a, b) where a value is chosen",
-     "the number of hits is the size of the result: torch::nonzero_static(x, n) where it is "
-     "known, torch::where(mask, a, b) where a value is chosen"},
+     "the result holds the indices of the true elements, and the host has to read how many there "
+     "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only "
+     "choose elements for a sum or a loss, keep all and use torch.where(mask, x, 0); else make "
+     "them once and use them again",
+     "the result holds the indices of the true elements, and the host has to read how many there "
+     "are: torch::nonzero_static(x, n) where the number is known; where the indices only choose "
+     "elements for a sum or a loss, keep all and use torch::where(mask, x, 0); else make them once "
+     "and use them again"},
     {"aten::argwhere",
-     "the number of hits is the size of the result: torch.nonzero_static(x, size=n) where it is "
-     "known",
-     "the number of hits is the size of the result: torch::nonzero_static(x, n) where it is known"},
+     "the result holds the indices of the true elements, and the host has to read how many there "
+     "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only "
+     "choose elements for a sum or a loss, keep all and use torch.where(mask, x, 0); else make "
+     "them once and use them again",
+     "the result holds the indices of the true elements, and the host has to read how many there "
+     "are: torch::nonzero_static(x, n) where the number is known; where the indices only choose "
+     "elements for a sum or a loss, keep all and use torch::where(mask, x, 0); else make them once "
+     "and use them again"},
     {"aten::masked_select",
-     "the number of hits is the size of the result: torch.where(mask, x, 0) keeps the shape, and "
+     "the number of true elements is the size of the result: torch.where(mask, x, 0) keeps the "
+     "shape, and "
      "sums leave out what the mask leaves out",
-     "the number of hits is the size of the result: torch::where(mask, x, 0) keeps the shape, and "
+     "the number of true elements is the size of the result: torch::where(mask, x, 0) keeps the "
+     "shape, and "
      "sums leave out what the mask leaves out"},
     {"aten::index_put*",
-     "`x[mask] = v` counts the mask's hits on the host: x.masked_fill_(mask, v), or "
+     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, v), or "
      "torch.where(mask, v, x)",
-     "a mask as an index counts its hits on the host: x.masked_fill_(mask, v), or "
+     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, v), or "
      "torch::where(mask, v, x)"},
     {"aten::_index_put_impl_",
-     "`x[mask] = v` counts the mask's hits on the host: x.masked_fill_(mask, v), or "
+     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, v), or "
      "torch.where(mask, v, x)",
-     "a mask as an index counts its hits on the host: x.masked_fill_(mask, v), or "
+     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, v), or "
      "torch::where(mask, v, x)"},
     {"aten::index",
-     "`x[mask]` counts the mask's hits on the host: torch.where(mask, x, fallback) keeps the "
-     "shape; "
-     "x.index_select(0, indices) with indices on the device does not wait",
-     "a mask as an index counts its hits on the host: torch::where(mask, x, fallback) keeps the "
-     "shape; x.index_select(0, indices) with indices on the device does not wait"},
+     "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
+     "fallback) "
+     "keeps the shape; where several tensors are indexed by it, indices = "
+     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait",
+     "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
+     "x, "
+     "fallback) keeps the shape; where several tensors are indexed by it, indices = "
+     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait"},
     {"aten::unique*",
      "the number of different values is the size of the result: call it where the data is made, "
      "not in each step; sort() keeps the size"},
@@ -91,9 +109,18 @@ constexpr Remedy kRemedies[] = {
     {"aten::one_hot", "the largest value is the size of the result: pass num_classes=n",
      "the largest value is the size of the result: pass num_classes"},
     {"aten::histc", "pass min and max, which it reads from the tensor otherwise"},
-    {"aten::equal", "it answers on the host: (a == b).all() stays on the device"},
-    {"aten::allclose", "it answers on the host: torch.isclose(a, b).all() stays on the device",
-     "it answers on the host: torch::isclose(a, b).all() stays on the device"},
+    {"aten::equal",
+     "it returns a bool of the host: where the answer chooses a value, torch.where((a == b).all(), "
+     "x, y), for equal shapes alone; where it chooses a branch, ask first what the host knows (`a "
+     "is b`, shapes, dtypes), and compare only where that does not decide",
+     "it returns a bool of the host: where the answer chooses a value, torch::where((a == "
+     "b).all(), x, y), for equal shapes alone; where it chooses a branch, ask first what the host "
+     "knows (a.is_same(b), shapes, dtypes), and compare only where that does not decide"},
+    {"aten::allclose",
+     "it returns a bool of the host: torch.isclose(a, b).all() stays on the device; where the "
+     "answer chooses a branch, ask it every so many steps",
+     "it returns a bool of the host: torch::isclose(a, b).all() stays on the device; where the "
+     "answer chooses a branch, ask it every so many steps"},
     {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"cudaDeviceSynchronize",
@@ -153,12 +180,14 @@ constexpr Remedy kReads[] = {
 
 constexpr Remedy kDownload = {
     "",
-    "compute on the device; what the host needs later goes into pinned memory with "
-    "non_blocking=True, and is read one step later, after its event; what it needs at once, as an "
-    "environment its action, waits: devsan.allow_sync() says so",
-    "compute on the device; what the host needs later goes into pinned memory with non_blocking, "
-    "and is read one step later, after its event; what it needs at once waits: devsan::AllowSync "
-    "says so"};
+    "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
+    "with non_blocking=True, and is read one step later, after its event; where the host needs it "
+    "at once, as an environment on the CPU its action, the wait cannot be avoided: "
+    "devsan.allow_sync() around the line says so",
+    "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
+    "with non_blocking, and is read one step later, after its event; where the host needs it at "
+    "once, as an environment on the CPU its action, the wait cannot be avoided: devsan::AllowSync "
+    "around the line says so"};
 
 // Of copies that nothing asked for.
 constexpr Remedy kTransfers[] = {
@@ -214,10 +243,13 @@ std::string textOf(const Remedy &remedy, const ResolvedEvent &event) {
 
 std::string remedyFor(const ResolvedEvent &event) {
   const ResolvedStack &stack = *event.stack;
-  // The backward of `x[mask]` counts the hits again.
-  const bool is_indexs = event.has(kInBackward) && event.detail == "IndexBackward0";
-  const std::string called = is_indexs ? "aten::index" : event.calledOp();
-  const std::string &inner = is_indexs ? called : event.op;
+  // The backward of `x[mask]` counts again.
+  const std::string forward = !event.has(kInBackward)                        ? ""
+                              : event.detail == "IndexBackward0"             ? "aten::index"
+                              : event.detail.starts_with("IndexPutBackward") ? "aten::index_put_"
+                                                                             : "";
+  const std::string &called = forward.empty() ? event.calledOp() : forward;
+  const std::string &inner = forward.empty() ? event.op : forward;
   for (const Remedy &remedy : kRemedies)
     if (fits(remedy.called, called) || fits(remedy.called, inner) ||
         (!remedy.called.starts_with("aten::") && passes(stack, remedy.called)))

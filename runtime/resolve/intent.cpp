@@ -26,7 +26,11 @@ constexpr auto kScalarReads =
 constexpr auto kWrappers = std::to_array<std::string_view>(
     {"at::Tensor::", "at::TensorBase::", "at::storage_copy", "torch::autograd::dispatch_",
      "torch::autograd::TypeError_to_NotImplemented_", "torch::autograd::VariableHooks::",
-     "torch::utils::tensor_to_list", "torch::utils::recursive_to_list", "THPStorage_"});
+     "torch::utils::tensor_to_list", "torch::utils::recursive_to_list", "THPStorage_",
+     // An extension on LibTorch's stable interface calls operators by their names.
+     "torch::stable::", "aoti_torch_call_dispatcher", "torch_call_dispatcher",
+     "c10::Dispatcher::callBoxed", "c10::impl::make_boxed_from_unboxed_functor",
+     "c10::impl::call_functor_with_args_from_stack", "at::native::to"});
 
 // Where the methods of Tensor stand, which have short names where they are inlined in a program
 // with little debug information.

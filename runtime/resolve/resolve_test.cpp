@@ -398,6 +398,17 @@ TEST(Intent, KnowsThatATensorIsPrinted) {
   EXPECT_EQ(stackOf(recording).op, "print");
 }
 
+TEST(Intent, IsExplicitForMovesByTheStableInterface) {
+  const auto through = [](const char *function) {
+    return stackOf(recordingOf({op("_to_copy"), torch("at::native::to(at::Tensor const&)"),
+                                torch("c10::Dispatcher::callBoxed(c10::OperatorHandle const&)"),
+                                torch("torch_call_dispatcher"), torch(function), user("main", 1)}))
+        .intent;
+  };
+  EXPECT_EQ(through("torch::stable::to(torch::stable::Tensor const&)"), Intent::kExplicit);
+  EXPECT_EQ(through("torch::nn::helper()"), Intent::kImplicit);
+}
+
 TEST(Intent, IsExplicitForSynchronizeWithoutAFrameOfTorch) {
   EXPECT_EQ(stackOf(recordingOf({user("main", 1)})).intent, Intent::kExplicit);
   EXPECT_EQ(stackOf(recordingOf({torch("torch::utils::helper()"), user("main", 1)})).intent,

@@ -15,6 +15,6 @@ with devsan.allow_sync():
     torch.cuda.synchronize()
 with torch.cuda.stream(side):
     moved = x.to("cpu", non_blocking=True)
-# CHECK-DAG: large.test.py:[[#@LINE+1]]: warning: 16.8 MB of cuda:0 went to the host and came back to cuda:0 {{.*}} [device-cpu-round-trip]
+# CHECK-DAG: large.test.py:[[#@LINE+1]]: warning: data of cuda:0 went to the host, and 16.8 MB of it, or made from it, came back to cuda:0 {{.*}} [device-cpu-round-trip]
 torch.zeros(4 << 20, device="cuda").copy_(moved)
 # CHECK-DAG: 2 findings (1 error, 1 warning, 0 notes)

@@ -15,8 +15,9 @@ std::vector<core::Finding> detectCpuRoundTrip(const Recording &recording) {
     finding.waits = true; // in each of its two copies
     finding.from = deviceName(event.origin);
     finding.to = deviceName(event.to);
-    finding.message = sizeText(group) + " of " + finding.from +
-                      " went to the host and came back to " + finding.to +
+    // What is computed on the host from what came down has a size of its own.
+    finding.message = "data of " + finding.from + " went to the host, and " + sizeText(group) +
+                      " of it, or made from it, came back to " + finding.to +
                       inOperator(*group.first) + ", " + timesText(group.count) + " (" +
                       bytesText(group.bytes) + ")";
     finding.remedy =

@@ -27,9 +27,8 @@ TEST(CpuRoundTrip, FlagsBothEnds) {
   log.add(roundTrip(log), 3);
   const auto findings = detectCpuRoundTrip(replay(log));
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(
-      findings[0].message,
-      "400 B of cuda:1 went to the host and came back to cuda:0 in aten::to, 3 times (1.2 KB)");
+  EXPECT_EQ(findings[0].message, "data of cuda:1 went to the host, and 400 B of it, or made from "
+                                 "it, came back to cuda:0 in aten::to, 3 times (1.2 KB)");
   EXPECT_EQ(findings[0].from, "cuda:1");
   EXPECT_EQ(findings[0].to, "cuda:0");
   EXPECT_EQ(findings[0].locations[0].line, 6u);

@@ -4,7 +4,7 @@
 
 static torch::Tensor onTheHost(const torch::Tensor &x) {
   const auto host = x.cpu();
-  // CHECK-DAG: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip]
+  // CHECK-DAG: flagged.test.cpp:[[#@LINE+2]]:{{[0-9]+}}: warning: data of cuda:1 went to the host, and 16 B of it, or made from it, came back to cuda:1 in aten::to, 3 times (48 B) [device-cpu-round-trip]
   // CHECK-DAG: flagged.test.cpp:[[#@LINE-2]]:{{[0-9]+}}: note: left cuda:1 here
   return host.cumsum(0).to(x.device());
 }

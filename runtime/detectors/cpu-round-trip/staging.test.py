@@ -18,15 +18,15 @@ staging.to(device)
 
 staging.copy_(x)
 staging[:2].fill_(1)
-# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
+# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: data of cuda:1 went to the host, and 16 B of it, or made from it, came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
 staging.to(device)
 staging.fill_(1)
 staging.copy_(x)
 torch.add(staging, 1, out=staging)
-# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
+# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: data of cuda:1 went to the host, and 16 B of it, or made from it, came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
 staging.to(device)
 other.copy_(staging)
 staging.zero_()
-# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: 16 B of cuda:1 went to the host and came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
+# CHECK-DAG: staging.test.py:[[#@LINE+1]]: warning: data of cuda:1 went to the host, and 16 B of it, or made from it, came back to cuda:1 in aten::to, once (16 B) [device-cpu-round-trip]
 other.to(device)
 # CHECK-DAG: 3 findings

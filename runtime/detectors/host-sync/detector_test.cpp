@@ -157,7 +157,7 @@ TEST(HostSync, TheBackwardOfAMaskedReadHasItsRemedy) {
   backward.kind = EventKind::kBlock;
   backward.flags |= kInBackward;
   backward.detail = log.string("IndexBackward0");
-  EXPECT_EQ(detectHostSync(replay(log.add(backward))).at(0).remedy.substr(0, 9), "`x[mask]`");
+  EXPECT_EQ(detectHostSync(replay(log.add(backward))).at(0).remedy.substr(0, 13), "for `x[mask]`");
 }
 
 TEST(HostSync, PrintingOnceIsANoteThoughItReadsOften) {
