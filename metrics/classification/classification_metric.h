@@ -111,7 +111,7 @@ public:
   auto result() const
     requires requires { typename Formula::Result; }
   {
-    return this->named(Formula::result);
+    return this->named(Formula::result, requires { Formula::kDescending; });
   }
 
   // The same of each class, of formulas of curves: with thresholds not given, each class has points

@@ -78,6 +78,24 @@ at::Tensor of_runs(const at::Tensor &below, const at::Tensor &first) {
   return std::get<0>(below.masked_fill(first.bitwise_not(), 0).cummax(1));
 }
 
+// A function between the points (xs, ys), at x, as numpy.interp; before and behind all points as in
+// the first and last part.
+at::Tensor interpolated(const at::Tensor &x, const at::Tensor &xs, const at::Tensor &ys) {
+  const int64_t parts = xs.size(0) - 1;
+  if (parts < 1)
+    return ys.expand_as(x);
+  const auto step = [&](const at::Tensor &of) {
+    return of.narrow(0, 1, parts) - of.narrow(0, 0, parts);
+  };
+  const at::Tensor slope = safe_divide(step(ys), step(xs));
+  const at::Tensor start = ys.narrow(0, 0, parts) - slope * xs.narrow(0, 0, parts);
+  const at::Tensor known = xs.masked_fill(xs.ne(xs), INFINITY); // NaN is below no x
+  const at::Tensor part =
+      (at::searchsorted(std::get<0>(known.sort()), x, /*out_int32=*/false, /*right=*/true) - 1)
+          .clamp(0, parts - 1);
+  return slope.gather(0, part) * x + start.gather(0, part);
+}
+
 } // namespace
 
 at::Tensor CurveCounts::stacked(const at::Tensor &a, const at::Tensor &b) const {
@@ -125,7 +143,7 @@ void CurveMetric::check_scores(const at::Tensor &preds) const {
               config().task == Task::kMulticlass
                   ? "`preds` to be a float tensor"
                   : "argument `preds` to be an floating tensor with probability/logits scores",
-              ", since labels have no curve, but got tensor with dtype ", preds.scalar_type());
+              ", but got tensor with dtype ", preds.scalar_type(), ": labels have no curve");
 }
 
 void CurveMetric::update(const at::Tensor &given, const at::Tensor &target,
@@ -318,6 +336,26 @@ CurveMetric::Curves CurveMetric::curves() const {
           out_of_range, lengths};
 }
 
+at::Tensor CurveMetric::in_order(const at::Tensor &x, bool descending) {
+  return std::get<0>(x.sort(0, descending));
+}
+
+at::Tensor CurveMetric::macro(const Curves &all) const {
+  const TaskConfig config = one_class();
+  const int64_t classes = all.counts.tp.size(0);
+  std::vector<at::Tensor> xs, ys;
+  for (int64_t row = 0; row < classes; ++row) {
+    const at::Tensor curve = value(counts_of_row(all, row, config));
+    xs.push_back(curve[0]);
+    ys.push_back(curve[1]);
+  }
+  const at::Tensor x = in_order(at::cat(xs), /*descending=*/false);
+  at::Tensor y = at::zeros_like(x);
+  for (int64_t row = 0; row < classes; ++row)
+    y = y + interpolated(x, xs[row], ys[row]);
+  return at::stack({x, y / classes});
+}
+
 TaskConfig CurveMetric::one_class() const {
   TaskConfig config = this->config();
   config.task = Task::kBinary;
@@ -342,7 +380,8 @@ CurveCounts CurveMetric::counts_of_row(const Curves &curves, int64_t row,
 ClassificationMetric::Verdict CurveMetric::verdict() const {
   if (config().thresholds || config().is_curve) {
     const Curves all = curves();
-    return {value(all.counts), all.out_of_range};
+    const bool averaged = config().is_curve && config().average == Average::kMacro;
+    return {averaged ? macro(all) : value(all.counts), all.out_of_range};
   }
   const ScoredSamples samples = all_samples();
   const at::Tensor out_of_range = samples.out_of_range.sum();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 
 #include "metrics/classification/classification_metric.h"
 #include "metrics/functional/safe_divide.h"
@@ -95,11 +96,15 @@ protected:
 
   // The results by name.
   template <class Result>
-  Result named(Result (*name)(const at::Tensor &computed, const at::Tensor &thresholds)) const {
+  Result named(Result (*name)(const at::Tensor &computed, const at::Tensor &thresholds),
+               bool descending) const {
     const StateScope scope;
     if (!config().is_curve)
       return name(shown(verdict()), at::Tensor());
     const Curves all = curves();
+    if constexpr (requires(const Result &curve) { curve.thresholds; })
+      if (config().average == Average::kMacro)
+        return named_macro(all, name, descending);
     return name(shown({value(all.counts), all.out_of_range}), all.counts.shown_thresholds());
   }
   template <class Result>
@@ -123,7 +128,23 @@ private:
     at::Tensor out_of_range;
     std::vector<int64_t> lengths; // of each row of an exact curve, the last ones
   };
+  template <class Result>
+  Result named_macro(const Curves &all,
+                     Result (*name)(const at::Tensor &computed, const at::Tensor &thresholds),
+                     bool descending) const {
+    std::vector<at::Tensor> thresholds;
+    const TaskConfig config = one_class();
+    for (int64_t row = 0; row < all.counts.tp.size(0); ++row) {
+      const CurveCounts own = counts_of_row(all, row, config);
+      thresholds.push_back(name(value(own), own.shown_thresholds()).thresholds);
+    }
+    const at::Tensor curve = shown({macro(all), all.out_of_range});
+    return {curve[0], curve[1], in_order(at::cat(thresholds), descending)};
+  }
   Curves curves() const;
+  // [2, points of all classes]: see MulticlassCurves.
+  at::Tensor macro(const Curves &all) const;
+  static at::Tensor in_order(const at::Tensor &x, bool descending);
   CurveCounts binned(const at::Tensor &counts) const;
   static CurveCounts exact(const ScoredSamples &samples, const TaskConfig &config);
   TaskConfig one_class() const;

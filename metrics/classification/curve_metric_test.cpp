@@ -49,7 +49,8 @@ template <class M> std::unique_ptr<SupervisedMetric> make_curve(const CurveArgum
       return a.thresholds ? Options(a.classes, *a.thresholds) : Options(a.classes);
   }();
   options.ignore_index(a.ignore_index).validate(a.validate).from_logits(a.from_logits);
-  if constexpr (requires { options.average(); })
+  constexpr bool is_curve = requires(const M &curve) { curve.results(); };
+  if constexpr (requires { options.average(); } && !is_curve)
     options.average(a.average);
   if constexpr (requires { options.max_fpr(); })
     options.max_fpr(a.max_fpr);
@@ -328,6 +329,34 @@ TEST_P(CurveMetrics, EqualTheirDefinitions) {
                                  exact ? "none" : a.thresholds->text()));
           }
         }
+}
+
+TEST_P(CurveMetrics, AverageCurvesOfClasses) {
+  const at::Tensor preds = scores({0.7, 0.3, 0.4, 0.6, 0.2, 0.8}).view({3, 2});
+  const at::Tensor target = labels({0, 1, 0});
+  for (const bool exact : {true, false}) {
+    const auto curve = [&](Average average) {
+      auto options = exact ? MulticlassROCOptions(2) : MulticlassROCOptions(2, {0.25, 0.5});
+      return multiclass_roc(preds, target, options.average(average));
+    };
+    // Of all classes at once: each score is one of a binary task.
+    const at::Tensor flat = at::stack({target.eq(0), target.eq(1)}, 1).reshape(-1);
+    const auto binary = binary_roc(preds.reshape(-1), flat,
+                                   exact ? BinaryROCOptions() : BinaryROCOptions({0.25, 0.5}));
+    const auto micro = curve(Average::kMicro);
+    expect_near(micro.fpr, values(binary.fpr), "micro fpr");
+    expect_near(micro.tpr, values(binary.tpr), "micro tpr");
+    expect_near(micro.thresholds, values(binary.thresholds), "micro thresholds");
+
+    // At the points of both classes' curves, in order.
+    const auto macro = curve(Average::kMacro), each = curve(Average::kNone);
+    expect_near(macro.fpr, values(std::get<0>(each.fpr.reshape(-1).sort())), "macro fpr");
+    EXPECT_EQ(macro.tpr.numel(), macro.fpr.numel());
+    EXPECT_EQ(macro.thresholds.numel(), macro.fpr.numel());
+    EXPECT_TRUE(macro.tpr.ge(0).bitwise_and(macro.tpr.le(1)).all().item<bool>());
+  }
+  EXPECT_ERROR(MulticlassROC(MulticlassROCOptions(2).average(Average::kWeighted)),
+               "average is kWeighted");
 }
 
 // scikit-learn's and TorchMetrics' points.

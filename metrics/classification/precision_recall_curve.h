@@ -26,7 +26,7 @@ struct PrecisionRecallCurveFormula : PlainFormula {
 DEVSAN_CURVE_METRIC(BinaryPrecisionRecallCurve, binary_precision_recall_curve,
                     CurveScore<PrecisionRecallCurveFormula, BinaryScores>)
 DEVSAN_CURVE_METRIC(MulticlassPrecisionRecallCurve, multiclass_precision_recall_curve,
-                    CurveScore<PrecisionRecallCurveFormula, MulticlassScores>)
+                    CurveScore<PrecisionRecallCurveFormula, MulticlassCurves>)
 DEVSAN_CURVE_METRIC(MultilabelPrecisionRecallCurve, multilabel_precision_recall_curve,
                     CurveScore<PrecisionRecallCurveFormula, MultilabelScores>)
 

@@ -13,6 +13,7 @@ namespace devsan::metrics {
 struct ROCFormula : PlainFormula {
   static constexpr const char *kName = "ROC";
   static constexpr bool kCurve = true;
+  static constexpr bool kDescending = true; // the thresholds
   struct Result {
     at::Tensor fpr, tpr;   // [thresholds] or [classes, thresholds]
     at::Tensor thresholds; // [thresholds], descending; if not given as the others
@@ -24,7 +25,7 @@ struct ROCFormula : PlainFormula {
 };
 
 DEVSAN_CURVE_METRIC(BinaryROC, binary_roc, CurveScore<ROCFormula, BinaryScores>)
-DEVSAN_CURVE_METRIC(MulticlassROC, multiclass_roc, CurveScore<ROCFormula, MulticlassScores>)
+DEVSAN_CURVE_METRIC(MulticlassROC, multiclass_roc, CurveScore<ROCFormula, MulticlassCurves>)
 DEVSAN_CURVE_METRIC(MultilabelROC, multilabel_roc, CurveScore<ROCFormula, MultilabelScores>)
 
 } // namespace devsan::metrics

@@ -155,6 +155,15 @@ public:
   DEVSAN_SHARED_ARG(Average, average) = Average::kMacro;
 };
 
+// The same for curves, of each class by default.
+template <class Self> class MulticlassCurves : public MulticlassScores<Self> {
+public:
+  using MulticlassScores<Self>::MulticlassScores;
+  // kMicro: the curve of all samples and classes at once. kMacro: at all x of the classes' curves,
+  // in order, the mean of their y, interpolated between their points. Not kWeighted.
+  DEVSAN_SHARED_ARG(Average, average) = Average::kNone;
+};
+
 template <class Self> class MultilabelScoresAveraged : public MultilabelScores<Self> {
 public:
   using MultilabelScores<Self>::MultilabelScores;

@@ -39,6 +39,10 @@ PeakSignalNoiseRatio::PeakSignalNoiseRatio(const PeakSignalNoiseRatioOptions &op
           options.accumulation()),
       options_(options) {
   options_.data_range().check("PeakSignalNoiseRatio");
+  if (!options_.dim() && options_.reduction() != ImageReduction::kElementwiseMean)
+    TORCH_WARN("PeakSignalNoiseRatio: The `reduction=",
+               options_.reduction() == ImageReduction::kSum ? "sum" : "none",
+               "` will not have any effect when `dim` is None.");
   TORCH_CHECK(options_.base() > 0 && options_.base() != 1 && std::isfinite(options_.base()),
               "PeakSignalNoiseRatio: base is ", options_.base(),
               "; pass a finite number above 0 that is not 1");

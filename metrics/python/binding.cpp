@@ -323,6 +323,12 @@ Values Handle::compute() {
   });
 }
 
+at::Tensor Handle::query_values() {
+  TORCH_CHECK(kind_->query_values, metric_->name(), ": has no values of queries");
+  return read(
+      [&] { return metric_->states().empty() ? at::empty({0}) : kind_->query_values(*metric_); });
+}
+
 void Handle::check_valid() {
   read([&] { kind_->check_valid(*metric_); });
 }
@@ -547,6 +553,7 @@ PYBIND11_MODULE(_metrics, module) {
                                    PyCFunction_NewEx(&update_method, self.ptr(), nullptr));
                              })
       .def("compute", &Handle::compute)
+      .def("query_values", &Handle::query_values)
       .def("check_valid", &Handle::check_valid)
       .def("join", &Handle::join)
       .def("leave", &Handle::leave)
@@ -583,12 +590,7 @@ PYBIND11_MODULE(_metrics, module) {
       .def_property_readonly("lower", [](const Kind &kind) { return kind.about.lower; })
       .def_property_readonly("upper", [](const Kind &kind) { return kind.about.upper; })
       .def("make", [](const Kind &kind, const py::dict &options) {
-        try {
-          return kind.make(options);
-        } catch (const c10::Error &error) {
-          py::set_error(metric_error(), error.what_without_backtrace());
-          throw py::error_already_set();
-        }
+        return with_errors([&] { return kind.make(options); });
       });
   module.attr("MetricError") = metric_error();
 

@@ -39,12 +39,11 @@ py::handle metric_error();
 // Makes the error that Python has, if it is one of these, a MetricError with the same text.
 void raise_as_metric_error();
 
-// Runs `call` as the binding of an operator of torch is run: without the GIL, C++ warnings as
-// Python's, and errors without their C++ backtrace.
-template <class Call> auto without_gil(const Call &call) {
+// Runs `call` as the binding of an operator of torch is run: C++ warnings as Python's, and errors
+// without their C++ backtrace; and the same without the GIL.
+template <class Call> auto with_errors(const Call &call) {
   try {
     HANDLE_TH_ERRORS
-    const py::gil_scoped_release no_gil;
     return call();
     END_HANDLE_TH_ERRORS_PYBIND
   } catch (py::error_already_set &error) {
@@ -52,6 +51,13 @@ template <class Call> auto without_gil(const Call &call) {
     raise_as_metric_error();
     throw py::error_already_set();
   }
+}
+
+template <class Call> auto without_gil(const Call &call) {
+  return with_errors([&] {
+    const py::gil_scoped_release no_gil;
+    return call();
+  });
 }
 
 // One option of a metric.
@@ -96,6 +102,7 @@ struct Kind {
   std::function<std::shared_ptr<Handle>(const py::dict &)> make;
   Values (*compute)(const Metric &, bool by_class);
   void (*check_valid)(const Metric &);
+  at::Tensor (*query_values)(const Metric &); // of rankings; else null
 };
 
 // What the threads that use a metric wait at; one for all that share states.
@@ -199,6 +206,7 @@ public:
   }
 
   Values compute();
+  at::Tensor query_values();
   void check_valid();
 
   // Has the states of `first` in common with it from now on, both of one state_signature().
@@ -359,6 +367,13 @@ template <class M> void check_valid(const Metric &metric) {
     static_cast<const M &>(metric).check_nan();
 }
 
+template <class M> auto query_values_of() -> at::Tensor (*)(const Metric &) {
+  if constexpr (requires(const M &m) { m.query_values(); })
+    return [](const Metric &metric) { return static_cast<const M &>(metric).query_values(); };
+  else
+    return nullptr;
+}
+
 // Makes M known to Python.
 template <class M, class Options>
 void bind(const char *domain, const char *name, const char *function, About about) {
@@ -371,7 +386,8 @@ void bind(const char *domain, const char *name, const char *function, About abou
                                                 update<M>,
                                                 {},
                                                 compute<M>,
-                                                check_valid<M>}));
+                                                check_valid<M>,
+                                                query_values_of<M>()}));
   Kind &kind = *kinds().back();
   if constexpr (kWeighted<M>) {
     kind.about.inputs.push_back("weight");
@@ -391,6 +407,8 @@ void bind(const char *domain, const char *name, const char *function, About abou
     bool by_class = false;
     if constexpr (requires { options.thresholds(); })
       by_class = !options.thresholds() && Options::kTask != Task::kBinary;
+    if constexpr (requires { options.average(); })
+      by_class = by_class && options.average() == Average::kNone;
     Handle::Resizer resizer;
     if constexpr (requires(Options &o) { o.num_outputs(1); })
       if (given.contains("num_outputs") && given["num_outputs"].is_none())

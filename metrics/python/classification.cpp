@@ -200,7 +200,6 @@ curve.
 
 compute(): (precision, recall, thresholds), float32 [num_classes, thresholds + 1] twice, and [thresholds]. Precision is NaN
 where nothing is predicted, recall where there are no targets.)",
-       .fixed = {no_average()},
        .lower = {},
        .upper = {}})
   DEVSAN_BIND_MULTILABEL(
@@ -225,8 +224,7 @@ compute(): (fpr, tpr, thresholds), float32 [thresholds] each. A rate of no sampl
            R"(Receiver operating characteristic of each class: false and true positive rate at each threshold, from the highest
 threshold down.
 
-compute(): (fpr, tpr, thresholds), float32 [num_classes, thresholds] twice, and [thresholds]. A rate of no samples is 0.)",
-       .fixed = {no_average()}})
+compute(): (fpr, tpr, thresholds), float32 [num_classes, thresholds] twice, and [thresholds]. A rate of no samples is 0.)"})
   DEVSAN_BIND_MULTILABEL(
       ROC, roc,
       {.summary =

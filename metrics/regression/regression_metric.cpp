@@ -25,9 +25,12 @@ void RegressionMetric::check_columns(const at::Tensor &preds, const at::Tensor &
               ", but received tensors with dimension ", preds.sizes());
   TORCH_CHECK(num_outputs_ == 1 ? preds.dim() == 1 || (preds.dim() == 2 && preds.size(1) == 1)
                                 : preds.dim() == 2 && preds.size(1) == num_outputs_,
-              name(), ": `preds` has shape ", preds.sizes(), ", but num_outputs is ", num_outputs_,
-              "; pass [N", num_outputs_ == 1 ? "" : ", ",
-              num_outputs_ == 1 ? "" : std::to_string(num_outputs_), "]");
+              name(),
+              ": Expected argument `num_outputs` to match the second dimension of input: `preds` "
+              "has shape ",
+              preds.sizes(), ", but num_outputs is ", num_outputs_, "; pass [N",
+              num_outputs_ == 1 ? "" : ", ", num_outputs_ == 1 ? "" : std::to_string(num_outputs_),
+              "]");
 }
 
 at::Tensor RegressionMetric::shaped_result(const at::Tensor &value) const {

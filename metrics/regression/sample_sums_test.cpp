@@ -467,7 +467,8 @@ TEST_P(SumMetrics, NoticeValuesTheyAreNotDefinedForAtOnce) {
     return TweedieDevianceScore(TweedieDevianceScoreOptions(power).validate(Validate::kEager));
   };
   refuses(tweedie(-1), {1, 0}, {1, 1}, "1 of 2");
-  refuses(tweedie(1), {1, 1}, {0, -1}, "'preds' has to be strictly positive and 'targets' cannot be negative");
+  refuses(tweedie(1), {1, 1}, {0, -1},
+          "'preds' has to be strictly positive and 'targets' cannot be negative");
   refuses(tweedie(1.5), {-1, 0}, {0, -1}, "2 of 2");
   refuses(tweedie(2), {1, 1}, {0, 1}, "both 'preds' and 'targets' have to be strictly positive");
   refuses(MeanSquaredLogError(MeanSquaredLogErrorOptions().validate(Validate::kEager)), {0, -1},
@@ -487,7 +488,8 @@ TEST_P(SumMetrics, LeaveOutAndCountValuesTheyAreNotDefinedFor) {
   EXPECT_EQ(values<int64_t>(metric.state_dict()["out_of_range"])[0], 3);
   EXPECT_EQ(values<int64_t>(metric.state_dict()["total"])[0], 2);
   EXPECT_NEAR(values(metric.state_dict()["sum_deviance_score"])[0], deviance(2, 4, 1), 1e-12);
-  EXPECT_ERROR(metric.check_valid(), "TweedieDevianceScore", "3 samples", "both 'preds' and 'targets'");
+  EXPECT_ERROR(metric.check_valid(), "TweedieDevianceScore", "3 samples",
+               "both 'preds' and 'targets'");
   if (device().is_cpu())
     EXPECT_ERROR(metric.compute(), "3 samples", "both 'preds' and 'targets'");
   else

@@ -229,12 +229,7 @@ at::Tensor RetrievalMetric::empty_queries(const RankedDocuments &documents) cons
   return all.eq(0).bitwise_and(documents.documents.gt(0));
 }
 
-at::Tensor RetrievalMetric::compute() const {
-  const StateScope scope;
-  const Documents all = all_documents();
-  const auto real = all.preds.options().dtype(real_on(all.preds.device()));
-  if (all.preds.size(0) == 0)
-    return shaped_result(at::zeros({}, real), at::kFloat);
+RetrievalMetric::Queries RetrievalMetric::queries(const Documents &all) const {
   const RankedDocuments documents = ranked(all);
   const at::Tensor empty = empty_queries(documents);
   at::Tensor bad = all.out_of_range.any();
@@ -247,9 +242,31 @@ at::Tensor RetrievalMetric::compute() const {
   if (config_.empty_target_action == EmptyTargetAction::kSkip)
     counted = counted.bitwise_and(empty.bitwise_not());
   const bool pos = config_.empty_target_action == EmptyTargetAction::kPos;
-  const at::Tensor values = value(documents).masked_fill(empty, pos ? 1 : 0);
+  return {value(documents).masked_fill(empty, pos ? 1 : 0), counted, bad};
+}
+
+at::Tensor RetrievalMetric::query_values() const {
+  const StateScope scope;
+  const Documents all = all_documents();
+  if (all.preds.size(0) == 0)
+    return at::empty({0}, all.preds.options().dtype(at::kFloat));
+  const Queries each = queries(all);
+  // NOLINTNEXTLINE(device-host-sync): the length of the result
+  const at::Tensor kept = each.values.masked_select(each.counted);
+  return kept.masked_fill(each.bad, NAN).to(at::kFloat);
+}
+
+at::Tensor RetrievalMetric::compute() const {
+  const StateScope scope;
+  const Documents all = all_documents();
+  const auto real = all.preds.options().dtype(real_on(all.preds.device()));
+  if (all.preds.size(0) == 0)
+    return shaped_result(at::zeros({}, real), at::kFloat);
+  const auto [values, counted, bad] = queries(all);
   const at::Tensor number = counted.sum();
-  const auto with = [&](double other) { return values.masked_fill(counted.bitwise_not(), other); };
+  const auto with = [&, &values = values, &counted = counted](double other) {
+    return values.masked_fill(counted.bitwise_not(), other);
+  };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   at::Tensor result;
   switch (config_.aggregation) {

@@ -125,6 +125,10 @@ public:
   void update(const at::Tensor &preds, const at::Tensor &target, const at::Tensor &indexes);
   at::Tensor compute() const final;
 
+  // The values that compute() makes one of, [queries] float32, in the order of the indexes. Waits
+  // for the device, since their number is a value.
+  at::Tensor query_values() const;
+
   // Throws if documents were left out because they were out of range, or queries were empty that
   // must not be. Reads two numbers from the device.
   void check_valid() const;
@@ -151,6 +155,11 @@ private:
   RankedDocuments ranked(const Documents &documents) const;
   Documents all_documents() const;
   at::Tensor empty_queries(const RankedDocuments &documents) const;
+  struct Queries {
+    at::Tensor values, counted; // [N]: real, bool
+    at::Tensor bad;             // bool []: what check_valid() throws for
+  };
+  Queries queries(const Documents &all) const;
 
   std::string name_;
   RetrievalConfig config_;

@@ -103,8 +103,11 @@ def _leave_out_scripting():
 
     script = torch.jit.script
 
+    ours = (devsan.metrics.Metric, devsan.metrics.MetricCollection)
+
     def scripted(metric, *args, **kwargs):
-        return metric if isinstance(metric, devsan.metrics.Metric) else script(metric, *args, **kwargs)
+        parts = metric.modules() if isinstance(metric, torch.nn.Module) else ()
+        return metric if any(isinstance(part, ours) for part in parts) else script(metric, *args, **kwargs)
 
     torch.jit.script = scripted
 

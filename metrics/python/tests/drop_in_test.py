@@ -9,6 +9,7 @@ import pytest
 import torch
 import torchmetrics
 import torchmetrics.classification
+import torchmetrics.functional.classification
 import torchmetrics.functional.regression
 
 import devsan.metrics as ours
@@ -118,6 +119,60 @@ def test_functions_take_any_number_of_outputs(name):
     generator = torch.Generator().manual_seed(4)
     preds, target = (torch.rand(30, 3, generator=generator) for _ in range(2))
     assert_same(getattr(functional, name)(preds, target), getattr(torchmetrics.functional.regression, name)(preds, target), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["multiclass_roc", "multiclass_precision_recall_curve"])
+def test_curves_of_classes_are_averaged_as_there(name):
+    generator = torch.Generator().manual_seed(6)
+    preds, target = torch.rand(30, CLASSES, generator=generator).softmax(1), torch.randint(CLASSES, (30,), generator=generator)
+    for thresholds, average in itertools.product((None, 7), ("micro", "macro")):
+        given = {"num_classes": CLASSES, "thresholds": thresholds, "average": average}
+        expected = getattr(torchmetrics.functional.classification, name)(preds, target, **given)
+        assert_same(getattr(functional, name)(preds, target, **given), expected, 1e-5, 1e-5)
+    with pytest.raises(ours.MetricError, match="average is kWeighted"):
+        getattr(functional, name)(preds, target, CLASSES, average="weighted")
+
+
+def test_queries_become_one_by_a_function():
+    preds, target, indexes = torch.tensor([0.9, 0.3, 0.8, 0.1]), torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1])
+    metric = ours.RetrievalMRR(aggregation=torch.prod)
+    assert metric(preds, target, indexes=indexes) == 0.5 and metric.clone().compute() == 0.5 and metric.aggregation is torch.prod
+    assert ours.RetrievalMRR(aggregation=lambda values, dim: values.sum(dim)).aggregation is not None
+
+
+def test_results_are_of_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        metric = ours.MeanMetric()
+        assert metric(torch.tensor([1.0, 2.0])).dtype == metric.dtype == torch.float64
+        assert ours.MeanMetric(dtype=torch.float32).dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_scripting_is_refused():
+    class Model(torch.nn.Module):
+        def __init__(self, metric):
+            super().__init__()
+            self.metric = metric
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    for metric in (ours.MeanMetric(), ours.MetricCollection(ours.MeanMetric())):
+        with pytest.raises(ours.MetricError, match="torch.jit.script has nothing to compile"):
+            torch.jit.script(Model(metric))
+
+
+def test_warnings_of_torchmetrics():
+    with pytest.warns(UserWarning, match="The `reduction=sum` will not have any effect when `dim` is None"):
+        ours.PeakSignalNoiseRatio(data_range=1.0, reduction="sum")
+    with pytest.warns(UserWarning, match="4 NaN values found in confusion matrix have been replaced with zeros"):
+        ours.MulticlassConfusionMatrix(2, normalize="all")(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+    with pytest.warns(UserWarning, match="No positive samples found in target"):
+        ours.BinaryAveragePrecision()(torch.rand(4), torch.zeros(4, dtype=torch.long))
+    with pytest.warns(UserWarning, match="Falls back to standard r2 score"):
+        ours.R2Score(adjusted=9)(torch.rand(4), torch.rand(4))
 
 
 def test_metrics_of_tasks_are_classes():

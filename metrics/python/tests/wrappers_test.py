@@ -362,8 +362,8 @@ def test_wrong_arguments():
         (lambda: BootStrapper(metric, sampling_strategy="jackknife"), "sampling_strategy is 'jackknife'"),
         (lambda: BootStrapper(metric, num_bootstraps=0), "num_bootstraps is 0"),
         (lambda: ClasswiseWrapper(metric, labels="abc"), "Expected argument `labels` to either be `None` or a list of strings"),
-        (lambda: MetricTracker(metric, maximize=[True]), "there is one metric"),
-        (lambda: MetricTracker(MetricCollection(metric), maximize=[True, True]), "maximize has 2 elements"),
+        (lambda: MetricTracker(metric, maximize=[True]), "should be a single bool"),
+        (lambda: MetricTracker(MetricCollection(metric), maximize=[True, True]), "The len of argument `maximize` should match"),
     ):
         with pytest.raises(ValueError, match=text):
             wrong()

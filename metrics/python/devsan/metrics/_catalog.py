@@ -84,7 +84,8 @@ ARGUMENTS = {
     "device in `compute()`.",
     "multidim_average": "'global': dimensions after the class are samples like the first one; 'samplewise': a score of each sample "
     "of the first dimension, [N, ...]. The counts of each are kept.",
-    "fixed_average": "None only.",
+    "fixed_average": "of curves one of all samples ('micro'), at all points of the classes' curves the mean of these ('macro'), or each "
+    "class for itself (None). Of the equal error rate None only.",
     "ignore_index": "samples (of several labels: labels) with this target are left out; need not be a class.",
     "normalize": "by the targets ('true'), the predictions ('pred'), all samples ('all'), or not.",
     "weights": "of a confusion of classes i and j: |i - j| ('linear'), (i - j)^2 ('quadratic'), or 1.",
@@ -107,7 +108,8 @@ ARGUMENTS = {
     "empty_target_action": "a query without a relevant document (of fall-out: without another one) is 0 ('neg'), 1 ('pos'), left out "
     "('skip'), or an error of `compute()` ('error').",
     "adaptive_k": "where a query has fewer than `top_k` documents, divide by their number.",
-    "aggregation": "how the values of the queries become one. TorchMetrics' functions are not offered.",
+    "aggregation": "how the values of the queries become one: by name, or a function that is called with these and dim=0, for which "
+    "`compute()` waits for the device.",
     "power": "of the variance as a function of the mean: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian distribution.",
     "log_prob": "inputs are logarithms of probabilities.",
     "reduction": "over the samples. TorchMetrics' 'none' is not offered.",
@@ -135,7 +137,7 @@ ARGUMENTS = {
     "others ('disable'), or is replaced by a number.",
     "num_outputs": "columns of the inputs, each judged on its own; None: as many as the first batch has.",
     "unbiased": "variances and covariance are divided by N - 1, as in TorchMetrics, or by N, as in the original paper.",
-    "dtype": "of the result; float64 needs a device that has it.",
+    "dtype": "of the result; float64 needs a device that has it. None: that of torch.get_default_dtype(), if it is one of both.",
     "accumulation": "format of the states: 'double', 'float_pair', or by default what suits the device.",
 }
 
@@ -223,7 +225,9 @@ def _option_parameters(kind, of_function=False):
             default = None
         if argument.name == "num_outputs" and kind.name in (_OUTPUTS_OF_FUNCTIONS if of_function else _OUTPUTS_OF_CLASSES):
             default = None
-        annotation = argument.annotation + (" | None" if argument.name in ("validate", "num_outputs") else "")
+        if argument.name == "dtype":
+            default = None
+        annotation = argument.annotation + (" | None" if argument.name in ("validate", "num_outputs", "dtype") else "")
         parameters.append(_parameter(argument.name, default, annotation))
     for name, value in kind.fixed.items():
         parameters.append(_parameter(name, value, f"Literal[{value!r}]" if value is not None else "None"))
@@ -255,8 +259,12 @@ def _options(kind, arguments):
         if arguments[name] != value:
             raise MetricError(f"{kind.name}: Expected argument `{name}` to be {value!r}, the only one offered, but got {arguments[name]!r}")
     options = {argument.name: arguments[argument.name] for argument in kind.arguments}
+    if kind.domain == "retrieval" and callable(options["aggregation"]):  # for Python, see Metric.compute()
+        options["aggregation"] = "mean"
     if hasattr(options.get("thresholds"), "tolist"):
         options["thresholds"] = options["thresholds"].tolist()
+    if "dtype" in options and options["dtype"] is None:
+        options["dtype"] = torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32
     if "validate" in options and options["validate"] is None:
         options["validate"] = "auto" if arguments.get("validate_args", True) else "deferred"
     return options
@@ -324,6 +332,8 @@ def _metric_class(kind, results):
     def __init__(self, *args, **kwargs):
         arguments = _bound(kind.name, positional, args, kwargs)
         Metric.__init__(self, kind, _options(kind, arguments), **{name: arguments[name] for name in _EVERY})
+        if callable(arguments.get("aggregation")):
+            self.aggregation = arguments["aggregation"]
 
     __init__.__signature__ = Signature([_SELF, *positional.parameters.values()])
 
@@ -334,6 +344,7 @@ def _metric_class(kind, results):
     update.__doc__ = "Folds in a batch.\n\n" + _inputs(kind)
 
     module = f"devsan.metrics.{kind.domain}"
+    also = {"beta": 1.0} if _base(kind.name) == "F1Score" else {}
     for function in (__init__, update):
         function.__module__ = module
         function.__qualname__ = f"{kind.name}.{function.__name__}"
@@ -350,10 +361,11 @@ def _metric_class(kind, results):
             "plot_upper_bound": kind.upper,
             "plot_legend_name": {"Multiclass": "Class", "Multilabel": "Label"}.get(_task(kind.name)),
             "_kind": kind,
-            "_option_defaults": {item.name: item.default for item in _option_parameters(kind)} | {"validate": "auto"},
+            "_option_defaults": {item.name: item.default for item in _option_parameters(kind)} | {"validate": "auto", "dtype": torch.float32},
             "_results": results,
             "_update_in_core": update,
-        },
+        }
+        | also,
     )
 
 

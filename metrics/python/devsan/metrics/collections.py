@@ -435,6 +435,8 @@ class MetricCollection(torch.nn.ModuleDict):
 
     # Copies, checkpoints.
 
+    __prepare_scriptable__ = Metric.__prepare_scriptable__
+
     def clone(self, prefix: str | None = None, postfix: str | None = None) -> Self:
         """A copy with states of its own, and other names in the results where they are given."""
         copied = copy.deepcopy(self)

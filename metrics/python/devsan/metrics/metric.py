@@ -12,6 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from devsan.metrics._metrics import MetricError
 from devsan.metrics._plot import draw
 
 # What a class says of its metrics, which an instance cannot change.
@@ -113,6 +114,11 @@ class Metric(torch.nn.Module):
             raise RuntimeError(f"{type(self).__name__}: Can't change const `{name}`; it is the same for all metrics of the class")
         super().__setattr__(name, value)
 
+    def __prepare_scriptable__(self):  # which torch.jit.script asks for
+        raise MetricError(
+            f"{type(self).__name__}: is computed in C++, so that torch.jit.script has nothing to compile; update it outside of what is scripted"
+        )
+
     def _sharer(self):
         """The metric whose states a collection may keep once for several; None where `update()` is not that in C++."""
         return self if type(self).update is type(self)._update_in_core else None
@@ -150,7 +156,8 @@ class Metric(torch.nn.Module):
                 stacklevel=2,
             )
         with self.sync_context(should_sync=self._syncs and not core.synced):
-            values = core.compute()
+            aggregation = self.__dict__.get("aggregation")  # of the values of queries, a function
+            values = core.compute() if aggregation is None else [aggregation(core.query_values(), dim=0)]
         value = values[0] if len(values) == 1 else self._results(*values)
         if self.compute_with_cache:
             self.__dict__["_computed"] = core.version, value
@@ -188,7 +195,7 @@ class Metric(torch.nn.Module):
             other = self._core.fresh()
             other.load(incoming_state)
         else:
-            raise TypeError(
+            raise MetricError(
                 f"{type(self).__name__}: incoming_state is of type {type(incoming_state).__name__}; pass a metric or its "
                 "metric_state"
             )
@@ -208,6 +215,11 @@ class Metric(torch.nn.Module):
             labels: of the classes, in their order; by default their indices.
         """
         return draw(type(self).__name__, self.compute() if val is None else val, ax, labels)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the values, where they are real numbers."""
+        return self._options.get("dtype") or torch.float32
 
     @property
     def update_count(self) -> int:

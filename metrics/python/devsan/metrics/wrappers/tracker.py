@@ -45,11 +45,14 @@ class MetricTracker(torch.nn.ModuleList):
             maximize = list(known.values()) if collection else metric.higher_is_better
         elif isinstance(maximize, list):
             if not collection:
-                raise ValueError("MetricTracker: maximize is a list, but there is one metric; pass a bool")
+                raise ValueError("MetricTracker: Argument `maximize` should be a single bool when `metric` is a single Metric")
             if not all(isinstance(better, bool) for better in maximize):
                 raise ValueError(f"MetricTracker: maximize is {maximize!r}; pass bools")
             if len(maximize) != len(metric):
-                raise ValueError(f"MetricTracker: maximize has {len(maximize)} elements, the collection {len(metric)} metrics")
+                raise ValueError(
+                    "MetricTracker: The len of argument `maximize` should match the length of the metric collection, but there are "
+                    f"{len(maximize)} and {len(metric)}"
+                )
         elif not isinstance(maximize, bool):
             raise ValueError(f"MetricTracker: Argument `maximize` should either be a single bool or list of bool, but is {maximize!r}")
         self._base_metric = metric
