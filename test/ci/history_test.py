@@ -1,0 +1,76 @@
+"""script/history on a small repository: what it takes for a fix, and what it says of it. Usage: history_test.py SOURCE BUILD"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE, BUILD = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
+ENVIRONMENT = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+WAITS = """\
+#include <torch/torch.h>
+#include <vector>
+float train(torch::nn::Linear model, const std::vector<torch::Tensor> &batches) {
+  model->to(torch::kCUDA);
+  float total = 0;
+  for (const auto &batch : batches) {
+    total += model->forward(batch.to(torch::kCUDA)).sum().item<float>();
+  }
+  return total;
+}
+"""
+FIXED = WAITS.replace("float total = 0;", "auto total = torch::zeros({}, torch::kCUDA);").replace(".item<float>()", "") \
+             .replace("return total;", "return total.item<float>();")
+
+
+class History(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.repo = self.folder / "trainer"
+        self.git("init", "-q", str(self.repo))
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments], check=True, env=ENVIRONMENT,
+                       cwd=self.repo if self.repo.exists() else None)
+
+    def commit(self, message, **files):
+        for name, text in files.items():
+            (self.repo / f"{name}.cpp").write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+
+    def history(self, *options):
+        return subprocess.run([sys.executable, SOURCE / "script/history", self.repo, "--build", BUILD, "--folder", self.folder / "out", *options],
+                              capture_output=True, text=True, check=False, env=ENVIRONMENT)
+
+    def test_a_wait_that_was_removed_is_found_and_the_fix_is_silent(self):
+        self.commit("A trainer", train=WAITS)
+        self.commit("Faster: no sync in each step", train=FIXED)
+        result = self.history()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"wait removed +1 +1 100% .* 1/1\n")
+        (row,) = map(json.loads, (self.folder / "out/results.jsonl").read_text().splitlines())
+        self.assertEqual((row["before"], row["after"]), (["train.cpp:7: device-host-sync"], []))
+
+    def test_new_files_and_other_messages_are_no_fixes(self):
+        self.commit("A trainer for the GPU", train=WAITS)
+        self.commit("Tidy up", train=FIXED)
+        self.commit("Fix: another trainer for GPUs", other=WAITS.replace("train(", "other("))
+        result = self.history("--choose-only")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.folder / "out/chosen.jsonl").read_text(), "")
+
+    def test_what_is_no_repository_is_named(self):
+        self.repo = self.folder / "nowhere"
+        result = self.history("--choose-only")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("nowhere", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
