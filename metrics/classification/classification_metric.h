@@ -132,6 +132,8 @@ private:
     TaskConfig config(options);
     config.by_class = requires { Formula::kByClass; };
     config.is_curve = requires { Formula::kCurve; };
+    if constexpr (requires { Formula::of_curve; })
+      config.of_curve = Formula::of_curve;
     return config;
   }
 };

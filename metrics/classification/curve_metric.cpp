@@ -340,12 +340,21 @@ at::Tensor CurveMetric::in_order(const at::Tensor &x, bool descending) {
   return std::get<0>(x.sort(0, descending));
 }
 
+at::Tensor rates(const CurveCounts &counts) {
+  return descending(counts.stacked(counts.fpr(), counts.tpr()));
+}
+
 at::Tensor CurveMetric::macro(const Curves &all) const {
+  return macro(all, [&](const CurveCounts &counts) { return value(counts); });
+}
+
+template <class CurveOf>
+at::Tensor CurveMetric::macro(const Curves &all, const CurveOf &curve_of) const {
   const TaskConfig config = one_class();
   const int64_t classes = all.counts.tp.size(0);
   std::vector<at::Tensor> xs, ys;
   for (int64_t row = 0; row < classes; ++row) {
-    const at::Tensor curve = value(counts_of_row(all, row, config));
+    const at::Tensor curve = curve_of(counts_of_row(all, row, config));
     xs.push_back(curve[0]);
     ys.push_back(curve[1]);
   }
@@ -378,6 +387,11 @@ CurveCounts CurveMetric::counts_of_row(const Curves &curves, int64_t row,
 }
 
 ClassificationMetric::Verdict CurveMetric::verdict() const {
+  if (config().of_curve && config().average == Average::kMacro) {
+    const Curves all = curves();
+    const at::Tensor curve = macro(all, rates);
+    return {config().of_curve(curve[0], curve[1]), all.out_of_range};
+  }
   if (config().thresholds || config().is_curve) {
     const Curves all = curves();
     const bool averaged = config().is_curve && config().average == Average::kMacro;

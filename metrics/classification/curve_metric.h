@@ -41,6 +41,9 @@ struct CurveCounts {
   at::Tensor averaged(const at::Tensor &score) const;
 };
 
+// [2, thresholds]: false and true positive rate, both ascending.
+at::Tensor rates(const CurveCounts &counts);
+
 // What a warning says of classes without targets, with scikit-learn's and TorchMetrics' words.
 constexpr const char *kNoPositives =
     " of the classes: No positive samples found in target, recall is undefined. Setting recall to "
@@ -142,7 +145,8 @@ private:
     return {curve[0], curve[1], in_order(at::cat(thresholds), descending)};
   }
   Curves curves() const;
-  // [2, points of all classes]: see MulticlassCurves.
+  // [2, points of all classes], of what curve_of() is of each: see MulticlassCurves.
+  template <class CurveOf> at::Tensor macro(const Curves &all, const CurveOf &curve_of) const;
   at::Tensor macro(const Curves &all) const;
   static at::Tensor in_order(const at::Tensor &x, bool descending);
   CurveCounts binned(const at::Tensor &counts) const;

@@ -49,9 +49,9 @@ template <class M> std::unique_ptr<SupervisedMetric> make_curve(const CurveArgum
       return a.thresholds ? Options(a.classes, *a.thresholds) : Options(a.classes);
   }();
   options.ignore_index(a.ignore_index).validate(a.validate).from_logits(a.from_logits);
-  constexpr bool is_curve = requires(const M &curve) { curve.results(); };
-  if constexpr (requires { options.average(); } && !is_curve)
-    options.average(a.average);
+  if constexpr (requires { options.average(); })
+    if (options.average() != Average::kNone) // as of curves, which have a test of their own
+      options.average(a.average);
   if constexpr (requires { options.max_fpr(); })
     options.max_fpr(a.max_fpr);
   return std::make_unique<M>(options);
@@ -354,6 +354,15 @@ TEST_P(CurveMetrics, AverageCurvesOfClasses) {
     EXPECT_EQ(macro.tpr.numel(), macro.fpr.numel());
     EXPECT_EQ(macro.thresholds.numel(), macro.fpr.numel());
     EXPECT_TRUE(macro.tpr.ge(0).bitwise_and(macro.tpr.le(1)).all().item<bool>());
+
+    const auto rate = [&](Average average) {
+      auto options = exact ? MulticlassEEROptions(2) : MulticlassEEROptions(2, {0.25, 0.5});
+      return values(multiclass_eer(preds, target, options.average(average)))[0];
+    };
+    EXPECT_EQ(rate(Average::kMicro),
+              values(binary_eer(preds.reshape(-1), flat,
+                                exact ? BinaryEEROptions() : BinaryEEROptions({0.25, 0.5})))[0]);
+    EXPECT_GE(rate(Average::kMacro), 0);
   }
   EXPECT_ERROR(MulticlassROC(MulticlassROCOptions(2).average(Average::kWeighted)),
                "average is kWeighted");

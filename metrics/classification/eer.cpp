@@ -18,4 +18,10 @@ at::Tensor EERFormula::value(const CurveCounts &c) {
   return c.averaged(mean.gather(-1, best).squeeze(-1));
 }
 
+at::Tensor EERFormula::of_curve(const at::Tensor &fpr, const at::Tensor &tpr) {
+  const at::Tensor fnr = 1 - tpr, difference = fpr - fnr;
+  const at::Tensor best = at::maximum(difference, -difference).argmin(0, /*keepdim=*/true);
+  return ((fpr + fnr) / 2).gather(0, best).squeeze(0);
+}
+
 } // namespace devsan::metrics

@@ -18,7 +18,7 @@ struct ROCFormula : PlainFormula {
     at::Tensor fpr, tpr;   // [thresholds] or [classes, thresholds]
     at::Tensor thresholds; // [thresholds], descending; if not given as the others
   };
-  static at::Tensor value(const CurveCounts &c) { return descending(c.stacked(c.fpr(), c.tpr())); }
+  static at::Tensor value(const CurveCounts &c) { return rates(c); }
   static Result result(const at::Tensor &computed, const at::Tensor &thresholds) {
     return {computed[0], computed[1], descending(thresholds)};
   }

@@ -174,10 +174,10 @@ void TaskConfig::check(const std::string &name) const {
               "; pass a score in [0, 1]");
   if (thresholds)
     thresholds->check(name);
-  TORCH_CHECK(!is_curve || average != Average::kWeighted, name,
+  const bool curves = is_curve || of_curve; // which are averaged, and not their scores
+  TORCH_CHECK(!curves || average != Average::kWeighted, name,
               ": average is kWeighted; pass kMicro, kMacro or kNone");
-  TORCH_CHECK(is_curve || !of_scores || task != Task::kMulticlass || average != Average::kMicro,
-              name,
+  TORCH_CHECK(curves || !of_scores || task != Task::kMulticlass || average != Average::kMicro, name,
               ": average is kMicro, but each class is one against the rest; pass kMacro, kWeighted "
               "or kNone");
   TORCH_CHECK(!max_fpr || (*max_fpr > 0 && *max_fpr <= 1), name, ": max_fpr is ",

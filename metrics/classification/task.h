@@ -273,6 +273,8 @@ struct TaskConfig {
   Validate validate = Validate::kAuto;
   bool by_class = false; // the formula needs each class's counts also for the micro average
   bool is_curve = false; // the formula needs each threshold once
+  // What the formula is of a curve of rates, [points]; null unless it may be of an averaged one.
+  at::Tensor (*of_curve)(const at::Tensor &fpr, const at::Tensor &tpr) = nullptr;
 };
 
 // A batch in one form, whatever was passed. Multiclass: labels, int64 [n]. Binary: bool [n, 1].

@@ -427,7 +427,7 @@ TEST_P(ImageMetrics, RefuseWrongInputsAndOptions) {
                "`sigma` has dimension 3");
   EXPECT_ERROR(Structural().update(good.preds.narrow(2, 0, 5), good.target.narrow(2, 0, 5)),
                "[5, 16]", "at least 6");
-  EXPECT_ERROR(Structural().update(good.preds[0], good.target[0]), "[1, 16, 16]", "[N, C, H, W]");
+  EXPECT_ERROR(Structural().update(good.preds[0], good.target[0]), "[1, 16, 16]", "BxCxHxW");
   EXPECT_ERROR(Multiscale().update(good.preds, good.target), "[16, 16]", "at least 176", "betas");
   EXPECT_ERROR(Multiscale(MultiscaleOptions().betas({})), "betas holds 0");
   Structural plain, ranged(StructuralOptions().data_range(1));

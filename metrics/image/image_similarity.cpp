@@ -236,8 +236,9 @@ void ImageSimilarity::update(const at::Tensor &preds, const at::Tensor &target) 
       preds.sizes() == target.sizes(), name(),
       ": Predictions and targets are expected to have the same shape, but `preds` has shape ",
       preds.sizes(), " and `target` ", target.sizes());
-  TORCH_CHECK(preds.dim() == 4 || preds.dim() == 5, name(), ": `preds` has shape ", preds.sizes(),
-              "; pass [N, C, H, W] or [N, C, D, H, W]");
+  TORCH_CHECK(preds.dim() == 4 || preds.dim() == 5, name(),
+              ": Expected `preds` and `target` to have BxCxHxW or BxCxDxHxW shape, but got ",
+              preds.sizes());
   const size_t dims = preds.dim() - 2;
   for (const auto &[argument, number] : {std::pair("sigma", config_.sigma.size()),
                                          std::pair("kernel_size", config_.kernel_size.size())})

@@ -578,13 +578,6 @@ PYBIND11_MODULE(_metrics, module) {
       .def_property_readonly("optional_inputs",
                              [](const Kind &kind) { return kind.about.optional_inputs; })
       .def_property_readonly("of_scores", [](const Kind &kind) { return kind.about.of_scores; })
-      .def_property_readonly("fixed",
-                             [](const Kind &kind) {
-                               py::dict fixed;
-                               for (const auto &[name, value] : kind.about.fixed)
-                                 fixed[name] = value;
-                               return fixed;
-                             })
       .def_property_readonly("higher_is_better",
                              [](const Kind &kind) { return kind.about.higher_is_better; })
       .def_property_readonly("lower", [](const Kind &kind) { return kind.about.lower; })

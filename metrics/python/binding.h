@@ -76,8 +76,6 @@ struct About {
   std::vector<const char *> inputs = {"preds", "target"}; // of update(), at most kMaxInputs
   size_t optional_inputs = 0;                             // of these, the last
   bool of_scores = false; // of a classification metric without thresholds: not of labels
-  // Arguments that TorchMetrics has and of which one value only is offered.
-  std::vector<std::pair<const char *, py::object>> fixed = {};
   // Between which values lie, for plot(); none: no end.
   std::optional<double> lower = 0., upper = 1.;
 };

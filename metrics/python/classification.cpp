@@ -68,11 +68,6 @@ constexpr const char *kHingeLoss =
     R"(Hinge loss: max(0, 1 - margin), or its square, mean over the samples. Scores are decision values of any size; TorchMetrics
 takes the sigmoid, or softmax, of a batch where one is outside [0, 1], which is what from_logits says here.)";
 
-// Of TorchMetrics' arguments, one whose one value is the only one offered.
-std::pair<const char *, py::object> no_average() {
-  return {"average", py::none()};
-}
-
 } // namespace
 
 // `Name`, as in BinaryName, and `function`, as in binary_function, for two or for three tasks.
@@ -265,8 +260,7 @@ compute(): (sensitivity, threshold), float32, [] for binary tasks, else [classes
       {.summary =
            R"(Equal error rate of each class: the mean of false positive and false negative rate at the threshold where they differ
 least.)",
-       .higher_is_better = false,
-       .fixed = {no_average()}})
+       .higher_is_better = false})
   DEVSAN_BIND_MULTILABEL(
       EER, eer,
       {.summary =

@@ -148,7 +148,6 @@ def test_factories_choose_by_task():
         (ValueError, "MulticlassAccuracy: top_k is 6; pass a number from 1", lambda m: m.MulticlassAccuracy(5, top_k=6)),
         (ValueError, "Expected argument `average` to be 'micro', 'macro', 'weighted', 'none' or None, but got 'mean'",
          lambda m: m.MulticlassAccuracy(5, average="mean")),
-        (ValueError, "Expected argument `average` to be None, the only one offered, but got 'micro'", lambda m: m.MulticlassEER(5, average="micro")),
         (TypeError, "BinaryAccuracy: Expected argument `threshold` to be a number, but got '0.5' of type str", lambda m: m.BinaryAccuracy("0.5")),
         (ValueError, "BinaryAccuracy: threshold is 1.5; pass a probability", lambda m: m.BinaryAccuracy(1.5)),
         (TypeError, "MeanSquaredError: Expected argument `squared` to be a boolean, but got 0 of type int", lambda m: m.MeanSquaredError(0)),

@@ -129,6 +129,8 @@ def test_curves_of_classes_are_averaged_as_there(name):
         given = {"num_classes": CLASSES, "thresholds": thresholds, "average": average}
         expected = getattr(torchmetrics.functional.classification, name)(preds, target, **given)
         assert_same(getattr(functional, name)(preds, target, **given), expected, 1e-5, 1e-5)
+        rate = torchmetrics.functional.classification.multiclass_eer(preds, target, **given)
+        assert_same(functional.multiclass_eer(preds, target, **given), rate, 1e-5, 1e-5)
     with pytest.raises(ours.MetricError, match="average is kWeighted"):
         getattr(functional, name)(preds, target, CLASSES, average="weighted")
 

@@ -1,7 +1,7 @@
 """Makes the classes and functions of devsan.metrics from what the metrics in C++ say about themselves.
 
-Their arguments are the options in C++, with TorchMetrics' names, order and defaults. Three things are added: arguments that
-TorchMetrics has and of which one value only is offered (`Kind.fixed`), `validate_args`, and those of every metric.
+Their arguments are the options in C++, with TorchMetrics' names, order and defaults. Two things are added: `validate_args`, and the
+arguments of every metric.
 """
 
 import functools
@@ -28,20 +28,20 @@ DOMAINS = ("aggregation", "classification", "image", "regression", "retrieval", 
 TASKS = ("Binary", "Multiclass", "Multilabel")
 
 # TorchMetrics' orders: of the classes, of the functional forms of a task, and of those that take the task as an argument.
-# Where a metric has `average` as a fixed argument, it stands elsewhere.
+# Where `average` is None by default, as of curves, it stands elsewhere.
 _CLASS_ORDER = (
-    "beta num_classes num_labels min_precision min_specificity max_fpr top_k threshold average thresholds fixed_average "
+    "beta num_classes num_labels min_precision min_specificity max_fpr top_k threshold average thresholds curve_average "
     "multidim_average n_bins norm squared multiclass_mode ignore_index normalize weights validate_args zero_division "
     "power log_prob reduction adjusted multioutput variant t_test alternative window nan_strategy num_outputs"
 ).split()
 _FUNCTION_ORDER = (
     "beta num_classes num_labels min_precision min_specificity max_fpr threshold normalize weights average top_k thresholds "
-    "fixed_average multidim_average n_bins norm squared multiclass_mode ignore_index validate_args zero_division "
+    "curve_average multidim_average n_bins norm squared multiclass_mode ignore_index validate_args zero_division "
     "power log_prob reduction adjusted multioutput variant t_test alternative num_outputs"
 ).split()
 _TASK_ORDER = (
     "task beta min_precision min_specificity n_bins norm thresholds threshold num_classes num_labels squared multiclass_mode "
-    "weights normalize average fixed_average max_fpr multidim_average top_k ignore_index validate_args zero_division"
+    "weights normalize average curve_average max_fpr multidim_average top_k ignore_index validate_args zero_division"
 ).split()
 # Of metrics, or modules, whose arguments have an order of their own; of rankings the functional forms have the first ones only.
 _SIMILARITY = "reduction data_range k1 k2 return_full_image return_contrast_sensitivity betas normalize"
@@ -84,8 +84,8 @@ ARGUMENTS = {
     "device in `compute()`.",
     "multidim_average": "'global': dimensions after the class are samples like the first one; 'samplewise': a score of each sample "
     "of the first dimension, [N, ...]. The counts of each are kept.",
-    "fixed_average": "of curves one of all samples ('micro'), at all points of the classes' curves the mean of these ('macro'), or each "
-    "class for itself (None). Of the equal error rate None only.",
+    "curve_average": "of curves one of all samples ('micro'), at all points of the classes' curves the mean of these ('macro'), or each "
+    "class for itself (None).",
     "ignore_index": "samples (of several labels: labels) with this target are left out; need not be a class.",
     "normalize": "by the targets ('true'), the predictions ('pred'), all samples ('all'), or not.",
     "weights": "of a confusion of classes i and j: |i - j| ('linear'), (i - j)^2 ('quadratic'), or 1.",
@@ -201,7 +201,7 @@ def _ordered(parameters, order):
     """Those in `order` first, the others by keyword only."""
 
     def place(item):
-        key = f"fixed_{item.name}" if item.name == "average" and item.default is None else item.name
+        key = f"curve_{item.name}" if item.name == "average" and item.default is None else item.name
         return order.index(key) if key in order else len(order)
 
     parameters = sorted(parameters, key=place)
@@ -229,8 +229,6 @@ def _option_parameters(kind, of_function=False):
             default = None
         annotation = argument.annotation + (" | None" if argument.name in ("validate", "num_outputs", "dtype") else "")
         parameters.append(_parameter(argument.name, default, annotation))
-    for name, value in kind.fixed.items():
-        parameters.append(_parameter(name, value, f"Literal[{value!r}]" if value is not None else "None"))
     if kind.domain == "classification":
         parameters.append(_parameter("validate_args", True, "bool"))
     return parameters
@@ -254,9 +252,8 @@ def _bound(name, signature, args, kwargs):
 
 def _options(kind, arguments):
     """What is for C++, out of all arguments."""
-    fixed = kind.fixed | {name: default for name, (default, _) in _EVERY_FIXED.items() if name in arguments}
-    for name, value in fixed.items():
-        if arguments[name] != value:
+    for name, (value, _) in _EVERY_FIXED.items():
+        if name in arguments and arguments[name] != value:
             raise MetricError(f"{kind.name}: Expected argument `{name}` to be {value!r}, the only one offered, but got {arguments[name]!r}")
     options = {argument.name: arguments[argument.name] for argument in kind.arguments}
     if kind.domain == "retrieval" and callable(options["aggregation"]):  # for Python, see Metric.compute()
@@ -298,8 +295,7 @@ def _inputs(kind):
 def _documentation(kind, parameters):
     arguments = []
     for item in parameters:
-        fixed = item.name == "average" and item.default is None
-        name = "fixed_average" if fixed else item.name
+        name = "curve_average" if item.name == "average" and item.default is None else item.name
         arguments.append(f"{item.name}: {ARGUMENTS.get(f'{kind.domain}.{name}') or ARGUMENTS[name]}")
     shared = "" if "compute():" in kind.summary else "\n\n" + _SHARED.format(
         "the option's dtype" if any(item.name == "dtype" for item in parameters) else "float32"
