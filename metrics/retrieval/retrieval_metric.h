@@ -198,6 +198,9 @@ template <class AMetric>
 at::Tensor evaluate_query(const at::Tensor &preds, const at::Tensor &target,
                           const typename AMetric::Options &options) {
   AMetric metric(options);
+  TORCH_CHECK(preds.numel() > 0 && target.numel() > 0, metric.name(),
+              ": `preds` and `target` must be non-empty and non-scalar tensors; a query without "
+              "documents has no value");
   metric.update(preds, target, at::zeros_like(target, at::kLong));
   return metric.compute();
 }

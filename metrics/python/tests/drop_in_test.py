@@ -139,6 +139,10 @@ def test_queries_become_one_by_a_function():
     preds, target, indexes = torch.tensor([0.9, 0.3, 0.8, 0.1]), torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1])
     metric = ours.RetrievalMRR(aggregation=torch.prod)
     assert metric(preds, target, indexes=indexes) == 0.5 and metric.clone().compute() == 0.5 and metric.aggregation is torch.prod
+    none = ours.RetrievalMRR(aggregation=torch.prod, empty_target_action="skip")
+    assert none(preds, torch.zeros_like(target), indexes=indexes) == 0
+    with pytest.raises(ours.MetricError, match="must be non-empty"):
+        functional.retrieval_reciprocal_rank(preds[:0], target[:0])
     assert ours.RetrievalMRR(aggregation=lambda values, dim: values.sum(dim)).aggregation is not None
 
 

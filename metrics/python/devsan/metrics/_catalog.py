@@ -385,6 +385,8 @@ def _functional(kind, metric_class):
     def function(*args, **kwargs):
         arguments = _bound(kind.function, signature, args, kwargs)
         if retrieval:  # of one query
+            if any(torch.is_tensor(arguments[name]) and not arguments[name].numel() for name in ("preds", "target")):
+                raise MetricError(f"{kind.function}: `preds` and `target` must be non-empty and non-scalar tensors")
             arguments["indexes"] = torch.zeros_like(arguments["target"], dtype=torch.int64)
         if arguments.get("weighted") is False:
             arguments["weighted"] = arguments["weight"] is not None

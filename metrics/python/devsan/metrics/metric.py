@@ -30,6 +30,11 @@ def _tell_torchmetrics():
         theirs.Metric.register(Metric)
 
 
+def _aggregated(aggregation, values):
+    """One of the values of queries; 0 where there are none."""
+    return aggregation(values, dim=0) if len(values) else values.new_zeros(())
+
+
 def is_metric(given):
     """Whether it is a metric, of devsan.metrics or one that a program has written with TorchMetrics' base class."""
     calls = ("update", "compute", "reset")
@@ -157,7 +162,7 @@ class Metric(torch.nn.Module):
             )
         with self.sync_context(should_sync=self._syncs and not core.synced):
             aggregation = self.__dict__.get("aggregation")  # of the values of queries, a function
-            values = core.compute() if aggregation is None else [aggregation(core.query_values(), dim=0)]
+            values = core.compute() if aggregation is None else [_aggregated(aggregation, core.query_values())]
         value = values[0] if len(values) == 1 else self._results(*values)
         if self.compute_with_cache:
             self.__dict__["_computed"] = core.version, value
