@@ -159,21 +159,17 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::App *run_app = app.add_subcommand(
       "run", "run a program and report its device bugs: devsan run [OPTIONS] -- CMD...");
   run_app->footer(
-      "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or "
-      "--max names, else 0; "
-      "2 where CMD could not be started or a report not be written, or, with --strict, nothing "
-      "was observed. Death by a signal "
-      "is passed on.\n"
+      "Exit status: that of CMD if it is not 0, else 3 with findings that --fail-on or --max "
+      "names, else 0; 2 where CMD could not be started or a report not be written, or, with "
+      "--strict, nothing was observed. Death by a signal is passed on.\n"
       "\n"
-      "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, "
-      "from the working directory upwards; "
-      "options go before settings (--max before the budgets of the same rule), suppressions of "
-      "--suppressions come beside the "
-      "project's.\n"
-      "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; "
-      "DEVSAN_OPTIONS=help=1 lists the keys.\n"
-      "For another LibTorch than DevSan was built with, the runtime is built on first "
-      "use; see devsan prepare --help.");
+      "Settings ([run], [budgets]) and suppressions come from the nearest .devsan.toml, from the "
+      "working directory upwards. Options override settings (--max overrides the budget of its "
+      "rule). --suppressions adds to the project's suppressions.\n"
+      "DEVSAN_OPTIONS=key=value:key=value sets what the runtime observes; DEVSAN_OPTIONS=help=1 "
+      "lists the keys.\n"
+      "For another LibTorch than DevSan was built with, the runtime is built on first use; see "
+      "devsan prepare --help.");
   run_app->add_option("--sim", run_arguments.sim, "simulate N CUDA devices, from 1 to 64")
       ->type_name("N");
   run_app
@@ -211,10 +207,9 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   run_app
-      ->add_option(
-          "--max", run_arguments.budgets,
-          "let RULE happen N times, in the run or in each step; more fails the run, fewer does "
-          "not")
+      ->add_option("--max", run_arguments.budgets,
+                   "allow RULE N times in the run, or in each step: more often fails the run, up "
+                   "to N never does, whatever --fail-on says")
       ->type_name("RULE=N[/step]")
       ->allow_extra_args(false);
   run_app
@@ -225,7 +220,10 @@ int dispatch(std::vector<std::string> arguments) {
       ->type_name("[DIRECTION:]LEVEL")
       ->join(',')
       ->allow_extra_args(false);
-  run_app->add_option("--sync", run_arguments.sync, "the same of the host's waiting for a device")
+  run_app
+      ->add_option(
+          "--sync", run_arguments.sync,
+          "what a wait of the host for a device means where no scope of the program says it")
       ->type_name("LEVEL");
   run_app
       ->add_option("--warmup", run_arguments.warmup,
@@ -242,7 +240,7 @@ int dispatch(std::vector<std::string> arguments) {
       "exit with 2 where no process of CMD loaded LibTorch, so that nothing was observed");
   run_app->add_flag_callback(
       "--no-strict", [&run_arguments] { run_arguments.strict = false; },
-      "do not, though .devsan.toml says so");
+      "do not exit with 2 for that, even if .devsan.toml sets strict");
   run_app->add_flag("--quiet", run_arguments.quiet,
                     "print no findings after the program's output, only how many there are");
   run_app
@@ -277,12 +275,12 @@ int dispatch(std::vector<std::string> arguments) {
   report_app->add_flag("--merge", report_arguments.merge,
                        "make one report of all: the same finding in several is one");
   report_app->add_flag("--compare", report_arguments.compare,
-                       "of two reports, OLD and NEW: what is new, gone and changed; --fail-on is "
-                       "for what is new, which is all that sarif, github and junit hold");
+                       "of two reports, OLD and NEW: show what is new, gone and changed; --fail-on "
+                       "judges only what is new, and sarif, github and junit hold only that");
   report_app
       ->add_option("--explain", report_arguments.explain,
-                   "print all that led to one finding, without your data, to report that it is "
-                   "false; the events are those of logs (devsan run --keep-logs=DIR)")
+                   "print all that led to one finding, for a report that it is false; your data is "
+                   "left out, and events are shown only for kept logs")
       ->type_name("FINGERPRINT");
   report_app->add_option("--format", report_arguments.format, "the form of the report")
       ->type_name("text|json|sarif|github|html|junit|markdown|trace")

@@ -26,9 +26,10 @@ int listNotSimulated(const InstallTree &tree, const std::string &format) {
   for (const auto &entry : list["operators"])
     std::printf("%s\n    %s; remedy: %s\n", entry.value("name", "").c_str(),
                 entry.value("reason", "").c_str(), entry.value("remedy", "").c_str());
-  std::printf("\n%zu names: a program that calls one fails with 'not simulated: NAME'. So do CUDA "
-              "kernels of extensions, Triton and jiterator; an operator of another library that "
-              "has a CPU kernel alone fails as it does on a GPU.\n",
+  std::printf("\n%zu names: a program that calls one fails with 'not simulated: NAME'. Kernels of "
+              "extensions do nothing until a test gives them a host implementation. Triton's "
+              "kernels run in its interpreter. An operator of another library that has only a CPU "
+              "kernel fails as on a GPU.\n",
               list["operators"].size());
   return kSuccess;
 }

@@ -271,8 +271,8 @@ bool isGate(const ReportArguments &arguments) {
 // Options that say something about one report are no help with two.
 core::Result<void> judgeCompareArguments(const ReportArguments &arguments) {
   if (arguments.merge || !arguments.budgets.empty() || !arguments.baseline.empty())
-    return core::failure("--compare takes neither --merge nor --max nor --baseline: what OLD has "
-                         "is known");
+    return core::failure("--compare cannot be used with --merge, --max or --baseline: OLD already "
+                         "serves as the baseline");
   if (arguments.inputs.size() != 2)
     return core::failure("--compare takes two reports, OLD and NEW, but got " +
                          std::to_string(arguments.inputs.size()));

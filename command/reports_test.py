@@ -216,7 +216,7 @@ class Reports(unittest.TestCase):
         self.write("old.json", finding(line=1), finding(line=2, count=3), finding(line=4, severity="note"))
         self.write("new.json", finding(line=2, count=5), finding(line=4), finding(line=5, severity="error"), partial=True)
         compare = ("--compare", "old.json", "new.json")
-        note = "the new report does not cover all: what is gone may be there still"
+        note = "the new report is incomplete: a finding shown as gone may still be there"
 
         run = json.loads(self.report(*compare, "--format=sarif", status=3))["runs"][0]
         lines = [result["locations"][0]["physicalLocation"]["region"]["startLine"] for result in run["results"]]
@@ -256,13 +256,13 @@ class Reports(unittest.TestCase):
         self.write("old.json", finding(), partial=True)
         self.write("new.json", partial=True)
         text = self.report("--compare", "old.json", "new.json")
-        self.assertIn("the old report does not cover all", text)
-        self.assertIn("the new report does not cover all", text)
+        self.assertIn("the old report is incomplete", text)
+        self.assertIn("the new report is incomplete", text)
 
     def test_compare_refuses_what_it_cannot_do(self):
         self.write("a.json")
         for arguments, message in ((["a.json"], "takes two reports, OLD and NEW, but got 1"),
-                                   (["a.json", "a.json", "--max=device-mismatch=1"], "takes neither --merge nor --max"),
+                                   (["a.json", "a.json", "--max=device-mismatch=1"], "cannot be used with --merge, --max"),
                                    (["a.json", "a.json", "--format=trace"], "--compare: --format=trace is unknown; valid: text, "),
                                    (["a.json", "no.json"], "no.json")):
             self.assertIn(message, self.report("--compare", *arguments, status=2))

@@ -287,8 +287,8 @@ int reportRun(Run &run, const ProgramRun &program) {
   if (!facts_written)
     status = fail(facts_written.error().message);
   if (!was_observed && is_strict)
-    return fail("nothing was observed, and the run is strict; programs that are linked statically "
-                "cannot be observed");
+    return fail("nothing was observed, and --strict was given or set in .devsan.toml; programs "
+                "that are linked statically cannot be observed");
   if (lacks_verdict && !run.facts.ended_early)
     status = failWithoutVerdict(what_is_missing);
   return status;

@@ -21,7 +21,7 @@ std::string describeLoss(DevsanLoss loss, int error) {
   case kDevsanLogCut:
     return "its event log was truncated while it ran";
   case kDevsanBadFork:
-    return "it was forked at a moment that its parent's threads did not let end";
+    return "it was forked while a thread of its parent held a lock of the runtime";
   case kDevsanLosses:
     break;
   }
@@ -89,14 +89,14 @@ void RunBoard::close() {
 
 std::vector<std::string> RunBoard::missing(std::size_t logs) const {
   if (!board_)
-    return {fmt::format("which processes could not record is not known: there is no System V "
-                        "shared memory ({}) and no file in memory: allow shmget(), raise "
-                        "kernel.shmmni, or mount /proc",
-                        sharedMemoryError())};
+    return {fmt::format(
+        "DevSan cannot tell which processes failed to record: there is neither System V shared "
+        "memory ({}) nor a memory file; allow shmget(), raise kernel.shmmni, or mount /proc",
+        sharedMemoryError())};
   std::vector<std::string> sentences;
   if (is_forged_)
-    sentences.push_back("which processes could not record is not known: the memory in which they "
-                        "count themselves was changed by somebody else while the program ran");
+    sentences.push_back("DevSan cannot tell which processes failed to record: the memory where "
+                        "processes count themselves was changed while the program ran");
   for (int loss = 0; loss < kDevsanLosses; ++loss)
     if (const auto &lost = board_->losses[loss]; lost.processes)
       sentences.push_back(fmt::format(

@@ -14,8 +14,8 @@ void writeTrace(std::ostream &out, std::span<const runtime::ObservedProcesses> r
       runtime::writeTrace(out, runs, report.findings, report.summary.subject);
   if (content.left_out)
     std::fprintf(stderr,
-                 "devsan: note: the trace has %llu events and leaves out %llu that came when each "
-                 "process had written as many as it keeps; DEVSAN_OPTIONS=trace=N keeps N\n",
+                 "devsan: note: the trace has %llu events; %llu later ones are left out, because a "
+                 "process keeps only so many; DEVSAN_OPTIONS=trace=N keeps N for each process\n",
                  static_cast<unsigned long long>(content.events),
                  static_cast<unsigned long long>(content.left_out));
 }

@@ -70,8 +70,8 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
       ->allow_extra_args(false) // one value each: the next argument may be a source file
       ->type_name("FILE");
   app.add_option("--diff", arguments.diff,
-                 "Only what changed since a revision of git: its files and those that include "
-                 "them, and of the findings those in changed lines and functions")
+                 "Only what changed since a git revision: look at changed files and files that "
+                 "include them; report findings in changed lines and functions")
       ->type_name("REV");
   app.add_option("--shard", arguments.shard, "The I-th of N parts of the files, for N machines")
       ->type_name("I/N");
@@ -112,7 +112,7 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
       "Exit with 2 also where a file could only be parsed in part");
   app.add_flag_callback(
       "--no-strict", [&arguments] { arguments.strict = false; },
-      "Exit with 2 for what does not parse in no case, though the project file says so");
+      "Do not exit with 2 because of files that do not parse, even if .devsan.toml sets strict");
   app.add_flag("--print-commands", arguments.print_commands,
                "Print how each file is read, as a compile_commands.json, and stop");
   app.add_option("--torch", arguments.torch,

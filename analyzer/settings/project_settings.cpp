@@ -89,8 +89,8 @@ core::Result<ProjectSettings> ProjectSettings::find(llvm::ArrayRef<std::string> 
   others.erase("");
   others.erase(core::findProjectFile(common));
   for (const std::string &other : others)
-    settings.ignored_project_files_.push_back(
-        other + " does not count: it is not for all files of this run");
+    settings.ignored_project_files_.push_back(other +
+                                              " is ignored: it covers only some files of this run");
   core::Result<core::FoundProjectFile> found = core::findProjectSettings(common);
   if (!found)
     return tl::unexpected(found.error());
@@ -120,9 +120,9 @@ core::Result<void> ProjectSettings::apply(Options &options) const {
     if (!fail_on)
       return tl::unexpected(fail_on.error());
     if (!fail_on->severity && fail_on->rules.empty())
-      return core::failure(setting->where + ": 'fail-on' must name something: whether findings "
-                                            "matter at all is for --fail-on=none of the command "
-                                            "line to say");
+      return core::failure(setting->where +
+                           ": 'fail-on' cannot be \"none\" here; only --fail-on=none on the "
+                           "command line lets all findings pass");
     if (!options.fail_on)
       options.fail_on = std::move(*fail_on);
   }

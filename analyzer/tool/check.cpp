@@ -168,7 +168,7 @@ std::string reached(Limit limit, const Options &options) {
   case Limit::kMemory:
     return "took more than " + std::to_string(options.memory) + " MB of memory (--memory)";
   case Limit::kTokens:
-    return "met more includes and expansions of macros than any program has";
+    return "reached the limit for includes and macro expansions";
   case Limit::kResult:
     return "found more than a report can hold";
   case Limit::kRun:
@@ -396,9 +396,10 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       all.notes.push_back(name + ": " + lacks);
     }
     if (outcomes[i].result && outcomes[i].signal_behind_headers)
-      all.notes.push_back(name + ": parsed twice, clang was ended by signal " +
+      all.notes.push_back(name + ": clang crashed (signal " +
                           std::to_string(outcomes[i].signal_behind_headers) +
-                          " behind LibTorch's headers as other files have them; please report it");
+                          ") with the shared headers of LibTorch, so the file was parsed again by "
+                          "itself; please report it");
     all.not_analysed += !isAnalysed(outcomes[i], options);
     if (!outcomes[i].result)
       continue;
@@ -486,8 +487,8 @@ public:
     if (missing_.empty())
       return {};
     const auto seconds = std::chrono::ceil<Seconds>(time_).count();
-    return "not read for their calls of what was found, in " + std::to_string(seconds) +
-           " s (--timeout): " + firstOf(missing_, "file");
+    return "out of time after " + std::to_string(seconds) +
+           " s (--timeout), not searched for callers: " + firstOf(missing_, "file");
   }
 
 private:
@@ -695,9 +696,10 @@ core::Result<int> check(Options options) {
                          "--torch=DIR, its Python with --python=FILE, or the folder of "
                          "compile_commands.json with -p DIR");
   for (const fs::path file : hiding)
-    summary.notes.push_back(shortPath(file.parent_path()) + ": not analysed, holds sources, and " +
-                            file.filename().string() +
-                            ", by which it is a build or an environment; name it to look at it");
+    summary.notes.push_back(
+        shortPath(file.parent_path()) + ": not analysed: it holds sources, but " +
+        file.filename().string() +
+        " marks it as a build or an environment; name the folder to have it analysed");
   llvm::append_range(summary.notes, project->ignoredProjectFiles());
   identify(findings, repository);
   summary.suppressed = all.suppressed + std::erase_if(findings, [&](const core::Finding &f) {

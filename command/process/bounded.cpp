@@ -86,8 +86,8 @@ core::Result<int> statusOf(int wait_status, const Bounds &bounds) {
     return failed("its process was ended by signal " + std::to_string(WTERMSIG(wait_status)) +
                   " (" + strsignal(WTERMSIG(wait_status)) + ")");
   if (WEXITSTATUS(wait_status) == kNoMemory)
-    return failed("memory ran out" +
-                  (bounds.memory ? ", of which it may take " + quoted(bounds.memory) : ""));
+    return failed("it needed more memory than it may take" +
+                  (bounds.memory ? ", " + quoted(bounds.memory) : ""));
   if (WEXITSTATUS(wait_status) == kThrew)
     return failed("the line above says why");
   return WEXITSTATUS(wait_status);

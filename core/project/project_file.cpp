@@ -246,7 +246,7 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
     return found;
   if (!isOurs(path)) {
     found.passed_over = path.string() +
-                        " does not count: it belongs to another user; make it your own with chown, "
+                        " is ignored: it belongs to another user; make it your own with chown, "
                         "or give its settings on the command line";
     return found;
   }
@@ -269,7 +269,7 @@ Result<FoundProjectFile> findProjectSettings(const fs::path &folder) {
 }
 
 std::string notWhenStrict(const std::string &passed_over) {
-  return passed_over + " and leave out --strict";
+  return passed_over + ", without --strict";
 }
 
 Result<ProjectFile> parseProjectFile(std::string_view toml_text, const std::string &source) {

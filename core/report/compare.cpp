@@ -70,9 +70,9 @@ std::string changeText(const Comparison &comparison, const Change &change) {
 std::vector<std::string> notesOf(const Comparison &comparison) {
   std::vector<std::string> notes;
   if (comparison.before.partial)
-    notes.emplace_back("the old report does not cover all: what is new may have been there");
+    notes.emplace_back("the old report is incomplete: a finding shown as new may be old");
   if (comparison.after.partial)
-    notes.emplace_back("the new report does not cover all: what is gone may be there still");
+    notes.emplace_back("the new report is incomplete: a finding shown as gone may still be there");
   return notes;
 }
 

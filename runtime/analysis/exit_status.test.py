@@ -21,7 +21,7 @@
 #
 # RUN: %status 2 %sim --strict -- true 2>&1 | FileCheck %s --check-prefix=STRICT
 # STRICT: LibTorch was never loaded by true: nothing was observed
-# STRICT: devsan: error: nothing was observed, and the run is strict
+# STRICT: devsan: error: nothing was observed, and --strict was given or set in .devsan.toml
 # RUN: %status 5 %sim --strict -- sh -c 'exit 5'
 #
 # RUN: env DEVSAN_OPTIONS=help=1 %status 0 %sim -- true 2>&1 | FileCheck %s --check-prefix=KEYS --implicit-check-not="keys of"

@@ -56,7 +56,8 @@ std::string_view intentText(Intent intent) {
   case Intent::kExplicit:
     return "the program asked for it";
   case Intent::kBulkMove:
-    return "the program moves a module, or loads or saves a file; or PyTorch works for itself";
+    return "the program moves a module, or loads or saves a file, or PyTorch does it for its own "
+           "work";
   case Intent::kDisplay:
     return "the program prints a tensor";
   case Intent::kConstructed:
@@ -88,7 +89,7 @@ std::string flagsText(std::uint32_t flags) {
       {kPinned, "pinned"},
       {kInBackward, "in a backward"},
       {kLeafParameter, "a parameter"},
-      {kSourceOutlivesCall, "its maker has returned"},
+      {kSourceOutlivesCall, "the function that made it has returned"},
       {kOriginIsMove, "was moved"},
       {kOriginWithoutIndex, "made without an index"},
       {kHostWrites, "the host writes"},

@@ -39,13 +39,13 @@ constexpr Remedy kRemedies[] = {
      "branches can be computed, torch.where(condition, a, b) decides on the device; a test for the "
      "end or a warning can come one step late: copy the value into pinned memory with "
      "non_blocking=True and read it after its event; a check of inputs belongs before their "
-     "upload; what has to be known before the host goes on, as whether a factorization succeeded, "
-     "waits: devsan.allow_sync() says so",
+     "upload; a value that the host needs before it goes on, such as whether a factorization "
+     "succeeded, has to wait: mark it with devsan.allow_sync()",
      "the value decides a branch: where both branches can be computed, torch::where(condition, a, "
      "b) decides on the device; a test for the end or a warning can come one step late: copy the "
      "value into pinned memory with non_blocking and read it after its event; a check of inputs "
-     "belongs before their upload; what has to be known before the host goes on, as whether a "
-     "factorization succeeded, waits: devsan::AllowSync says so"},
+     "belongs before their upload; a value that the host needs before it goes on, such as whether "
+     "a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
     {"aten::nonzero",
      "the result holds the indices of the true elements, and the host has to read how many there "
      "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only "
@@ -124,9 +124,9 @@ constexpr Remedy kRemedies[] = {
     {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"cudaDeviceSynchronize",
-     "later work on the device waits for nothing that the host does: leave it out, or wait for an "
+     "the device runs its queued work in order without this call: leave it out, or wait for an "
      "event of the step before; times are what torch.cuda.Event(enable_timing=True) measures",
-     "later work on the device waits for nothing that the host does: leave it out, or wait for an "
+     "the device runs its queued work in order without this call: leave it out, or wait for an "
      "event of the step before; times are what events measure"},
     {"cudaStreamSynchronize",
      "a stream waits for another by wait_stream() or an event, without the host; the host waits "
@@ -182,12 +182,12 @@ constexpr Remedy kDownload = {
     "",
     "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
     "with non_blocking=True, and is read one step later, after its event; where the host needs it "
-    "at once, as an environment on the CPU its action, the wait cannot be avoided: "
-    "devsan.allow_sync() around the line says so",
+    "at once (an environment on the CPU needs its action), the wait cannot be avoided: put "
+    "devsan.allow_sync() around the line",
     "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
     "with non_blocking, and is read one step later, after its event; where the host needs it at "
-    "once, as an environment on the CPU its action, the wait cannot be avoided: devsan::AllowSync "
-    "around the line says so"};
+    "once (an environment on the CPU needs its action), the wait cannot be avoided: put "
+    "devsan::AllowSync around the line"};
 
 // Of copies that nothing asked for.
 constexpr Remedy kTransfers[] = {

@@ -47,8 +47,8 @@ void afterForkInChild() {
     recorder().giveUp();
     if (devsanCountLoss(kDevsanBadFork, 0))
       dprintf(STDERR_FILENO,
-              "devsan: process %ld was forked at a moment that its parent's threads did not let "
-              "end: nothing is recorded in it\n",
+              "devsan: process %ld was forked while a thread of its parent held a lock of the "
+              "runtime: nothing is recorded in it\n",
               long(getpid()));
   }
   forgetOrigins();

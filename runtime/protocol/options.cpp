@@ -34,7 +34,7 @@ constexpr Key kKeys[] = {
     {"host_wait", kLevelList, "what the host's waiting for a device means outside of all scopes"},
     {"raise", "0|1", "throw at the place where an operator is about to do what is disallowed"},
     {"warmup", "0|N", "copies and waits in the first N steps are exempt"},
-    {"trace", "0|N", "write so many events of each process one by one, with their times"},
+    {"trace", "0|N", "write the first N events of each process one by one, with their times"},
     {"help", "0|1", "print this list"},
 };
 

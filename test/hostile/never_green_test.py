@@ -126,7 +126,7 @@ class WithoutTorch(Canary):
                 sandbox.write("repo/src/deep/er/pyvenv.cfg")
                 os.rename(sandbox.path("repo/src/x.cpp"), sandbox.path("repo/src/deep/er/x.cpp"))
                 sandbox.write("repo/src/y.cpp", "int f() { return 1; }\n")
-                note = "src/deep: not analysed, holds sources, and " + marker
+                note = "src/deep: not analysed: it holds sources, but " + marker
                 self.assertSays(self.check(sandbox, "."), 0, "2 files: no findings", note)
                 sandbox.git("init", "-q")
                 self.assertSays(self.check(sandbox, "."), 0, "2 files: no findings", note)

@@ -324,10 +324,10 @@ class Settings(Canary):
                 sandbox = self.project("[check]\nchecks = 'device-host-sync'\n[run]\nsim = 0\n")
                 how(sandbox)
                 self.assertSays(sandbox.run(*CHECK, "a.cpp", *FLAGS), 1, "[device-bare-cuda]",
-                                "does not count: it belongs to another user")
-                self.assertSays(sandbox.run("run", "--", "true"), 0, "does not count: it belongs to another user")
+                                "is ignored: it belongs to another user")
+                self.assertSays(sandbox.run("run", "--", "true"), 0, "is ignored: it belongs to another user")
                 for command in ([*CHECK, "--strict", "a.cpp", *FLAGS], ["run", "--strict", "--", "true"]):
-                    self.assertSays(sandbox.run(*command), 2, "error: ", "does not count: it belongs to another user", "--strict")
+                    self.assertSays(sandbox.run(*command), 2, "error: ", "is ignored: it belongs to another user", "--strict")
 
     @unittest.skipUnless(is_root(), "gives files to another user: needs root")
     def test_settings_of_the_user_whose_sources_root_checks(self):

@@ -12,8 +12,8 @@ std::vector<core::Finding> detectCollectiveDropsGrad(const Recording &recording)
     core::Finding finding = makeFinding("device-collective-drops-grad", group);
     finding.from = deviceName(group.first->event.from);
     finding.message = "gathered tensors were combined" + inOperator(*group.first) +
-                      " without the own slice that carries the graph, " + timesText(group.count) +
-                      ": no gradient flows back";
+                      " without this rank's own tensor, which carries the graph, " +
+                      timesText(group.count) + ": no gradient flows back";
     addRelated(finding, group.first->related, "gathered here");
     findings.push_back(std::move(finding));
   }

@@ -22,8 +22,8 @@ TEST(CollectiveDropsGrad, FlagsTheCombination) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, core::Severity::kError);
   EXPECT_EQ(findings[0].message,
-            "gathered tensors were combined in aten::cat without the own slice that carries the "
-            "graph, 2 times: no gradient flows back");
+            "gathered tensors were combined in aten::cat without this rank's own tensor, which "
+            "carries the graph, 2 times: no gradient flows back");
   EXPECT_EQ(findings[0].locations[0].line, 9u);
   EXPECT_EQ(findings[0].related[0].location.line, 5u);
 }
