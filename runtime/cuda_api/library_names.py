@@ -15,10 +15,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NAMES = HERE / "library_names.txt"
 TOOLKIT = HERE.parents[1] / "analyzer/cuda_stubs"
-PLACES = ("c10/cuda/*.h", "c10/cuda/impl/*.h", "ATen/cuda/*.h", "ATen/cuda/detail/*.h")
+PLACES = ("c10/cuda/*.h", "c10/cuda/impl/*.h", "ATen/cuda/*.h", "ATen/cuda/detail/*.h", "torch/csrc/cuda/CUDAPluggableAllocator.h",
+          "torch/csrc/cuda/memory_snapshot.h")
 # For nvcc alone, LibTorch's own, or texts.
-NOT_FOR_PROGRAMS = ("CUDAAlgorithm.h", "CUDAHooks.h", "CUDATest.h", "jiterator_impl.h", "llvm_jit_strings.h")
-NAMESPACES = re.compile(r"_ZNK?(3c104cuda|2at4cuda|2at17CUDAGeneratorImpl|2at\d+CUDAGeneratorState)|_Zls\w*(3c104cuda|2at4cuda)")
+NOT_FOR_PROGRAMS = ("CUDAAlgorithm.h", "CUDAHooks.h", "jiterator_impl.h", "llvm_jit_strings.h")
+NAMESPACES = re.compile(r"_ZNK?(3c104cuda|2at4cuda|5torch4cuda|2at17CUDAGeneratorImpl|2at\d+CUDAGeneratorState)|_Zls\w*(3c104cuda|2at4cuda)")
 FILTERS = ("cuda", "CUDAGenerator")
 FUNCTIONS = {"FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXDestructorDecl", "CXXConversionDecl"}
 DEFINED = ("explicitlyDefaulted", "isImplicit", "explicitlyDeleted", "pure")
