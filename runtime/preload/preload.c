@@ -45,6 +45,7 @@ static __thread int is_loader;
 // A dlopen inside a constructor of a library that is being loaded must not trigger the load either.
 static __thread int dlopen_depth;
 static MainFunction program_main;
+static atomic_bool is_unobserved;
 extern char **environ;
 
 // Without libc's own function there is no way on.
@@ -54,9 +55,16 @@ static _Noreturn void fail(const char *name) {
 }
 
 void devsanLeaveUnobserved(const char *what, const char *name, const char *why) {
+  atomic_store(&is_unobserved, 1);
   if (devsanCountLoss(kDevsanNotLoaded, 0))
     dprintf(STDERR_FILENO, "devsan: process %ld runs on unobserved: %s %s%s%s\n", (long)getpid(),
             what, name, why ? ": " : "", why ? why : "");
+}
+
+// Asked by the stand-in for CUDA's driver: where no simulator could be loaded, there are no
+// devices.
+DEVSAN_EXPORT int devsan_preload_is_unobserved(void) {
+  return atomic_load(&is_unobserved);
 }
 
 static DlopenFunction realDlopen(void) {

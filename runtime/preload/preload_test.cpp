@@ -71,6 +71,16 @@ TEST(Preload, NamesALibraryThatCannotBeLoaded) {
   EXPECT_EQ(result.status, 0);
 }
 
+TEST(Preload, SimulatesNoDevicesWithoutASimulator) {
+  const std::string devices = " devices=" DEVSAN_STANDIN_CUDA;
+  setenv("DEVSAN_SIM_DEVICES", "2", 1);
+  EXPECT_EQ(run(DEVSAN_LINKED_PROBE + devices, kBoth).output,
+            "loaded torch\nloaded first\nloaded second\nmain\n2 devices\n");
+  const Result result = run(DEVSAN_LINKED_PROBE + devices, "/nowhere/libmissing.so");
+  unsetenv("DEVSAN_SIM_DEVICES");
+  EXPECT_TRUE(result.output.ends_with("\nmain\n0 devices\n")) << result.output;
+}
+
 TEST(Preload, KeepsTheCallersRunpath) {
   Result result = run(DEVSAN_PROBE " runpath=" DEVSAN_OPENER, "''");
   EXPECT_EQ(result.output, "main\nloaded torch\nloaded on runpath\nfound on runpath\n");

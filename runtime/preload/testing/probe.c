@@ -1,8 +1,8 @@
 /* The program under the shim. Each argument is a step: `open=PATH`, `runpath=PATH` (opens PATH and
    asks it to open a bare name), `missing=NAME` (prints dlerror's text), `exec` (starts itself again
-   without arguments), `fork`, `race=PATH` (another thread opens PATH; as soon as the file named in
-   PROBE_STARTED exists, this one opens a library too), `buffered` (leaves a line in stdout's
-   buffer). */
+   without arguments), `fork`, `devices=LIBCUDA` (prints how many CUDA devices there are),
+   `race=PATH` (another thread opens PATH; as soon as the file named in PROBE_STARTED exists, this
+   one opens a library too), `buffered` (leaves a line in stdout's buffer). */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,6 +51,15 @@ int main(int argc, char **argv) {
       printf("buffered\n");
     } else if (strcmp(argv[i], "exec") == 0) {
       execl("/proc/self/exe", argv[0], (char *)NULL);
+    } else if (strncmp(argv[i], "devices=", 8) == 0) {
+      void *cuda = dlopen(value, RTLD_NOW);
+      int (*initialize)(unsigned) = cuda ? (int (*)(unsigned))dlsym(cuda, "cuInit") : NULL;
+      int (*count_devices)(int *) =
+          initialize ? (int (*)(int *))dlsym(cuda, "cuDeviceGetCount") : NULL;
+      int count = -1;
+      if (count_devices && initialize(0) == 0)
+        count_devices(&count);
+      printf("%d devices\n", count);
     } else if (strcmp(argv[i], "fork") == 0) {
       if (fork() == 0)
         _exit(0);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/standin/driver/driver.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,9 @@ static void makeMemory(void) {
 /* At the first use of a device, as CUDA's driver does: programs choose theirs after they have
    loaded LibTorch. */
 static void countDevices(void) {
+  int (*is_unobserved)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "devsan_preload_is_unobserved");
+  if (devsanDevices.is_simulated && is_unobserved && is_unobserved())
+    return;
   if (devsanDevices.is_simulated)
     return readVisibleDevices();
   for (devsanDevices.count = 0; devsanDevices.count < machine_devices; ++devsanDevices.count)
