@@ -7,7 +7,7 @@
 namespace devsan::command {
 
 // The list is made by the build beside the simulator
-// (runtime/sim/dispatch/generate_not_simulated.py): this command links no LibTorch that could be
+// (runtime/sim/operators/generate_not_simulated.py): this command links no LibTorch that could be
 // asked.
 int listNotSimulated(const InstallTree &tree, const std::string &format) {
   if (format != "text" && format != "json")

@@ -1,7 +1,7 @@
 #include "runtime/hooks/device_uses.h"
 
 #include "runtime/record/simulator.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 
 #include <c10/core/DeviceType.h>
 

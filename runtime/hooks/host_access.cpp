@@ -2,7 +2,7 @@
 
 #include "runtime/record/origins.h"
 #include "runtime/record/simulator.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 
 #include <atomic>
 #include <c10/core/DeviceType.h>

@@ -3,7 +3,7 @@
 #include "runtime/record/device_keys.h"
 #include "runtime/record/origins.h"
 #include "runtime/record/simulator.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 
 #include <ATen/core/Tensor.h>
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "runtime/record/device_keys.h"
 #include "runtime/record/simulator.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 
 #include <string>
 

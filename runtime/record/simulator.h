@@ -1,5 +1,6 @@
-// What the observers of the simulator share (runtime/sim/observers.h): finding its functions, which
-// are there in simulated runs alone, and recording on the program's threads without being seen.
+// What the observers of the simulator share (runtime/sim/api/observers.h): finding its functions,
+// which are there in simulated runs alone, and recording on the program's threads without being
+// seen.
 #pragma once
 
 #include "runtime/record/recorder.h"

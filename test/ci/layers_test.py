@@ -20,7 +20,7 @@ PAGE = "docs/design/architecture.md"
 MAP = "docs/design/code-map.md"
 PARTS = ("core", "command", "analyzer", "runtime", "metrics")
 SOURCE = re.compile(r"\.(h|cpp|c|inc)$")
-TEST = re.compile(r"[._]test\.|/testing/|_probe\.|_reference\.|/runs/|/toolkit/|/cuda_stubs/|/older_llvm/")
+TEST = re.compile(r"[._]test\.|/test_main\.|/testing/|_probe\.|_reference\.|/runs/|/toolkit/|/cuda_stubs/|/older_llvm/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

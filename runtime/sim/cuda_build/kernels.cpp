@@ -9,7 +9,7 @@
 
 #include "runtime/operators/operator_wrapper.h"
 #include "runtime/sim/dispatch/fallback.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

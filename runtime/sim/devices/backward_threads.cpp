@@ -1,4 +1,4 @@
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
 
 #include <chrono>
 #include <condition_variable>

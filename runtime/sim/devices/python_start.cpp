@@ -1,7 +1,7 @@
 // Prepares torch.cuda where Python ran no sitecustomize: python -I, -E and -S ignore PYTHONPATH or
 // site, and the simulated devices would be missing in silence. LibTorch comes into a Python process
 // while torch._C is imported, which is early enough.
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
 
 #include <cstdlib>
 #include <string>

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
 
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 #include "tensor_alias.h"
 
 namespace devsan::sim {

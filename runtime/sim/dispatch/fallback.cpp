@@ -5,13 +5,13 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include "device_check.h"
-#include "dtype_rules.h"
-#include "library.h"
-#include "operator_facts.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
 #include "runtime/sim/graphs/recording.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/operators/dtype_rules.h"
+#include "runtime/sim/operators/library.h"
+#include "runtime/sim/operators/operator_facts.h"
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/stream_accesses.h"

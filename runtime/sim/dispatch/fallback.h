@@ -7,7 +7,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include "operator_facts.h"
+#include "runtime/sim/operators/operator_facts.h"
 
 namespace devsan::sim {
 

@@ -14,9 +14,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "fallback.h"
-#include "library.h"
 #include "runtime/operators/operator_wrapper.h"
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
 #include "runtime/sim/devices/devices.h"
 
 namespace devsan::sim {

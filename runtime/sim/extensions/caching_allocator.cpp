@@ -15,8 +15,8 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include "runtime/sim/cpu_build/memory/caching_allocator.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/memory/caching_allocator.h"
 #include "runtime/sim/memory/kernel_allocator.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/streams.h"

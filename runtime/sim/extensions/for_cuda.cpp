@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
+#include "runtime/sim/cpu_build/memory/caching_allocator.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/memory/caching_allocator.h"
 #include "runtime/sim/memory/kernel_allocator.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/memory/place.h"

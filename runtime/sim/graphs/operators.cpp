@@ -3,7 +3,7 @@
 #include <torch/library.h>
 
 #include "graph.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

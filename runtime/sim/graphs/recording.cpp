@@ -11,7 +11,7 @@
 #include "graph.h"
 #include "runtime/operators/operator_wrapper.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/dispatch/operator_facts.h"
+#include "runtime/sim/operators/operator_facts.h"
 #include "runtime/sim/streams/capturing.h"
 
 namespace devsan::sim {

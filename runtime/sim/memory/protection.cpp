@@ -19,8 +19,8 @@
 #include "memory.h"
 #include "place.h"
 #include "runtime/protocol/kept_signal.h"
+#include "runtime/sim/api/observers.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

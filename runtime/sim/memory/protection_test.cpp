@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 
 namespace {
 

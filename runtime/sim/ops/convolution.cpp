@@ -5,7 +5,7 @@
 
 #include "runtime/sim/dispatch/device_check.h"
 #include "runtime/sim/dispatch/fallback.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -8,8 +8,8 @@
 #include <c10/util/irange.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/deterministic.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/deterministic.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

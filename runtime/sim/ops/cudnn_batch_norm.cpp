@@ -4,9 +4,9 @@
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 
+#include "operands.h"
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
-#include "runtime/sim/ops/operands.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

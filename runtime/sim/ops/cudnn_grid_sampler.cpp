@@ -8,7 +8,7 @@
 #include <ATen/ops/grid_sampler_2d_backward.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

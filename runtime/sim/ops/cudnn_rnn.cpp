@@ -13,12 +13,12 @@
 #include <c10/util/irange.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "operands.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
-#include "runtime/sim/ops/operands.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include <ATen/ops/histc.h>
 
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/dispatch/fallback.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/mm.h>
 
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

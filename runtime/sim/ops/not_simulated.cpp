@@ -4,7 +4,7 @@
 
 #include <torch/library.h>
 
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

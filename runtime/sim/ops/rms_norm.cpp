@@ -6,9 +6,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rsqrt.h>
 
+#include "operands.h"
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
-#include "runtime/sim/ops/operands.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

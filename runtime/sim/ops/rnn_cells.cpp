@@ -7,8 +7,8 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "runtime/sim/dispatch/library.h"
-#include "runtime/sim/ops/operands.h"
+#include "operands.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

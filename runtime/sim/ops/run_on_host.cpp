@@ -6,7 +6,7 @@
 #include <ATen/core/enum_tag.h>
 #include <torch/library.h>
 
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 DEVSAN_SIM_AT_LOAD(DEVSAN_SIM_KERNELS) {
   auto *library =

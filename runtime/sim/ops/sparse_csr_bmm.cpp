@@ -4,7 +4,7 @@
 #include <ATen/ops/baddbmm.h>
 
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "runtime/sim/dispatch/fallback.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

@@ -8,9 +8,9 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/var_mean.h>
 
+#include "operands.h"
 #include "runtime/sim/dispatch/checked_kernel.h"
-#include "runtime/sim/dispatch/library.h"
-#include "runtime/sim/ops/operands.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

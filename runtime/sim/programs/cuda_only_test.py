@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 DEVICE = torch.device("cuda:1")
-DISPATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../dispatch")
+OPERATORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../operators")
 
 
 def on_device(*tensors):
@@ -452,7 +452,7 @@ class DtypesOfCudaAlone(Case):
 
 class Refused(Case):
     def test_every_operator_for_gpus_alone_is_simulated_or_refused_by_name(self):
-        sys.path.insert(0, DISPATCH)
+        sys.path.insert(0, OPERATORS)
         import generate_cuda_operators as generator
 
         has = torch._C._dispatch_has_computed_kernel_for_dispatch_key

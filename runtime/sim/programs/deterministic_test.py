@@ -13,8 +13,8 @@ sim.install()
 import torch
 from torch.nn import functional as F
 
-DISPATCH = pathlib.Path(__file__).resolve().parent.parent / "dispatch"
-sys.path.insert(0, str(DISPATCH))
+OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "operators"
+sys.path.insert(0, str(OPERATORS))
 from generate_cuda_operators import read_cuda_build
 
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -138,7 +138,7 @@ class Deterministic(unittest.TestCase):
         self.addCleanup(torch.use_deterministic_algorithms, False)
 
     def alerts(self):
-        return {text for kind, _, text in read_cuda_build(DISPATCH / "cuda_build.txt", RELEASE) if kind == "alert"}
+        return {text for kind, _, text in read_cuda_build(OPERATORS / "cuda_build.txt", RELEASE) if kind == "alert"}
 
     def test_all_that_cuda_refuses_is_refused(self):
         # Unpooling is refused by the CPU's kernels too, and not in the table.

@@ -2,7 +2,7 @@
 // it.
 #include "blocking.h"
 #include "runtime/operators/operator_wrapper.h"
-#include "runtime/sim/dispatch/library.h"
+#include "runtime/sim/operators/library.h"
 
 #include <algorithm>
 #include <memory>

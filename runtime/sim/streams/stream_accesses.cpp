@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "capturing.h"
+#include "runtime/sim/api/observers.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/memory/memory.h"
-#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

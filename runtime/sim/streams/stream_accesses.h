@@ -16,7 +16,7 @@
 #include <ATen/core/stack.h>
 #include <c10/util/SmallVector.h>
 
-#include "runtime/sim/dispatch/operator_facts.h"
+#include "runtime/sim/operators/operator_facts.h"
 #include "streams.h"
 
 namespace devsan::sim {

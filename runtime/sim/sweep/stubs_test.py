@@ -14,8 +14,8 @@ sim.install()
 
 import torch
 
-DISPATCH = pathlib.Path(__file__).resolve().parent.parent / "dispatch"
-sys.path.insert(0, str(DISPATCH))
+OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "operators"
+sys.path.insert(0, str(OPERATORS))
 from generate_cuda_operators import read_cuda_build, release_of
 from read_cuda_build import STUB, Library, operators_of_symbols, read_functions
 
@@ -85,7 +85,7 @@ class Stubs(unittest.TestCase):
     def test_each_runs_on_a_simulated_device(self):
         operators = self.operators()
         self.assertLessEqual({"kaiser_window", "mode.values"}, operators)
-        known = {name for kind, name, _ in read_cuda_build(DISPATCH / "cuda_build.txt", release_of(YAML)) if kind == "kernel"}
+        known = {name for kind, name, _ in read_cuda_build(OPERATORS / "cuda_build.txt", release_of(YAML)) if kind == "kernel"}
         for name in sorted(operators | known):
             with self.subTest(name):
                 self.assertIn(name, RUN, "write a call of this operator")

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "arena.h"
+#include "runtime/sim/memory/arena.h"
 
 namespace devsan::sim {
 

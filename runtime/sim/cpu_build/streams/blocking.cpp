@@ -1,13 +1,13 @@
-#include "blocking.h"
+#include "runtime/sim/streams/blocking.h"
 
 #include <atomic>
 #include <chrono>
 
 #include <c10/util/Exception.h>
 
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
+#include "runtime/sim/api/observers.h"
 #include "runtime/sim/graphs/graph.h"
-#include "runtime/sim/observers.h"
 
 namespace devsan::sim {
 namespace {

@@ -19,7 +19,7 @@
 #include <c10/core/Event.h>
 
 #include "free_blocks.h"
-#include "place.h"
+#include "runtime/sim/memory/place.h"
 
 namespace devsan::sim {
 

@@ -1,4 +1,4 @@
-#include "host_watch.h"
+#include "runtime/sim/memory/host_watch.h"
 
 #include <sys/mman.h>
 
@@ -10,13 +10,13 @@
 #include <set>
 #include <vector>
 
-#include "fork_locks.h"
-#include "memory.h"
 #include "pinned.h"
-#include "protection.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
+#include "runtime/sim/memory/fork_locks.h"
+#include "runtime/sim/memory/memory.h"
+#include "runtime/sim/memory/protection.h"
+#include "runtime/sim/memory/settings.h"
 #include "runtime/sim/streams/stream_accesses.h"
-#include "settings.h"
 
 namespace devsan::sim {
 namespace {

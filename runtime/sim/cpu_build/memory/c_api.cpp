@@ -1,12 +1,12 @@
 // Memory's part of the simulator's C functions, for devsan/sim/memory.py.
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
 
 #include <cstring>
 #include <string>
 
 #include "caching_allocator.h"
-#include "memory.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/memory.h"
 
 using namespace devsan::sim;
 

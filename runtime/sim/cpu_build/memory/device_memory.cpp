@@ -1,5 +1,5 @@
 // LibTorch's allocators on the blocks of the simulated devices.
-#include "memory.h"
+#include "runtime/sim/memory/memory.h"
 
 #include <pthread.h>
 
@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "caching_allocator.h"
-#include "kernel_allocator.h"
 #include "pinned.h"
-#include "protection.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/kernel_allocator.h"
+#include "runtime/sim/memory/protection.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/pending_copies.h"
 #include "runtime/sim/streams/stream_accesses.h"

@@ -2,9 +2,9 @@
 // pinned memory.
 #include <ATen/detail/CUDAHooksInterface.h>
 
-#include "devices.h"
-#include "generators.h"
-#include "runtime/sim/memory/host_registrations.h"
+#include "runtime/sim/cpu_build/memory/host_registrations.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generators.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/host_wait.h"
 

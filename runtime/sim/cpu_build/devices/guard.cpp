@@ -1,7 +1,7 @@
 // The device guard of the simulated devices: what at::DeviceGuard, c10::Stream and c10::Event call.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 #include "runtime/sim/graphs/graph.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/blocking.h"

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "runtime/sim/c_api.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/c_api.h"
+#include "runtime/sim/api/observers.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "runtime/sim/observers.h"
+#include "runtime/sim/api/observers.h"
 #include "visible_devices.h"
 
 namespace devsan::sim {

@@ -1,10 +1,10 @@
-#include "host_wait.h"
+#include "runtime/sim/streams/host_wait.h"
 
-#include "blocking.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/distributed/nccl_work.h"
 #include "runtime/sim/graphs/graph.h"
-#include "streams.h"
+#include "runtime/sim/streams/blocking.h"
+#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
 

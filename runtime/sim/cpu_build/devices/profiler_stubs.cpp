@@ -5,7 +5,7 @@
 
 #include <torch/csrc/profiler/stubs/base.h>
 
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 #include "runtime/sim/streams/host_wait.h"
 
 namespace devsan::sim {

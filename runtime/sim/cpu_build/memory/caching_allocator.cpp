@@ -6,12 +6,12 @@
 
 #include <c10/core/AllocatorConfig.h>
 
-#include "arena.h"
-#include "fork_locks.h"
-#include "protection.h"
 #include "runtime/sim/devices/devices.h"
+#include "runtime/sim/memory/arena.h"
+#include "runtime/sim/memory/fork_locks.h"
+#include "runtime/sim/memory/protection.h"
+#include "runtime/sim/memory/settings.h"
 #include "runtime/sim/streams/events.h"
-#include "settings.h"
 
 namespace devsan::sim {
 

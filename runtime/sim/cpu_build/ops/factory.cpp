@@ -12,10 +12,10 @@
 
 #include <atomic>
 
+#include "runtime/sim/api/observers.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/memory/memory.h"
-#include "runtime/sim/observers.h"
+#include "runtime/sim/operators/library.h"
 
 namespace devsan::sim {
 namespace {

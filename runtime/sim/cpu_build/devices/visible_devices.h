@@ -6,7 +6,7 @@
 
 #include <c10/core/Device.h>
 
-#include "devices.h"
+#include "runtime/sim/devices/devices.h"
 
 namespace devsan::sim {
 

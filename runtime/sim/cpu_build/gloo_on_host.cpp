@@ -13,10 +13,10 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "runtime/operators/operator_wrapper.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/distributed/without_gil.h"
+#include "runtime/sim/operators/library.h"
 #include "runtime/sim/streams/stream_accesses.h"
-#include "without_gil.h"
 
 namespace devsan::sim {
 namespace {

@@ -1,6 +1,6 @@
 #include "free_blocks.h"
 
-#include "arena.h"
+#include "runtime/sim/memory/arena.h"
 
 namespace devsan::sim {
 

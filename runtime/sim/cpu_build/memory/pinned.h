@@ -12,7 +12,7 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/Allocator.h>
 
-#include "fork_locks.h"
+#include "runtime/sim/memory/fork_locks.h"
 
 namespace devsan::sim {
 

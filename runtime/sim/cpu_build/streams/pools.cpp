@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/sim/devices/devices.h"
-#include "streams.h"
+#include "runtime/sim/streams/streams.h"
 
 namespace devsan::sim {
 namespace {

@@ -5,11 +5,11 @@
 #include <ATen/ops/copy.h>
 #include <ATen/ops/empty_strided.h>
 
-#include "../memory/host_watch.h"
 #include "runtime/sim/devices/devices.h"
-#include "runtime/sim/dispatch/library.h"
 #include "runtime/sim/dispatch/tensor_alias.h"
+#include "runtime/sim/memory/host_watch.h"
 #include "runtime/sim/memory/memory.h"
+#include "runtime/sim/operators/library.h"
 #include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/host_wait.h"

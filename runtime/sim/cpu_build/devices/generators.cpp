@@ -1,4 +1,4 @@
-#include "generators.h"
+#include "runtime/sim/devices/generators.h"
 
 #include <array>
 #include <cstring>
@@ -10,8 +10,8 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/Utils.h>
 
-#include "devices.h"
-#include "generator_state.h"
+#include "runtime/sim/devices/devices.h"
+#include "runtime/sim/devices/generator_state.h"
 
 namespace devsan::sim {
 namespace {

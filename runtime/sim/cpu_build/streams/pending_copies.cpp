@@ -1,4 +1,4 @@
-#include "pending_copies.h"
+#include "runtime/sim/streams/pending_copies.h"
 
 #include <pthread.h>
 

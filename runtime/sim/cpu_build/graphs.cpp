@@ -1,10 +1,10 @@
 // Captures and their memory with a CPU build, where streams and memory are the simulator's.
 #include <dlfcn.h>
 
-#include "captures.h"
+#include "runtime/sim/cpu_build/memory/caching_allocator.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
-#include "runtime/sim/memory/caching_allocator.h"
+#include "runtime/sim/graphs/captures.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/streams.h"

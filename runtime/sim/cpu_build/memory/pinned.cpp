@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
-#include "host_watch.h"
+#include "runtime/sim/memory/host_watch.h"
+#include "runtime/sim/memory/settings.h"
 #include "runtime/sim/streams/pending_copies.h"
-#include "settings.h"
 
 namespace devsan::sim {
 

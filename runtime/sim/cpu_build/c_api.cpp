@@ -1,10 +1,10 @@
-#include "c_api.h"
+#include "runtime/sim/api/c_api.h"
 
 #include <ATen/Context.h>
 
+#include "runtime/sim/cpu_build/devices/visible_devices.h"
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generators.h"
-#include "runtime/sim/devices/visible_devices.h"
 #include "runtime/sim/memory/memory.h"
 #include "runtime/sim/streams/capturing.h"
 #include "runtime/sim/streams/events.h"

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "fork_locks.h"
-#include "runtime/sim/c_api.h"
+#include "runtime/sim/api/c_api.h"
+#include "runtime/sim/memory/fork_locks.h"
 
 namespace devsan::sim {
 namespace {
