@@ -1,6 +1,7 @@
 #include "runtime/stacks/python_frames.h"
 
 #include "runtime/log/hash.h"
+#include "runtime/stacks/python_layout.h"
 
 #include <atomic>
 #include <cstdio>
@@ -11,41 +12,15 @@
 namespace devsan::runtime {
 namespace {
 
-// Where a version of CPython keeps what a walk needs, in bytes, on 64-bit machines. These do not
-// change within a minor version.
-constexpr std::size_t kNone = std::size_t(-1);
-struct Layout {
-  int major, minor;
-  // PyThreadState::cframe, and _PyCFrame::current_frame; or PyThreadState::current_frame, and kNone
-  std::size_t thread_frame, cframe_current;
-  // _PyInterpreterFrame: f_code or f_executable, previous, prev_instr or instr_ptr (the instruction
-  // that runs), is_entry (the outermost frame of its C evaluation frame), owner. Where there is no
-  // is_entry, a frame that no code belongs to stands outside of that one; the C stack owns it.
-  std::size_t frame_code, frame_previous, frame_instruction, frame_is_entry, frame_owner;
-  char owned_by_generator, owned_by_c_stack;
-  // PyCodeObject: co_firstlineno, co_filename, co_qualname, co_linetable, _co_firsttraceable,
-  // co_code_adaptive
-  std::size_t code_first_line, code_file_name, code_qualified_name, code_lines,
-      code_first_traceable, code_instructions;
-  // The characters of a str: of ASCII, and of others
-  std::size_t ascii_data, compact_data;
-};
+using Layout = PythonLayout;
+constexpr std::size_t kNone = Layout::kNone;
 
-constexpr Layout kLayouts[] = {
-    {3, 11, 56, 8, 32, 48, 56, 68, 69, 1, -1, 72, 112, 128, 136, 168, 184, 48, 72},
-    {3, 12, 56, 0, 0, 8, 56, kNone, 70, 1, 3, 68, 112, 128, 136, 176, 192, 40, 56},
-    {3, 13, 72, kNone, 0, 8, 56, kNone, 70, 1, 3, 68, 112, 128, 136, 184, 200, 40, 56},
-};
-
-// What is the same in all of them.
 constexpr std::size_t kInstructionSize = 2;
-constexpr std::size_t kBytesSize = 16;  // PyBytesObject::ob_size
-constexpr std::size_t kTextLength = 16; // PyASCIIObject::length
-constexpr std::size_t kTextHash = 24;   // ::hash, -1 until somebody asked for it
-constexpr std::size_t kTextState = 32;  // ::state: interned:2 kind:3 compact:1 ascii:1
+constexpr char kOwnedByGenerator = 1;
+constexpr char kOutside = 3; // this or more: no code belongs to it
 
 struct Interpreter {
-  const Layout *layout = nullptr;
+  Layout layout;
   void *(*this_thread_state)() = nullptr;
   int (*line_of)(const void *code, int byte_offset) = nullptr;
   std::uintptr_t eval_begin = 0;
@@ -112,13 +87,14 @@ void appendUtf8(PythonFrameWalker::TextBuffer &text, std::uint32_t c) {
 }
 
 std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &text) {
-  const Layout &layout = *interpreter.layout;
+  const Layout &layout = interpreter.layout;
   if (!object)
     return {};
-  auto length = read<std::int64_t>(object, kTextLength);
-  auto state = read<std::uint32_t>(object, kTextState);
-  bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-  unsigned kind = state >> 2 & 7;
+  auto length = read<std::int64_t>(object, layout.text_length);
+  // kind:3 compact:1 ascii:1
+  auto state = read<std::uint32_t>(object, layout.text_state) >> layout.text_kind_bit;
+  bool compact = state >> 3 & 1, ascii = state >> 4 & 1;
+  unsigned kind = state & 7;
   if (!compact || length < 0)
     return {};
   if (ascii)
@@ -138,28 +114,53 @@ std::string_view readText(const char *object, PythonFrameWalker::TextBuffer &tex
 std::uint64_t nameIdentity(const char *text) {
   if (!text)
     return 0;
-  const auto hash = read<std::int64_t>(text, kTextHash);
+  const Layout &layout = interpreter.layout;
+  // -1 until somebody asked for it.
+  const auto hash = read<std::int64_t>(text, layout.text_length + sizeof(std::int64_t));
   if (hash != -1)
     return std::uint64_t(hash);
   // Data of ASCII, else partly its header: good enough.
-  const char *data = text + interpreter.layout->ascii_data;
-  const auto length = read<std::int64_t>(text, kTextLength);
+  const char *data = text + layout.ascii_data;
+  const auto length = read<std::int64_t>(text, layout.text_length);
   return hashBytes(data, std::size_t(length < 0 ? 0 : length));
 }
 
-const Layout *layoutOf(int major, int minor) {
-  for (const Layout &layout : kLayouts)
-    if (layout.major == major && layout.minor == minor)
-      return &layout;
-  return nullptr;
+const char *codeOf(const char *frame, const Layout &layout) {
+  constexpr std::uintptr_t kFlags = 3;
+  return reinterpret_cast<const char *>(read<std::uintptr_t>(frame, layout.frame_code) & ~kFlags);
+}
+
+// In bytes from the beginning of the code.
+std::ptrdiff_t instructionOf(const char *frame, const char *code, const Layout &layout) {
+  if (layout.code_instructions == kNone)
+    return std::ptrdiff_t(read<std::int32_t>(frame, layout.frame_instruction)) *
+           std::ptrdiff_t(kInstructionSize);
+  const char *begin = code + layout.code_instructions;
+  if (layout.frame_copy != kNone)
+    // After their number.
+    begin = read<const char *>(read<const char *>(code, layout.code_copies),
+                               (1 + std::size_t(read<std::int32_t>(frame, layout.frame_copy))) *
+                                   sizeof(void *));
+  return read<const char *>(frame, layout.frame_instruction) - begin;
+}
+
+// Still being set up: it has no line yet.
+bool isIncomplete(const char *frame, const char *code, std::ptrdiff_t instruction,
+                  const Layout &layout) {
+  if (layout.code_first_traceable == kNone)
+    return instruction < 0;
+  return read<char>(frame, layout.frame_owner) != kOwnedByGenerator &&
+         instruction < read<std::int32_t>(code, layout.code_first_traceable) *
+                           std::ptrdiff_t(kInstructionSize);
 }
 
 bool isOutside(const char *frame, const Layout &layout) {
-  return read<char>(frame, layout.frame_owner) == layout.owned_by_c_stack;
+  return layout.frame_owner != kNone && read<char>(frame, layout.frame_owner) >= kOutside;
 }
 
 bool isEntry(const char *frame, const Layout &layout) {
-  return layout.frame_is_entry != kNone && read<bool>(frame, layout.frame_is_entry);
+  return layout.frame_is_entry != kNone ? read<bool>(frame, layout.frame_is_entry)
+                                        : layout.frame_owner == kNone;
 }
 
 } // namespace
@@ -176,10 +177,7 @@ bool findPython() {
   if (!version || std::sscanf(version(), "%d.%d", &major, &minor) != 2)
     return false;
   Interpreter candidate;
-  // Without a global lock, objects have other headers.
-  const bool is_free_threaded = std::strstr(version(), "free-threading") != nullptr;
-  candidate.layout = sizeof(void *) == 8 && !is_free_threaded ? layoutOf(major, minor) : nullptr;
-  if (!candidate.layout) {
+  if (!findPythonLayout(major, minor, candidate.layout)) {
     unreadable.store(std::uint32_t(major << 8 | minor), std::memory_order_relaxed);
     return false;
   }
@@ -217,7 +215,7 @@ bool isInterpreterHelper(std::uintptr_t pc) {
 PythonFrameWalker::PythonFrameWalker() {
   if (!found.load(std::memory_order_acquire))
     return;
-  const Layout &layout = *interpreter.layout;
+  const Layout &layout = interpreter.layout;
   auto *thread = static_cast<const char *>(interpreter.this_thread_state());
   if (!thread)
     return;
@@ -229,7 +227,7 @@ PythonFrameWalker::PythonFrameWalker() {
 std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) const {
   if (!frame_)
     return seed;
-  const Layout &layout = *interpreter.layout;
+  const Layout &layout = interpreter.layout;
   std::uint64_t hash = seed;
   for (const char *frame = frame_; frame && most > 0;
        --most, frame = read<const char *>(frame, layout.frame_previous)) {
@@ -237,17 +235,18 @@ std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) 
       hash = mix(hash ^ kHashOdd1, kHashOdd2);
       continue;
     }
-    const char *code = read<const char *>(frame, layout.frame_code);
+    const char *code = codeOf(frame, layout);
     const char *lines = read<const char *>(code, layout.code_lines);
     // The instruction's address tells the code's.
     const std::uint64_t words[] = {
         read<std::uint64_t>(frame, layout.frame_instruction),
         nameIdentity(read<const char *>(code, layout.code_file_name)),
         nameIdentity(read<const char *>(code, layout.code_qualified_name)),
-        reinterpret_cast<std::uintptr_t>(lines) ^ read<std::uint64_t>(lines, kBytesSize) << 48,
+        reinterpret_cast<std::uintptr_t>(lines) ^ read<std::uint64_t>(lines, layout.bytes_size)
+                                                      << 48,
         std::uint64_t(read<std::uint32_t>(code, layout.code_first_line)) << 16 |
             std::uint64_t(isEntry(frame, layout)) << 8 |
-            read<std::uint8_t>(frame, layout.frame_owner)};
+            (layout.frame_owner == kNone ? 0 : read<std::uint8_t>(frame, layout.frame_owner))};
     hash = hashWords(words, hash);
   }
   return hash;
@@ -257,20 +256,15 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
   std::size_t count = 0;
   bool at_entry = false;
   while (frame_ && !at_entry) {
-    const Layout &layout = *interpreter.layout;
+    const Layout &layout = interpreter.layout;
     const char *frame = frame_;
     frame_ = read<const char *>(frame, layout.frame_previous);
     if (isOutside(frame, layout))
       break;
     at_entry = isEntry(frame, layout);
-    const char *code = read<const char *>(frame, layout.frame_code);
-    auto instruction =
-        read<const char *>(frame, layout.frame_instruction) - (code + layout.code_instructions);
-    // A frame that is still being set up has no line yet.
-    bool incomplete = read<char>(frame, layout.frame_owner) != layout.owned_by_generator &&
-                      instruction < read<std::int32_t>(code, layout.code_first_traceable) *
-                                        std::ptrdiff_t(kInstructionSize);
-    if (incomplete || count == capacity)
+    const char *code = codeOf(frame, layout);
+    const std::ptrdiff_t instruction = instructionOf(frame, code, layout);
+    if (isIncomplete(frame, code, instruction, layout) || count == capacity)
       continue;
     int line = interpreter.line_of(code, int(instruction));
     frames[count++] = {readText(read<const char *>(code, layout.code_file_name), text),
@@ -278,6 +272,10 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
                        std::uint32_t(line > 0 ? line : 0),
                        std::uint32_t(instruction > 0 ? instruction : 0)};
   }
+  // From 3.14 on a thread's first frame is one that nothing runs.
+  if (frame_ && isOutside(frame_, interpreter.layout) &&
+      !read<const char *>(frame_, interpreter.layout.frame_previous))
+    frame_ = nullptr;
   return count;
 }
 

@@ -17,10 +17,10 @@ struct PythonFrame {
 };
 
 // The versions of CPython whose frames can be read, as `devsan doctor` names them.
-inline constexpr std::string_view kReadablePythons = "3.11, 3.12 and 3.13";
+inline constexpr std::string_view kReadablePythons = "3.10 to 3.15";
 
-// Looks for an interpreter in the process. True once one is found whose frames can be read: each
-// version of CPython that is known has a table in python_frames.cpp.
+// Looks for an interpreter in the process. True once one is found whose frames can be read: those
+// of a version that python_layout.cpp knows.
 bool findPython();
 
 // 0x030d where the process holds CPython 3.13 and its frames cannot be read, else 0.

@@ -30,3 +30,7 @@ extern "C" __attribute__((visibility("default"))) unsigned long long devsan_prob
   using namespace devsan::runtime;
   return findPython() ? PythonFrameWalker().identity(1, 1000) : 0;
 }
+
+extern "C" __attribute__((visibility("default"))) const char *devsan_probe_readable() {
+  return devsan::runtime::kReadablePythons.data();
+}
