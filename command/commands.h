@@ -58,7 +58,7 @@ struct RunArguments {
 int run(const InstallTree &tree, RunArguments arguments);
 
 struct InitArguments {
-  std::string ci;                    // github, gitlab, none; empty: what the repository has
+  std::string ci;                    // github, gitlab, shell, none; empty: what the repository has
   std::optional<std::string> agents; // the file for the guide for coding agents; empty: AGENTS.md
   bool force = false;
 };

@@ -54,11 +54,15 @@ fail-on = "error"
 #device-host-sync = ["src/logging.cpp", "function:*print_loss*"]
 )";
 
-constexpr const char *kGithub =
-    R"(# DevSan in GitHub's CI, on simulated devices: no GPU is needed.
-# Set the repository variables DEVSAN_REPOSITORY, the OWNER/NAME of DevSan's sources, and DEVSAN_REVISION, a full commit id there.
-# What is not DevSan's is pinned, too: take later ones as you like.
-name: devsan
+// A version of an index is the same file for all, as long as nobody adds another one to it.
+constexpr const char *kPins =
+    R"(# Pinned: DevSan by its version, and by its file where " --hash=sha256:..." stands behind it (`pip hash FILE` prints that);
+# PyTorch by its version: take the one that the project uses. PIP_EXTRA_INDEX_URL may name an index with PyTorch's
+# CPU builds; a build for CUDA works as well, and is larger.
+)";
+
+constexpr const char *kGithub = R"(# DevSan in GitHub's CI, on simulated devices: no GPU is needed.
+{pins}name: devsan
 on:
   push:
     branches: [main]
@@ -69,50 +73,70 @@ jobs:
   devsan:
     runs-on: ubuntu-latest
     container: debian:12@sha256:813017f3d62be4b5891a7acca6a01bdcd4b8513daa81b1ab99d3a50385b26931
-    steps:
-      - run: apt-get update && apt-get install -y git python3 python3-venv
+    env:
+{variables}    steps:
+      - run: {packages}
       - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1  # v7.0.1
-      # A tag or a branch can be moved to other code, a commit cannot.
       - run: |
-          printf %s "$DEVSAN_REVISION" | grep -qxE '[0-9a-f]{40}' || {
-            echo "set the repository variable DEVSAN_REVISION to the full commit id of the DevSan that is to run" >&2
-            exit 2
-          }
-        env:
-          DEVSAN_REVISION: ${{ vars.DEVSAN_REVISION }}
-      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1  # v7.0.1
-        with:
-          repository: ${{ vars.DEVSAN_REPOSITORY }}
-          ref: ${{ vars.DEVSAN_REVISION }}
-          path: .devsan
-      - uses: ./.devsan  # its action.yml lists the inputs
-        with:
-)";
+{script})";
 
 constexpr const char *kGitlab =
     R"(# DevSan in GitLab's CI, on simulated devices: no GPU is needed. Add to .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/devsan.yml
-# and set the variables DEVSAN_REPOSITORY, the address of DevSan's sources, and DEVSAN_REVISION, a full commit id there.
-# `.devsan/script/ci --help` lists those below.
-variables:
-  DEVSAN_CI_PATHS: "."
-  DEVSAN_CI_SIM: "2"
+{pins}devsan:
+  image: debian:12@sha256:813017f3d62be4b5891a7acca6a01bdcd4b8513daa81b1ab99d3a50385b26931
+  variables:
+{variables}  script:
+    - {packages}
+    - |
+{script}  artifacts:
+    when: always
+    paths: [devsan-reports]
+    reports:
+      junit: devsan-reports/devsan.junit.xml
 )";
 
-// ci/gitlab.yml, whose job is the same for all.
-constexpr std::string_view kGitlabTemplate =
-#include "gitlab_template.inc"
-    ;
-constexpr std::size_t kGitlabJob = kGitlabTemplate.find("\ndevsan:\n");
-static_assert(kGitlabJob != std::string_view::npos);
+constexpr const char *kShell = R"(#!/bin/sh
+# DevSan on simulated devices, in any CI or by hand: no GPU is needed. Needs Python with venv{needs}.
+{pins}set -eu
+cd "$(dirname "$0")/.."
+{variables}{script})";
+
+// With the environment that is made for it, of which nothing stays.
+constexpr const char *kScript = R"(venv=$(mktemp -d)
+trap 'rm -rf "$venv"' EXIT
+python3 -m venv "$venv"
+. "$venv/bin/activate"
+printf '%s\n' "$DEVSAN_REQUIREMENT" >"$venv/devsan.txt"
+pip install --no-deps -r "$venv/devsan.txt"
+pip install "$TORCH_REQUIREMENT"{project}
+{prefix}devsan-ci
+)";
 
 // docs/agents.md.
 constexpr std::string_view kAgentsPage =
 #include "agents_page.inc"
     ;
 
-enum class Ci { kNone, kGithub, kGitlab };
+// With the names in braces replaced.
+std::string filled(std::string text,
+                   std::initializer_list<std::pair<std::string, std::string>> values) {
+  for (const auto &[name, value] : values)
+    text.replace(text.find(name), name.size(), value);
+  return text;
+}
+
+std::string indented(const std::string &text, std::size_t by) {
+  std::string result;
+  for (std::size_t begin = 0, end; begin < text.size(); begin = end) {
+    end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    result += std::string(by, ' ') + text.substr(begin, end - begin);
+  }
+  return result;
+}
+
+enum class Ci { kNone, kGithub, kGitlab, kShell };
 
 // By what the repository has; by where it came from, else.
 Ci recognized(const fs::path &root) {
@@ -130,67 +154,86 @@ Ci recognized(const fs::path &root) {
   return Ci::kNone;
 }
 
+// What a project has, and so what a job does.
 struct Steps {
   bool cxx = false;
-  bool python = false;
+  bool python = false;       // has tests of Python
+  bool is_package = false;   // that pip installs
+  bool requirements = false; // in requirements.txt
 };
 
 Steps stepsOf(const fs::path &root) {
   std::error_code error;
   const auto has = [&](const char *name) { return fs::exists(root / name, error); };
-  return {has("CMakeLists.txt"), has("setup.py") || has("pyproject.toml") || has("setup.cfg") ||
-                                     has("pytest.ini") || has("requirements.txt")};
+  Steps steps{.cxx = has("CMakeLists.txt"),
+              .is_package = has("setup.py") || has("pyproject.toml") || has("setup.cfg"),
+              .requirements = has("requirements.txt")};
+  steps.python = steps.is_package || steps.requirements || has("pytest.ini");
+  return steps;
 }
 
-// What script/ci is told. What it builds with comes with DevSan's sources.
-struct Settings {
-  std::string build;
-  std::string build_folder; // of compile_commands.json
+// What devsan-ci reads, as lines of `format`.
+std::string variablesOf(const Steps &steps, Ci ci, const char *format) {
+  std::vector<std::pair<const char *, std::string>> variables = {
+      {"DEVSAN_REQUIREMENT", "devsan==" DEVSAN_VERSION},
+      {"TORCH_REQUIREMENT", *DEVSAN_TORCH_RELEASE ? "torch==" DEVSAN_TORCH_RELEASE : "torch"},
+      {"DEVSAN_CI_PATHS", "."},
+      {"DEVSAN_CI_SIM", "2"}};
+  if (ci == Ci::kGithub)
+    variables.emplace_back("DEVSAN_CI_FORMAT", "github");
   std::string run;
-};
-
-Settings settingsFor(const Steps &steps) {
-  // The interpreter that DevSan's bootstrap makes has torch and pytest.
-  constexpr const char *kPython = ".devsan/.venv/bin/python -m";
-  Settings settings;
-  const auto add = [](std::string &text, const std::string &command) {
-    text += (text.empty() ? "" : " && ") + command;
-  };
   if (steps.cxx) {
-    add(settings.build,
-        "cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON && cmake --build build");
-    settings.build_folder = "build";
-    add(settings.run, "ctest --test-dir build");
+    variables.emplace_back("DEVSAN_CI_BUILD",
+                           "cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON && "
+                           "cmake --build build");
+    variables.emplace_back("DEVSAN_CI_BUILD_DIR", "build");
+    run = "ctest --test-dir build";
   }
-  if (steps.python) {
-    add(settings.build, fmt::format("{} pip install -e .", kPython));
-    add(settings.run, fmt::format("{} pytest --devsan", kPython));
-  }
-  return settings;
-}
-
-std::string linesOf(const Settings &settings, const char *format, const char *build,
-                    const char *build_folder, const char *run) {
+  if (steps.python)
+    run += std::string(run.empty() ? "" : " && ") + "python -m pytest --devsan";
+  if (!run.empty())
+    variables.emplace_back("DEVSAN_CI_RUN", run);
   std::string text;
-  for (const auto &[key, value] :
-       {std::pair(build, settings.build), std::pair(build_folder, settings.build_folder),
-        std::pair(run, settings.run)})
-    if (!value.empty())
-      text += fmt::format(fmt::runtime(format), key, value);
-  if (settings.run.empty())
-    text += fmt::format(fmt::runtime(format), run, "./program  # the program to watch");
+  for (const auto &[name, value] : variables)
+    text += fmt::format(fmt::runtime(format), name, value);
+  if (run.empty())
+    text += "# DEVSAN_CI_RUN: the program to watch\n";
   return text;
 }
 
-std::string githubFile(const Steps &steps) {
-  return kGithub + linesOf(settingsFor(steps), "          {}: {}\n", "build", "build-dir", "run");
+std::string scriptOf(const Steps &steps, std::size_t indent) {
+  std::string text = kScript;
+  std::string project = steps.python ? " pytest" : "";
+  project += steps.requirements ? " -r requirements.txt" : "";
+  project += steps.is_package ? " -e ." : "";
+  const std::string prefix =
+      steps.cxx
+          ? "CMAKE_PREFIX_PATH=$(python -c 'import torch; print(torch.utils.cmake_prefix_path)')\n"
+            "export CMAKE_PREFIX_PATH\n"
+          : "";
+  return indented(filled(text, {{"{project}", project}, {"{prefix}", prefix}}), indent);
 }
 
-std::string gitlabFile(const Steps &steps) {
-  return kGitlab +
-         linesOf(settingsFor(steps), "  {}: {}\n", "DEVSAN_CI_BUILD", "DEVSAN_CI_BUILD_DIR",
-                 "DEVSAN_CI_RUN") +
-         std::string(kGitlabTemplate.substr(kGitlabJob));
+std::string fileFor(Ci ci, const Steps &steps) {
+  const std::string packages =
+      std::string("apt-get update && apt-get install -y --no-install-recommends ca-certificates "
+                  "git python3 python3-venv") +
+      (steps.cxx || steps.is_package ? " g++ python3-dev" : "") + (steps.cxx ? " cmake make" : "");
+  const std::pair<std::string, std::string> pins("{pins}", kPins), needed("{packages}", packages);
+  if (ci == Ci::kGithub)
+    return filled(kGithub, {pins,
+                            needed,
+                            {"{variables}", variablesOf(steps, ci, "      {}: '{}'\n")},
+                            {"{script}", scriptOf(steps, 10)}});
+  if (ci == Ci::kGitlab)
+    return filled(kGitlab, {pins,
+                            needed,
+                            {"{variables}", variablesOf(steps, ci, "    {}: '{}'\n")},
+                            {"{script}", scriptOf(steps, 6)}});
+  return filled(kShell, {pins,
+                         {"{needs}", steps.cxx ? ", CMake and a C++ compiler" : ""},
+                         {"{variables}", variablesOf(steps, ci, "export {}='{}'\n")},
+                         {"{script}", scriptOf(steps, 0)}});
 }
 
 core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
@@ -198,10 +241,12 @@ core::Result<Ci> chosen(const std::string &text, const fs::path &root) {
     return Ci::kGithub;
   if (text == "gitlab")
     return Ci::kGitlab;
+  if (text == "shell")
+    return Ci::kShell;
   if (text == "none")
     return Ci::kNone;
   if (!text.empty())
-    return core::failure("--ci=" + text + " is unknown; valid: github, gitlab, none");
+    return core::failure("--ci=" + text + " is unknown; valid: github, gitlab, shell, none");
   return recognized(root);
 }
 
@@ -230,10 +275,12 @@ int init(const InitArguments &arguments) {
   std::string settings = kProjectFile;
   settings.replace(settings.find("{sim}"), 5, *ci == Ci::kNone ? "#" : "");
   std::vector<std::pair<fs::path, std::string>> files = {{root / ".devsan.toml", settings}};
-  if (*ci == Ci::kGithub)
-    files.emplace_back(root / ".github" / "workflows" / "devsan.yml", githubFile(steps));
-  if (*ci == Ci::kGitlab)
-    files.emplace_back(root / ".gitlab" / "devsan.yml", gitlabFile(steps));
+  const fs::path script = root / "ci" / "devsan.sh";
+  if (*ci != Ci::kNone)
+    files.emplace_back(*ci == Ci::kGithub   ? root / ".github" / "workflows" / "devsan.yml"
+                       : *ci == Ci::kGitlab ? root / ".gitlab" / "devsan.yml"
+                                            : script,
+                       fileFor(*ci, steps));
   if (arguments.agents) {
     const fs::path name(arguments.agents->empty() ? "AGENTS.md" : *arguments.agents);
     const fs::path path = (root / name).lexically_normal();
@@ -266,20 +313,20 @@ int init(const InitArguments &arguments) {
     if (core::Result<void> written = core::writeFile(path, [&](std::ostream &out) { out << text; });
         !written)
       return fail(written.error().message);
+    if (path == script)
+      fs::permissions(path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                      fs::perm_options::add, error);
     std::printf("wrote %s\n", core::printable(path.string()).c_str());
   }
   std::puts("\nnext:");
   if (*ci == Ci::kNone && arguments.ci.empty())
     std::puts(
-        "  devsan init --ci=github, or --ci=gitlab  also writes a file for CI; the repository "
-        "does not tell which");
+        "  devsan init --ci=github, --ci=gitlab or --ci=shell  also writes a file for CI; the "
+        "repository does not tell which");
   if (*ci == Ci::kGitlab)
-    std::puts("  add `include: [{local: .gitlab/devsan.yml}]` to .gitlab-ci.yml, and set "
-              "DEVSAN_REPOSITORY and DEVSAN_REVISION");
-  if (*ci == Ci::kGithub)
-    std::puts(
-        "  set the repository variables DEVSAN_REPOSITORY and DEVSAN_REVISION, which the workflow "
-        "reads");
+    std::puts("  add `include: [{local: .gitlab/devsan.yml}]` to .gitlab-ci.yml");
+  if (*ci == Ci::kShell)
+    std::puts("  ci/devsan.sh                             what CI is to run");
   if (steps.cxx)
     std::puts("  devsan check -p build .                  look at the sources");
   if (steps.python)

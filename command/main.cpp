@@ -354,7 +354,7 @@ int dispatch(std::vector<std::string> arguments) {
   CLI::App *init_app = app.add_subcommand(
       "init", "write a first .devsan.toml and a file for CI into the repository");
   init_app->add_option("--ci", init_arguments.ci, "which CI; default: what the repository has")
-      ->type_name("github|gitlab|none");
+      ->type_name("github|gitlab|shell|none");
   init_app
       ->add_option("--agents", init_arguments.agents,
                    "also write a guide for coding agents, to FILE; default: AGENTS.md")

@@ -26,7 +26,8 @@ REASONS = {
     ("script/abroad", '"-m", "pip", "install", "-q", *wanted]'): "the newest of other people's packages is what is tried; nothing is built of it",
     ("script/try-releases", '"--no-deps", "--no-compile",'): "any release of PyTorch is tried, the newest too; nothing that is shipped comes of it",
     ("script/test-wheel", "-m pip wheel"): "--no-index stands in the array `options`: nothing is downloaded",
-    ("command/init.cpp", '"{} pip install -e ."'): "what the user's own project needs, only that project can pin",
+    ("command/init.cpp", 'pip install --no-deps -r "$venv/devsan.txt"'): "one version of DevSan, by its hash too where the user adds it; a program cannot hold its own",
+    ("command/init.cpp", 'pip install "$TORCH_REQUIREMENT"{project}'): "what the user's own project needs, only that project can pin",
     ("ci/gitlab.yml", 'git -C .devsan fetch -q --depth 1 -- "$DEVSAN_REPOSITORY" "$DEVSAN_REVISION"'):
         "a commit id is the hash of what is fetched; the lines before refuse anything else",
 }
@@ -169,18 +170,15 @@ class Downloads(unittest.TestCase):
             self.assertGreater(len(meanings), 1, pattern)
             self.assertEqual({name: pins for name, pins in meanings.items() if len(pins) > 1}, {})
 
-    def test_devsan_itself_is_taken_by_commit(self):
+    def test_devsan_itself_is_taken_by_version_or_commit(self):
         text = (SOURCE / "command/init.cpp").read_text(encoding="utf-8")
-        # A checkout of another repository takes its default branch where no revision is named.
-        checkouts = re.findall(r"repository: (\S.*)\n +(\w+: .*)\n", text)
-        self.assertEqual(checkouts, [("${{ vars.DEVSAN_REPOSITORY }}", "ref: ${{ vars.DEVSAN_REVISION }}")])
-        guard = re.search(r"- run: \|\n((?: {10}.*\n)+)", text)[1]
+        self.assertEqual(re.findall(r'"devsan==.*', text), ['"devsan==" DEVSAN_VERSION},'])
+        self.assertNotIn("repository:", text)
         template = (SOURCE / "ci/gitlab.yml").read_text(encoding="utf-8")
         other = re.search(r"if ! (printf.*); then", template)[1]
         for revision, good in (("", False), ("main", False), ("v0.1.0", False), ("1" * 7, False), ("1" * 40, True), ("1" * 41, False)):
-            for script, wrong in ((guard, 2), (other, 1)):
-                done = subprocess.run(["sh", "-ec", script], env={"PATH": "/usr/bin:/bin", "DEVSAN_REVISION": revision}, capture_output=True)
-                self.assertEqual(done.returncode, 0 if good else wrong, revision)
+            done = subprocess.run(["sh", "-ec", other], env={"PATH": "/usr/bin:/bin", "DEVSAN_REVISION": revision}, capture_output=True)
+            self.assertEqual(done.returncode, 0 if good else 1, revision)
 
 
 class Locked(unittest.TestCase):
