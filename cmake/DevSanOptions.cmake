@@ -55,3 +55,10 @@ target_compile_options(devsan_warnings INTERFACE -Wall -Wextra -Wno-unused-param
 add_library(devsan_test_program INTERFACE)
 target_link_libraries(devsan_test_program INTERFACE devsan_warnings)
 target_compile_options(devsan_test_program INTERFACE -O0)
+
+# A release is the same wherever it is built (script/release): what the compiler writes of paths begins in the checkout. Not for
+# who develops: debuggers look for sources where they are.
+option(DEVSAN_REPRODUCIBLE "No path of this machine in what is built" OFF)
+if(DEVSAN_REPRODUCIBLE)
+  add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build")
+endif()

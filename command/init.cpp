@@ -184,8 +184,8 @@ std::string variablesOf(const Steps &steps, Ci ci, const char *format) {
   std::string run;
   if (steps.cxx) {
     variables.emplace_back("DEVSAN_CI_BUILD",
-                           "cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON && "
-                           "cmake --build build");
+                           "cmake -S . -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo "
+                           "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON && cmake --build build");
     variables.emplace_back("DEVSAN_CI_BUILD_DIR", "build");
     run = "ctest --test-dir build";
   }

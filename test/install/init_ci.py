@@ -33,10 +33,11 @@ add_test(NAME scale COMMAND scale)
 """,
     "scale.cpp": """\
 #include <torch/types.h>
+torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) {
+  return x.cuda() * weight;
+}
 int main() {
-  torch::Tensor weight = torch::ones({4}, torch::device(torch::kCUDA));
-  torch::Tensor x = torch::ones({4});
-  return (x.cuda() * weight).sum().item<float>() == 4 ? 0 : 1;
+  return scale(torch::ones({4}), torch::ones({4}, torch::kCUDA)).sum().item<float>() == 4 ? 0 : 1;
 }
 """,
 }
@@ -51,14 +52,30 @@ def losses(steps):
 """,
     "test_train.py": "import train\n\n\ndef test_losses():\n    assert train.losses(3) == [0, 4, 8]\n",
 }
-PACKAGE = {"pyproject.toml": '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-           '[project]\nname = "train"\nversion = "1"\n[tool.setuptools]\npy-modules = ["train"]\n'}
+# Its own build backend: setuptools is not lent.
+PACKAGE = {
+    "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+    "backend.py": """\
+import os
+import zipfile
+
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    info = "train-1.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, "train-1-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr("train.pth", os.getcwd() + "\\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: train\\nVersion: 1\\nRequires-Dist: torch\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return "train-1-py3-none-any.whl"
+""",
+}
 # CI, the project, what fails of it, and how it is mended.
 PROJECTS = [
     ("github", {**PYTHON, **PACKAGE}, "train.py:6", ("train.py", "[(x * step).sum().item() for step in range(steps)]",
                                                     "torch.stack([(x * step).sum() for step in range(steps)]).tolist()")),
     ("gitlab", {**PYTHON, "requirements.txt": "torch\n"}, "train.py:6", None),
-    ("shell", CXX, "scale.cpp:5", ("scale.cpp", "(x.cuda() * weight)", "(x.to(weight.device()) * weight)")),
+    ("shell", CXX, "scale.cpp:3", ("scale.cpp", "x.cuda()", "x.to(weight.device())")),
 ]
 
 
@@ -99,8 +116,7 @@ def try_project(folder, ci, files, place, remedy):
     """The job fails because of what is wrong, and passes where that is mended."""
     origin, clone = folder / ci, folder / f"{ci}-clone"
     environment = {"PATH": f"{folder}/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "TMPDIR": str(folder),
-                   "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "index"), "PIP_NO_BUILD_ISOLATION": "0",
-                   "DEVSAN_CI_FAIL_ON": "warning", **{f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
+                   "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "index"), "DEVSAN_CI_FAIL_ON": "warning", **{f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
     for name, text in files.items():
         (origin / name).parent.mkdir(parents=True, exist_ok=True)
         (origin / name).write_text(text)
