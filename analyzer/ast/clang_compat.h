@@ -1,5 +1,5 @@
 // What differs between the releases of clang that the checks are compiled for: 22, for devsan-check
-// and libDevSanTidy.so, and those of DEVSAN_OLDER_CLANG_TIDY (analyzer/CMakeLists.txt), for their
+// and libDevSanTidy.so, and those of DEVSAN_OTHER_CLANG_TIDY (analyzer/CMakeLists.txt), for their
 // plugins. What can be told by a header in front of clang's own is in analyzer/older_llvm/; no
 // other file of the checks asks for a version.
 #pragma once
@@ -12,6 +12,12 @@
 #include <clang-tidy/ClangTidyModuleRegistry.h>
 #endif
 
+#if __has_include(<clang/Index/USRGeneration.h>)
+#include <clang/Index/USRGeneration.h>
+#else
+#include <clang/UnifiedSymbolResolution/USRGeneration.h>
+#endif
+
 namespace devsan::analyzer {
 
 // The release that this was compiled for.
@@ -21,6 +27,14 @@ constexpr int kClangMajor = CLANG_VERSION_MAJOR;
 inline const clang::EnumDecl *definitionOf(const clang::EnumDecl *declaration) {
   const clang::EnumDecl *definition = declaration->getDefinition();
   return definition ? definition : declaration;
+}
+
+inline bool isPureVirtual(const clang::FunctionDecl *function) {
+#if CLANG_VERSION_MAJOR < 18
+  return function->isPure();
+#else
+  return function->isPureVirtual();
+#endif
 }
 
 } // namespace devsan::analyzer

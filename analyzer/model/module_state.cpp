@@ -1,5 +1,6 @@
 #include "analyzer/model/module_state.h"
 
+#include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
@@ -91,7 +92,7 @@ private:
     ModuleState state;
     bool all_seen = true;
     for (const CXXMethodDecl *method : record->methods()) {
-      if (method->isImplicit() || method->isPureVirtual())
+      if (method->isImplicit() || isPureVirtual(method))
         continue;
       const FunctionDecl *definition = nullptr;
       if (!method->hasBody(definition)) {

@@ -5,11 +5,13 @@ every clang-tidy that is installed and has a plugin.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,17 +107,86 @@ class ClangTidy(unittest.TestCase):
 
     def test_one_line_of_cmake(self):
         for _, program, library in self.each():
-            (self.folder / "CMakeLists.txt").write_text(
-                "cmake_minimum_required(VERSION 3.25)\nproject(example LANGUAGES CXX)\nset(CMAKE_CXX_STANDARD 20)\n"
-                f'set(CMAKE_CXX_CLANG_TIDY "{program};--load={library}")\n'
-                "add_library(scale OBJECT scale.cpp)\n"
-                f'target_include_directories(scale SYSTEM PRIVATE "{ROOT}/analyzer/testing/mock")\n')
-            status, out = self.run_command("cmake", "-S", ".", "-B", "build", "-G", "Ninja",
-                                           "-DCMAKE_CXX_COMPILER=clang++-22")
-            self.assertEqual(status, 0, out)
-            status, out = self.run_command("cmake", "--build", "build")
-            self.assertEqual(status, 0, out)
-            self.assertEqual(out.count("[device-bare-cuda]"), 1, out)
+            self.try_cmake(f'set(CMAKE_CXX_CLANG_TIDY "{program};--load={library}")')
+
+    def try_cmake(self, line):
+        (self.folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(example LANGUAGES CXX)\nset(CMAKE_CXX_STANDARD 20)\n"
+            f"{line}\n"
+            "add_library(scale OBJECT scale.cpp)\n"
+            f'target_include_directories(scale SYSTEM PRIVATE "{ROOT}/analyzer/testing/mock")\n')
+        status, out = self.run_command("cmake", "-S", ".", "-B", "build", "-G", "Ninja",
+                                       "-DCMAKE_CXX_COMPILER=clang++-22")
+        self.assertEqual(status, 0, out)
+        status, out = self.run_command("cmake", "--build", "build")
+        self.assertEqual(status, 0, out)
+        self.assertEqual(out.count("[device-bare-cuda]"), 1, out)
+
+    def test_commands_of_the_page(self):
+        """As docs/clang-tidy.md has them, in a project without .clang-tidy."""
+        page = (ROOT / "docs/clang-tidy.md").read_text()
+        commands = [command.replace("\\|", "|") for command in re.findall(r"`([^`\n]*(?:-tidy-diff-22|run-clang-tidy-22)[^`\n]*)`", page)]
+        commands += [command.strip() for command in re.findall(r"^    ((?:run-|devsan-)?clang-tidy\S* .*)$", page, re.M)]
+        self.assertEqual(len(commands), 7, commands)
+        cmake = re.search(r"`(set\(CMAKE_CXX_CLANG_TIDY .*?)`", page)[1]
+        for release, program, library in self.each():
+            if not shutil.which(f"clang-tidy-diff-{release}.py", path=PATH) or not shutil.which(f"run-clang-tidy-{release}", path=PATH):
+                self.skipTest("clang-tidy's scripts are not installed (apt-get install clang-tidy)")
+            (self.folder / ".clang-tidy").unlink()
+            (self.folder / "build").mkdir()
+            shutil.move(self.folder / "compile_commands.json", self.folder / "build")
+            (self.folder / "src").symlink_to(".")
+            (self.folder / "bin").mkdir()
+            self.package(self.folder / "bin", program)
+            for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "1"], ["commit", "-qm", "2", "--allow-empty"]):
+                self.run_command("git", "-c", "user.name=a", "-c", "user.email=a@b", *words)
+                if words[-1] == "1":
+                    self.source.write_text(SOURCE.replace("  return x.cuda() * weight;\n", "  return x.cuda() + weight;\n"))
+                    self.run_command("git", "add", "-A")
+            # The page is about release 22.
+            for name, tool in (("clang-tidy-22", program), ("run-clang-tidy-22", f"{sys.executable} {shutil.which(f'run-clang-tidy-{release}', path=PATH)}"),
+                               ("clang-tidy-diff-22.py", f"{sys.executable} {shutil.which(f'clang-tidy-diff-{release}.py', path=PATH)}")):
+                (self.folder / "bin" / name).write_text(f'#!/bin/sh\nexec {tool} "$@"\n')
+                (self.folder / "bin" / name).chmod(0o755)
+            for command in commands:
+                command = command.replace("/path/to/lib/libDevSanTidy.so", str(library))
+                status, out = self.run_command("bash", "-c", f"PATH={self.folder}/bin:$PATH\n{command}")
+                wanted = "device-bare-cuda" if "--verify-config" not in command else "No config errors"
+                self.assertIn(wanted, out, command)
+                self.assertNotIn("no checks enabled", out, command)
+            self.try_cmake(cmake.replace("/path/to/lib/libDevSanTidy.so", str(library)).replace("clang-tidy-22", program))
+
+    def package(self, folder, program):
+        """The command of the wheel, in `folder`, for this clang-tidy."""
+        made = self.folder / "package"
+        subprocess.run([sys.executable, "-B", ROOT / "script/lib/plugin_wheel.py", "--build", BUILD, "--out", made], check=True)
+        [wheel] = made.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(made)
+        command = folder / "devsan-clang-tidy"
+        command.write_text(f"#!/bin/sh\nCLANG_TIDY={program} PYTHONPATH={made} exec {sys.executable} -Bc 'import devsan_clang_tidy; "
+                           "devsan_clang_tidy.main()' \"$@\"\n")
+        command.chmod(0o755)
+
+    def test_the_package(self):
+        releases_ = list(releases())
+        for release, program, _ in self.each():
+            self.package(self.folder, program)
+            status, out = self.run_command(self.folder / "devsan-clang-tidy", "-p", self.folder, self.source)
+            self.assertEqual((status, out.count("[device-bare-cuda]")), (0, 1), out)
+            _, out = self.run_command(self.folder / "devsan-clang-tidy", "--plugin")
+            self.assertTrue(out.strip().endswith(f"/libDevSanTidy{release}.so"), out)
+            for other, _, _ in releases_:
+                _, out = self.run_command(self.folder / "devsan-clang-tidy", "--plugin", other)
+                self.assertTrue(os.path.exists(out.strip()), out)
+            self.assertIn("error: none for 3; there are plugins for clang-tidy ", self.run_command(self.folder / "devsan-clang-tidy", "--plugin", 3)[1])
+        fake = self.folder / "clang-tidy-3"
+        fake.write_text("#!/bin/sh\necho LLVM version 3.1.4\n")
+        fake.chmod(0o755)
+        self.package(self.folder, fake)
+        status, out = self.run_command(self.folder / "devsan-clang-tidy", self.source)
+        self.assertEqual(status, 1)
+        self.assertIn(f"error: {fake} is of release 3; there are plugins for clang-tidy ", out)
 
     def test_a_plugin_that_does_not_load_is_noticed(self):
         programs = list(releases())

@@ -1,10 +1,9 @@
+#include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/include_fix.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda_check.h"
 #include "analyzer/model/fix_scope.h"
-
-#include <clang/Index/USRGeneration.h>
 
 namespace devsan::analyzer {
 namespace {

@@ -115,7 +115,7 @@ private:
       return nullptr;
     for (const CurrentStream &current : work.current_streams)
       if (current.variable && current.variable == reference->getDecl() && !current.guarded &&
-          work.initialisers.contains(current.variable))
+          work.initialisers.count(current.variable))
         return &current;
     return nullptr;
   }
