@@ -50,6 +50,8 @@ function(devsan_link_portable target)
   endif()
   target_link_libraries(${target} PRIVATE $<TARGET_OBJECTS:devsan_compat>)
   target_link_options(${target} PRIVATE "-L${DEVSAN_STUBS}")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS
+    "${DEVSAN_STUBS}/libc.so.6" "${DEVSAN_STUBS}/libm.so.6" "${DEVSAN_STUBS}/libstdc++.so.6" "${DEVSAN_STUBS}/ld-linux-x86-64.so.2")
   get_target_property(_type ${target} TYPE)
   if(_type STREQUAL "EXECUTABLE")
     target_link_libraries(${target} PRIVATE $<TARGET_OBJECTS:devsan_start>)

@@ -29,8 +29,13 @@ bool show(std::string_view typed, const std::vector<std::string> &command, int s
   return end && end->signal == 0 && end->status == status;
 }
 
+// Without importing it, which takes long on a disk that is cold.
 bool hasTorch(const std::string &python) {
-  return core::runProgram(python, {"-c", "import torch"}, {}).status == 0;
+  return core::runProgram(
+             python,
+             {"-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"},
+             {})
+             .status == 0;
 }
 
 } // namespace

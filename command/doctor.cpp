@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
 #include <string_view>
 #include <unistd.h>
 #include <vector>
@@ -75,23 +76,38 @@ int releaseOf(const std::string &clang_tidy) {
   return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + std::strlen("version "));
 }
 
+// Those of clang-tidy whose plugin is there, the newest first.
+std::vector<int> releasesOfPlugins(const InstallTree &tree) {
+  constexpr int kOldest = 16, kNewest = 40;
+  std::vector<int> found;
+  std::error_code error;
+  for (int release = kNewest; release >= kOldest; --release)
+    if (std::filesystem::exists(tree.tidyPlugin(release), error))
+      found.push_back(release);
+  return found;
+}
+
 // clang-tidy exits with 0 although it could not load a plugin, so that nobody would miss the
 // checks: each clang-tidy that is found is asked for them.
 void checkClangTidy(Checkup &checkup, const InstallTree &tree) {
   checkup.begin("clang-tidy");
   bool found = false;
-  for (const char *name : {"clang-tidy", "clang-tidy-22", "clang-tidy-19"}) {
+  const std::vector<int> releases = releasesOfPlugins(tree);
+  std::vector<std::string> names = {"clang-tidy"};
+  for (const int release : releases)
+    names.push_back("clang-tidy-" + std::to_string(release));
+  for (const std::string &name : names) {
     const std::string program = core::findProgram(name);
     if (program.empty())
       continue;
     found = true;
     const int release = releaseOf(program);
-    const std::string what = std::string(name) + " of release " + std::to_string(release);
+    const std::string what = name + " of release " + std::to_string(release);
     const std::filesystem::path plugin = tree.tidyPlugin(release);
     std::error_code error;
     if (!std::filesystem::exists(plugin, error)) {
       checkup.note("clang-tidy", what + ": no plugin for it here",
-                   "plugins are built for clang-tidy 22 and, where its headers are installed, 19");
+                   fmt::format("there are plugins for clang-tidy {}", fmt::join(releases, ", ")));
       continue;
     }
     const std::size_t checks = countOf(
@@ -126,12 +142,14 @@ void checkPython(Checkup &checkup, const InstallTree &tree, const RuntimeSources
                       : python + " has torch " + version + ", the runtime is built for " +
                             sources.torch_version;
   if (is_ours || shippedReleases(tree).contains(version))
-    checkup.ok("Python", found.substr(0, space) + " with torch " + version + ", " + python);
+    checkup.ok("Python", found.substr(0, space) + " with torch " + version + ", " + python +
+                             "; --sim starts at once");
   else if (sources.is_installed)
     checkup.note("Python", what,
                  version.empty() ? "programs may run in another one"
-                                 : "it is built for this one on first use, which takes a minute or "
-                                   "more and a C++ compiler, or by `devsan prepare`");
+                                 : "--sim works with it once the runtime is built for it: by a C++ "
+                                   "compiler on first use, some five minutes of processor time, or "
+                                   "by `devsan prepare`");
   else
     checkup.missing("Python", what,
                     version.empty() ? "run script/bootstrap"

@@ -56,6 +56,14 @@ def versions_of(symbols):
     return "".join(f"{version} {{ global: {' '.join(f'{name};' for name in names)} }};\n" for version, names in versions.items())
 
 
+def write(path, text):
+    """Whether that changed it: what is linked against a library that is made again is linked again."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.write_text(text, encoding="utf-8")
+    return True
+
+
 def main():
     readelf, compiler, out, libraries = sys.argv[1], sys.argv[2], Path(sys.argv[3]), [argument.split("=", 1) for argument in sys.argv[4:]]
     out.mkdir(parents=True, exist_ok=True)
@@ -64,9 +72,8 @@ def main():
         if not symbols:
             sys.exit(f"stubs.py: error: {library} has no symbols of a version that manylinux_2_28 allows; is it a library of glibc's or GCC's?")
         source, script = out / f"{name}.s", out / f"{name}.map"
-        source.write_text(assembly_of(symbols))
-        script.write_text(versions_of(symbols))
-        subprocess.run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{Path(library).name}", f"-Wl,--version-script={script}", "-o", out / name, source], check=True)
+        if any([write(source, assembly_of(symbols)), write(script, versions_of(symbols)), not (out / name).exists()]):
+            subprocess.run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{Path(library).name}", f"-Wl,--version-script={script}", "-o", out / name, source], check=True)
 
 
 main()

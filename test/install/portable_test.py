@@ -33,6 +33,13 @@ class Portable(unittest.TestCase):
         self.assertGreater(len(products()), 10)
         self.assertGreater(checked, 700)
 
+    def test_are_linked_again_with_other_stubs(self):
+        if not (BUILD / "build.ninja").exists():
+            self.skipTest("no build of Ninja's")
+        for product in ("bin/devsan", "lib/libdevsan_sim.so", "lib/libdevsan_preload.so"):
+            inputs = subprocess.run(["ninja", "-C", BUILD, "-t", "inputs", product], capture_output=True, text=True, check=True).stdout
+            self.assertIn("portable/libc.so.6\n", inputs, product)
+
     def test_programs_start(self):
         """With their constructors run: options register themselves by these."""
         for path in (BUILD / "bin/devsan", BUILD / "libexec/devsan-check"):
