@@ -22,7 +22,8 @@ RULE_PAGES = sorted([*ROOT.glob("analyzer/checks/*/rule.md"), *ROOT.glob("runtim
 CONTENTS = [
     ("Use", ["docs/install.md", "docs/check.md", "docs/clang-tidy.md", "docs/runtime.md", "docs/simulated-gpus.md", "docs/cuda-programs.md",
              "docs/testing.md",
-             "docs/reports.md", "docs/ci.md", "docs/agents.md", "metrics/README.md", "docs/metrics-differences.md"]),
+             "docs/reports.md", "docs/ci.md", "docs/agents.md", "metrics/README.md", "docs/metrics-differences.md",
+             "docs/metrics-wanted.md"]),
     ("Tutorials", ["docs/tutorials/slow-loop.md", "docs/tutorials/multi-gpu-laptop.md", "docs/tutorials/500-findings.md",
                    "docs/tutorials/write-a-metric.md", "docs/tutorials/write-a-rule.md"]),
     ("Rules", ["rules/index"]),

@@ -34,9 +34,16 @@ void raise_as_metric_error() {
   PyErr_Fetch(&type, &value, &trace);
   const bool plain =
       type == PyExc_RuntimeError || type == PyExc_ValueError || type == PyExc_TypeError;
-  PyErr_Restore(plain ? py::handle(metric_error()).inc_ref().ptr() : type, value, trace);
-  if (plain)
-    Py_XDECREF(type);
+  if (!plain) {
+    PyErr_Restore(type, value, trace);
+    return;
+  }
+  const py::object held_type = py::reinterpret_steal<py::object>(type);
+  const py::object held_trace = py::reinterpret_steal<py::object>(trace);
+  const py::object held_value = py::reinterpret_steal<py::object>(value);
+  const std::string text = held_value ? py::str(held_value).cast<std::string>() : "";
+  PyErr_Restore(py::handle(metric_error()).inc_ref().ptr(),
+                py::str(in_words_of_python(text)).release().ptr(), held_trace.inc_ref().ptr());
 }
 
 at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given) {
@@ -313,14 +320,30 @@ std::shared_ptr<Core> Handle::fresh() {
   return handle;
 }
 
-Values Handle::compute() {
+template <class Read> auto Handle::computed(const Read &of_metric) {
   return read([&] {
     if (!metric_->states().empty())
-      return kind_->compute(*metric_, by_class_);
+      return of_metric(*metric_);
     const std::unique_ptr<Metric> of_nothing = metric_->clone();
     of_nothing->make_states(metric_->device().value_or(at::kCPU));
-    return kind_->compute(*of_nothing, by_class_);
+    return of_metric(*of_nothing);
   });
+}
+
+Values Handle::compute() {
+  return computed([&](const Metric &metric) { return kind_->compute(metric, by_class_); });
+}
+
+py::dict Handle::compute_by_name() {
+  const auto values = computed([](const Metric &metric) { return metric.compute_dict(); });
+  py::dict named;
+  for (const auto &value : values)
+    named[py::str(value.key())] = value.value();
+  return named;
+}
+
+at::Tensor Handle::of_images(const at::Tensor &preds, const at::Tensor &target) {
+  return read([&] { return kind_->of_images(*metric_, preds, target); });
 }
 
 at::Tensor Handle::query_values() {
@@ -553,7 +576,9 @@ PYBIND11_MODULE(_metrics, module) {
                                    PyCFunction_NewEx(&update_method, self.ptr(), nullptr));
                              })
       .def("compute", &Handle::compute)
+      .def("compute_by_name", &Handle::compute_by_name)
       .def("query_values", &Handle::query_values)
+      .def("of_images", &Handle::of_images)
       .def("check_valid", &Handle::check_valid)
       .def("join", &Handle::join)
       .def("leave", &Handle::leave)
@@ -578,6 +603,9 @@ PYBIND11_MODULE(_metrics, module) {
       .def_property_readonly("optional_inputs",
                              [](const Kind &kind) { return kind.about.optional_inputs; })
       .def_property_readonly("of_scores", [](const Kind &kind) { return kind.about.of_scores; })
+      .def_property_readonly("by_name", [](const Kind &kind) { return kind.about.by_name; })
+      .def_property_readonly("of_images",
+                             [](const Kind &kind) { return kind.of_images != nullptr; })
       .def_property_readonly("higher_is_better",
                              [](const Kind &kind) { return kind.about.higher_is_better; })
       .def_property_readonly("lower", [](const Kind &kind) { return kind.about.lower; })
@@ -589,9 +617,11 @@ PYBIND11_MODULE(_metrics, module) {
 
   bind_aggregation();
   bind_classification();
+  bind_detection();
   bind_image();
   bind_regression();
   bind_retrieval();
+  bind_segmentation();
   bind_text();
   py::list all;
   for (const std::unique_ptr<Kind> &kind : kinds())

@@ -1,7 +1,6 @@
 // What Python holds of a metric, and how a metric becomes known to Python: one line for each in
-// classification.cpp, aggregation.cpp, image.cpp, regression.cpp, retrieval.cpp or
-// text.cpp. The classes that
-// people use are made of it in devsan/metrics/. Decisions and their reasons:
+// classification.cpp, aggregation.cpp, detection.cpp, image.cpp, regression.cpp, retrieval.cpp or
+// text.cpp. The classes that people use are made of it in devsan/metrics/. Decisions and their reasons:
 // docs/design/metrics-python.md.
 //
 // C++ runs without the GIL. Calls to one metric from several threads wait for each other, since
@@ -36,8 +35,13 @@ namespace devsan::metrics::python {
 // it, which are ValueError, RuntimeError or TypeError from metric to metric.
 py::handle metric_error();
 
-// Makes the error that Python has, if it is one of these, a MetricError with the same text.
+// Makes the error that Python has, if it is one of these, a MetricError that says the same
+// in_words_of_python().
 void raise_as_metric_error();
+
+// What C++ says of options, with Python's spelling: from_logits(true) is from_logits=True, kMacro
+// is 'macro'. What is no option and no choice of one stays as it is.
+std::string in_words_of_python(const std::string &text);
 
 // Runs `call` as the binding of an operator of torch is run: C++ warnings as Python's, and errors
 // without their C++ backtrace; and the same without the GIL.
@@ -78,6 +82,7 @@ struct About {
   bool of_scores = false; // of a classification metric without thresholds: not of labels
   // Between which values lie, for plot(); none: no end.
   std::optional<double> lower = 0., upper = 1.;
+  bool by_name = false; // compute() is a dictionary, whose names depend on options
 };
 
 class Core;
@@ -101,6 +106,8 @@ struct Kind {
   Values (*compute)(const Metric &, bool by_class);
   void (*check_valid)(const Metric &);
   at::Tensor (*query_values)(const Metric &); // of rankings; else null
+  // The functional form, where it is not the value of one update(); else null.
+  at::Tensor (*of_images)(const Metric &, const at::Tensor &preds, const at::Tensor &target);
 };
 
 // What the threads that use a metric wait at; one for all that share states.
@@ -205,6 +212,8 @@ public:
 
   Values compute();
   at::Tensor query_values();
+  py::dict compute_by_name();
+  at::Tensor of_images(const at::Tensor &preds, const at::Tensor &target);
   void check_valid();
 
   // Has the states of `first` in common with it from now on, both of one state_signature().
@@ -230,6 +239,8 @@ private:
   friend class Core;
   friend class Bundle;
 
+  // The metric, or where it has seen nothing one that has states of nothing.
+  template <class Read> auto computed(const Read &read);
   void expect_columns(const at::Tensor &input);
   // Makes it a metric of so many outputs, if it has seen nothing.
   void resize(int64_t num_outputs);
@@ -372,6 +383,16 @@ template <class M> auto query_values_of() -> at::Tensor (*)(const Metric &) {
     return nullptr;
 }
 
+template <class M>
+auto of_images_of() -> at::Tensor (*)(const Metric &, const at::Tensor &, const at::Tensor &) {
+  if constexpr (requires(const M &m, const at::Tensor &x) { m.of_images(x, x); })
+    return [](const Metric &metric, const at::Tensor &preds, const at::Tensor &target) {
+      return static_cast<const M &>(metric).of_images(preds, target);
+    };
+  else
+    return nullptr;
+}
+
 // Makes M known to Python.
 template <class M, class Options>
 void bind(const char *domain, const char *name, const char *function, About about) {
@@ -385,7 +406,8 @@ void bind(const char *domain, const char *name, const char *function, About abou
                                                 {},
                                                 compute<M>,
                                                 check_valid<M>,
-                                                query_values_of<M>()}));
+                                                query_values_of<M>(),
+                                                of_images_of<M>()}));
   Kind &kind = *kinds().back();
   if constexpr (kWeighted<M>) {
     kind.about.inputs.push_back("weight");
@@ -405,7 +427,7 @@ void bind(const char *domain, const char *name, const char *function, About abou
     bool by_class = false;
     if constexpr (requires { options.thresholds(); })
       by_class = !options.thresholds() && Options::kTask != Task::kBinary;
-    if constexpr (requires { options.average(); })
+    if constexpr (requires { options.average() == Average::kNone; })
       by_class = by_class && options.average() == Average::kNone;
     Handle::Resizer resizer;
     if constexpr (requires(Options &o) { o.num_outputs(1); })
@@ -421,10 +443,12 @@ void bind(const char *domain, const char *name, const char *function, About abou
 }
 
 void bind_classification();
+void bind_detection();
 void bind_image();
 void bind_aggregation();
 void bind_regression();
 void bind_retrieval();
+void bind_segmentation();
 void bind_text();
 
 } // namespace devsan::metrics::python

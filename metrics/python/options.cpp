@@ -1,5 +1,9 @@
 #include "metrics/python/options.h"
 
+#include <cctype>
+#include <regex>
+#include <set>
+
 #include "metrics/python/binding.h"
 
 namespace devsan::metrics::python {
@@ -38,7 +42,68 @@ std::string words_for(const Place &place, py::handle given, const std::string &e
   return c10::str("Expected argument `", place.option, "` to be ", expected);
 }
 
+// The names of all options and of what can be chosen.
+struct Names {
+  std::set<std::string, std::less<>> options, choices;
+};
+const Names &names() {
+  static const auto *const all = [] {
+    auto *const found = new Names;
+    const std::regex quoted("'([^']*)'");
+    for (const std::unique_ptr<Kind> &kind : kinds())
+      for (const Argument &argument : kind->arguments) {
+        found->options.insert(argument.name);
+        for (std::sregex_iterator
+                 word(argument.annotation.begin(), argument.annotation.end(), quoted),
+             end;
+             word != end; ++word)
+          found->choices.insert((*word)[1]);
+      }
+    for (const char *option : {"compute_groups", "device_policy"}) // of Python's classes
+      found->options.insert(option);
+    return found;
+  }();
+  return *all;
+}
+
+// kCrammerSinger is "crammer-singer"; empty if it is no choice.
+std::string choice_of(const std::string &enumerator) {
+  for (const char between : {'_', '-'}) {
+    std::string name;
+    for (size_t i = 1; i < enumerator.size(); ++i) {
+      if (i > 1 && std::isupper(static_cast<unsigned char>(enumerator[i])))
+        name += between;
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(enumerator[i])));
+    }
+    if (names().choices.contains(name))
+      return name;
+  }
+  return enumerator == "kNone" ? "none" : "";
+}
+
 } // namespace
+
+std::string in_words_of_python(const std::string &text) {
+  static const std::regex words(
+      "\\b([a-z_]+)\\((true|false)\\)|\\b(k[A-Z][A-Za-z]*)\\b|\\bmerge\\(\\)");
+  std::string said;
+  auto rest = text.begin();
+  for (std::sregex_iterator found(text.begin(), text.end(), words), end; found != end; ++found) {
+    const std::smatch &match = *found;
+    std::string word = match.str();
+    if (match[1].matched && names().options.contains(match[1].str()))
+      word = match[1].str() + (match[2] == "true" ? "=True" : "=False");
+    else if (match[3].matched && !choice_of(match[3]).empty())
+      word = "'" + choice_of(match[3]) + "'";
+    else if (word == "merge()")
+      word = "merge_state()";
+    said.append(rest, match[0].first);
+    said += word;
+    rest = match[0].second;
+  }
+  said.append(rest, text.end());
+  return said;
+}
 
 void Place::refuse_value(py::handle given, const std::string &expected) const {
   raise(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ",

@@ -20,6 +20,7 @@
 #include "metrics/classification/hinge_loss.h"
 #include "metrics/classification/options.h"
 #include "metrics/classification/thresholds.h"
+#include "metrics/detection/mean_average_precision.h"
 #include "metrics/image/image_options.h"
 #include "metrics/image/multiscale_structural_similarity.h"
 #include "metrics/metric.h"
@@ -27,6 +28,7 @@
 #include "metrics/regression/reduction.h"
 #include "metrics/regression/residual_moments.h"
 #include "metrics/retrieval/retrieval_metric.h"
+#include "metrics/segmentation/mean_iou.h"
 
 namespace devsan::metrics::python {
 
@@ -74,14 +76,14 @@ template <> struct Conversion<Thresholds> {
   static py::object to(const Thresholds &value) { return py::cast(value.values()); }
 };
 
-// A number, or a sequence of them.
+// A number, or a sequence or a set of them.
 template <class T> struct Conversion<std::vector<T>> {
   static std::string annotation() {
     const std::string number = Conversion<T>::annotation();
     return number + " | Sequence[" + number + "]";
   }
   static std::vector<T> from(const Place &place, py::handle given) {
-    if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+    if (!PySequence_Check(given.ptr()) && !PyAnySet_Check(given.ptr()))
       return {Conversion<T>::from(place, given)};
     std::vector<T> values;
     for (const py::handle value : given)
@@ -211,6 +213,20 @@ template <> struct Choices<ScaleNormalize> {
       {"simple", ScaleNormalize::kSimple},
       {"none", ScaleNormalize::kNone}};
 };
+template <> struct Choices<BoxFormat> {
+  static constexpr std::pair<const char *, BoxFormat> kAll[] = {
+      {"xyxy", BoxFormat::kXyxy}, {"xywh", BoxFormat::kXywh}, {"cxcywh", BoxFormat::kCxcywh}};
+};
+template <> struct Choices<DetectionAverage> {
+  static constexpr std::pair<const char *, DetectionAverage> kAll[] = {
+      {"macro", DetectionAverage::kMacro}, {"micro", DetectionAverage::kMicro}};
+};
+template <> struct Choices<SegmentationFormat> {
+  static constexpr std::pair<const char *, SegmentationFormat> kAll[] = {
+      {"one-hot", SegmentationFormat::kOneHot},
+      {"index", SegmentationFormat::kIndex},
+      {"mixed", SegmentationFormat::kMixed}};
+};
 template <> struct Choices<DevicePolicy> {
   static constexpr std::pair<const char *, DevicePolicy> kAll[] = {
       {"follow", DevicePolicy::kFollow},
@@ -335,6 +351,20 @@ template <class Options, class Visit> void each_option(const Visit &visit) {
   DEVSAN_PYTHON_OPTION(num_features, true)
   DEVSAN_PYTHON_OPTION(num_outputs, false)
   DEVSAN_PYTHON_OPTION(unbiased, false)
+  DEVSAN_PYTHON_OPTION(box_format, false)
+  DEVSAN_PYTHON_OPTION(iou_thresholds, false)
+  DEVSAN_PYTHON_OPTION(rec_thresholds, false)
+  DEVSAN_PYTHON_OPTION(max_detection_thresholds, false)
+  DEVSAN_PYTHON_OPTION(class_metrics, false)
+  DEVSAN_PYTHON_OPTION(extended_summary, false)
+  DEVSAN_PYTHON_OPTION(things, true)
+  DEVSAN_PYTHON_OPTION(stuffs, true)
+  DEVSAN_PYTHON_OPTION(allow_unknown_preds_category, false)
+  DEVSAN_PYTHON_OPTION(return_sq_and_rq, false)
+  DEVSAN_PYTHON_OPTION(return_per_class, false)
+  DEVSAN_PYTHON_OPTION(include_background, false)
+  DEVSAN_PYTHON_OPTION(per_class, false)
+  DEVSAN_PYTHON_OPTION(input_format, false)
   DEVSAN_PYTHON_OPTION(validate, false)
   DEVSAN_PYTHON_OPTION(dtype, false)
   DEVSAN_PYTHON_OPTION(accumulation, false)
@@ -347,7 +377,11 @@ template <class O> O blank_options() {
       requires(const O &o) { o.num_classes(); } || requires(const O &o) { o.num_labels(); };
   constexpr bool minimum =
       requires(const O &o) { o.min_precision(); } || requires(const O &o) { o.min_specificity(); };
-  if constexpr (requires(const O &o) { o.beta(); }) {
+  if constexpr (requires(const O &o) { o.things(); }) {
+    return O({0}, {1});
+  } else if constexpr (std::is_default_constructible_v<O>) {
+    return O();
+  } else if constexpr (requires(const O &o) { o.beta(); }) {
     if constexpr (classes)
       return O(1., int64_t{2});
     else
@@ -359,10 +393,8 @@ template <class O> O blank_options() {
       return O(0.);
   } else if constexpr (classes) {
     return O(2);
-  } else if constexpr (!std::is_default_constructible_v<O>) {
-    return O(1);
   } else {
-    return O();
+    return O(1);
   }
 }
 

@@ -47,6 +47,8 @@ def function(name, signature, result, doc=None, by=""):
 
 
 def value_of(metric_class):
+    if metric_class._kind.by_name:
+        return "dict[str, Tensor]"
     results = metric_class._results
     if results is None:
         return "Tensor"

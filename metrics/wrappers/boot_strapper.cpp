@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/host_numbers.h"
+
 namespace devsan::metrics {
 
 BootStrapper::BootStrapper(const SupervisedMetric &base_metric, const BootStrapperOptions &options)
@@ -27,9 +29,7 @@ BootStrapper::Draw BootStrapper::draw(int64_t n, at::Device device) const {
     const at::Tensor drawn = sample.repeat_interleave(times.view(-1));
     const at::Tensor sizes = times.sum(1);
     const int64_t *first = sizes.const_data_ptr<int64_t>();
-    const bool pinned = !device.is_cpu() && !device.is_meta() && drawn.numel() != 0;
-    return {(pinned ? drawn.pin_memory() : drawn).to(device, /*non_blocking=*/pinned),
-            std::vector<int64_t>(first, first + copies)};
+    return {detail::from_host(drawn, device), std::vector<int64_t>(first, first + copies)};
   }
   }
   return {};

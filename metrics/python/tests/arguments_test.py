@@ -8,15 +8,19 @@ import pytest
 import torch
 import torchmetrics
 import torchmetrics.classification
+import torchmetrics.detection.mean_ap
 import torchmetrics.functional
 import torchmetrics.functional.classification
+import torchmetrics.functional.detection
 import torchmetrics.functional.image
 import torchmetrics.functional.regression
 import torchmetrics.functional.retrieval
+import torchmetrics.functional.segmentation
 import torchmetrics.functional.text
 import torchmetrics.image
 import torchmetrics.regression
 import torchmetrics.retrieval
+import torchmetrics.segmentation
 import torchmetrics.text
 
 import devsan.metrics
@@ -42,14 +46,15 @@ def theirs(name):
     # The package itself last: what it has of rankings and text are deprecated classes with fewer arguments.
     return found_in(
         name, torchmetrics.classification, torchmetrics.image, torchmetrics.regression, torchmetrics.retrieval,
-        torchmetrics.text, torchmetrics,  # fmt: skip
+        torchmetrics.text, torchmetrics.segmentation, torchmetrics.detection, torchmetrics.detection.mean_ap, torchmetrics,  # fmt: skip
     )
 
 
 def their_function(name):
     functional = torchmetrics.functional
     return found_in(
-        name, functional.classification, functional.image, functional.regression, functional.retrieval, functional.text, functional
+        name, functional.classification, functional.image, functional.regression, functional.retrieval, functional.text,
+        functional.segmentation, functional.detection, functional,  # fmt: skip
     )
 
 
@@ -234,7 +239,7 @@ def test_documentation_names_every_argument():
 
 def test_stubs_say_the_same():
     folder = Path(devsan.metrics.__file__).parent
-    for module in ("aggregation", "classification", "functional", "image", "regression", "retrieval", "text"):
+    for module in ("aggregation", "classification", "detection", "functional", "image", "regression", "retrieval", "segmentation", "text"):
         stubs = ast.parse((folder / f"{module}.pyi").read_text())
         defined = {node.name: node for node in stubs.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
         package = getattr(devsan.metrics, module)

@@ -1,6 +1,7 @@
 """What the tests of the binding share: every metric that is bound, with options and batches for it."""
 
 import torch
+from torch.utils._pytree import tree_map
 
 import devsan.metrics
 from devsan.metrics import _metrics
@@ -10,6 +11,7 @@ CLASSES = 5
 REQUIRED = {"num_classes": CLASSES, "num_labels": CLASSES, "beta": 2.0, "min_precision": 0.4137, "min_specificity": 0.4137}
 # Not that of a batch, and not more scales than small images have.
 REQUIRED |= {"data_range": 1.0, "sigma": 0.5, "betas": (0.4, 0.6)}
+REQUIRED |= {"things": [1, 4], "stuffs": [2]}
 KINDS = {kind.name: kind for kind in _metrics.kinds}
 EXACT = " exact"  # after a name: with all scores as thresholds
 
@@ -50,6 +52,12 @@ def batch(name, n, generator, dtype=torch.float32):
     def labels(high, *sizes):
         return torch.randint(high, sizes, generator=generator)
 
+    def image(found):
+        number = 3
+        corner = torch.arange(2 * number).view(number, 2) * 20 + 3 * uniform(number, 2)
+        boxes = {"boxes": torch.cat([corner, corner + 10 + 3 * uniform(number, 2)], 1), "labels": labels(2, number)}
+        return boxes | ({"scores": uniform(number)} if found else {})
+
     if name.startswith("Binary"):
         return uniform(n), labels(2, n)
     if name.startswith("Multiclass"):
@@ -65,6 +73,13 @@ def batch(name, n, generator, dtype=torch.float32):
         return uniform(n), labels(2, n), labels(3, n)
     if kind_of(name).domain == "image":
         return uniform(n, 2, 16, 16), uniform(n, 2, 16, 16)
+    if name == "MeanAveragePrecision":
+        return [image(True) for _ in range(n)], [image(False) for _ in range(n)]
+    if kind_of(name).domain == "detection":
+        category = labels(2, n, 3, 1, 1) * 3 + 1
+        return tuple(torch.stack([category, labels(3, n, 3, 1)[..., None]], -1).expand(n, 3, 4, 1, 2) for _ in range(2))
+    if name == "MeanIoU":
+        return labels(2, n, CLASSES, 4), labels(2, n, CLASSES, 4)
     if name == "Perplexity":
         return uniform(n, 3, CLASSES), labels(CLASSES, n, 3)
     if name in ("KLDivergence", "JensenShannonDivergence"):
@@ -77,11 +92,18 @@ def batch(name, n, generator, dtype=torch.float32):
 
 def joined(batches):
     """One batch of several."""
-    return tuple(torch.cat(inputs) for inputs in zip(*batches))
+    return tuple(sum(inputs, []) if isinstance(inputs[0], list) else torch.cat(inputs) for inputs in zip(*batches))
+
+
+def moved(inputs, *to):
+    """The inputs on a device."""
+    return tree_map(lambda tensor: tensor.to(*to), inputs)
 
 
 def tensors(value):
     """All of a result, of which curves of several classes may be lists."""
+    if isinstance(value, dict):
+        return list(value.values())
     parts = value if isinstance(value, (tuple, list)) else [value]
     return [tensor for part in parts for tensor in (part if isinstance(part, list) else [part])]
 

@@ -131,7 +131,7 @@ def test_curves_of_classes_are_averaged_as_there(name):
         assert_same(getattr(functional, name)(preds, target, **given), expected, 1e-5, 1e-5)
         rate = torchmetrics.functional.classification.multiclass_eer(preds, target, **given)
         assert_same(functional.multiclass_eer(preds, target, **given), rate, 1e-5, 1e-5)
-    with pytest.raises(ours.MetricError, match="average is kWeighted"):
+    with pytest.raises(ours.MetricError, match="average is 'weighted'; pass 'micro', 'macro' or 'none'"):
         getattr(functional, name)(preds, target, CLASSES, average="weighted")
 
 
@@ -281,3 +281,58 @@ def test_what_a_collection_cannot_hold():
         ours.MetricCollection([Total(), Total()])
     with pytest.warns(UserWarning, match="which are not `Metric` so they will be ignored"):
         assert len(ours.MetricCollection(Total(), [Total()])) == 1
+
+
+class Waits(torchmetrics.Metric):
+    """A program's own, with what such metrics do."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("total", torch.tensor(0.0))
+
+    def update(self, preds, target):
+        if (preds > 1).any():
+            raise ValueError("out of range")
+        self.total += (preds[target > 0]).sum()
+
+    def compute(self):
+        return self.total
+
+
+def test_checked_says_where_a_metric_waits():
+    inputs = torch.rand(8), torch.ones(8, dtype=torch.int64)
+    checked = ours.Checked(Waits())
+    with pytest.warns(UserWarning) as noticed:
+        checked.update(*inputs)
+    texts = [str(warning.message) for warning in noticed]
+    first = Waits.update.__code__.co_firstlineno
+    assert texts == [
+        f"Waits.update() waits for the device in aten._local_scalar_dense at {__file__}:{first + 1}",
+        f"Waits.update() waits for the device in aten.index at {__file__}:{first + 3}",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checked.update(*inputs)  # once for each place
+    assert sorted(checked.findings.values()) == [2, 2]
+    assert checked.compute().item() == pytest.approx(2 * inputs[0].sum().item()) and checked.total is checked.metric.total
+    with pytest.raises(ValueError, match="out of range"):
+        checked.update(2 * inputs[0], inputs[1])
+    with pytest.raises(RuntimeError, match="waits for the device"):
+        ours.Checked(Waits(), report="error").update(*inputs)
+    assert isinstance(checked, torchmetrics.Metric)
+    collection = ours.MetricCollection({"theirs": ours.Checked(Waits(), report="silent"), "ours": ours.BinaryAccuracy()})
+    collection.update(*inputs)
+    assert set(collection.compute()) == {"theirs", "ours"}
+
+
+def test_checked_says_what_moves():
+    checked = ours.Checked(Waits(), report="silent")
+    meta = torch.ones(8, device="meta")
+    with pytest.raises(Exception):
+        checked.update(meta, meta.long())
+    still = ours.Checked(ours.MeanSquaredError(), report="error", calls=("update", "forward", "compute"))
+    still.update(torch.rand(8), torch.rand(8))
+    assert still.compute() == still.metric.compute()
+    for given in ({"metric": torch.nn.Linear(1, 1)}, {"metric": Waits(), "report": "loud"}, {"metric": Waits(), "calls": ("reset",)}):
+        with pytest.raises(TypeError, match="Checked: Expected argument"):
+            ours.Checked(**given)

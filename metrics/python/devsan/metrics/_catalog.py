@@ -13,18 +13,29 @@ from pathlib import Path
 
 import torch  # before the module that is linked to it
 
+from devsan.metrics._built_for import TORCH
+
+
+def _refuse(why):
+    built = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_metrics.*.so"))) or "none"
+    return ImportError(
+        f"devsan.metrics is built for PyTorch {TORCH} and one Python ({built}), and not for Python {sys.version.split()[0]} with PyTorch "
+        f"{torch.__version__}: {why}; install that PyTorch (pip install torch=={TORCH}), or build a wheel for this one from a checkout of "
+        "DevSan: pip install --no-build-isolation ."
+    )
+
+
+# Before the module is loaded, which another PyTorch can make crash.
+if torch.__version__.partition("+")[0] != TORCH:
+    raise _refuse("its classes in C++ are laid out otherwise")
 try:
     from devsan.metrics import _metrics
 except ImportError as error:
-    built = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_metrics.*.so"))) or "none"
-    raise ImportError(
-        f"devsan.metrics is built for one Python and one PyTorch (here: {built}), and not for Python {sys.version.split()[0]} with PyTorch {torch.__version__}: {error}; "
-        "build a wheel for these from a checkout of DevSan: pip install ."
-    ) from error
+    raise _refuse(error) from error
 from devsan.metrics._metrics import MetricError
 from devsan.metrics.metric import Metric
 
-DOMAINS = ("aggregation", "classification", "image", "regression", "retrieval", "text")
+DOMAINS = ("aggregation", "classification", "detection", "image", "regression", "retrieval", "segmentation", "text")
 TASKS = ("Binary", "Multiclass", "Multilabel")
 
 # TorchMetrics' orders: of the classes, of the functional forms of a task, and of those that take the task as an argument.
@@ -45,8 +56,14 @@ _TASK_ORDER = (
 ).split()
 # Of metrics, or modules, whose arguments have an order of their own; of rankings the functional forms have the first ones only.
 _SIMILARITY = "reduction data_range k1 k2 return_full_image return_contrast_sensitivity betas normalize"
+_PANOPTIC = "things stuffs allow_unknown_preds_category return_sq_and_rq return_per_class"
 _CLASS_ORDERS = {
+    "MeanAveragePrecision": "box_format iou_type iou_thresholds rec_thresholds max_detection_thresholds class_metrics extended_summary "
+    "average backend",
+    "MeanIoU": "num_classes include_background per_class input_format",
+    "ModifiedPanopticQuality": _PANOPTIC,
     "MultiScaleStructuralSimilarityIndexMeasure": f"gaussian_kernel kernel_size sigma {_SIMILARITY}",
+    "PanopticQuality": _PANOPTIC,
     "PeakSignalNoiseRatio": "data_range base reduction dim",
     "image": f"gaussian_kernel sigma kernel_size {_SIMILARITY} num_features",
     "retrieval": "empty_target_action ignore_index top_k adaptive_k aggregation",
@@ -138,6 +155,28 @@ ARGUMENTS = {
     "num_outputs": "columns of the inputs, each judged on its own; None: as many as the first batch has.",
     "unbiased": "variances and covariance are divided by N - 1, as in TorchMetrics, or by N, as in the original paper.",
     "dtype": "of the result; float64 needs a device that has it. None: that of torch.get_default_dtype(), if it is one of both.",
+    "detection.average": "over the classes ('macro'), or all labels are one class ('micro').",
+    "box_format": "what the four numbers of a box are: two opposite corners ('xyxy'), a corner, width and height ('xywh'), or the "
+    "centre, width and height ('cxcywh').",
+    "iou_type": "masks are not offered.",
+    "iou_thresholds": "the overlaps at which a detection is right; None: 0.5, 0.55, ..., 0.95.",
+    "rec_thresholds": "the recalls at which the precision is taken; None: 0, 0.01, ..., 1.",
+    "max_detection_thresholds": "three numbers of detections of an image and a class, of which those of the best scores are looked at; "
+    "None: 1, 10 and 100. Precisions are those of the largest.",
+    "class_metrics": "the values of each class are wanted.",
+    "extended_summary": "the curves are wanted: precision and scores [T, R, K, A, M], recall [T, K, A, M] (overlap, recall, class, area, "
+    "number of detections).",
+    "backend": "the protocol is here in C++; pycocotools is not needed.",
+    "things": "the categories of things, which can be counted.",
+    "stuffs": "the categories of stuff, which cannot; none is in both.",
+    "allow_unknown_preds_category": "predictions of other categories are void, as targets of these are; else they are out of range.",
+    "return_sq_and_rq": "the segmentation and the recognition quality are wanted, too.",
+    "return_per_class": "the result is of each category instead of their mean.",
+    "MeanIoU.num_classes": "number of classes; needed for input_format='index' and, of the class, for per_class=True.",
+    "include_background": "class 0 counts.",
+    "per_class": "the result is of each class instead of all.",
+    "input_format": "[N, C, ...], whether a point is of a class, or floating scores ('one-hot'); [N, ...], its class ('index'); or one of "
+    "each ('mixed').",
     "accumulation": "format of the states: 'double', 'float_pair', or by default what suits the device.",
 }
 
@@ -165,6 +204,12 @@ a copy, and must not be written to, which compute() notices."""
 _IMAGES = """preds, target: real tensors of one shape, [N, C, H, W] or [N, C, D, H, W] where the metric is of images, any else."""
 _FEATURES = """features: [N, num_features] floating, or [num_features] of one image.
 real: bool, which of the two sets they belong to."""
+_BOXES = """preds: of each image a dictionary of boxes, real [D, 4], scores, floating [D], and labels, integer [D].
+target: of each image a dictionary of boxes, real [G, 4], labels, integer [G], and optionally iscrowd [G], of boxes around many objects, in which
+detections count neither as right nor as wrong, and area [G], of the objects; 0 is that of the box. All lie on one device."""
+_SEGMENTS = """preds, target: integer [N, ..., 2], of each point its category and its instance, at which is not looked for stuff. Points of other
+categories are void."""
+_POINTS = """preds, target: see input_format; integers, bool, or floating scores."""
 _TOKENS = """preds: [N, T, C] floating, logits.
 target: [N, T] integer."""
 _COUNT_WEIGHT = (
@@ -187,6 +232,7 @@ _EVERY = {
     "distributed_available_fn": (None, "Callable[[], bool] | None"),
 }
 _EVERY_FIXED = {"compute_on_cpu": (False, "bool"), "dist_sync_fn": (None, "None")}
+_FIXED = {"MeanAveragePrecision": {"iou_type": ("bbox", "Literal['bbox']"), "backend": ("pycocotools", "Literal['pycocotools']")}}
 
 
 def _task(name):
@@ -231,7 +277,7 @@ def _option_parameters(kind, of_function=False):
         parameters.append(_parameter(argument.name, default, annotation))
     if kind.domain == "classification":
         parameters.append(_parameter("validate_args", True, "bool"))
-    return parameters
+    return parameters + [_parameter(name, *fixed) for name, fixed in _FIXED.get(kind.name, {}).items()]
 
 
 def _every_parameters():
@@ -252,8 +298,8 @@ def _bound(name, signature, args, kwargs):
 
 def _options(kind, arguments):
     """What is for C++, out of all arguments."""
-    for name, (value, _) in _EVERY_FIXED.items():
-        if name in arguments and arguments[name] != value:
+    for name, (value, _) in (_EVERY_FIXED | _FIXED.get(kind.name, {})).items():
+        if name in arguments and arguments[name] not in (value, (value,)):
             raise MetricError(f"{kind.name}: Expected argument `{name}` to be {value!r}, the only one offered, but got {arguments[name]!r}")
     options = {argument.name: arguments[argument.name] for argument in kind.arguments}
     if kind.domain == "retrieval" and callable(options["aggregation"]):  # for Python, see Metric.compute()
@@ -279,6 +325,10 @@ def _inputs(kind):
         return _VALUES + (_WEIGHTS if weighted else "")
     if kind.domain == "retrieval":
         return _DOCUMENTS
+    if kind.domain == "detection":
+        return _BOXES if kind.by_name else _SEGMENTS
+    if kind.domain == "segmentation":
+        return _POINTS
     if kind.domain == "image":
         return _FEATURES if "features" in kind.inputs else _IMAGES
     if kind.domain == "text":
@@ -296,7 +346,8 @@ def _documentation(kind, parameters):
     arguments = []
     for item in parameters:
         name = "curve_average" if item.name == "average" and item.default is None else item.name
-        arguments.append(f"{item.name}: {ARGUMENTS.get(f'{kind.domain}.{name}') or ARGUMENTS[name]}")
+        known = (ARGUMENTS.get(place) for place in (f"{kind.name}.{name}", f"{kind.domain}.{name}", name))
+        arguments.append(f"{item.name}: {next(filter(None, known))}")
     shared = "" if "compute():" in kind.summary else "\n\n" + _SHARED.format(
         "the option's dtype" if any(item.name == "dtype" for item in parameters) else "float32"
     )
@@ -309,6 +360,8 @@ def _input_parameters(kind):
         defaults = {"weight": 1.0}
         return [_parameter(name, defaults.get(name, Parameter.empty), "Tensor | float") for name in kind.inputs]
     known = {"weight": (None, "Tensor | None"), "real": (Parameter.empty, "bool")}
+    if kind.by_name:
+        known |= dict.fromkeys(kind.inputs, (Parameter.empty, "Sequence[dict[str, Tensor]]"))
     return [_parameter(name, *known.get(name, (Parameter.empty, "Tensor"))) for name in kind.inputs]
 
 
@@ -391,6 +444,8 @@ def _functional(kind, metric_class):
         if arguments.get("weighted") is False:
             arguments["weighted"] = arguments["weight"] is not None
         core = kind.make(_options(kind, arguments))
+        if kind.of_images:
+            return core.of_images(*(arguments[name] for name in kind.inputs))
         core.update(*(arguments[name] for name in kind.inputs))
         values = core.compute()
         return values[0] if len(values) == 1 else metric_class._results(*values)

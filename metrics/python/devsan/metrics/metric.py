@@ -162,7 +162,10 @@ class Metric(torch.nn.Module):
             )
         with self.sync_context(should_sync=self._syncs and not core.synced):
             aggregation = self.__dict__.get("aggregation")  # of the values of queries, a function
-            values = core.compute() if aggregation is None else [_aggregated(aggregation, core.query_values())]
+            if self._kind.by_name:
+                values = [core.compute_by_name()]
+            else:
+                values = core.compute() if aggregation is None else [_aggregated(aggregation, core.query_values())]
         value = values[0] if len(values) == 1 else self._results(*values)
         if self.compute_with_cache:
             self.__dict__["_computed"] = core.version, value
