@@ -137,7 +137,6 @@ def test_a_sharing_metric_is_not_changed_alone():
     for change in (
         lambda: member.update(*inputs),
         lambda: member(*inputs),
-        member.reset,
         lambda: member.merge_state(member.clone()),
         lambda: metrics["MulticlassAccuracy"].update(*inputs),
     ):
@@ -149,6 +148,17 @@ def test_a_sharing_metric_is_not_changed_alone():
     assert alone.update_count == 2 and member.update_count == 1
     with pytest.raises(ValueError, match="shares states in another collection"):
         devsan.metrics.MetricCollection(member)
+    member.reset()  # alone, as Lightning resets what was logged
+    assert member.update_count == 0 and metrics["MulticlassAccuracy"].update_count == 1
+    metrics.update(*inputs)
+    assert member.update_count == 1 and metrics["MulticlassAccuracy"].update_count == 2
+    assert_equal_values({"MulticlassRecall": member.compute()}, {"MulticlassRecall": before["MulticlassRecall"]}, 0)
+    assert metrics(*inputs) and (member.update_count, metrics["MulticlassAccuracy"].update_count) == (2, 3)
+    for each in metrics.values():
+        each.reset()
+    metrics.update(*inputs)
+    assert list(metrics.compute_groups.values()) == [["MulticlassAccuracy", "MulticlassRecall"]]
+    assert_equal_values(metrics.compute(), before, 0)
     out = metrics.pop("MulticlassRecall")  # has states of its own then
     out.update(*inputs)
     assert metrics["MulticlassAccuracy"].update_count == 1 and list(metrics.keys()) == ["MulticlassAccuracy"]

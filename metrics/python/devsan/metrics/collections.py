@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Self
@@ -48,6 +49,9 @@ class MetricCollection(torch.nn.ModuleDict):
         postfix: after each.
         compute_groups: whether metrics share states, or the lists of names of those that do.
     """
+
+    _parted = False  # see _part()
+    _resets = False  # all of them, at the moment
 
     def __init__(
         self,
@@ -177,6 +181,23 @@ class MetricCollection(torch.nn.ModuleDict):
                     self._modules[name]._sharer()._core.leave()
         self._groups = [[name] for name in self._modules]
 
+    def _part(self, core):
+        """A metric that shares states is reset by itself, as trainers reset each that was logged."""
+        if not self._resets:
+            core.leave()
+            self.__dict__["_parted"] = True
+
+    def _settle(self):
+        """Before an update of metrics of which some were reset by themselves: all share states again as soon as none has any."""
+        if not self._parted:
+            return
+        if any(metric._core.states() for metric in self._own().values()):
+            self._release()
+            self._join()
+        else:
+            self._regroup()
+            self.__dict__["_parted"] = False
+
     def _regroup(self):
         """Finds out which metrics share states."""
         self._release()
@@ -221,6 +242,8 @@ class MetricCollection(torch.nn.ModuleDict):
         for first, *others in self._groups:
             for name in others:
                 self._modules[name]._sharer()._core.join(self._modules[first]._sharer()._core)
+            for name in (first, *others) if others else ():
+                self._modules[name]._sharer().__dict__["_collection"] = weakref.ref(self)
         state = self.__dict__
         state["_computed"] = None
         state["_syncs"] = True
@@ -238,6 +261,7 @@ class MetricCollection(torch.nn.ModuleDict):
     @property
     def compute_groups(self) -> dict[int, list[str]]:
         """The names of the metrics that share states; empty where none may."""
+        self._settle()
         return dict(enumerate(self._groups)) if self._enable_compute_groups else {}
 
     def _name(self, base):
@@ -275,6 +299,7 @@ class MetricCollection(torch.nn.ModuleDict):
     def update(self, *args: Any, **kwargs: Any) -> None:
         """A batch for all metrics; of keyword arguments each takes those that it knows."""
         if self._core is not None:
+            self._settle()
             self._update_own(*args, **kwargs)
         for metric in self._others().values():
             metric.update(*args, **_known(metric, kwargs))
@@ -314,6 +339,7 @@ class MetricCollection(torch.nn.ModuleDict):
 
     def _of_batch(self, *args, **kwargs):
         """The batch's values of the metrics of devsan.metrics, which accumulate it."""
+        self._settle()
         core, other = self._core, self._core.fresh()
         core.swap(other)
         metrics = list(self._own().values())
@@ -331,6 +357,8 @@ class MetricCollection(torch.nn.ModuleDict):
                 metric._syncs = metric.sync_on_compute
             core.swap(other)
         self._update_own(*args, **kwargs)
+        for name, value in values.items():
+            self._modules[name].__dict__["_forward_cache"] = value
         return values
 
     def _flat(self, values):
@@ -358,7 +386,11 @@ class MetricCollection(torch.nn.ModuleDict):
             for metric in self._own().values():
                 metric.reset()
 
-        self._core.all_or_nothing(each, self._last)
+        self.__dict__["_resets"] = True
+        try:
+            self._core.all_or_nothing(each, self._last)
+        finally:
+            self.__dict__["_resets"] = False
         if self._had_states:
             self._regroup()
 

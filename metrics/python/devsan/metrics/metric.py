@@ -20,7 +20,7 @@ _CONSTANTS = frozenset(
     "is_differentiable higher_is_better full_state_update plot_lower_bound plot_upper_bound plot_legend_name metric_state".split()
 )
 # What an instance has that is made anew wherever the metric in C++ is.
-_OF_THE_CORE = ("_core", "update", "_computed")
+_OF_THE_CORE = ("_core", "update", "_computed", "_forward_cache", "_collection")
 
 
 def _tell_torchmetrics():
@@ -83,6 +83,10 @@ class Metric(torch.nn.Module):
     plot_legend_name: str | None = None
     # The states that TorchMetrics' own classes look for: none that they could share or copy.
     _defaults: dict[str, Any] = {}
+    # The value of the last batch, which Lightning logs.
+    _forward_cache: Any = None
+    # In which its states are those of other metrics, too.
+    _collection: Callable[[], Any] | None = None
 
     def __init__(
         self,
@@ -177,6 +181,7 @@ class Metric(torch.nn.Module):
             self.update(*args, **kwargs)
             value = self.compute()
         self.update(*args, **kwargs)  # last, so that a batch without a value is not seen
+        self.__dict__["_forward_cache"] = value
         return value
 
     @contextmanager
@@ -192,8 +197,12 @@ class Metric(torch.nn.Module):
             core.swap(other)
 
     def reset(self) -> None:
-        """Forgets everything seen."""
+        """Forgets everything seen. A metric that shares its states with others of a collection, which are not reset, has its own then."""
+        collection = self._collection() if self._collection and self._core.shares else None
+        if collection:
+            collection._part(self._core)
         self._core.reset()
+        self.__dict__["_forward_cache"] = None
 
     def merge_state(self, incoming_state: "Metric | dict[str, Tensor]") -> None:
         """Adds what another metric of the same class and options has seen, or one whose `metric_state` it is."""
