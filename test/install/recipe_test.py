@@ -1,4 +1,5 @@
-"""The recipe of metrics/README.md for the metrics as a part of a user's build compiles with another compiler than ours.
+"""The recipe of metrics/README.md for the metrics as a part of a user's build, and the example that does so by FetchContent, compile
+with another compiler than ours.
 
 usage: recipe_test.py SOURCE PYTHON COMPILER [--all]
   --all   every source; else the program, and those with extensions of the language, in which compilers differ
@@ -16,6 +17,7 @@ from pathlib import Path
 
 SOURCE, PYTHON, COMPILER = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3]
 PROGRAM = SOURCE / "examples/metrics/evaluation.cpp"
+FETCHING = SOURCE / "examples/metrics/fetch_content"
 PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(train LANGUAGES C CXX)
@@ -38,14 +40,19 @@ def run(command, folder):
     return "" if result.returncode == 0 else f"{shlex.join(command)}\n{result.stdout}{result.stderr}"
 
 
+def is_of_the_example(file):
+    return file.parent == PROGRAM.parent
+
+
 def is_chosen(file):
     return "--all" in sys.argv or file == PROGRAM or re.search("__attribute__|__builtin|#pragma (?!once)", file.read_text(encoding="utf-8"))
 
 
-def check(folder):
+def check(folder, project, is_chosen):
     """Without making code, which takes most of the time."""
-    (folder / "CMakeLists.txt").write_text(PROJECT.format(program=PROGRAM, recipe=recipe()))
-    failure = run(["cmake", "-S", ".", "-B", "build", f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCCACHE=", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], folder)
+    folder.mkdir()
+    failure = run(["cmake", "-S", str(project), "-B", "build", f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCCACHE=", f"-DDEVSAN_PYTHON={PYTHON}",
+                   "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], folder)  # fmt: skip
     if failure:
         return [failure]
     headers, sources = [], []
@@ -57,7 +64,9 @@ def check(folder):
             headers.append((command, directory))
         elif is_chosen(file):
             sources.append((command[:place] + command[place + 2 :] + ["-fsyntax-only"], directory))
-    assert len(sources) > 5, "the recipe builds no metrics"
+    assert len(headers) > 0 and sources, "the recipe builds no metrics"
+    if is_chosen is is_of_the_example:
+        headers = []  # of the metrics alone
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for commands in (headers, sources):
             failures = [failure for failure in pool.map(lambda command: run(*command), commands) if failure]
@@ -67,6 +76,9 @@ def check(folder):
 
 
 with tempfile.TemporaryDirectory(prefix="devsan-recipe-") as place:
-    messages = check(Path(place))
+    project = Path(place) / "project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(PROJECT.format(program=PROGRAM, recipe=recipe()))
+    messages = check(Path(place) / "recipe", project, is_chosen) + check(Path(place) / "fetching", FETCHING, is_of_the_example)
 print("\n".join(messages))
 sys.exit(bool(messages))
