@@ -570,7 +570,8 @@ PYBIND11_MODULE(_metrics, module) {
       .def_property_readonly("version", &Core::version);
 
   py::class_<Handle, Core, std::shared_ptr<Handle>>(module, "Handle")
-      .def_property_readonly("update",
+      // Not by the function's own name, under which torch.compile would look for it in the class.
+      .def_property_readonly("updater",
                              [](py::handle self) {
                                return py::reinterpret_steal<py::object>(
                                    PyCFunction_NewEx(&update_method, self.ptr(), nullptr));

@@ -387,7 +387,7 @@ def _metric_class(kind, results):
     __init__.__signature__ = Signature([_SELF, *positional.parameters.values()])
 
     def update(self, *args, **kwargs):
-        self._core.update(*args, **kwargs)
+        self._core.updater(*args, **kwargs)
 
     update.__signature__ = Signature([_SELF, *_input_parameters(kind)])
     update.__doc__ = "Folds in a batch.\n\n" + _inputs(kind)
@@ -446,7 +446,7 @@ def _functional(kind, metric_class):
         core = kind.make(_options(kind, arguments))
         if kind.of_images:
             return core.of_images(*(arguments[name] for name in kind.inputs))
-        core.update(*(arguments[name] for name in kind.inputs))
+        core.updater(*(arguments[name] for name in kind.inputs))
         values = core.compute()
         return values[0] if len(values) == 1 else metric_class._results(*values)
 

@@ -149,7 +149,7 @@ class Metric(torch.nn.Module):
         state["_computed"] = None
         # Called directly in C++, unless a subclass overrides it.
         if type(self).update is type(self)._update_in_core:
-            state["update"] = core.update
+            state["update"] = core.updater
 
     # What a metric does.
 
