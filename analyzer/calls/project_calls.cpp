@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <utility>
+
 namespace devsan::analyzer {
 namespace {
 
@@ -46,16 +48,17 @@ void ProjectCalls::add(const FileCalls &calls) {
     if (caller == callee)
       continue;
     functions_[callee].called = true;
-    if (call.guarded)
-      continue;
-    functions_[caller].callees.push_back(callee);
-    functions_[callee].callers.push_back(caller);
+    (call.guarded ? functions_[caller].guarded_callees : functions_[caller].callees)
+        .push_back(callee);
+    (call.guarded ? functions_[callee].guarding_callers : functions_[callee].callers)
+        .push_back(caller);
   }
 }
 
 void ProjectCalls::settle() {
   resolveGuards();
   resolveLaunches();
+  resolveServants();
 }
 
 // From the functions that are called under guards only to those that only such functions call.
@@ -98,6 +101,30 @@ void ProjectCalls::resolveLaunches() {
     }
 }
 
+// From the functions with tensors to those that they call.
+void ProjectCalls::resolveServants() {
+  std::vector<unsigned> serving;
+  for (unsigned i = 0; i < functions_.size(); ++i) {
+    functions_[i].serves_tensors = functions_[i].knows_tensors;
+    if (functions_[i].knows_tensors)
+      serving.push_back(i);
+  }
+  while (!serving.empty()) {
+    const unsigned caller = serving.back();
+    serving.pop_back();
+    for (const std::vector<unsigned> *callees :
+         {&functions_[caller].callees, &functions_[caller].guarded_callees})
+      for (const unsigned i : *callees)
+        if (!std::exchange(functions_[i].serves_tensors, true))
+          serving.push_back(i);
+  }
+}
+
+bool ProjectCalls::servesTensors(llvm::StringRef usr) const {
+  const Function *function = find(usr);
+  return function && function->serves_tensors && !function->several;
+}
+
 bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
   const Function *function = find(usr);
   return function && function->callers_guard;
@@ -109,7 +136,8 @@ const FileCalls::Place *ProjectCalls::launchBy(llvm::StringRef usr) const {
 }
 
 llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> functions,
-                                               llvm::ArrayRef<std::string> launchers) const {
+                                               llvm::ArrayRef<std::string> launchers,
+                                               llvm::ArrayRef<std::string> servants) const {
   llvm::StringSet<> names;
   // A walk of the graph from `start`; `step` says where to go on.
   const auto walk = [&](llvm::ArrayRef<std::string> start, auto step) {
@@ -147,6 +175,12 @@ llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> funct
       return kNone;
     look_for(function);
     return function.callees;
+  });
+  walk(servants, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
+    if (function.serves_tensors || function.several)
+      return kNone;
+    look_for(function);
+    return function.callers.empty() ? function.guarding_callers : function.callers;
   });
   return names;
 }

@@ -26,10 +26,14 @@ public:
   // no tensors; null where there is none.
   const FileCalls::Place *launchBy(llvm::StringRef usr) const;
 
+  // A function that knows tensors calls it, or calls one that does.
+  bool servesTensors(llvm::StringRef usr) const;
+
   // Names whose calls and bodies, were more of them known, might change callersGuard() of one of
-  // the functions or launchBy() of one of the launchers.
+  // the functions, launchBy() of one of the launchers or servesTensors() of one of the servants.
   llvm::StringSet<> namesToLookFor(llvm::ArrayRef<std::string> functions,
-                                   llvm::ArrayRef<std::string> launchers) const;
+                                   llvm::ArrayRef<std::string> launchers,
+                                   llvm::ArrayRef<std::string> servants) const;
 
 private:
   struct Function {
@@ -41,15 +45,20 @@ private:
     bool called = false;
     bool knows_tensors = false;
     bool callers_guard = false;
+    bool serves_tensors = false;
     FileCalls::Place launch;
     // Once for each call without a guard.
     std::vector<unsigned> callers;
     std::vector<unsigned> callees;
+    // The same of the calls under one.
+    std::vector<unsigned> guarding_callers;
+    std::vector<unsigned> guarded_callees;
   };
   unsigned index(llvm::StringRef usr);
   const Function *find(llvm::StringRef usr) const;
   void resolveGuards();
   void resolveLaunches();
+  void resolveServants();
 
   llvm::StringMap<unsigned> indices_;
   std::vector<Function> functions_;

@@ -232,9 +232,14 @@ std::string nearestFolderWith(std::string_view file,
   return {};
 }
 
-// A lone file has none: walking whatever folder it lies in could mean a home directory.
+// A lone file has none: walking whatever folder it lies in could mean a home directory. A folder of
+// a CMake project has a script of its own, so the outermost script is the project's.
 std::string projectRoot(std::string_view file) {
-  return nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+  std::string root = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+  if (root.empty())
+    for (std::string at(file); !(at = nearestFolderWith(at, {"CMakeLists.txt"})).empty();)
+      root = at;
+  return root;
 }
 
 bool isInProject(std::string_view root, std::string_view folder) {

@@ -324,7 +324,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
   command.file = file;
   // Derived flags hold absolute paths alone, so that the files of a project can have one folder,
   // and share what depends on it.
-  command.folder = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
+  command.folder = projectRoot(file);
   if (command.folder.empty())
     command.folder = llvm::sys::path::parent_path(file).str();
   if (options_.has_flags) {

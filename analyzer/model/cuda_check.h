@@ -20,10 +20,12 @@ public:
   void onEndOfTranslationUnit() override;
 
   // An option that devsan check sets. It looks at the files of a project together: a finding that
-  // holds where a function of another file launches a kernel comes with this note and the
-  // function's USR. And it applies a fix that several findings have once, so that each brings it.
+  // holds where a function of another file launches a kernel, or where another file calls the
+  // function around it for tensors, comes with one of these notes and the function's USR. And it
+  // applies a fix that several findings have once, so that each brings it.
   static constexpr llvm::StringLiteral kInDevsanCheck = "InDevsanCheck";
   static constexpr llvm::StringLiteral kLauncherNote = "if this launches: ";
+  static constexpr llvm::StringLiteral kServantNote = "if this serves tensors: ";
 
 protected:
   // What a guard that a fix sets is called.

@@ -179,6 +179,17 @@ bool CudaProgram::servesTensors(const CudaWork &work) const {
   return servants_.contains(&work);
 }
 
+bool CudaProgram::mayServeOthers(const CudaWork &work) const {
+  return !sees_torch_ && !work.function->isMain();
+}
+
+const ParmVarDecl *CudaProgram::givenStream(const CudaWork &work) {
+  const auto given = llvm::find_if(work.function->parameters(), [](const ParmVarDecl *parameter) {
+    return isStreamHandle(parameter->getType().getNonReferenceType());
+  });
+  return given == work.function->param_end() ? nullptr : *given;
+}
+
 // From the launches up, so that each function gets the nearest.
 void CudaProgram::findBareLaunches() {
   std::vector<const CudaWork *> pending;

@@ -140,6 +140,10 @@ public:
   // Some caller in this file, or the function itself, has a tensor; or its callers are elsewhere,
   // in a program that uses LibTorch.
   bool servesTensors(const CudaWork &work) const;
+  // The file knows nothing of LibTorch, but others of the program may, and come to the function.
+  bool mayServeOthers(const CudaWork &work) const;
+  // The parameter by which its caller says which stream to work on.
+  static const clang::ParmVarDecl *givenStream(const CudaWork &work);
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
   // Nothing but new threads runs the function, as far as this file shows.

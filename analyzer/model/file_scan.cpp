@@ -122,8 +122,11 @@ public:
     return true;
   }
 
-  // Device(FLAGS_device): whatever the user says.
+  // Device(FLAGS_device): whatever the user says. What makes an object runs its constructor.
   bool VisitCXXConstructExpr(CXXConstructExpr *construct) override {
+    const CXXConstructorDecl *constructor = construct->getConstructor();
+    if (function_ && constructor->isUserProvided() && !isLibraryDecl(constructor))
+      scan_.callers[constructor->getCanonicalDecl()].push_back({function_, construct});
     if (isDevice(construct->getType()) && construct->getNumArgs() > 0) {
       const Expr *given = strip(construct->getArg(0));
       scan_.may_leave_host |= !isDevice(given->getType()) && !isDeviceType(given->getType()) &&

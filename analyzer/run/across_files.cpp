@@ -49,26 +49,28 @@ void resolveCrossFileFindings(
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
   ProjectCalls calls;
   addAll(calls, outcomes);
-  std::vector<std::string> files, functions, launchers;
+  std::vector<std::string> files, functions, launchers, servants;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
-    const std::size_t known = functions.size();
+    const std::size_t known = functions.size() + servants.size();
     for (const auto &[finding, context] :
          llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
       if (dependsOnCallers(finding))
         functions.push_back(context.function);
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
+      if (!context.servant.empty())
+        servants.push_back(context.servant);
     }
-    if (functions.size() != known)
+    if (functions.size() + servants.size() != known)
       files.push_back(command.file);
   }
-  if (functions.empty())
+  if (functions.empty() && servants.empty())
     return;
   std::vector<std::string> others = others_around(files);
   while (!others.empty()) {
-    const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers);
+    const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers, servants);
     std::vector<std::string> more, rest;
     for (std::string &file : others)
       (namesOneOf(file, names) ? more : rest).push_back(std::move(file));
@@ -81,6 +83,8 @@ void resolveCrossFileFindings(
     if (outcome.result)
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
         if (dependsOnCallers(finding) && calls.callersGuard(context.function))
+          return true;
+        if (!context.servant.empty() && !calls.servesTensors(context.servant))
           return true;
         if (context.launcher.empty())
           return false;

@@ -9,8 +9,9 @@
 
 namespace devsan::analyzer {
 
-// Drops the findings in functions all of whose callers set the device, and those that rest on a
-// function of another file that launches no kernel; where it launches one, the finding says where.
+// Drops the findings in functions all of whose callers set the device, those that rest on a
+// function of another file that launches no kernel (where it launches one, the finding says where),
+// and those in functions without tensors that no function with tensors calls.
 //
 // What is true of a function must not depend on the part of a project looked at: `others_around` is
 // asked once for more files of the projects of these, and those that may hold callers or launchers

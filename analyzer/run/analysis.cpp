@@ -209,7 +209,7 @@ public:
     if (more_)
       for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
         consumers.push_back(std::move(consumer));
-    if (llvm::any_of(kRulesOfCallers,
+    if (llvm::any_of(kRulesAcrossFiles,
                      [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); }))
       consumers.push_back(std::make_unique<Calls>(result_.calls));
     consumers.push_back(factory_.createASTConsumer(compiler, file));
@@ -249,6 +249,8 @@ public:
     for (const clang::tooling::DiagnosticMessage &note : error.Notes)
       if (llvm::StringRef text = note.Message; text.consume_front(CudaCheck::kLauncherNote))
         context.launcher = text.str();
+      else if (text.consume_front(CudaCheck::kServantNote))
+        context.servant = text.str();
     const llvm::StringRef file = error.Message.FilePath;
     const FunctionNames::Range *function = names_.around(file, error.Message.FileOffset);
     if (!function)
@@ -297,7 +299,8 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
       finding.remedy = text.str();
     else if (take(note)) // clang-tidy makes it with --fix-notes only
       finding.caution = note.Message;
-    else if (!text.starts_with(CudaCheck::kLauncherNote))
+    else if (!text.starts_with(CudaCheck::kLauncherNote) &&
+             !text.starts_with(CudaCheck::kServantNote))
       finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
   }
   return finding;
@@ -307,7 +310,8 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
   options.HeaderFilterRegex = ".*";
-  options.CheckOptions[("device-missing-guard." + CudaCheck::kInDevsanCheck).str()] = "true";
+  for (const llvm::StringRef rule : {"device-missing-guard.", "device-wrong-stream."})
+    options.CheckOptions[(rule + CudaCheck::kInDevsanCheck).str()] = "true";
   return options;
 }
 

@@ -98,9 +98,9 @@ std::string serialize(const FileResult &result) {
                             {"is_cut_off", result.is_cut_off}};
   llvm::json::Array contexts;
   for (const FindingContext &context : result.contexts)
-    contexts.push_back(llvm::json::Array{context.first_line, context.last_line,
-                                         llvm::json::fixUTF8(context.function),
-                                         llvm::json::fixUTF8(context.launcher)});
+    contexts.push_back(llvm::json::Array{
+        context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
+        llvm::json::fixUTF8(context.launcher), llvm::json::fixUTF8(context.servant)});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   std::string text;
@@ -124,7 +124,8 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   if (const llvm::json::Array *contexts = object->getArray("contexts"))
     for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
       result.contexts[i] = {numberAt((*contexts)[i], 0), numberAt((*contexts)[i], 1),
-                            textAt((*contexts)[i], 2), textAt((*contexts)[i], 3)};
+                            textAt((*contexts)[i], 2), textAt((*contexts)[i], 3),
+                            textAt((*contexts)[i], 4)};
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
   read(*object, "missing_headers", result.missing_headers);

@@ -23,6 +23,8 @@ struct FindingContext {
   std::string function; // USR
   // USR of a function whose body is in another file: the finding holds where that one launches.
   std::string launcher;
+  // USR of the function around it: the finding holds where a function with tensors calls that one.
+  std::string servant;
 };
 
 struct FileResult {
@@ -39,9 +41,9 @@ struct FileResult {
   unsigned suppressed = 0;       // by NOLINT
   unsigned lines = 0;            // with code; counted where the file parsed in part
   unsigned lines_seen = 0;
-  bool has_functions = false;    // with bodies, in the user's code
-  bool found_torch = false;      // a header of LibTorch that it includes is there
-  bool is_cut_off = false;       // an error ended the parsing
+  bool has_functions = false; // with bodies, in the user's code
+  bool found_torch = false;   // a header of LibTorch that it includes is there
+  bool is_cut_off = false;    // an error ended the parsing
 
   bool isPartial() const { return errors != 0 || !missing_headers.empty() || !refused.empty(); }
   // What did not parse left nothing to look at, or what else there is was not parsed.
@@ -53,6 +55,9 @@ struct FileResult {
 // What they find in a function is none of it where all callers have set the device.
 inline constexpr llvm::StringLiteral kRulesOfCallers[] = {"device-missing-guard",
                                                           "device-index-lost"};
+// These need to know who calls whom.
+inline constexpr llvm::StringLiteral kRulesAcrossFiles[] = {
+    "device-missing-guard", "device-index-lost", "device-wrong-stream"};
 
 template <typename Predicate> void dropFindings(FileResult &result, Predicate is_dropped) {
   std::size_t kept = 0;

@@ -2,6 +2,8 @@
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda_check.h"
 
+#include <clang/Index/USRGeneration.h>
+
 namespace devsan::analyzer {
 namespace {
 
@@ -11,26 +13,48 @@ constexpr char kCurrentStream[] = "at::cuda::getCurrentCUDAStream";
 
 class WrongStreamCheck : public CudaCheck {
 public:
-  using CudaCheck::CudaCheck;
+  WrongStreamCheck(StringRef name, clang::tidy::ClangTidyContext *context)
+      : CudaCheck(name, context), in_devsan_check_(Options.get(kInDevsanCheck, false)) {}
 
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
-      if (!program.servesTensors(work))
+      const bool serves = program.servesTensors(work);
+      const ParmVarDecl *given = CudaProgram::givenStream(work);
+      const bool may_serve = in_devsan_check_ && program.mayServeOthers(work);
+      if (!serves && !given && !may_serve)
         continue;
       for (const Launch &launch : work.launches) {
         if (!launch.stream_known)
           continue;
-        if (!launch.stream || CudaProgram::isDefaultStream(launch.stream, work))
-          reportDefault(context, work, launch);
-        else if (const CurrentStream *stream = takenBeforeGuard(work, launch))
+        if (!launch.stream || CudaProgram::isDefaultStream(launch.stream, work)) {
+          const bool disobeys = !serves && given && isWork(launch);
+          if (serves || disobeys || may_serve)
+            reportDefault(context, work, launch, disobeys ? given : nullptr);
+          if (!serves && !disobeys && may_serve)
+            noteServant(context, work, launch);
+        } else if (const CurrentStream *stream = takenBeforeGuard(work, launch)) {
           reportTakenBeforeGuard(context, launch, *stream);
+        }
       }
     }
   }
 
 private:
-  void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch) {
+  static bool isWork(const Launch &launch) {
+    return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
+  }
+
+  // Whoever has the tensors is in another file.
+  void noteServant(ASTContext &context, const CudaWork &work, const Launch &launch) {
+    llvm::SmallString<128> usr;
+    index::generateUSRForDecl(writtenFunction(work.function), usr);
+    diag(place(context, launch.expr), (kServantNote + usr).str(), DiagnosticIDs::Note);
+  }
+
+  // `given`: the stream that the caller wants the work on, where no tensors are known.
+  void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch,
+                     const ParmVarDecl *given) {
     const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
     const SourceLocation used = place(context, launch.expr);
     const SourceLocation in_macro = launchInMacro(context, launch);
@@ -40,11 +64,15 @@ private:
       auto finding = diag(
           in_macro.isValid() ? in_macro : used,
           "%select{the kernel is launched on|the copy or handle is put on|the call is given|the "
-          "algorithm runs on}0 the default stream, while the work of %select{the caller's "
-          "tensors|'%2'}1 is on the current one");
-      finding << static_cast<int>(launch.kind) << (tensor != nullptr)
-              << (tensor ? tensor->getName() : "");
-      if (auto fix = useCurrentStream(context, launch))
+          "algorithm runs on}0 the default stream, while %select{the work of the caller's tensors "
+          "is on the current one|the work of '%2' is on the current one|the caller gave '%2'}1");
+      const ValueDecl *named = given ? given : tensor;
+      finding << static_cast<int>(launch.kind)
+              << (given    ? 2
+                  : tensor ? 1
+                           : 0)
+              << (named ? named->getName() : "");
+      if (auto fix = given ? std::nullopt : useCurrentStream(context, launch))
         finding << *fix;
     }
     if (in_macro.isValid())
@@ -129,6 +157,7 @@ private:
          DiagnosticIDs::Note);
   }
 
+  const bool in_devsan_check_;
   llvm::DenseSet<SourceLocation> reported_macros_;
 };
 
