@@ -108,12 +108,13 @@ def reports(row, findings, source):
             yield finding
 
 
-def analyse(devsan, root, files, checks):
+def analyse(devsan, root, files, checks, *options):
     """The findings of each file, the notes on it, and the time all took."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [devsan, "check", "--format=json", "-j", "1", "-o", report]
         command += [f"--checks={checks}"] if checks else []
+        command += options
         start = time.perf_counter()
         ended = subprocess.run([*command, *files], cwd=root, capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - start

@@ -103,6 +103,13 @@ bool isStreamHandle(QualType type) {
   return record && (record->getName() == "CUstream_st" || record->getName() == "ihipStream_t");
 }
 
+bool isLibraryHandle(QualType type) {
+  const auto *alias = type.getNonReferenceType()->getAs<TypedefType>();
+  const llvm::StringRef name = alias ? alias->getDecl()->getName() : llvm::StringRef();
+  return type->isPointerType() && name.ends_with("Handle_t") &&
+         (name.starts_with("cu") || name.starts_with("hip"));
+}
+
 bool isStream(QualType type) {
   if (type.isNull() || type->isUndeducedType())
     return false;

@@ -13,6 +13,8 @@ namespace devsan::analyzer {
 bool isStreamHandle(clang::QualType type);
 // A stream handle, LibTorch's wrapper of one, or a reference to either.
 bool isStream(clang::QualType type);
+// cublasHandle_t and kin: what a library of CUDA's works through, on the device that it was made on.
+bool isLibraryHandle(clang::QualType type);
 // A structure with a stream among its members: launch parameters that are handed on as one.
 bool holdsStream(clang::QualType type);
 

@@ -124,6 +124,12 @@ FileCalls collectCalls(ASTContext &context) {
   Builder builder(*program, context.getSourceManager());
   for (const CudaWork &work : program->functions()) {
     const auto caller = builder.index(writtenFunction(work.function));
+    // Whoever calls the base's method may come to this one.
+    if (const auto *method = dyn_cast<CXXMethodDecl>(work.function); method && caller)
+      for (const CXXMethodDecl *base : method->overridden_methods())
+        if (const auto overridden = isLibraryDecl(base) ? std::nullopt
+                                                        : builder.index(writtenFunction(base)))
+          builder.calls.calls.push_back({*overridden, *caller, false});
     for (const WorkCall &call : work.calls) {
       const auto callee = builder.index(call.callee);
       if (caller && callee)

@@ -397,11 +397,47 @@ private:
       work_.launches.push_back(std::move(launch));
       return true;
     }
+    if (isCudaApi(callee) && worksOnCurrentDevice(call, name)) {
+      Launch launch = launchOf(Launch::Kind::kAlgorithm, call);
+      launch.stream_known = false;
+      work_.launches.push_back(std::move(launch));
+      return true;
+    }
     if (usesDefaultStreamOnly(name) && isCudaApi(callee)) {
       work_.launches.push_back(launchOf(Launch::Kind::kCopy, call));
       return true;
     }
     return false;
+  }
+
+  // cuBLAS and kin work where their handle was made. One that the function itself makes, or takes
+  // for the current device, is of that; not one that it is given, or keeps.
+  bool worksOnCurrentDevice(const CallExpr *call, llvm::StringRef name) {
+    const auto points = [](const Expr *argument) {
+      const QualType type = argument->getType();
+      return type->isPointerType() && !isLibraryHandle(type) && !isStreamHandle(type) &&
+             !isa<UnaryOperator>(argument->IgnoreParenCasts());
+    };
+    if (name.contains("Create"))
+      for (const Expr *argument : call->arguments())
+        if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))
+          if (const auto *made =
+                  dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParenImpCasts()))
+            made_handles_.insert(dyn_cast<VarDecl>(made->getDecl()));
+    if (call->getNumArgs() < 3 || !isLibraryHandle(call->getArg(0)->getType()) ||
+        name.contains("Create") || name.contains("Destroy") || name.contains("Size") ||
+        llvm::none_of(llvm::drop_begin(call->arguments()), points))
+      return false;
+    const Expr *handle = strip(call->getArg(0))->IgnoreParenCasts();
+    const auto *reference = dyn_cast<DeclRefExpr>(handle);
+    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    if (variable && made_handles_.contains(variable))
+      return variable->isLocalVarDecl() && !variable->isStaticLocal();
+    const auto initialiser = work_.initialisers.find(variable);
+    if (variable && initialiser != work_.initialisers.end())
+      handle = strip(initialiser->second)->IgnoreParenCasts();
+    const auto *taken = dyn_cast<CallExpr>(handle);
+    return taken && asksCurrentDevice(calledFunction(taken));
   }
 
   // The variable in `cudaLaunchKernelEx(&config, …)`.
@@ -509,6 +545,7 @@ private:
   llvm::SmallPtrSet<const VarDecl *, 4> filled_; // through their address
   llvm::SmallPtrSet<const LambdaExpr *, 2> guarded_lambdas_;
   llvm::SmallPtrSet<const VarDecl *, 8> null_pointers_;
+  llvm::SmallPtrSet<const VarDecl *, 2> made_handles_;
   bool guard_live_ = false;
   bool device_set_ = false;
   bool guard_seen_ = false;

@@ -82,11 +82,12 @@ private:
   // Where a macro of the project writes the launch: once there instead of at each of its uses.
   static SourceLocation launchInMacro(ASTContext &context, const Launch &launch) {
     const auto *kernel = dyn_cast<CUDAKernelCallExpr>(launch.expr);
-    const CallExpr *config = kernel ? kernel->getConfig() : nullptr;
+    const SourceLocation begin = kernel && kernel->getConfig() ? kernel->getConfig()->getBeginLoc()
+                                                               : launch.expr->getBeginLoc();
     const SourceManager &sources = context.getSourceManager();
-    if (!config || !config->getBeginLoc().isMacroID())
+    if (!begin.isMacroID())
       return {};
-    const SourceLocation written = sources.getSpellingLoc(config->getBeginLoc());
+    const SourceLocation written = sources.getSpellingLoc(begin);
     const CharSourceRange use =
         sources.getExpansionRange(launch.expr->getBeginLoc()); // with the macro's arguments
     const bool is_argument = sources.isPointWithin(written, use.getBegin(), use.getEnd());

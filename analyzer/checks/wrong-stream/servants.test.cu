@@ -7,13 +7,15 @@
 // ALL: kernels.cu:6:{{[0-9]+}}: error: the kernel is launched on the default stream, while the work of the caller's tensors is on the current one
 // ALL: kernels.cu:7:{{[0-9]+}}: error: {{.*}}the caller's tensors
 // ALL: kernels.cu:10:{{[0-9]+}}: error: the kernel is launched on the default stream, while the caller gave 'stream'
-// ALL: 2 files: 3 findings {{.*}}, 1 suppressed
+// ALL: kernels.cu:22:{{[0-9]+}}: error: {{.*}}the caller's tensors
+// ALL: 2 files: 4 findings {{.*}}, 1 suppressed
 
 // By itself the file is part of its project, unless that is excluded.
 // RUN: not %{check} %t/kernels.cu -- %{flags} | FileCheck %s --check-prefix=PART --implicit-check-not=': error:'
 // PART: kernels.cu:6:
 // PART: kernels.cu:7:
 // PART: kernels.cu:10:
+// PART: kernels.cu:22:
 // RUN: not %{check} --alone %t/kernels.cu -- %{flags} | FileCheck %s --check-prefix=ALONE --implicit-check-not=': error:'
 // ALONE: kernels.cu:10:
 
@@ -26,6 +28,14 @@ void launchOnGiven(float *x, cudaStream_t stream);
 void launchSuppressed(float *x);
 void launchObeying(float *x, cudaStream_t stream);
 void launchForNumbers(float *x);
+
+struct Worker {
+  virtual ~Worker() = default;
+  virtual void run(float *x) = 0;
+};
+struct DeviceWorker : Worker {
+  void run(float *x) override;
+};
 
 //--- kernels.cu
 #include "kernels.h"
@@ -49,13 +59,15 @@ void copyBeside(float *x, float *y, cudaStream_t stream) {
   cudaMemcpy(x, y, 4, cudaMemcpyDeviceToHost);
   scale<<<1, 32, 0, stream>>>(x);
 }
+void DeviceWorker::run(float *x) { scale<<<1, 32>>>(x); }
 
 //--- ops.cpp
 #include "kernels.h"
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/extension.h>
 
-void op(at::Tensor x, std::vector<float> &numbers) {
+void op(at::Tensor x, Worker &worker) {
+  worker.run(x.data_ptr<float>());
   launchForTensors(x.data_ptr<float>());
   launchBehind(x.data_ptr<float>());
   launchSuppressed(x.data_ptr<float>());
