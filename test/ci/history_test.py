@@ -65,6 +65,39 @@ class History(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual((self.folder / "out/chosen.jsonl").read_text(), "")
 
+    def chosen(self):
+        result = self.history("--choose-only")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [json.loads(line)["kind"] for line in (self.folder / "out/chosen.jsonl").read_text().splitlines()]
+
+    def test_a_statement_that_has_a_device_now_is_a_fix_and_one_more_is_none(self):
+        made = "at::Tensor f(at::Tensor x) {\n  auto y = torch::zeros({2});\n  return x + y;\n}\n"
+        self.commit("A function", made=made)
+        self.commit("Fix the device", made=made.replace("{2})", "{2}, x.options())"))
+        self.assertEqual(self.chosen(), ["device passed"])
+        self.commit("Counts on the device", made=made.replace("{2})", "{2}, x.options())")
+                    .replace("  return", "  auto z = torch::ones({2}, x.options());\n  return"))
+        self.assertEqual(self.chosen(), ["device passed"])
+
+    def test_a_guard_counts_where_none_was_and_no_stream_is_chosen(self):
+        work = "void f(at::Tensor x) {\n  g(x);\n}\nvoid h(at::Tensor x) {\n  at::cuda::SetDevice(0);\n  g(x);\n}\n"
+        self.commit("Functions", work=work)
+        self.commit("Many GPUs", work=work.replace("at::cuda::SetDevice(0);", "c10::cuda::CUDAGuard guard(x.device());"))
+        self.assertEqual(self.chosen(), [])
+        self.commit("A stream on the GPU", work=work.replace("{\n  g", "{\n  c10::cuda::CUDAStreamGuard guard(stream);\n  g"))
+        self.assertEqual(self.chosen(), [])
+        self.commit("Functions again", work=work)
+        self.commit("All GPUs", work=work.replace("{\n  g", "{\n  c10::cuda::CUDAGuard guard(x.device());\n  g"))
+        self.assertEqual(self.chosen(), ["guard added"])
+
+    def test_tests_clean_ups_and_waits_that_move_are_no_fixes(self):
+        self.commit("A trainer", train=WAITS, train_test=WAITS)
+        self.commit("Faster tests: no sync", train=WAITS, train_test=FIXED)
+        self.commit("Clean up: no sync", train=FIXED)
+        self.commit("The trainer", train=WAITS)
+        self.commit("Sync later", train=WAITS.replace("item<float>()", "item<double>()").replace("return total", "total = total;\n  return total"))
+        self.assertEqual(self.chosen(), [])
+
     def test_what_is_no_repository_is_named(self):
         self.repo = self.folder / "nowhere"
         result = self.history("--choose-only")
