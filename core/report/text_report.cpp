@@ -6,6 +6,7 @@
 #include "core/text/terminal_text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/color.h>
 #include <fmt/format.h>
 #include <map>
@@ -383,10 +384,11 @@ private:
     const std::string remedy = remedyOf(finding);
     if (remedy.empty())
       return;
-    const auto [said, is_new] =
-        advised_.try_emplace(remedy, location.file.empty() ? "above"
-                                                           : "for " + location.file + ":" +
-                                                                 std::to_string(location.line));
+    const auto [said, is_new] = advised_.try_emplace(
+        remedy, location.file.empty()
+                    ? "above"
+                    : "for " + std::filesystem::path(location.file).filename().string() + ":" +
+                          std::to_string(location.line) + " above");
     if (is_new)
       add("  remedy: {}", remedy);
     else

@@ -14,6 +14,17 @@ struct Remedy {
   std::string_view in_cpp = {}; // empty: the same words
 };
 
+constexpr std::string_view kIndicesInPython =
+    "the result holds the indices of the true elements, and the host has to read how many there "
+    "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only choose "
+    "elements for a sum or a loss, or build a mask again, keep the mask and use torch.where(mask, "
+    "x, 0); where they come out the same each time, make them once";
+constexpr std::string_view kIndicesInCpp =
+    "the result holds the indices of the true elements, and the host has to read how many there "
+    "are: torch::nonzero_static(x, n) where the number is known; where the indices only choose "
+    "elements for a sum or a loss, or build a mask again, keep the mask and use torch::where(mask, "
+    "x, 0); where they come out the same each time, make them once";
+
 // The first that fits; what is more special stands first.
 constexpr Remedy kRemedies[] = {
     {"print", "print after the loop, or every so many steps; print x.cpu(), which waits once",
@@ -24,46 +35,42 @@ constexpr Remedy kRemedies[] = {
      "stay on the device"},
     {"Distribution.__init__",
      "the distribution checks its arguments: pass validate_args=False where it is made, or call "
-     "Distribution.set_default_validate_args(False)"},
+     "torch.distributions.Distribution.set_default_validate_args(False)"},
     {"Distribution._validate_sample",
      "log_prob() and its kind check that the value lies in the distribution's support: pass "
      "validate_args=False where the distribution is made, or call "
-     "Distribution.set_default_validate_args(False)"},
+     "torch.distributions.Distribution.set_default_validate_args(False)"},
     {"aten::_linalg_check_errors",
      "it looks on the host whether it succeeded: the function with `_ex` (torch.linalg.inv_ex, "
      "cholesky_ex, solve_ex, lu_factor_ex) does not, and gives `info` on the device",
      "it looks on the host whether it succeeded: the function with `_ex` (torch::linalg_inv_ex, "
      "linalg_cholesky_ex, linalg_solve_ex) does not, and gives `info` on the device"},
     {"aten::is_nonzero",
-     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): where both "
-     "branches can be computed, torch.where(condition, a, b) decides on the device; a test for the "
-     "end or a warning can come one step late: copy the value into pinned memory with "
-     "non_blocking=True and read it after its event; a check of inputs belongs before their "
-     "upload; a value that the host needs before it goes on, such as whether a factorization "
-     "succeeded, has to wait: mark it with devsan.allow_sync()",
-     "the value decides a branch: where both branches can be computed, torch::where(condition, a, "
-     "b) decides on the device; a test for the end or a warning can come one step late: copy the "
-     "value into pinned memory with non_blocking and read it after its event; a check of inputs "
-     "belongs before their upload; a value that the host needs before it goes on, such as whether "
-     "a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
-    {"aten::nonzero",
-     "the result holds the indices of the true elements, and the host has to read how many there "
-     "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only "
-     "choose elements for a sum or a loss, keep all and use torch.where(mask, x, 0); else make "
-     "them once and use them again",
-     "the result holds the indices of the true elements, and the host has to read how many there "
-     "are: torch::nonzero_static(x, n) where the number is known; where the indices only choose "
-     "elements for a sum or a loss, keep all and use torch::where(mask, x, 0); else make them once "
-     "and use them again"},
-    {"aten::argwhere",
-     "the result holds the indices of the true elements, and the host has to read how many there "
-     "are: torch.nonzero_static(x, size=n) where the number is known; where the indices only "
-     "choose elements for a sum or a loss, keep all and use torch.where(mask, x, 0); else make "
-     "them once and use them again",
-     "the result holds the indices of the true elements, and the host has to read how many there "
-     "are: torch::nonzero_static(x, n) where the number is known; where the indices only choose "
-     "elements for a sum or a loss, keep all and use torch::where(mask, x, 0); else make them once "
-     "and use them again"},
+     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): decide by "
+     "what the host knows; or, where both branches can be computed, torch.where(condition, a, b) "
+     "decides on the device; torch._assert_async(condition) checks there; a test for the end or a "
+     "warning can come one step late: copy the value into pinned memory with non_blocking=True, "
+     "record a torch.cuda.Event, and read it once event.query() is true; a value that the host "
+     "needs before it goes on, such as whether a factorization succeeded, has to wait: mark it "
+     "with devsan.allow_sync()",
+     "the value decides a branch: decide by what the host knows; or, where both branches can be "
+     "computed, torch::where(condition, a, b) decides on the device; a test for the end or a "
+     "warning can come one step late: copy the value into pinned memory with non_blocking, record "
+     "an event, and read it once event.query() is true; a value that the host needs before it goes "
+     "on, such as whether a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
+    {"aten::nonzero", kIndicesInPython, kIndicesInCpp},
+    {"aten::argwhere", kIndicesInPython, kIndicesInCpp},
+    {"aten::where",
+     "torch.where(condition) alone is condition.nonzero(): the result holds the indices of the "
+     "true elements, and the host has to read how many there are: torch.nonzero_static(x, size=n) "
+     "where the number is known; where the indices only choose elements for a sum or a loss, or "
+     "build a mask again, keep the mask and use torch.where(mask, x, 0); where they come out the "
+     "same each time, make them once",
+     "torch::where(condition) alone is condition.nonzero(): the result holds the indices of the "
+     "true elements, and the host has to read how many there are: torch::nonzero_static(x, n) "
+     "where the number is known; where the indices only choose elements for a sum or a loss, or "
+     "build a mask again, keep the mask and use torch::where(mask, x, 0); where they come out the "
+     "same each time, make them once"},
     {"aten::masked_select",
      "the number of true elements is the size of the result: torch.where(mask, x, 0) keeps the "
      "shape, and "
@@ -72,24 +79,24 @@ constexpr Remedy kRemedies[] = {
      "shape, and "
      "sums leave out what the mask leaves out"},
     {"aten::index_put*",
-     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, v), or "
-     "torch.where(mask, v, x)",
-     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, v), or "
-     "torch::where(mask, v, x)"},
+     "`x[mask] = v` counts the mask's true elements on the host, `x[mask] += v` does so twice: "
+     "x.masked_fill_(mask, number), or torch.where(mask, v, x) with a v of x's shape",
+     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, number), or "
+     "torch::where(mask, v, x) with a v of x's shape"},
     {"aten::_index_put_impl_",
-     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, v), or "
-     "torch.where(mask, v, x)",
-     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, v), or "
-     "torch::where(mask, v, x)"},
+     "`x[mask] = v` counts the mask's true elements on the host, `x[mask] += v` does so twice: "
+     "x.masked_fill_(mask, number), or torch.where(mask, v, x) with a v of x's shape",
+     "a mask as an index counts its true elements on the host: x.masked_fill_(mask, number), or "
+     "torch::where(mask, v, x) with a v of x's shape"},
     {"aten::index",
      "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
-     "fallback) "
-     "keeps the shape; where several tensors are indexed by it, indices = "
-     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait",
-     "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
-     "x, "
      "fallback) keeps the shape; where several tensors are indexed by it, indices = "
-     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait"},
+     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait; "
+     "where the mask comes out the same in each step, index once before the loop",
+     "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
+     "x, fallback) keeps the shape; where several tensors are indexed by it, indices = "
+     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait; "
+     "where the mask comes out the same in each step, index once before the loop"},
     {"aten::unique*",
      "the number of different values is the size of the result: call it where the data is made, "
      "not in each step; sort() keeps the size"},
@@ -180,27 +187,32 @@ constexpr Remedy kReads[] = {
 
 constexpr Remedy kDownload = {
     "",
-    "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
-    "with non_blocking=True, and is read one step later, after its event; where the host needs it "
-    "at once (an environment on the CPU needs its action), the wait cannot be avoided: put "
-    "devsan.allow_sync() around the line",
-    "compute on the device, as sums of a metric; what the host needs later goes into pinned memory "
-    "with non_blocking, and is read one step later, after its event; where the host needs it at "
-    "once (an environment on the CPU needs its action), the wait cannot be avoided: put "
-    "devsan::AllowSync around the line"};
+    "add up on the device and read once, as metrics do; what the host needs later is copied into "
+    "pinned memory with non_blocking=True, and read one step later, after its event; where the "
+    "host needs it at once (an environment on the CPU needs its action), the wait cannot be "
+    "avoided: put devsan.allow_sync() around the line",
+    "add up on the device and read once, as metrics do; what the host needs later is copied into "
+    "pinned memory with non_blocking, and read one step later, after its event; where the host "
+    "needs it at once (an environment on the CPU needs its action), the wait cannot be avoided: "
+    "put devsan::AllowSync around the line"};
+
+constexpr std::string_view kPutIndices = "create the indices on the device";
 
 // Of copies that nothing asked for.
 constexpr Remedy kTransfers[] = {
-    {"aten::index_put*",
-     "create the indices on the device; a number goes there without a copy by x.masked_fill_(mask, "
-     "number), x.index_fill_(0, indices, number) or x.scatter_(dim, indices, number)"},
-    {"aten::_index_put_impl_",
-     "create the indices on the device; a number goes there without a copy by x.masked_fill_(mask, "
-     "number), x.index_fill_(0, indices, number) or x.scatter_(dim, indices, number)"},
+    {"aten::index_put*", kPutIndices},
+    {"aten::_index_put_impl_", kPutIndices},
     {"torch::autograd::THPVariable_setitem",
      "`x[i] = value` copies the value: x[i].fill_(number) does not copy; a tensor belongs on the "
      "device of x before"},
 };
+// Where the copied operand is what is assigned.
+constexpr Remedy kPutValues = {
+    "",
+    "`x[i, j] = value` copies a value of the host: for a mask x.masked_fill_(mask, number); for "
+    "indices make the value on the device, as x.new_full((), number)",
+    "index_put_ copies a value of the host: for a mask x.masked_fill_(mask, number); for indices "
+    "make the value on the device, as torch::full({}, number, x.options())"};
 
 constexpr std::string_view kInCompiled =
     " is compiled code: call it once for a whole batch, or where its result is read anyway; in its "
@@ -265,6 +277,9 @@ std::string remedyFor(const ResolvedEvent &event) {
 }
 
 std::string remedyForTransfer(const ResolvedEvent &event) {
+  if (event.event.from.isHost() && event.operand == "values" &&
+      (fits("aten::index_put*", event.calledOp()) || event.calledOp() == "aten::_index_put_impl_"))
+    return textOf(kPutValues, event);
   for (const Remedy &remedy : kTransfers)
     if (event.event.from.isHost() &&
         (fits(remedy.called, event.calledOp()) ||
