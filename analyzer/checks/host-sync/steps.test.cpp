@@ -96,3 +96,27 @@ double boxes(torch::Tensor found, std::vector<torch::Tensor> lists) {
   }
   return total;
 }
+
+// What a step makes runs its constructor on every step; what the program makes once does not.
+struct Bounds {
+  explicit Bounds(const at::Tensor &vectors) {
+    for (int i = 0; i < 3; ++i)
+      size[i] = vectors[i].item<float>();
+    // CHECK: :[[@LINE-1]]:28: warning: {{.*}} makes the host wait for the device on every step (in 'Bounds', which 'forward' calls) [device-host-sync]
+  }
+  float size[3];
+};
+
+struct Once {
+  explicit Once(const at::Tensor &vectors) { size = vectors.item<float>(); }
+  float size;
+};
+
+struct Cell : torch::nn::Module {
+  explicit Cell(at::Tensor x) : once(x.cuda()) {}
+  at::Tensor forward(at::Tensor x) {
+    const Bounds bounds(x.cuda());
+    return x * bounds.size[0] * once.size;
+  }
+  Once once;
+};
