@@ -35,7 +35,7 @@ at::Tensor numbered(const at::Tensor &order, const std::vector<at::Tensor> &keys
   for (const at::Tensor &key : keys) {
     const at::Tensor sorted = key.gather(0, order);
     starts.narrow(0, 1, n - 1)
-        .logical_or_(sorted.narrow(0, 1, n - 1).ne(sorted.narrow(0, 0, n - 1)));
+        .bitwise_or_(sorted.narrow(0, 1, n - 1).ne(sorted.narrow(0, 0, n - 1)));
   }
   return at::empty_like(order).scatter(0, order, starts.cumsum(0, at::kLong));
 }
@@ -110,8 +110,11 @@ PanopticMetric::Tally PanopticMetric::tally(const Points &preds, const Points &t
                                             int64_t images) const {
   const int64_t n = preds.category.numel(), c = categories();
   const auto things = static_cast<int64_t>(config_.things.size());
-  const at::Tensor image =
-      at::arange(n, preds.category.options()).floor_divide(n / images) * (c + 1);
+  const at::Tensor image = at::arange(images, preds.category.options())
+                               .unsqueeze(1)
+                               .expand({images, n / images})
+                               .reshape(-1) *
+                           (c + 1);
   const at::Tensor pred_of = segments(image + preds.category, preds.instance);
   const at::Tensor target_of = segments(image + target.category, target.instance);
   const at::Tensor both = pred_of * n + target_of;

@@ -49,8 +49,9 @@ void raise_as_metric_error() {
 at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given) {
   TORCH_CHECK_TYPE(given != Py_None, kind.name, ": `", kind.about.inputs[index],
                    "` cannot be None; pass a torch.Tensor");
-  TORCH_CHECK_TYPE(THPVariable_Check(given), kind.name, ": `", kind.about.inputs[index],
-                   "` is of type ", Py_TYPE(given)->tp_name, "; pass a torch.Tensor");
+  TORCH_CHECK_TYPE(THPVariable_Check(given), kind.name, ": Expected argument `",
+                   kind.about.inputs[index], "` to be of type `torch.Tensor`, but got ",
+                   Py_TYPE(given)->tp_name);
   return THPVariable_Unpack(given);
 }
 

@@ -24,6 +24,8 @@ struct Words {
   bool with_value;
 };
 constexpr Words kWords[] = {
+    {"", "things", "Expected argument `things` to contain `int` categories, each", false},
+    {"", "stuffs", "Expected argument `stuffs` to contain `int` categories, each", false},
     {"", "nan_strategy", "Arg `nan_strategy` should either be a number or one of", false},
     {"Retrieval", "adaptive_k", "`adaptive_k` has to be a boolean:", false},
     {"Retrieval", "empty_target_action", "Argument `empty_target_action` received a wrong value",

@@ -87,6 +87,11 @@ at::Tensor mask_of(const at::Tensor &x, bool one_hot, int64_t classes) {
   return flat(x, 2);
 }
 
+// Indices of up to two dimensions are those of one image.
+at::Tensor as_batch(const at::Tensor &x, SegmentationFormat format) {
+  return format == SegmentationFormat::kIndex && x.dim() <= 2 ? x.unsqueeze(0) : x;
+}
+
 Overlap overlap(const at::Tensor &preds, const at::Tensor &target, int64_t classes,
                 const MeanIoUOptions &options) {
   const bool p = has_classes(preds, target, options.input_format());
@@ -161,8 +166,10 @@ void MeanIoU::check_in_range(const at::Tensor &out_of_range, const at::Tensor &p
               " classes");
 }
 
-void MeanIoU::update(const at::Tensor &preds, const at::Tensor &target) {
-  const int64_t classes = classes_of(preds, target);
+void MeanIoU::update(const at::Tensor &preds_given, const at::Tensor &target_given) {
+  const int64_t classes = classes_of(preds_given, target_given);
+  const at::Tensor preds = as_batch(preds_given, options_.input_format());
+  const at::Tensor target = as_batch(target_given, options_.input_format());
   TORCH_CHECK(!options_.per_class() || options_.num_classes(), name(),
               ": `num_classes` is not given; the states of each class have to know it");
   const StateScope scope;
@@ -213,8 +220,10 @@ std::string MeanIoU::signature() const {
                   ", input_format=", static_cast<int>(options_.input_format()));
 }
 
-at::Tensor MeanIoU::of_images(const at::Tensor &preds, const at::Tensor &target) const {
-  const int64_t classes = classes_of(preds, target);
+at::Tensor MeanIoU::of_images(const at::Tensor &preds_given, const at::Tensor &target_given) const {
+  const int64_t classes = classes_of(preds_given, target_given);
+  const at::Tensor preds = as_batch(preds_given, options_.input_format());
+  const at::Tensor target = as_batch(target_given, options_.input_format());
   const StateScope scope;
   const Overlap found = overlap(preds, target, classes, options_);
   check_in_range(found.out_of_range, preds, classes);

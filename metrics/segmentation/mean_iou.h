@@ -13,7 +13,7 @@ namespace devsan::metrics {
 // How classes are given.
 enum class SegmentationFormat {
   kOneHot, // [N, C, ...]: whether a point is of a class, or floating scores of which the highest is
-  kIndex,  // [N, ...]: the class
+  kIndex,  // [N, H, ...]: the class; up to two dimensions are one image's
   kMixed,  // one of each
 };
 

@@ -118,8 +118,8 @@ TEST_P(MeanIoUOnDevice, IsWhatLoopsSay) {
 
 TEST_P(MeanIoUOnDevice, SyncsAsIfSeenByOne) {
   at::manual_seed(1);
-  const at::Tensor x = at::randint(kClasses, {5, 8}, at::kLong),
-                   y = at::randint(kClasses, {5, 8}, at::kLong);
+  const at::Tensor x = at::randint(kClasses, {5, 2, 4}, at::kLong),
+                   y = at::randint(kClasses, {5, 2, 4}, at::kLong);
   const MeanIoUOptions options =
       MeanIoUOptions().input_format(Format::kIndex).num_classes(kClasses);
   MeanIoU whole(options);

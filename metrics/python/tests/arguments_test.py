@@ -184,7 +184,7 @@ def test_thresholds_may_be_a_tensor():
 @pytest.mark.parametrize(
     "error, text, call",
     [
-        (TypeError, "`preds` is of type list; pass a torch.Tensor", lambda m, t: m.update([0.5], t)),
+        (TypeError, "Expected argument `preds` to be of type `torch.Tensor`, but got list", lambda m, t: m.update([0.5], t)),
         (TypeError, "`target` cannot be None; pass a torch.Tensor", lambda m, t: m.update(t, None)),
         (TypeError, "update\\(\\) was called without `target`; pass preds target", lambda m, t: m.update(t)),
         (TypeError, "update\\(\\) was passed 4 arguments; pass 3", lambda m, t: m.update(t, t, t, t)),

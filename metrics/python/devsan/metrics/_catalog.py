@@ -175,7 +175,7 @@ ARGUMENTS = {
     "MeanIoU.num_classes": "number of classes; needed for input_format='index' and, of the class, for per_class=True.",
     "include_background": "class 0 counts.",
     "per_class": "the result is of each class instead of all.",
-    "input_format": "[N, C, ...], whether a point is of a class, or floating scores ('one-hot'); [N, ...], its class ('index'); or one of "
+    "input_format": "[N, C, ...], whether a point is of a class, or floating scores ('one-hot'); [N, H, ...], its class, where up to two dimensions are one image's ('index'); or one of "
     "each ('mixed').",
     "accumulation": "format of the states: 'double', 'float_pair', or by default what suits the device.",
 }
