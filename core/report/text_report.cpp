@@ -73,6 +73,12 @@ Framework frameworkOf(const Finding &finding) {
   return result;
 }
 
+// The last two parts of a path.
+std::string shortName(const std::filesystem::path &file) {
+  const std::filesystem::path folder = file.parent_path().filename();
+  return folder.empty() ? file.string() : (folder / file.filename()).string();
+}
+
 bool isStatic(const Finding *finding) {
   return finding->origin == Origin::kStatic;
 }
@@ -385,10 +391,9 @@ private:
     if (remedy.empty())
       return;
     const auto [said, is_new] = advised_.try_emplace(
-        remedy, location.file.empty()
-                    ? "above"
-                    : "for " + std::filesystem::path(location.file).filename().string() + ":" +
-                          std::to_string(location.line) + " above");
+        remedy, location.file.empty() ? "above"
+                                      : "for " + shortName(location.file) + ":" +
+                                            std::to_string(location.line) + " above");
     if (is_new)
       add("  remedy: {}", remedy);
     else

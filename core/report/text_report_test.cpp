@@ -33,6 +33,7 @@ TEST_F(TextReport, PrintsClangsLineTheSourceAndTheRemedyOnce) {
                                        "      |        ^\n"));
   EXPECT_EQ(text.find("remedy: "), text.rfind("remedy: "));
   EXPECT_THAT(text, HasSubstr("  remedy as for " +
+                              std::filesystem::path(file_).parent_path().filename().string() + "/" +
                               std::filesystem::path(file_).filename().string() + ":2 above\n"));
   EXPECT_THAT(text,
               HasSubstr("devsan check: 1 file: 2 findings (0 errors, 2 warnings, 0 notes)\n"));

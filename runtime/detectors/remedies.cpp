@@ -37,7 +37,7 @@ constexpr Remedy kRemedies[] = {
      "the distribution checks its arguments: pass validate_args=False where it is made, or call "
      "torch.distributions.Distribution.set_default_validate_args(False)"},
     {"Distribution._validate_sample",
-     "log_prob() and its kind check that the value lies in the distribution's support: pass "
+     "log_prob() checks that its argument lies in the distribution's support: pass "
      "validate_args=False where the distribution is made, or call "
      "torch.distributions.Distribution.set_default_validate_args(False)"},
     {"aten::_linalg_check_errors",
@@ -46,18 +46,20 @@ constexpr Remedy kRemedies[] = {
      "it looks on the host whether it succeeded: the function with `_ex` (torch::linalg_inv_ex, "
      "linalg_cholesky_ex, linalg_solve_ex) does not, and gives `info` on the device"},
     {"aten::is_nonzero",
-     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): decide by "
-     "what the host knows; or, where both branches can be computed, torch.where(condition, a, b) "
-     "decides on the device; torch._assert_async(condition) checks there; a test for the end or a "
-     "warning can come one step late: copy the value into pinned memory with non_blocking=True, "
-     "record a torch.cuda.Event, and read it once event.query() is true; a value that the host "
-     "needs before it goes on, such as whether a factorization succeeded, has to wait: mark it "
-     "with devsan.allow_sync()",
-     "the value decides a branch: decide by what the host knows; or, where both branches can be "
-     "computed, torch::where(condition, a, b) decides on the device; a test for the end or a "
-     "warning can come one step late: copy the value into pinned memory with non_blocking, record "
-     "an event, and read it once event.query() is true; a value that the host needs before it goes "
-     "on, such as whether a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
+     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): test the "
+     "values on the host before they are uploaded, or leave the argument out where the answer is "
+     "known; where both branches can be computed, torch.where(condition, a, b) decides on the "
+     "device; torch._assert_async(condition) checks there; a test for the end or a warning can "
+     "come one step late: copy the value into pinned memory with non_blocking=True, record a "
+     "torch.cuda.Event, and read it once event.query() is true; a value that the host needs before "
+     "it goes on, such as whether a factorization succeeded, has to wait: mark it with "
+     "devsan.allow_sync()",
+     "the value decides a branch: test the values on the host before they are uploaded, or leave "
+     "the argument out where the answer is known; where both branches can be computed, "
+     "torch::where(condition, a, b) decides on the device; a test for the end or a warning can "
+     "come one step late: copy the value into pinned memory with non_blocking, record an event, "
+     "and read it once event.query() is true; a value that the host needs before it goes on, such "
+     "as whether a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
     {"aten::nonzero", kIndicesInPython, kIndicesInCpp},
     {"aten::argwhere", kIndicesInPython, kIndicesInCpp},
     {"aten::where",
@@ -79,24 +81,28 @@ constexpr Remedy kRemedies[] = {
      "shape, and "
      "sums leave out what the mask leaves out"},
     {"aten::index_put*",
-     "`x[mask] = v` counts the mask's true elements on the host, `x[mask] += v` does so twice: "
-     "x.masked_fill_(mask, number), or torch.where(mask, v, x) with a v of x's shape",
+     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, number), or "
+     "torch.where(mask, v, x) with a v of x's shape; `x[mask] += v` counts them twice: "
+     "torch.where(mask, x + v, x)",
      "a mask as an index counts its true elements on the host: x.masked_fill_(mask, number), or "
      "torch::where(mask, v, x) with a v of x's shape"},
     {"aten::_index_put_impl_",
-     "`x[mask] = v` counts the mask's true elements on the host, `x[mask] += v` does so twice: "
-     "x.masked_fill_(mask, number), or torch.where(mask, v, x) with a v of x's shape",
+     "`x[mask] = v` counts the mask's true elements on the host: x.masked_fill_(mask, number), or "
+     "torch.where(mask, v, x) with a v of x's shape; `x[mask] += v` counts them twice: "
+     "torch.where(mask, x + v, x)",
      "a mask as an index counts its true elements on the host: x.masked_fill_(mask, number), or "
      "torch::where(mask, v, x) with a v of x's shape"},
     {"aten::index",
      "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
-     "fallback) keeps the shape; where several tensors are indexed by it, indices = "
-     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait; "
-     "where the mask comes out the same in each step, index once before the loop",
+     "fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
+     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
+     "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
+     "comes out the same in each step, index once before the loop",
      "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
-     "x, fallback) keeps the shape; where several tensors are indexed by it, indices = "
-     "mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does not wait; "
-     "where the mask comes out the same in each step, index once before the loop"},
+     "x, fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
+     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
+     "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
+     "comes out the same in each step, index once before the loop"},
     {"aten::unique*",
      "the number of different values is the size of the result: call it where the data is made, "
      "not in each step; sort() keeps the size"},
@@ -187,16 +193,18 @@ constexpr Remedy kReads[] = {
 
 constexpr Remedy kDownload = {
     "",
-    "add up on the device and read once, as metrics do; what the host needs later is copied into "
-    "pinned memory with non_blocking=True, and read one step later, after its event; where the "
-    "host needs it at once (an environment on the CPU needs its action), the wait cannot be "
-    "avoided: put devsan.allow_sync() around the line",
-    "add up on the device and read once, as metrics do; what the host needs later is copied into "
-    "pinned memory with non_blocking, and read one step later, after its event; where the host "
-    "needs it at once (an environment on the CPU needs its action), the wait cannot be avoided: "
-    "put devsan::AllowSync around the line"};
+    "what a loop adds up or collects stays on the device (torch.stack) and is copied once after "
+    "it; what the host needs later is copied into pinned memory with non_blocking=True, and read "
+    "one step later, after its event; where the host needs it at once (an environment on the CPU "
+    "needs its action), the wait cannot be avoided: put devsan.allow_sync() around the line",
+    "what a loop adds up or collects stays on the device (torch::stack) and is copied once after "
+    "it; what the host needs later is copied into pinned memory with non_blocking, and read one "
+    "step later, after its event; where the host needs it at once (an environment on the CPU needs "
+    "its action), the wait cannot be avoided: put devsan::AllowSync around the line"};
 
-constexpr std::string_view kPutIndices = "create the indices on the device";
+constexpr std::string_view kPutIndices =
+    "create the indices on the device; a number that is assigned through them is copied, too: "
+    "assign x.new_full((), number)";
 
 // Of copies that nothing asked for.
 constexpr Remedy kTransfers[] = {
