@@ -101,7 +101,7 @@ void Metric::check_inputs(NamedInputs inputs) const {
                 "; move the input with ", input_name, ".to(\"", *expected,
                 "\"), or the metric with metric.to(\"", input.device(), "\")");
   }
-  if (follow || !held || *held == *expected)
+  if (follow || !held || !expected || *held == *expected)
     return;
   TORCH_CHECK(held->is_meta() == expected->is_meta(), name(), ": `", inputs.begin()->first,
               "` lies on ", *expected, ", but the metric's states on ", *held,

@@ -308,7 +308,7 @@ void MeanAveragePrecision::check_images(const std::vector<Detections> &preds,
 
 void MeanAveragePrecision::update(const std::vector<Detections> &preds,
                                   const std::vector<GroundTruth> &target) {
-  check_inputs({});
+  check_not_synced("update()");
   TORCH_CHECK(preds.size() == target.size(), name(),
               ": Expected argument `preds` and `target` to have the same length, but got ",
               preds.size(), " and ", target.size());

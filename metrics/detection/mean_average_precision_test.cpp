@@ -189,6 +189,25 @@ TEST_P(MeanAveragePrecisionOnDevice, IsThatOfAllImagesHoweverTheyCame) {
   });
 }
 
+TEST_P(MeanAveragePrecisionOnDevice, TakesInputsUnderEveryDevicePolicy) {
+  const ImagesOf all = images(0, 20, device());
+  MeanAveragePrecision whole;
+  whole.update(all.preds, all.target);
+  for (const DevicePolicy policy :
+       {DevicePolicy::kFollow, DevicePolicy::kPerDevice, DevicePolicy::kMove}) {
+    MeanAveragePrecision metric;
+    metric.device_policy(policy);
+    for (const auto &[from, to] : {std::pair(0, 9), std::pair(9, 9), std::pair(9, 20)}) {
+      const at::Device on = policy == DevicePolicy::kFollow || from == 0
+                                ? device()
+                                : test::rankDevice(device(), 1);
+      const ImagesOf part = images(from, to, on);
+      metric.update(part.preds, part.target);
+    }
+    EXPECT_EQ(of(metric), of(whole));
+  }
+}
+
 TEST_P(MeanAveragePrecisionOnDevice, RefusesWrongInputs) {
   MeanAveragePrecision metric;
   const at::Tensor box = boxes({ten}), score = floats({0.5}), label = labels({0});
