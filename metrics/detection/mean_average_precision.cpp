@@ -355,7 +355,9 @@ torch::OrderedDict<std::string, at::Tensor> MeanAveragePrecision::compute_dict()
   torch::OrderedDict<std::string, at::Tensor> results("Value");
   const auto insert = [&](const std::string &key, const at::Tensor &value) {
     const bool real = value.is_floating_point();
-    const at::Tensor moved = detail::from_host(value, device);
+    // A device without float64 refuses the copy, too.
+    const bool narrow = real && default_accumulation(device) != Accumulation::kDouble;
+    const at::Tensor moved = detail::from_host(narrow ? value.to(at::kFloat) : value, device);
     results.insert(key, shaped_result(moved, real ? options_.dtype() : value.scalar_type()));
   };
   Summary summary(parameters);
