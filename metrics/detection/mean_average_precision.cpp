@@ -164,8 +164,10 @@ public:
                                                           {"map_small", precision_[1].value()},
                                                           {"map_medium", precision_[2].value()},
                                                           {"map_large", precision_[3].value()}};
+    const std::vector<int64_t> &numbers = parameters_.max_detections;
     for (size_t m = 0; m < numbers_; ++m)
-      values.emplace_back(c10::str("mar_", parameters_.max_detections[m]), recall_[m].value());
+      if (m == 0 || numbers[m] != numbers[m - 1])
+        values.emplace_back(c10::str("mar_", numbers[m]), recall_[m].value());
     values.emplace_back("mar_small", recall_of_area_[1].value());
     values.emplace_back("mar_medium", recall_of_area_[2].value());
     values.emplace_back("mar_large", recall_of_area_[3].value());
@@ -360,15 +362,26 @@ torch::OrderedDict<std::string, at::Tensor> MeanAveragePrecision::compute_dict()
     const at::Tensor moved = detail::from_host(narrow ? value.to(at::kFloat) : value, device);
     results.insert(key, shaped_result(moved, real ? options_.dtype() : value.scalar_type()));
   };
+  std::vector<double> map_per_class, mar_per_class;
+  const auto add_class = [&](const CocoClass &found) {
+    Summary of_class(parameters);
+    of_class.add(found);
+    map_per_class.push_back(of_class.map());
+    mar_per_class.push_back(of_class.mar());
+  };
   Summary summary(parameters);
-  Curves curves(parameters, micro ? 1 : classes.size());
+  Curves curves(parameters, micro ? std::min<size_t>(1, classes.size()) : classes.size());
   evaluate_coco(micro ? of_one_class(images.detections) : images.detections,
                 micro ? of_one_class(images.truths) : images.truths, parameters,
                 [&](const CocoClass &found) {
                   summary.add(found);
                   if (options_.extended_summary())
                     curves.add(found);
+                  if (options_.class_metrics() && !micro)
+                    add_class(found);
                 });
+  if (options_.class_metrics() && micro)
+    evaluate_coco(images.detections, images.truths, parameters, add_class);
   for (const auto &[key, value] : summary.all())
     insert(key, at::tensor(value, at::kDouble));
   if (options_.extended_summary()) {
@@ -376,15 +389,7 @@ torch::OrderedDict<std::string, at::Tensor> MeanAveragePrecision::compute_dict()
     insert("recall", curves.recall());
     insert("scores", curves.scores());
   }
-  std::vector<double> map_per_class, mar_per_class;
-  if (options_.class_metrics())
-    evaluate_coco(images.detections, images.truths, parameters, [&](const CocoClass &found) {
-      Summary of_class(parameters);
-      of_class.add(found);
-      map_per_class.push_back(of_class.map());
-      mar_per_class.push_back(of_class.mar());
-    });
-  else
+  if (!options_.class_metrics())
     map_per_class = mar_per_class = {-1};
   insert("map_per_class", at::tensor(map_per_class, at::kDouble));
   insert(c10::str("mar_", max_detections_.back(), "_per_class"),

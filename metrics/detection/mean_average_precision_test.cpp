@@ -106,6 +106,7 @@ TEST_P(MeanAveragePrecisionOnDevice, AveragesOverClasses) {
   EXPECT_EQ(values(all["mar_100_per_class"]), (std::vector<double>{0, 1}));
   MeanAveragePrecision micro(MeanAveragePrecisionOptions()
                                  .average(DetectionAverage::kMicro)
+                                 .class_metrics(true)
                                  .extended_summary(true)
                                  .dtype(at::kDouble));
   micro.update(preds, target);
@@ -117,6 +118,14 @@ TEST_P(MeanAveragePrecisionOnDevice, AveragesOverClasses) {
   EXPECT_EQ(values(curves["precision"][0][50][0][0][2])[0], 0.5);
   EXPECT_EQ(values(curves["precision"][0][51][0][0][2])[0], 0);
   EXPECT_EQ(values(curves["recall"][0][0][1])[2], 0.5);
+  EXPECT_EQ(values(curves["map_per_class"])[0], 0); // of the labels
+  EXPECT_NEAR(values(curves["map_per_class"])[1], 1, 1e-12);
+  EXPECT_EQ(values(curves["mar_100_per_class"]), (std::vector<double>{0, 1}));
+  MeanAveragePrecision repeated(
+      MeanAveragePrecisionOptions().max_detection_thresholds(std::vector<int64_t>{10, 100, 10}));
+  repeated.update(preds, target);
+  EXPECT_EQ(of(repeated, "mar_10"), 0.5);
+  EXPECT_EQ(of(repeated, "mar_100"), 0.5);
 }
 
 TEST_P(MeanAveragePrecisionOnDevice, TakesImagesWithoutAnything) {
@@ -131,6 +140,14 @@ TEST_P(MeanAveragePrecisionOnDevice, TakesImagesWithoutAnything) {
   metric.update({{nothing, nothing, labels({})}}, {{boxes({ten}), labels({0})}});
   EXPECT_EQ(of(metric), 0);
   EXPECT_EQ(values<int64_t>(metric.states()[3]), (std::vector<int64_t>{0, 1, 0}));
+  for (const auto average : {DetectionAverage::kMacro, DetectionAverage::kMicro}) {
+    MeanAveragePrecision none(
+        MeanAveragePrecisionOptions().average(average).extended_summary(true).class_metrics(true));
+    none.update({{nothing, nothing, labels({})}}, {{nothing, labels({})}});
+    const auto all = none.compute_dict();
+    EXPECT_EQ(values(all["map"])[0], -1);
+    EXPECT_EQ(all["precision"].sizes(), (std::vector<int64_t>{10, 101, 0, 4, 3}));
+  }
 }
 
 // Some images of several classes, as (detections, truth) by a rule of arithmetic.
