@@ -44,6 +44,11 @@ at::Tensor boxes_of(const at::Tensor &boxes) {
   return boxes.numel() == 0 ? boxes.reshape({0, 4}) : boxes;
 }
 
+// Nothing has no dtype to speak of: `dtype` then, which promotes no other image's.
+at::Tensor typed(const at::Tensor &rows, at::ScalarType dtype) {
+  return rows.numel() == 0 ? rows.to(dtype) : rows;
+}
+
 // All states on the host, with one wait: reals as float64, the others as int64.
 std::vector<at::Tensor> on_host(std::vector<at::Tensor> states) {
   if (!states.front().is_cpu()) {
@@ -271,8 +276,9 @@ void MeanAveragePrecision::check_images(const std::vector<Detections> &preds,
     TORCH_CHECK(!boxes.is_complex() && boxes.scalar_type() != at::kBool, name(),
                 ": boxes of sample ", image, " in ", where, " have dtype ", boxes.scalar_type(),
                 "; pass real numbers");
-    TORCH_CHECK(labels.numel() == 0 ||
-                    at::isIntegralType(labels.scalar_type(), /*includeBool=*/false),
+    TORCH_CHECK(labels.numel() == 0
+                    ? !labels.is_complex()
+                    : at::isIntegralType(labels.scalar_type(), /*includeBool=*/false),
                 name(), ": Invalid input class of sample ", image, " in ", where,
                 ": labels have dtype ", labels.scalar_type(), "; pass integers");
   };
@@ -286,8 +292,9 @@ void MeanAveragePrecision::check_images(const std::vector<Detections> &preds,
                 name(), ": Input 'boxes', labels and scores of sample ", i,
                 " in predictions have a different length (expected ", n, " labels and scores, got ",
                 labels.numel(), " labels and ", scores.numel(), ")");
-    TORCH_CHECK(n == 0 || scores.is_floating_point(), name(), ": Invalid input score of sample ", i,
-                ": scores have dtype ", scores.scalar_type(), "; pass floating numbers");
+    TORCH_CHECK(n == 0 ? !scores.is_complex() : scores.is_floating_point(), name(),
+                ": Invalid input score of sample ", i, ": scores have dtype ", scores.scalar_type(),
+                "; pass floating numbers");
   }
   for (size_t i = 0; i < target.size(); ++i) {
     const auto &[boxes, labels, crowd, area] = target[i];
@@ -323,13 +330,13 @@ void MeanAveragePrecision::update(const std::vector<Detections> &preds,
   std::vector<int64_t> detections, truths;
   for (const auto &[boxes, scores, labels] : preds) {
     lists[kBoxes].push_back(boxes_of(boxes));
-    lists[kScores].push_back(scores);
-    lists[kLabels].push_back(labels);
+    lists[kScores].push_back(typed(scores, at::kFloat));
+    lists[kLabels].push_back(typed(labels, at::kLong));
     detections.push_back(labels.numel());
   }
   for (const auto &[boxes, labels, crowd, area] : target) {
     lists[kTruthBoxes].push_back(boxes_of(boxes));
-    lists[kTruthLabels].push_back(labels);
+    lists[kTruthLabels].push_back(typed(labels, at::kLong));
     lists[kCrowd].push_back(crowd.defined() ? crowd.to(at::kBool)
                                             : at::zeros_like(labels, at::kBool));
     lists[kArea].push_back(area.defined() ? area : at::zeros_like(labels, at::kFloat));

@@ -140,6 +140,15 @@ TEST_P(MeanAveragePrecisionOnDevice, TakesImagesWithoutAnything) {
   metric.update({{nothing, nothing, labels({})}}, {{boxes({ten}), labels({0})}});
   EXPECT_EQ(of(metric), 0);
   EXPECT_EQ(values<int64_t>(metric.states()[3]), (std::vector<int64_t>{0, 1, 0}));
+  // Its tensors' dtypes, here those of torch.tensor([]), change nothing of other images.
+  const int64_t wide = (int64_t{1} << 53) + 1;
+  MeanAveragePrecision mixed;
+  mixed.update({{boxes({ten}), floats({0.5}), labels({wide})}, {nothing, nothing, nothing}},
+               {{boxes({ten}), labels({wide})}, {nothing, nothing}});
+  EXPECT_EQ(values<int64_t>(mixed.compute_dict()["classes"]), std::vector<int64_t>{wide});
+  const at::Tensor complex = nothing.to(at::kComplexFloat);
+  EXPECT_ERROR(metric.update({{nothing, complex, nothing}}, {{nothing, nothing}}), "scores");
+  EXPECT_ERROR(metric.update({{nothing, nothing, complex}}, {{nothing, nothing}}), "labels");
   for (const auto average : {DetectionAverage::kMacro, DetectionAverage::kMicro}) {
     MeanAveragePrecision none(
         MeanAveragePrecisionOptions().average(average).extended_summary(true).class_metrics(true));
