@@ -423,19 +423,49 @@ std::string MeanAveragePrecision::signature() const {
 }
 
 void MeanAveragePrecision::check_loaded(const std::vector<at::Tensor> &states) const {
-  // NOLINTNEXTLINE(device-host-sync): how many rows there have to be are values
-  const auto rows = [](const at::Tensor &numbers) { return numbers.sum().item<int64_t>(); };
-  const auto check = [&](size_t numbers, std::initializer_list<size_t> lists) {
-    const int64_t expected = states[numbers].size(0) == 0 ? 0 : rows(states[numbers]);
-    for (const size_t i : lists)
-      TORCH_CHECK(states[i].size(0) == expected, name(), ": `", kNames[i], "` has ",
-                  states[i].size(0), " rows, but `", kNames[numbers], "` speak of ", expected);
-  };
-  check(kDetections, {kBoxes, kScores, kLabels});
-  check(kTruths, {kTruthBoxes, kTruthLabels, kCrowd, kArea});
-  for (const size_t i : {kBoxes, kTruthBoxes})
-    TORCH_CHECK(states[i].size(0) == 0 || (states[i].dim() == 2 && states[i].size(1) == 4), name(),
-                ": `", kNames[i], "` has shape ", states[i].sizes(), ", not [N, 4]");
+  for (size_t i = 0; i < kStates; ++i) {
+    const at::Tensor &state = states[i];
+    if (state.size(0) == 0)
+      continue;
+    const bool of_boxes = i == kBoxes || i == kTruthBoxes;
+    TORCH_CHECK(of_boxes ? state.dim() == 2 && state.size(1) == 4 : state.dim() == 1, name(), ": `",
+                kNames[i], "` has shape ", state.sizes(), ", not ", of_boxes ? "[N, 4]" : "[N]");
+    const bool integers = i == kLabels || i == kTruthLabels || i == kDetections || i == kTruths;
+    TORCH_CHECK(integers ? at::isIntegralType(state.scalar_type(), /*includeBool=*/false)
+                         : !state.is_complex(),
+                name(), ": `", kNames[i], "` has dtype ", state.scalar_type(), ", not ",
+                integers ? "integers" : "real numbers");
+  }
+  TORCH_CHECK(states[kDetections].size(0) == states[kTruths].size(0), name(), ": `",
+              kNames[kDetections], "` are of ", states[kDetections].size(0), " images, `",
+              kNames[kTruths], "` of ", states[kTruths].size(0));
+  check_rows(states, kDetections, {kBoxes, kScores, kLabels});
+  check_rows(states, kTruths, {kTruthBoxes, kTruthLabels, kCrowd, kArea});
+}
+
+// That the lists have as many rows as the images' numbers speak of.
+void MeanAveragePrecision::check_rows(const std::vector<at::Tensor> &states, size_t numbers,
+                                      std::initializer_list<size_t> lists) const {
+  const int64_t rows = states[*lists.begin()].size(0);
+  for (const size_t i : lists)
+    TORCH_CHECK(states[i].size(0) == rows, name(), ": `", kNames[i], "` has ", states[i].size(0),
+                " rows, but `", kNames[*lists.begin()], "` ", rows);
+  if (states[numbers].is_meta())
+    return;
+  const at::Tensor each = states[numbers].to(at::kLong);
+  int64_t expected = 0;
+  if (each.size(0) != 0) {
+    // NOLINTNEXTLINE(device-host-sync): how many rows there have to be are values
+    const at::Tensor found = at::stack({each.min(), each.max(), each.sum()}).cpu();
+    const int64_t *const of_images = found.const_data_ptr<int64_t>();
+    // No number is so large that the sum overflows.
+    TORCH_CHECK(of_images[0] >= 0 && of_images[1] <= rows, name(), ": `", kNames[numbers],
+                "` holds ", of_images[of_images[0] < 0 ? 0 : 1], ", but of `",
+                kNames[*lists.begin()], "` there are ", rows, " rows");
+    expected = of_images[2];
+  }
+  TORCH_CHECK(rows == expected, name(), ": `", kNames[*lists.begin()], "` has ", rows,
+              " rows, but `", kNames[numbers], "` speak of ", expected);
 }
 
 torch::OrderedDict<std::string, at::Tensor>

@@ -85,6 +85,8 @@ protected:
   void check_loaded(const std::vector<at::Tensor> &states) const override;
 
 private:
+  void check_rows(const std::vector<at::Tensor> &states, size_t numbers,
+                  std::initializer_list<size_t> lists) const;
   void check_images(const std::vector<Detections> &preds,
                     const std::vector<GroundTruth> &target) const;
   std::vector<double> iou_thresholds() const;

@@ -3,6 +3,7 @@
 #include "metrics/detection/mean_average_precision.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -224,9 +225,8 @@ TEST_P(MeanAveragePrecisionOnDevice, TakesInputsUnderEveryDevicePolicy) {
     MeanAveragePrecision metric;
     metric.device_policy(policy);
     for (const auto &[from, to] : {std::pair(0, 9), std::pair(9, 9), std::pair(9, 20)}) {
-      const at::Device on = policy == DevicePolicy::kFollow || from == 0
-                                ? device()
-                                : test::rankDevice(device(), 1);
+      const at::Device on =
+          policy == DevicePolicy::kFollow || from == 0 ? device() : test::rankDevice(device(), 1);
       const ImagesOf part = images(from, to, on);
       metric.update(part.preds, part.target);
     }
@@ -258,9 +258,42 @@ TEST_P(MeanAveragePrecisionOnDevice, RefusesWrongInputs) {
   MeanAveragePrecision other(Options().box_format(BoxFormat::kXywh));
   EXPECT_ERROR(metric.merge(other), "box_format");
   metric.update({{box, score, label}}, {{box, label}});
-  auto damaged = metric.state_dict();
-  damaged["detection_scores"] = floats({0.5, 0.6});
-  EXPECT_ERROR(metric.load_state_dict(damaged), "detection_scores", "2 rows", "1");
+}
+
+TEST_P(MeanAveragePrecisionOnDevice, RefusesDamagedStates) {
+  MeanAveragePrecision metric;
+  metric.update({{boxes({ten}), floats({0.5}), labels({0})}}, {{boxes({ten}), labels({0})}});
+  const auto good = metric.state_dict();
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  const struct {
+    const char *state;
+    at::Tensor value;
+    const char *text;
+  } cases[] = {{"detection_scores", floats({0.5, 0.6}), "2 rows"},
+               {"detection_scores", floats({0.5}).unsqueeze(1), "[1, 1]"},
+               {"detection_labels", floats({0.5}), "Float"},
+               {"detection_box", floats({0.5}), "[N, 4]"},
+               {"detections", floats({1}), "Float"},
+               {"detections", labels({1}).unsqueeze(1), "[1, 1]"},
+               {"detections", labels({-1}), "-1"},
+               {"detections", labels({2}), "holds 2"},
+               {"detections", labels({0}), "speak of 0"},
+               {"detections", labels({1, 0}), "2 images"},
+               {"groundtruths", labels({most}), "groundtruths"},
+               {"groundtruth_area", floats({1}).to(at::kComplexFloat), "Complex"}};
+  for (const auto &[state, value, text] : cases) {
+    auto damaged = good;
+    damaged[state] = value;
+    EXPECT_ERROR(metric.load_state_dict(damaged), state, text);
+  }
+  metric.load_state_dict(good);
+  EXPECT_EQ(of(metric), 1);
+  MeanAveragePrecision meta;
+  const ImagesOf all = images(0, 5, at::kMeta);
+  meta.update(all.preds, all.target);
+  MeanAveragePrecision loaded;
+  loaded.load_state_dict(meta.state_dict());
+  EXPECT_EQ(loaded.device(), at::Device(at::kMeta));
 }
 
 TEST(MeanAveragePrecision, UpdatesOnMetaTensors) {
