@@ -220,7 +220,7 @@ at::Tensor PanopticMetric::compute() const {
     check_valid();
   const at::Tensor sum = Wide::from_state(states[kIouSum]).rounded();
   const at::Tensor right = states[kRight].to(sum.scalar_type());
-  const at::Tensor all = right + 0.5 * (states[kWrong] + states[kMissed]);
+  const at::Tensor all = right + (states[kWrong] + states[kMissed]).to(right.scalar_type()) * 0.5;
   const at::Tensor counted = all.gt(0);
   const at::Tensor segmentation = at::where(right.gt(0), sum / right, 0);
   const at::Tensor recognition = at::where(counted, right / all, 0);

@@ -157,6 +157,24 @@ TEST_P(Panoptic, IsWhatLoopsSay) {
   }
 }
 
+TEST_P(Panoptic, DefaultDtypeDoesNotMatter) {
+  // One segment is right, and 257 are wrong: a number with more digits than bfloat16 has.
+  const at::Tensor number = at::arange(259, at::kLong), one = number.lt(2);
+  const auto points = [&](const at::Tensor &category, const at::Tensor &instance) {
+    return at::stack({category, instance}, -1).unsqueeze(0).to(device());
+  };
+  const at::Tensor x = points(at::full_like(number, 3), number.clamp_min(1));
+  const at::Tensor y = points(at::where(one, 3, at::full_like(number, 6)), one.to(at::kLong));
+  PanopticQuality metric(PanopticQualityOptions(kThings, kStuffs).return_sq_and_rq(true));
+  metric.update(x, y);
+  const auto expected = values(metric.compute());
+  const caffe2::TypeMeta before = at::get_default_dtype();
+  at::set_default_dtype(caffe2::TypeMeta::fromScalarType(at::kBFloat16));
+  const at::Tensor found = metric.compute();
+  at::set_default_dtype(before);
+  EXPECT_EQ(values(found), expected);
+}
+
 TEST_P(Panoptic, SyncsAsIfSeenByOne) {
   at::manual_seed(1);
   const auto [preds, target] = randomImages(5, false);
