@@ -73,11 +73,9 @@ bool has_classes(const at::Tensor &x, const at::Tensor &other, SegmentationForma
          (format == SegmentationFormat::kMixed && x.dim() > other.dim());
 }
 
-// The class of each point, [N, points]; of one-hot integers too.
+// The class of each point, [N, points]: its index, or that of the highest score.
 at::Tensor indices_of(const at::Tensor &x, bool one_hot) {
-  return one_hot
-             ? flat(x.to(x.scalar_type() == at::kBool ? at::kByte : x.scalar_type()).argmax(1), 1)
-             : flat(x, 1).to(at::kLong);
+  return flat(one_hot ? x.argmax(1) : x.to(at::kLong), 1);
 }
 
 at::Tensor mask_of(const at::Tensor &x, bool one_hot, int64_t classes) {
@@ -101,7 +99,8 @@ Overlap overlap(const at::Tensor &preds, const at::Tensor &target, int64_t class
   Overlap found = masks ? overlap_of_masks(mask_of(preds, p, classes), mask_of(target, t, classes))
                         : overlap_of_indices(indices_of(preds, p), indices_of(target, t), classes);
   if (masks && !(p && t)) { // the one of indices
-    const at::Tensor &indices = p ? target : preds;
+    const at::Tensor indices =
+        (p ? target : preds).to(at::kLong); // may be too narrow for `classes`
     found.out_of_range = (indices.lt(0) | indices.ge(classes)).sum();
   }
   if (!options.include_background()) {

@@ -36,11 +36,10 @@ struct MeanIoUOptions {
 //
 // update()   see SegmentationFormat; integers, bool, or floating scores. Out of range are indices
 //            that are no class, see Validate; such a point is of no class.
-// compute()  [], or with per_class [C] (without the background [C - 1]), -1 of classes that no
-// image
-//            has; NaN where there was none. Where deferred validation has met indices out of range,
-//            it throws for states on the CPU; on other devices the result is NaN, and check_valid()
-//            tells how many.
+// compute()  [], or with per_class [C] (without the background [C - 1]; [] of one class), -1 of
+//            classes that no image has; NaN where there was none. Where deferred validation has met
+//            indices out of range, it throws for states on the CPU; on other devices the result is
+//            NaN, and check_valid() tells how many.
 //
 // States: the sum of the ratios and their number, of each class with per_class.
 class MeanIoU : public SupervisedMetric {

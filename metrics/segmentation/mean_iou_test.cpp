@@ -116,6 +116,19 @@ TEST_P(MeanIoUOnDevice, IsWhatLoopsSay) {
   EXPECT_EQ(inferred.compute().sizes(), at::IntArrayRef());
 }
 
+TEST_P(MeanIoUOnDevice, TakesNarrowIndicesOfManyClasses) {
+  const at::Tensor indices = at::tensor(std::vector<int64_t>{0, 100, 255}).view({1, 3});
+  const at::Tensor mask = at::one_hot(indices, 300).movedim(-1, 1).to(device());
+  const at::Tensor narrow = indices.to(at::kByte).to(device());
+  for (const auto &[x, y] :
+       {std::pair(mask, narrow), std::pair(narrow, mask), std::pair(mask.to(at::kFloat), narrow)}) {
+    MeanIoU metric(MeanIoUOptions().input_format(Format::kMixed).num_classes(300));
+    metric.update(x, y);
+    EXPECT_EQ(values(metric.compute())[0], 1);
+    metric.check_valid();
+  }
+}
+
 TEST_P(MeanIoUOnDevice, SyncsAsIfSeenByOne) {
   at::manual_seed(1);
   const at::Tensor x = at::randint(kClasses, {5, 2, 4}, at::kLong),

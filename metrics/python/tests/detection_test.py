@@ -199,6 +199,21 @@ def test_segments_as_in_torchmetrics():  # whose ratios are float32
         assert_same(ours.ModifiedPanopticQuality(**given)(preds, target), torchmetrics.detection.ModifiedPanopticQuality(**given)(preds, target))
 
 
+@pytest.mark.parametrize("sizes", [(9,), (3, 4), (1, 9), (2, 3, 4), (2, 3, 4, 5)])
+def test_indices_of_one_image_or_several_as_in_torchmetrics(sizes):
+    generator = torch.Generator().manual_seed(3)
+    preds, target = (torch.randint(3, sizes, generator=generator) for _ in range(2))
+    given = {"num_classes": 4, "input_format": "index"}
+    for each in (False, True):
+        expected = torchmetrics.functional.segmentation.mean_iou(preds, target, **given, per_class=each)
+        assert_same(functional.mean_iou(preds, target, **given, per_class=each), expected)
+        mine, other = ours.MeanIoU(**given, per_class=each), torchmetrics.segmentation.MeanIoU(**given, per_class=each)
+        for metric in (mine, other):
+            metric.update(preds, target)
+            metric.update(target, target)
+        assert_same(mine.compute(), other.compute())
+
+
 def test_masks_as_in_torchmetrics():
     generator = torch.Generator().manual_seed(2)
     scores, indices = torch.rand(4, 5, 6, 7, generator=generator), torch.randint(4, (4, 6, 7), generator=generator)
