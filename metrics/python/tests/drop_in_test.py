@@ -325,11 +325,45 @@ def test_checked_says_where_a_metric_waits():
     assert set(collection.compute()) == {"theirs", "ours"}
 
 
+class Does(Waits):
+    """What a test gives it."""
+
+    def __init__(self, act):
+        super().__init__()
+        self.act = act
+
+    def update(self, *inputs):
+        self.act(self, *inputs)
+
+
+def found(act, *inputs):
+    checked = ours.Checked(Does(act), report="silent")
+    checked.update(*inputs)
+    return [(finding.what, finding.why) for finding in checked.findings]
+
+
+def test_checked_knows_which_values_are_needed():
+    x, mask, number = torch.rand(4), torch.tensor([True, False, True, False]), torch.tensor([2, 0, 1, 1])
+    puts = [("wait", "aten.index_put_")]
+    assert found(lambda metric, x: x.__setitem__(mask, torch.rand(2)), x) == puts
+    assert found(lambda metric, x: x.index_put_((mask,), torch.tensor(1.0), accumulate=True), x) == puts
+    assert found(lambda metric, x: x.__setitem__(mask.to(torch.uint8), torch.rand(2)), x) == puts
+    assert found(lambda metric, x: x.__setitem__(mask, 0), x) == []
+    assert found(lambda metric, x: x.__setitem__(number, torch.rand(4)), x) == []
+    assert found(lambda metric, x: x.repeat_interleave(number), x) == [("wait", "aten.repeat_interleave")]
+    assert found(lambda metric, x: x.repeat_interleave(number, output_size=4), x) == []
+    assert found(lambda metric, x: torch.repeat_interleave(number, output_size=4), x) == []
+    assert found(lambda metric, x: x.repeat_interleave(3), x) == []
+
+
 def test_checked_says_what_moves():
-    checked = ours.Checked(Waits(), report="silent")
-    meta = torch.ones(8, device="meta")
-    with pytest.raises(Exception):
-        checked.update(meta, meta.long())
+    def move(metric, x):
+        metric.total = metric.total.to("meta")
+
+    assert found(move, torch.rand(8)) == [
+        ("device", "cpu to meta in aten._to_copy"),
+        ("device", "its state `total` lies on meta, but the inputs on cpu"),
+    ]
     still = ours.Checked(ours.MeanSquaredError(), report="error", calls=("update", "forward", "compute"))
     still.update(torch.rand(8), torch.rand(8))
     assert still.compute() == still.metric.compute()

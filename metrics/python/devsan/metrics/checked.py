@@ -15,6 +15,7 @@ from devsan.metrics._metrics import MetricError
 from devsan.metrics.metric import Metric, is_metric
 
 _VALUES_NEEDED = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+_PUTS = (torch.ops.aten.index_put_, torch.ops.aten.index_put, torch.ops.aten._index_put_impl_)
 _LIBRARIES = ("torch", "devsan", "torchmetrics.metric", "torchmetrics.utilities", "contextlib")
 
 
@@ -42,12 +43,19 @@ def _place():
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _needs_values(operator, arguments):
+def _has_mask(indices):
+    return any(torch.is_tensor(index) and index.dtype in (torch.bool, torch.uint8) for index in indices)
+
+
+def _needs_values(operator, arguments, options):
     """Whether the host has to know values to go on: a number, or the size of a result. PyTorch says it of each operator."""
-    if operator is torch.ops.aten.index.Tensor:  # by a mask, not by indices
-        return any(torch.is_tensor(index) and index.dtype in (torch.bool, torch.uint8) for index in arguments[1])
+    if operator is torch.ops.aten.index.Tensor:
+        return _has_mask(arguments[1])
+    if operator.overloadpacket in _PUTS:  # of one number that the host has, it is masked_fill()
+        values, accumulates = arguments[2], any(arguments[3:4])
+        return _has_mask(arguments[1]) and (accumulates or values.numel() != 1 or values.device.type != "cpu")
     if operator.overloadpacket is torch.ops.aten.repeat_interleave:
-        return False if len(arguments) > 1 else True
+        return operator is not torch.ops.aten.repeat_interleave.self_int and options.get("output_size") is None
     return bool(_VALUES_NEEDED.intersection(operator.tags))
 
 
@@ -60,7 +68,7 @@ class _Watch(TorchDispatchMode):
         kwargs = kwargs or {}
         result = operator(*args, **kwargs)
         before, after = self._devices((args, kwargs)), self._devices(result)
-        if _needs_values(operator, args) and "meta" not in {device.type for device in before}:
+        if _needs_values(operator, args, kwargs) and "meta" not in {device.type for device in before}:
             self.found("wait", str(operator.overloadpacket), _place())
         moves = {device.type for device in before | after}
         if len(moves) > 1 and operator.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.copy_):
