@@ -472,7 +472,12 @@ torch::OrderedDict<std::string, at::Tensor>
 mean_average_precision(const std::vector<Detections> &preds, const std::vector<GroundTruth> &target,
                        const MeanAveragePrecisionOptions &options) {
   MeanAveragePrecision metric(options);
-  metric.update(preds, target);
+  if (preds.empty() && target.empty()) { // as of an image without anything
+    const at::Tensor nothing = at::empty({0});
+    metric.update({{nothing, nothing, nothing}}, {{nothing, nothing}});
+  } else {
+    metric.update(preds, target);
+  }
   return metric.compute_dict();
 }
 

@@ -64,10 +64,10 @@ struct GroundTruth {
 // compute_dict()  map, map_50, map_75 (at these overlaps), map_small, map_medium, map_large (of
 //                 areas below 32^2, to 96^2, above), mar_<n> (mean recall of at most n detections
 //                 of an image and a class), mar_small, mar_medium, mar_large, each [];
-//                 map_per_class, mar_<n>_per_class, [classes], -1 without class_metrics; classes,
-//                 the labels that occurred, int64 ascending. With extended_summary also precision
-//                 and scores [T, R, K, A, M], recall [T, K, A, M] (IoU, recall, class, area,
-//                 number).
+//                 map_per_class, mar_<n>_per_class, [classes], without class_metrics -1, [];
+//                 classes, the labels that occurred, int64 ascending, [classes]; of one class all
+//                 three are []. With extended_summary also precision and scores [T, R, K, A, M],
+//                 recall [T, K, A, M] (IoU, recall, class, area, number).
 // Both wait for the device once: detections are matched on the host, in float64, since how long the
 // loops are depends on values. The results lie on the states' device.
 //
@@ -96,7 +96,7 @@ private:
   std::vector<int64_t> max_detections_; // ascending
 };
 
-// The functional form, of all images at once.
+// The functional form, of all images at once; of no images all is -1, on the CPU.
 torch::OrderedDict<std::string, at::Tensor>
 mean_average_precision(const std::vector<Detections> &preds, const std::vector<GroundTruth> &target,
                        const MeanAveragePrecisionOptions &options = {});

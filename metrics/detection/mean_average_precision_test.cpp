@@ -133,6 +133,7 @@ TEST_P(MeanAveragePrecisionOnDevice, TakesImagesWithoutAnything) {
   MeanAveragePrecision metric;
   metric.update({}, {});
   EXPECT_TRUE(metric.states().empty());
+  EXPECT_EQ(values(mean_average_precision({}, {})["map"])[0], -1);
   const auto nothing = at::empty({0}, device());
   metric.update({{nothing, nothing, labels({})}}, {{nothing, labels({})}});
   EXPECT_EQ(of(metric), -1);

@@ -77,8 +77,8 @@ void bind_detection() {
            R"(Mean average precision and recall of boxes by COCO's protocol, as pycocotools computes them, in C++.
 
 compute(): a dictionary: map, map_50, map_75, map_small, map_medium, map_large, mar_<n> of each of max_detection_thresholds, mar_small,
-mar_medium, mar_large, [], -1 where there is nothing to find; map_per_class, mar_<n>_per_class, classes, [classes]. It waits for the
-device once, since boxes are matched on the host; `update()` does not.)",
+mar_medium, mar_large, [], -1 where there is nothing to find; map_per_class, mar_<n>_per_class, classes, [classes], or [] of one class. It
+waits for the device once, since boxes are matched on the host; `update()` does not.)",
        .higher_is_better = true,
        .by_name = true})
   DEVSAN_BIND(
