@@ -90,7 +90,7 @@ def modes(name, inputs, n, draw, device):
         assert_same(value(name, [inputs, inputs], device, scope), plain, 0, 0)
     tracked = moved(inputs, device)
     if not any(isinstance(entries, list) for entries in tracked):
-        tracked = tuple(entries.requires_grad_() if entries.is_floating_point() else entries for entries in moved(inputs, torch.device("cpu")))
+        tracked = tuple(entries.detach().clone().requires_grad_() if entries.is_floating_point() else entries for entries in tracked)
         assert_same(value(name, [tracked, tracked], device), plain, 0, 0)
 
 
