@@ -60,8 +60,7 @@ void resolveCrossFileFindings(
         functions.push_back(context.function);
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
-      if (!context.servant.empty())
-        servants.push_back(context.servant);
+      llvm::append_range(servants, context.servants);
     }
     if (functions.size() + servants.size() != known)
       files.push_back(command.file);
@@ -84,7 +83,9 @@ void resolveCrossFileFindings(
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
         if (dependsOnCallers(finding) && calls.callersGuard(context.function))
           return true;
-        if (!context.servant.empty() && !calls.servesTensors(context.servant))
+        if (!context.servants.empty() &&
+            llvm::none_of(context.servants,
+                          [&](const std::string &usr) { return calls.servesTensors(usr); }))
           return true;
         if (context.launcher.empty())
           return false;

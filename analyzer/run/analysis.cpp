@@ -250,7 +250,7 @@ public:
       if (llvm::StringRef text = note.Message; text.consume_front(CudaCheck::kLauncherNote))
         context.launcher = text.str();
       else if (text.consume_front(CudaCheck::kServantNote))
-        context.servant = text.str();
+        context.servants.push_back(text.str());
     const llvm::StringRef file = error.Message.FilePath;
     const FunctionNames::Range *function = names_.around(file, error.Message.FileOffset);
     if (!function)

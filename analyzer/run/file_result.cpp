@@ -15,10 +15,12 @@ llvm::json::Array toJson(const std::vector<std::string> &texts) {
   return array;
 }
 
-void read(const llvm::json::Object &object, const char *key, std::vector<std::string> &texts) {
-  if (const llvm::json::Array *array = object.getArray(key))
+std::vector<std::string> textsOf(const llvm::json::Array *array) {
+  std::vector<std::string> texts;
+  if (array)
     for (const llvm::json::Value &text : *array)
       texts.push_back(text.getAsString().value_or("").str());
+  return texts;
 }
 
 llvm::json::Object toJson(const std::map<std::string, std::string> &texts) {
@@ -100,7 +102,7 @@ std::string serialize(const FileResult &result) {
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
-        llvm::json::fixUTF8(context.launcher), llvm::json::fixUTF8(context.servant)});
+        llvm::json::fixUTF8(context.launcher), toJson(context.servants)});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   std::string text;
@@ -125,11 +127,11 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
     for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
       result.contexts[i] = {numberAt((*contexts)[i], 0), numberAt((*contexts)[i], 1),
                             textAt((*contexts)[i], 2), textAt((*contexts)[i], 3),
-                            textAt((*contexts)[i], 4)};
+                            textsOf(at((*contexts)[i], 4).getAsArray())};
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
-  read(*object, "missing_headers", result.missing_headers);
-  read(*object, "refused", result.refused);
+  result.missing_headers = textsOf(object->getArray("missing_headers"));
+  result.refused = textsOf(object->getArray("refused"));
   read(*object, "files_read", result.files_read);
   result.first_error = object->getString("first_error").value_or("").str();
   result.errors = object->getInteger("errors").value_or(0);

@@ -23,8 +23,9 @@ struct FindingContext {
   std::string function; // USR
   // USR of a function whose body is in another file: the finding holds where that one launches.
   std::string launcher;
-  // USR of the function around it: the finding holds where a function with tensors calls that one.
-  std::string servant;
+  // USRs of the functions around it, several where a macro writes it: the finding holds where a
+  // function with tensors calls one of them.
+  std::vector<std::string> servants;
 };
 
 struct FileResult {

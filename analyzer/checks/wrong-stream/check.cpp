@@ -3,6 +3,7 @@
 #include "analyzer/model/cuda_check.h"
 
 #include <clang/Index/USRGeneration.h>
+#include <llvm/ADT/MapVector.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -30,36 +31,55 @@ protected:
         if (!launch.stream || CudaProgram::isDefaultStream(launch.stream, work)) {
           const bool disobeys = !serves && given && isWork(launch);
           if (serves || disobeys || may_serve)
-            reportDefault(context, work, launch, disobeys ? given : nullptr);
-          if (!serves && !disobeys && may_serve)
-            noteServant(context, work, launch);
+            noteDefault(context, {&work, &launch, disobeys ? given : nullptr, {}},
+                        /*holds=*/serves || disobeys);
         } else if (const CurrentStream *stream = takenBeforeGuard(work, launch)) {
           reportTakenBeforeGuard(context, launch, *stream);
         }
       }
     }
+    for (const auto &[macro, finding] : in_macros_)
+      reportDefault(context, finding, macro);
+    in_macros_.clear();
   }
 
 private:
+  struct OnDefault {
+    const CudaWork *work;
+    const Launch *launch;
+    const ParmVarDecl *given; // the stream that the caller wants the work on, of no known tensors
+    std::vector<std::string> servants; // USRs; none where it holds by itself
+  };
+
   static bool isWork(const Launch &launch) {
     return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
   }
 
-  // Whoever has the tensors is in another file.
-  void noteServant(ASTContext &context, const CudaWork &work, const Launch &launch) {
-    llvm::SmallString<128> usr;
-    index::generateUSRForDecl(writtenFunction(work.function), usr);
-    diag(place(context, launch.expr), (kServantNote + usr).str(), DiagnosticIDs::Note);
+  // Unless it holds, whoever has the tensors is in another file, and calls the function around it.
+  // Of a macro, the finding is one, and holds where one of its users' does.
+  void noteDefault(ASTContext &context, OnDefault finding, bool holds) {
+    if (!holds) {
+      llvm::SmallString<128> usr;
+      index::generateUSRForDecl(writtenFunction(finding.work->function), usr);
+      finding.servants.push_back(std::string(usr));
+    }
+    const SourceLocation macro = launchInMacro(context, *finding.launch);
+    if (macro.isInvalid())
+      return reportDefault(context, finding, macro);
+    const auto [known, is_new] = in_macros_.insert({macro, finding});
+    if (is_new || known->second.servants.empty())
+      return;
+    if (holds)
+      known->second = std::move(finding);
+    else
+      known->second.servants.push_back(std::move(finding.servants.front()));
   }
 
-  // `given`: the stream that the caller wants the work on, where no tensors are known.
-  void reportDefault(ASTContext &context, const CudaWork &work, const Launch &launch,
-                     const ParmVarDecl *given) {
-    const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, work);
+  void reportDefault(ASTContext &context, const OnDefault &found, SourceLocation in_macro) {
+    const Launch &launch = *found.launch;
+    const ParmVarDecl *given = found.given;
+    const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, *found.work);
     const SourceLocation used = place(context, launch.expr);
-    const SourceLocation in_macro = launchInMacro(context, launch);
-    if (in_macro.isValid() && !reported_macros_.insert(in_macro).second)
-      return;
     {
       auto finding = diag(
           in_macro.isValid() ? in_macro : used,
@@ -77,6 +97,8 @@ private:
     }
     if (in_macro.isValid())
       diag(used, "the macro is used here", DiagnosticIDs::Note);
+    for (const std::string &usr : found.servants)
+      diag(used, (kServantNote + usr).str(), DiagnosticIDs::Note);
   }
 
   // Where a macro of the project writes the launch: once there instead of at each of its uses.
@@ -159,7 +181,7 @@ private:
   }
 
   const bool in_devsan_check_;
-  llvm::DenseSet<SourceLocation> reported_macros_;
+  llvm::MapVector<SourceLocation, OnDefault> in_macros_;
 };
 
 } // namespace

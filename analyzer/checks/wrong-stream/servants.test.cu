@@ -8,7 +8,8 @@
 // ALL: kernels.cu:7:{{[0-9]+}}: error: {{.*}}the caller's tensors
 // ALL: kernels.cu:10:{{[0-9]+}}: error: the kernel is launched on the default stream, while the caller gave 'stream'
 // ALL: kernels.cu:22:{{[0-9]+}}: error: {{.*}}the caller's tensors
-// ALL: 2 files: 4 findings {{.*}}, 1 suppressed
+// ALL: kernels.cu:23:{{[0-9]+}}: error: {{.*}}the caller's tensors
+// ALL: 2 files: 5 findings {{.*}}, 1 suppressed
 
 // By itself the file is part of its project, unless that is excluded.
 // RUN: not %{check} %t/kernels.cu -- %{flags} | FileCheck %s --check-prefix=PART --implicit-check-not=': error:'
@@ -16,6 +17,7 @@
 // PART: kernels.cu:7:{{[0-9]+}}: error:
 // PART: kernels.cu:10:{{[0-9]+}}: error:
 // PART: kernels.cu:22:{{[0-9]+}}: error:
+// PART: kernels.cu:23:{{[0-9]+}}: error:
 // RUN: not %{check} --alone %t/kernels.cu -- %{flags} | FileCheck %s --check-prefix=ALONE --implicit-check-not=': error:'
 // ALONE: kernels.cu:10:{{[0-9]+}}: error:
 
@@ -28,6 +30,7 @@ void launchOnGiven(float *x, cudaStream_t stream);
 void launchSuppressed(float *x);
 void launchObeying(float *x, cudaStream_t stream);
 void launchForNumbers(float *x);
+void launchMacroForTensors(float *x);
 
 struct Worker {
   virtual ~Worker() = default;
@@ -60,6 +63,11 @@ void copyBeside(float *x, float *y, cudaStream_t stream) {
   scale<<<1, 32, 0, stream>>>(x);
 }
 void DeviceWorker::run(float *x) { scale<<<1, 32>>>(x); }
+#define LAUNCH(kernel, x) kernel<<<1, 32>>>(x)
+void launchMacroForTensors(float *x) { LAUNCH(scale, x); }
+void launchMacroForNumbers(float *x) { LAUNCH(scale, x); }
+#define LAUNCH_FOR_NUMBERS(kernel, x) kernel<<<1, 32>>>(x)
+void launchOtherForNumbers(float *x) { LAUNCH_FOR_NUMBERS(scale, x); }
 
 //--- ops.cpp
 #include "kernels.h"
@@ -70,6 +78,7 @@ void op(at::Tensor x, Worker &worker) {
   worker.run(x.data_ptr<float>());
   launchForTensors(x.data_ptr<float>());
   launchBehind(x.data_ptr<float>());
+  launchMacroForTensors(x.data_ptr<float>());
   launchSuppressed(x.data_ptr<float>());
   launchOnGiven(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream());
   launchObeying(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream());
