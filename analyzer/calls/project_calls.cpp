@@ -125,6 +125,10 @@ bool ProjectCalls::servesTensors(llvm::StringRef usr) const {
   return function && function->serves_tensors && !function->several;
 }
 
+bool ProjectCalls::knowTensors() const {
+  return llvm::any_of(functions_, [](const Function &function) { return function.knows_tensors; });
+}
+
 bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
   const Function *function = find(usr);
   return function && function->callers_guard;

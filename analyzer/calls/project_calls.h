@@ -28,6 +28,8 @@ public:
 
   // A function that knows tensors calls it, or calls one that does.
   bool servesTensors(llvm::StringRef usr) const;
+  // One of the functions does.
+  bool knowTensors() const;
 
   // Names whose calls and bodies, were more of them known, might change callersGuard() of one of
   // the functions, launchBy() of one of the launchers or servesTensors() of one of the servants.

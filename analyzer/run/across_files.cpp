@@ -1,13 +1,13 @@
 #include "analyzer/run/across_files.h"
 
-#include "analyzer/files/source_files.h"
-
 #include "analyzer/calls/project_calls.h"
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
+
+#include <algorithm>
 
 namespace devsan::analyzer {
 namespace {
@@ -32,6 +32,12 @@ bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
     rest = rest.drop_front(word.size());
   }
   return false;
+}
+
+// By its text: a program without LibTorch has no tensors to look for.
+bool mayKnowTensors(const std::string &file) {
+  static const llvm::StringSet<> kWords{"torch", "ATen", "c10", "Tensor"};
+  return namesOneOf(file, kWords);
 }
 
 void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
@@ -68,16 +74,24 @@ void resolveCrossFileFindings(
   if (functions.empty() && servants.empty())
     return;
   std::vector<std::string> others = others_around(files);
-  while (!others.empty()) {
-    const llvm::StringSet<> names = calls.namesToLookFor(functions, launchers, servants);
-    std::vector<std::string> more, rest;
-    for (std::string &file : others)
-      (namesOneOf(file, names) ? more : rest).push_back(std::move(file));
-    if (more.empty() || more.size() > kMaxFiles)
-      break;
-    addAll(calls, analyze(more));
-    others = std::move(rest);
-  }
+  const auto look_around = [&](auto names_to_look_for) {
+    for (;;) {
+      const llvm::StringSet<> names = names_to_look_for();
+      const auto more = std::partition(others.begin(), others.end(), [&](const std::string &file) {
+        return !namesOneOf(file, names);
+      });
+      const std::size_t count = others.end() - more;
+      if (count == 0 || count > kMaxFiles)
+        return;
+      addAll(calls, analyze({more, others.end()}));
+      others.erase(more, others.end());
+    }
+  };
+  // By themselves: a common word among the names of one must not end the search of the other.
+  if (!functions.empty())
+    look_around([&] { return calls.namesToLookFor(functions, launchers, {}); });
+  if (!servants.empty() && (calls.knowTensors() || llvm::any_of(others, mayKnowTensors)))
+    look_around([&] { return calls.namesToLookFor({}, {}, servants); });
   for (FileOutcome &outcome : outcomes)
     if (outcome.result)
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
