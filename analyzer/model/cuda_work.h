@@ -142,7 +142,8 @@ public:
   bool servesTensors(const CudaWork &work) const;
   // The file knows nothing of LibTorch, but others of the program may, and come to the function.
   bool mayServeOthers(const CudaWork &work) const;
-  // The parameter by which its caller says which stream to work on.
+  // The parameter by which its caller says which stream to work on: one with a name, which the
+  // function neither writes nor decides by.
   static const clang::ParmVarDecl *givenStream(const CudaWork &work);
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
