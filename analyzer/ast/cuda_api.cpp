@@ -5,6 +5,8 @@
 #include "analyzer/ast/torch_api.h"
 
 #include <clang/AST/DeclTemplate.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -108,6 +110,17 @@ bool isLibraryHandle(QualType type) {
   const llvm::StringRef name = alias ? alias->getDecl()->getName() : llvm::StringRef();
   return type->isPointerType() && name.ends_with("Handle_t") &&
          (name.starts_with("cu") || name.starts_with("hip"));
+}
+
+bool isHostOnly(llvm::StringRef name) {
+  // The libraries' own words: `cublasSetWorkspace` keeps the pointer, `cudnnGetRNNLinLayer…` and
+  // `cusolverDnSgetrf_bufferSize` compute from it, and nothing is read. cudnnSetTensor, which does
+  // launch, is lost.
+  if (name.ends_with("ufferSize"))
+    return true;
+  const llvm::StringRef verb = name.drop_until(llvm::isUpper);
+  return llvm::any_of(llvm::ArrayRef<llvm::StringRef>{"Set", "Get", "Create", "Destroy"},
+                      [&](llvm::StringRef word) { return verb.starts_with(word); });
 }
 
 bool isStream(QualType type) {

@@ -13,8 +13,12 @@ namespace devsan::analyzer {
 bool isStreamHandle(clang::QualType type);
 // A stream handle, LibTorch's wrapper of one, or a reference to either.
 bool isStream(clang::QualType type);
-// cublasHandle_t and kin: what a library of CUDA's works through, on the device that it was made on.
+// cublasHandle_t and kin: what a library of CUDA's works through, on the device that it was made
+// on.
 bool isLibraryHandle(clang::QualType type);
+// By its name, a function of such a library that works on the host alone, whatever memory it is
+// given.
+bool isHostOnly(llvm::StringRef name);
 // A structure with a stream among its members: launch parameters that are handed on as one.
 bool holdsStream(clang::QualType type);
 

@@ -44,6 +44,11 @@ public:
       work.stream_values.erase(variable);
     for (const auto &[index, config] : configurations_)
       resolveConfiguration(work.launches[index], config);
+    // Of a library's calls, those that are given memory of tensors work on the device.
+    llvm::erase_if(work.launches, [&](const Launch &launch) {
+      return library_calls_.contains(launch.expr) &&
+             CudaProgram::tensorsOf(launch.expr, work).empty();
+    });
     // A guard whose class was not found leaves nothing behind in a file with errors: its name in
     // the text has to do.
     if (!guard_seen_ && context().getDiagnostics().hasErrorOccurred() &&
@@ -400,6 +405,7 @@ private:
     if (isCudaApi(callee) && worksOnCurrentDevice(call, name)) {
       Launch launch = launchOf(Launch::Kind::kAlgorithm, call);
       launch.stream_known = false;
+      library_calls_.insert(call);
       work_.launches.push_back(std::move(launch));
       return true;
     }
@@ -411,22 +417,16 @@ private:
   }
 
   // cuBLAS and kin work where their handle was made. One that the function itself makes, or takes
-  // for the current device, is of that; not one that it is given, or keeps.
+  // for the current device, is of that; not one that it is given, or keeps, nor one that it made
+  // under a guard, which has the guard's device ever after.
   bool worksOnCurrentDevice(const CallExpr *call, llvm::StringRef name) {
-    const auto points = [](const Expr *argument) {
-      const QualType type = argument->getType();
-      return type->isPointerType() && !isLibraryHandle(type) && !isStreamHandle(type) &&
-             !isa<UnaryOperator>(argument->IgnoreParenCasts());
-    };
-    if (name.contains("Create"))
+    if (!guarded())
       for (const Expr *argument : call->arguments())
         if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))
           if (const auto *made =
                   dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParenImpCasts()))
             made_handles_.insert(dyn_cast<VarDecl>(made->getDecl()));
-    if (call->getNumArgs() < 3 || !isLibraryHandle(call->getArg(0)->getType()) ||
-        name.contains("Create") || name.contains("Destroy") || name.contains("Size") ||
-        llvm::none_of(llvm::drop_begin(call->arguments()), points))
+    if (call->getNumArgs() < 3 || !isLibraryHandle(call->getArg(0)->getType()) || isHostOnly(name))
       return false;
     const Expr *handle = strip(call->getArg(0))->IgnoreParenCasts();
     const auto *reference = dyn_cast<DeclRefExpr>(handle);
@@ -545,7 +545,8 @@ private:
   llvm::SmallPtrSet<const VarDecl *, 4> filled_; // through their address
   llvm::SmallPtrSet<const LambdaExpr *, 2> guarded_lambdas_;
   llvm::SmallPtrSet<const VarDecl *, 8> null_pointers_;
-  llvm::SmallPtrSet<const VarDecl *, 2> made_handles_;
+  llvm::SmallPtrSet<const VarDecl *, 2> made_handles_; // where no guard is live
+  llvm::SmallPtrSet<const Expr *, 2> library_calls_;
   bool guard_live_ = false;
   bool device_set_ = false;
   bool guard_seen_ = false;
