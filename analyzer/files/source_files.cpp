@@ -1,11 +1,15 @@
 #include "analyzer/files/source_files.h"
 
+#include "core/system/project_root.h"
 #include "core/system/whole_file.h"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <set>
+#include <sys/stat.h>
 
 namespace devsan::analyzer {
 namespace {
@@ -101,6 +105,7 @@ Project readProject(const fs::path &root) {
   Project project;
   std::set<fs::path> includes = {root};
   std::set<fs::path> headers;
+  std::size_t files = 0;
   walk(root, [&](const fs::path &file) {
     project.has_cuda |= file.extension() == ".cu";
     if (isHeader(file.native())) {
@@ -111,7 +116,7 @@ Project readProject(const fs::path &root) {
             !shadowsTorch(folder))
           includes.insert(folder);
     }
-    return headers.size() < kMaxHeaderFolders;
+    return headers.size() < kMaxHeaderFolders && ++files < kMaxProjectFiles;
   });
   for (const fs::path &folder : includes)
     project.include_folders.push_back(folder.string());
@@ -119,6 +124,33 @@ Project readProject(const fs::path &root) {
     if (!includes.contains(folder))
       project.header_folders.push_back(folder.string());
   return project;
+}
+
+// Only a script that begins a project says so; those of its folders do not.
+bool beginsCMakeProject(const fs::path &folder) {
+  std::optional<core::Error> ignored;
+  const std::string text = scriptText((folder / "CMakeLists.txt").string(), ignored);
+  return llvm::any_of(llvm::split(text, '\n'), [](llvm::StringRef line) {
+    line = line.ltrim();
+    return line.consume_front_insensitive("project") && line.ltrim().starts_with("(");
+  });
+}
+
+// The outermost folder that begins a CMake project around a file in `folder`, among those that are
+// written by whoever writes `folder`.
+std::string cmakeRoot(const fs::path &folder) {
+  struct stat inner, outer;
+  if (stat(folder.c_str(), &inner) != 0)
+    return {};
+  std::string root;
+  for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
+    if (core::holdsManyProjects(at) || stat(at.c_str(), &outer) != 0 ||
+        outer.st_uid != inner.st_uid || (outer.st_mode & ~inner.st_mode & S_IWOTH))
+      break;
+    if (beginsCMakeProject(at))
+      root = at.string();
+  }
+  return root;
 }
 
 } // namespace
@@ -232,14 +264,10 @@ std::string nearestFolderWith(std::string_view file,
   return {};
 }
 
-// A lone file has none: walking whatever folder it lies in could mean a home directory. A folder of
-// a CMake project has a script of its own, so the outermost script is the project's.
+// A lone file has none: walking whatever folder it lies in could mean a home directory.
 std::string projectRoot(std::string_view file) {
   std::string root = nearestFolderWith(file, {".git", "setup.py", "pyproject.toml"});
-  if (root.empty())
-    for (std::string at(file); !(at = nearestFolderWith(at, {"CMakeLists.txt"})).empty();)
-      root = at;
-  return root;
+  return root.empty() ? cmakeRoot(fs::path(file).parent_path()) : root;
 }
 
 bool isInProject(std::string_view root, std::string_view folder) {

@@ -33,7 +33,8 @@ std::optional<fs::path> nearest(const fs::path &directory, bool (*is_it)(const f
   return std::nullopt;
 }
 
-// Where all users work, or all of a user's work is.
+} // namespace
+
 bool holdsManyProjects(const fs::path &folder) {
   std::error_code error;
   if (folder == folder.root_path() ||
@@ -42,8 +43,6 @@ bool holdsManyProjects(const fs::path &folder) {
   const char *home = std::getenv("HOME");
   return home && *home == '/' && isWithin(fs::weakly_canonical(home, error), folder);
 }
-
-} // namespace
 
 std::optional<fs::path> findProjectRoot(const fs::path &directory) {
   std::optional<fs::path> repository = nearest(directory, isRepository);

@@ -19,6 +19,10 @@ std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 // it. Nothing where there is none.
 std::optional<std::filesystem::path> projectAround(const std::filesystem::path &folder);
 
+// Where all users work, or all of a user's work is: /, a folder such as /tmp, the user's home or
+// above it.
+bool holdsManyProjects(const std::filesystem::path &folder);
+
 // Both absolute, without links and dots.
 bool isWithin(const std::filesystem::path &path, const std::filesystem::path &folder);
 
