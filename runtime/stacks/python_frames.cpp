@@ -125,6 +125,7 @@ std::uint64_t nameIdentity(const char *text) {
   return hashBytes(data, std::size_t(length < 0 ? 0 : length));
 }
 
+// Null in a frame that is being made, or is cleared.
 const char *codeOf(const char *frame, const Layout &layout) {
   constexpr std::uintptr_t kFlags = 3;
   return reinterpret_cast<const char *>(read<std::uintptr_t>(frame, layout.frame_code) & ~kFlags);
@@ -135,13 +136,7 @@ std::ptrdiff_t instructionOf(const char *frame, const char *code, const Layout &
   if (layout.code_instructions == kNone)
     return std::ptrdiff_t(read<std::int32_t>(frame, layout.frame_instruction)) *
            std::ptrdiff_t(kInstructionSize);
-  const char *begin = code + layout.code_instructions;
-  if (layout.frame_copy != kNone)
-    // After their number.
-    begin = read<const char *>(read<const char *>(code, layout.code_copies),
-                               (1 + std::size_t(read<std::int32_t>(frame, layout.frame_copy))) *
-                                   sizeof(void *));
-  return read<const char *>(frame, layout.frame_instruction) - begin;
+  return read<const char *>(frame, layout.frame_instruction) - (code + layout.code_instructions);
 }
 
 // Still being set up: it has no line yet.
@@ -231,11 +226,11 @@ std::uint64_t PythonFrameWalker::identity(std::uint64_t seed, std::size_t most) 
   std::uint64_t hash = seed;
   for (const char *frame = frame_; frame && most > 0;
        --most, frame = read<const char *>(frame, layout.frame_previous)) {
-    if (isOutside(frame, layout)) {
+    const char *code = isOutside(frame, layout) ? nullptr : codeOf(frame, layout);
+    if (!code) {
       hash = mix(hash ^ kHashOdd1, kHashOdd2);
       continue;
     }
-    const char *code = codeOf(frame, layout);
     const char *lines = read<const char *>(code, layout.code_lines);
     // The instruction's address tells the code's.
     const std::uint64_t words[] = {
@@ -263,6 +258,8 @@ std::size_t PythonFrameWalker::next(PythonFrame *frames, std::size_t capacity, T
       break;
     at_entry = isEntry(frame, layout);
     const char *code = codeOf(frame, layout);
+    if (!code)
+      continue;
     const std::ptrdiff_t instruction = instructionOf(frame, code, layout);
     if (isIncomplete(frame, code, instruction, layout) || count == capacity)
       continue;

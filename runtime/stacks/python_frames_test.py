@@ -22,7 +22,7 @@ def interpreters():
     first, last = (int(version.split(".")[1]) for version in probe.devsan_probe_readable().decode().split(" to "))
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     found = {}
-    for name in [f"3.{minor}{build}" for minor in range(first, last + 1) for build in ("", "t")]:
+    for name in [f"3.{minor}" for minor in range(first, last + 1)] + ["3.13t"]:
         paths = [shutil.which(f"python{name}")] + glob.glob(f"{pyenv}/versions/{name.rstrip('t')}.*/bin/python{name}") + [sys.executable]
         for path in filter(None, paths):
             done = subprocess.run([path, "-c", "import sys; print('3.%d%s' % (sys.version_info[1], getattr(sys, 'abiflags', '')))"],
@@ -41,6 +41,54 @@ class Frames(unittest.TestCase):
                 done = subprocess.run([path, __file__, PROBE, "--inside"], capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         print("read:", ", ".join(f"{version} at {path}" for version, path in found.items()))
+
+
+class Offsets(unittest.TestCase):
+    """What an interpreter tells of itself is looked at before it is followed."""
+
+    # Where the sizes of the thread's, the frame's, the code's, bytes' and str's structs are, in words, and which members are read.
+    STRUCTS = {13: {19: (4,), 28: (1, 2, 3, 5), 34: (1, 3, 4, 5, 9), 64: (1,), 67: (1, 2, 3)},
+               14: {22: (4,), 31: (1, 2, 3, 5), 39: (1, 3, 4, 5, 9), 74: (1,), 77: (1, 2, 3)},
+               15: {22: (4,), 39: (1, 2, 3, 5), 47: (1, 3, 4, 5, 9), 86: (1,), 89: (1, 2, 3)}}
+
+    def words(self, minor):
+        words = (ctypes.c_uint64 * 128)(*[0] * 128)
+        ctypes.memmove(words, b"xdebugpy", 8)
+        words[1] = 3 << 24 | minor << 16 | 1 << 8 | 0xf0
+        for size, members in self.STRUCTS[minor].items():
+            words[size] = 256
+            for member in members:
+                words[size + member] = 64
+        return words
+
+    def reads(self, words, minor):
+        probe = ctypes.CDLL(PROBE)
+        probe.devsan_probe_reads_offsets.restype = ctypes.c_bool
+        return probe.devsan_probe_reads_offsets(words, minor)
+
+    def test_what_is_followed(self):
+        for minor, structs in self.STRUCTS.items():
+            self.assertTrue(self.reads(self.words(minor), minor))
+            self.assertFalse(self.reads(self.words(minor), 13 + (minor - 12) % 3))
+            # Before the release.
+            for level in (0xa0, 0xb1, 0xc2, 0):
+                words = self.words(minor)
+                words[1] = words[1] & ~0xff | level
+                self.assertFalse(self.reads(words, minor), hex(level))
+            # Without a global lock.
+            words = self.words(minor)
+            words[2] = 1
+            self.assertEqual(self.reads(words, minor), minor == 13)
+            # Outside of a struct, across its end, or of no use.
+            for size, members in structs.items():
+                for place, value in [(size, 1 << 20), *((size + member, value) for member in members for value in (1 << 40, 1 << 63, 257))]:
+                    words = self.words(minor)
+                    words[place] = value
+                    self.assertFalse(self.reads(words, minor), (minor, place, value))
+            code = list(structs)[2]
+            words = self.words(minor)
+            words[code + 9] = 16
+            self.assertFalse(self.reads(words, minor))
 
 
 class Inside:
@@ -110,7 +158,7 @@ class Inside:
 if __name__ == "__main__":
     if "--inside" in sys.argv:
         Inside().run()
-        # Without a global lock a thread may run a copy of the code.
+        # Each thread has frames of its own.
         failures = []
         threading.excepthook = failures.append
         for _ in range(2):

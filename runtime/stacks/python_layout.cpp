@@ -56,13 +56,15 @@ constexpr PythonLayout k312 = {.thread_frame = 56,
 struct Places {
   int minor;
   std::size_t thread_frame, frame_previous, code_file_name, bytes_size, text_state;
-  bool has_copies;
 };
 constexpr Places kPlaces[] = {
-    {13, 23, 29, 35, 65, 68, false},
-    {14, 26, 32, 40, 75, 78, true},
-    {15, 26, 40, 48, 87, 90, true},
+    {13, 23, 29, 35, 65, 68},
+    {14, 26, 32, 40, 75, 78},
+    {15, 26, 40, 48, 87, 90},
 };
+// Without a global lock these ask for the thread state to tell a line (PyCode_Addr2Line), and
+// LibTorch has given it back where the frames are walked.
+constexpr int kFirstWithoutLock = 14;
 
 // Which bit of a str's state the size of its characters begins at: that differs between builds of
 // one version. 'a' is in the interpreter's image, nothing is made for it.
@@ -81,40 +83,49 @@ bool findKindBit(PythonLayout &layout) {
          (state >> layout.text_kind_bit & kOneByteCompactAscii) == kOneByteCompactAscii;
 }
 
-bool readOffsets(const Places &places, PythonLayout &out) {
-  auto *words = static_cast<const std::uint64_t *>(dlsym(RTLD_DEFAULT, "_PyRuntime"));
-  if (!words || std::memcmp(words, "xdebugpy", 8) != 0 ||
-      int(words[1] >> 16 & 0xffff) != (3 << 8 | places.minor))
-    return false;
-  auto offset = [&](std::size_t place) { return std::size_t(words[place]); };
-  const bool has_copies = places.has_copies && words[2] != 0;
-  out = {};
-  out.thread_frame = offset(places.thread_frame);
-  out.frame_previous = offset(places.frame_previous);
-  out.frame_code = offset(places.frame_previous + 1);
-  out.frame_instruction = offset(places.frame_previous + 2);
-  out.frame_owner = offset(places.frame_previous + 4);
-  out.code_file_name = offset(places.code_file_name);
-  out.code_qualified_name = offset(places.code_file_name + 2);
-  out.code_lines = offset(places.code_file_name + 3);
-  out.code_first_line = offset(places.code_file_name + 4);
-  out.code_instructions = offset(places.code_file_name + 8);
-  // The instructions are the last member. Before them are co_extra, and the copies where there are.
-  out.code_first_traceable = out.code_instructions - 16;
-  if (has_copies) {
-    out.frame_copy = offset(places.frame_previous + 6);
-    out.code_copies = offset(places.code_file_name + 9);
-    out.code_first_traceable -= 8;
-  }
-  out.bytes_size = offset(places.bytes_size);
-  out.text_state = offset(places.text_state);
-  out.text_length = offset(places.text_state + 1);
-  out.ascii_data = offset(places.text_state + 2);
-  out.compact_data = out.ascii_data + 16; // utf8_length and utf8
-  return findKindBit(out);
-}
-
 } // namespace
+
+bool readPythonOffsets(const std::uint64_t *words, int minor, PythonLayout &out) {
+  const auto *places = std::ranges::find(kPlaces, minor, &Places::minor);
+  if (places == std::end(kPlaces) || !words || std::memcmp(words, "xdebugpy", 8) != 0)
+    return false;
+  constexpr std::uint64_t kReleased = 0xf; // in its hexversion: neither alpha, beta nor candidate
+  if (words[1] >> 16 != (3 << 8 | std::uint64_t(minor)) || (words[1] >> 4 & 0xf) != kReleased ||
+      (words[2] != 0 && minor >= kFirstWithoutLock))
+    return false;
+  bool fits = true;
+  // Of a member of a struct whose size is in word `size`.
+  const auto offset = [&](std::size_t size, std::size_t place, std::size_t member) {
+    constexpr std::uint64_t kLargest = 4096;
+    fits &= words[size] < kLargest && words[place] <= words[size] &&
+            member <= words[size] - words[place] && words[place] % member == 0;
+    return std::size_t(words[place]);
+  };
+  constexpr std::size_t kPointer = sizeof(void *);
+  const std::size_t thread = places->thread_frame - 4, frame = places->frame_previous - 1,
+                    code = places->code_file_name - 1, bytes = places->bytes_size - 1,
+                    text = places->text_state - 1;
+  out = {};
+  out.thread_frame = offset(thread, thread + 4, kPointer);
+  out.frame_previous = offset(frame, frame + 1, kPointer);
+  out.frame_code = offset(frame, frame + 2, kPointer);
+  out.frame_instruction = offset(frame, frame + 3, kPointer);
+  out.frame_owner = offset(frame, frame + 5, sizeof(char));
+  out.code_file_name = offset(code, code + 1, kPointer);
+  out.code_qualified_name = offset(code, code + 3, kPointer);
+  out.code_lines = offset(code, code + 4, kPointer);
+  out.code_first_line = offset(code, code + 5, sizeof(int));
+  out.code_instructions = offset(code, code + 9, kPointer);
+  fits &= out.code_instructions >= 24;
+  // The instructions are the last member. Before them is co_extra.
+  out.code_first_traceable = out.code_instructions - 16;
+  out.bytes_size = offset(bytes, bytes + 1, sizeof(std::int64_t));
+  out.text_state = offset(text, text + 1, sizeof(std::uint32_t));
+  out.text_length = offset(text, text + 2, sizeof(std::int64_t));
+  out.ascii_data = offset(text, text + 3, kPointer);
+  out.compact_data = out.ascii_data + 16; // utf8_length and utf8
+  return fits && out.compact_data <= words[text];
+}
 
 bool findPythonLayout(int major, int minor, PythonLayout &out) {
   if (sizeof(void *) != 8 || major != 3)
@@ -123,8 +134,9 @@ bool findPythonLayout(int major, int minor, PythonLayout &out) {
     out = minor == 10 ? k310 : minor == 11 ? k311 : k312;
     return true;
   }
-  const auto *places = std::ranges::find(kPlaces, minor, &Places::minor);
-  return places != std::end(kPlaces) && readOffsets(*places, out);
+  return readPythonOffsets(static_cast<const std::uint64_t *>(dlsym(RTLD_DEFAULT, "_PyRuntime")),
+                           minor, out) &&
+         findKindBit(out);
 }
 
 } // namespace devsan::runtime

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace devsan::runtime {
 
@@ -17,13 +18,10 @@ struct PythonLayout {
   // Whether it is the outermost one of its native frame; kNone where a frame that no code belongs
   // to stands outside of that one, or, without frame_owner, where each is.
   std::size_t frame_is_entry = kNone, frame_owner = kNone;
-  // Which of the code's copies it runs, each of one thread; those are in code_copies.
-  std::size_t frame_copy = kNone;
   // PyCodeObject: co_firstlineno, co_filename, co_qualname (co_name before 3.11), co_linetable,
-  // _co_firsttraceable, co_code_adaptive, co_tlbc
+  // _co_firsttraceable, co_code_adaptive
   std::size_t code_first_line = kNone, code_file_name = kNone, code_qualified_name = kNone,
-              code_lines = kNone, code_first_traceable = kNone, code_instructions = kNone,
-              code_copies = kNone;
+              code_lines = kNone, code_first_traceable = kNone, code_instructions = kNone;
   // A str: its length (the hash follows), its state and where in that the character's size is, and
   // the characters of ASCII and of others
   std::size_t text_length = 16, text_state = 32, ascii_data = 40, compact_data = 56;
@@ -31,7 +29,12 @@ struct PythonLayout {
   std::size_t bytes_size = 16; // PyBytesObject::ob_size
 };
 
-// Of the interpreter in the process; false where it is of a version that is not known.
+// From the offsets that CPython 3.13 and later tell (_Py_DebugOffsets), those of 3.`minor`; all but
+// text_kind_bit. False where they are of another version, of one before its release, of a build
+// without a global lock from 3.14 on, or where a member lies outside of its struct.
+bool readPythonOffsets(const std::uint64_t *words, int minor, PythonLayout &out);
+
+// Of the interpreter in the process; false where its frames cannot be read.
 bool findPythonLayout(int major, int minor, PythonLayout &out);
 
 } // namespace devsan::runtime

@@ -1,5 +1,6 @@
 // For python_frames_test.py: the walker alone, in any interpreter.
 #include "runtime/stacks/python_frames.h"
+#include "runtime/stacks/python_layout.h"
 
 #include <cstdio>
 
@@ -33,4 +34,11 @@ extern "C" __attribute__((visibility("default"))) unsigned long long devsan_prob
 
 extern "C" __attribute__((visibility("default"))) const char *devsan_probe_readable() {
   return devsan::runtime::kReadablePythons.data();
+}
+
+extern "C" __attribute__((visibility("default"))) bool
+devsan_probe_reads_offsets(const unsigned long long *words, int minor) {
+  devsan::runtime::PythonLayout layout;
+  return devsan::runtime::readPythonOffsets(reinterpret_cast<const std::uint64_t *>(words), minor,
+                                            layout);
 }
