@@ -10,8 +10,8 @@ Nothing of the system's libraries that are only loaded is listed. SOURCE_DATE_EP
 
 import argparse
 import datetime
-import email
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -22,6 +22,8 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from pathlib import Path
+
+from plugin_wheel import plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 # Debian's names of licences for which SPDX has another.
@@ -37,6 +39,8 @@ def programs_of(wheel, build):
     """What the build linked of the files in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = {Path(name).name for name in archive.namelist() if archive.open(name).read(4) == b"\x7fELF"}
+    if wheel.name.startswith("devsan_clang_tidy-"):  # names them itself
+        names = {library.name for name, library in plugins(build).items() if name in names}
     linked = re.findall(r"^(\S+): \w+_LINKER__", ninja(build, "-t", "targets", "all"), re.M)
     found = [target for target in linked if Path(target).name in names]
     missing = names - {Path(target).name for target in found} - {Path(name).name for name in names if ".so." in name}
@@ -79,10 +83,12 @@ def packages_of(files, build):
         elif not file.startswith((f"{ROOT}/", f"{build}/")):
             system.add(file)
     if system:
-        told = subprocess.run(["dpkg-query", "-S", *sorted(system)], capture_output=True, text=True).stdout
-        for package, file in re.findall(r"^([^:\s]+)(?::\w+)?: (\S+)$", told, re.M):
-            found["deb", package].add(file)
-            system.discard(file)
+        # Where /lib is a link to /usr/lib a package may list a file under either name.
+        names = {name: file for file in system for name in (file, file.removeprefix("/usr")) if os.path.realpath(name) == file}
+        told = subprocess.run(["dpkg-query", "-S", *sorted(names)], capture_output=True, text=True).stdout
+        for package, name in re.findall(r"^([^:\s]+)(?::\w+)?: (\S+)$", told, re.M):
+            found["deb", package].add(names[name])
+            system.discard(names[name])
     for file in system:  # built by hand, as a Python may be
         name = re.search(r"/include/([^/]+)/", file)
         found["generic", name[1] if name else Path(file).name].add(file)
@@ -100,10 +106,14 @@ def debian_package(name):
 
 def python_package(name, files):
     folder = Path(re.match(r".*/site-packages/", next(iter(files)))[0])
-    [info] = folder.glob(f"{name}-*.dist-info")
-    metadata = email.message_from_string((info / "METADATA").read_text(encoding="utf-8"))
-    text = "\n\n".join(path.read_text(encoding="utf-8", errors="replace") for path in sorted(info.rglob("*"))
-                       if re.match(r"(LICEN[CS]E|NOTICE|COPYING)", path.name) and path.is_file())
+    # A folder's name need not be that of the package.
+    of = next((one for one in importlib.metadata.distributions(path=[str(folder)]) if any(file.parts[0] == name for file in one.files or ())), None)
+    if of is None:
+        return generic_package(name, files)
+    metadata = of.metadata
+    name = metadata["Name"]
+    licences = sorted(file for file in of.files if ".dist-info" in file.parts[0] and re.match(r"(LICEN[CS]E|NOTICE|COPYING)", file.name))
+    text = "\n\n".join(file.locate().read_text(encoding="utf-8", errors="replace") for file in licences)
     return metadata["Version"], text, metadata.get("License-Expression"), f"pkg:pypi/{name}@{metadata['Version']}"
 
 
@@ -140,19 +150,21 @@ def main():
     included = packages_of(included_files(build, targets), build)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     version = wheel.name.split("-")[1]
-    own = {"SPDXID": "SPDXRef-devsan", "name": "devsan", "versionInfo": version, "packageFileName": wheel.name, "downloadLocation": "NOASSERTION",
+    name = wheel.name.split("-")[0].replace("_", "-")
+    reference = f"SPDXRef-{name}"
+    own = {"SPDXID": reference, "name": name, "versionInfo": version, "packageFileName": wheel.name, "downloadLocation": "NOASSERTION",
            "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
            "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
     if unknown:
         own["comment"] = f"not linked in this build, and so not looked into: {', '.join(unknown)}"
-    packages, extracted, relations = [own], [], [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-devsan"}]
+    packages, extracted, relations = [own], [], [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": reference}]
     for kind, name in sorted(linked.keys() | included.keys()):
         package, licence = describe(kind, name, linked[kind, name] | included[kind, name])
         packages.append(package)
         extracted += [licence] if licence else []
         for files, relation in ((linked, "STATIC_LINK"), (included, "GENERATED_FROM")):
             if files[kind, name]:
-                relations.append({"spdxElementId": "SPDXRef-devsan", "relationshipType": relation, "relatedSpdxElement": package["SPDXID"]})
+                relations.append({"spdxElementId": reference, "relationshipType": relation, "relatedSpdxElement": package["SPDXID"]})
     created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
     document = {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": wheel.name,
                 "documentNamespace": f"urn:sha256:{digest}",

@@ -15,3 +15,9 @@ build_wheel() {
   PATH=$VENV/bin:$PATH "$VENV/bin/python" -m auditwheel repair --only-plat --exclude 'libtorch*' --exclude libc10.so \
     --wheel-dir "$1/wheel" "$1"/plain/*.whl
 }
+
+# build_plugin_wheel WORK BUILD: that of the plugins for clang-tidy, into WORK/wheel.
+build_plugin_wheel() {
+  "$VENV/bin/python" -B "$ROOT/script/lib/plugin_wheel.py" --build "$2" --out "$1/plugins"
+  PATH=$VENV/bin:$PATH "$VENV/bin/python" -m auditwheel repair --only-plat --wheel-dir "$1/wheel" "$1"/plugins/*.whl
+}

@@ -43,6 +43,30 @@ class Release(unittest.TestCase):
         self.assertEqual(self.run_script("same_wheel.py", first, self.wheel("other", [("a", b"1"), ("b", b"3"), ("c", b"")]), status=1), "b\nc\n")
         self.assertIn("only in the order", self.run_script("same_wheel.py", first, self.wheel("order", files[::-1]), status=1))
 
+    def test_what_is_in_a_folder_stays(self):
+        (self.folder / "mine").write_text("mine")
+        done = subprocess.run([SOURCE / "script/release", "--out", self.folder], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"there is something in {self.folder}, nothing was done", done.stderr)
+        self.assertEqual((self.folder / "mine").read_text(), "mine")
+
+    def test_whose_a_file_is(self):
+        sys.path.insert(0, str(SOURCE / "script/lib"))
+        import sbom
+
+        # The package lists it under /lib, or under /usr/lib.
+        self.assertIn(("deb", "libc6"), sbom.packages_of({os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")}, BUILD))
+        site = self.folder / "site-packages"
+        for name, folder in (("Some.Package", "some"), ("some", "other")):
+            info = site / f"{name}-1.dist-info"
+            (site / folder).mkdir(parents=True)
+            info.mkdir()
+            (site / folder / "a.h").write_text("")
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+            (info / "LICENSE").write_text(f"of {name}\n")
+            (info / "RECORD").write_text(f"{folder}/a.h,,\n{info.name}/METADATA,,\n{info.name}/LICENSE,,\n")
+        self.assertEqual(sbom.python_package("some", {str(site / "some/a.h")}), ("1", "of Some.Package\n", None, "pkg:pypi/Some.Package@1"))
+
     def test_what_is_in_a_program(self):
         wheel = self.wheel("wheel", [("devsan/_tree/bin/devsan", (BUILD / "bin/devsan").read_bytes()), ("devsan/py.typed", b"")])
         out = self.folder / "list.spdx.json"
