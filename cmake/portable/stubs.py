@@ -6,6 +6,7 @@ For each LIBRARY of this system, such as libc.so.6, OUT/NAME has the same symbol
 of those with several versions an old one, and none that are younger. Nothing of them is ever run.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -72,8 +73,13 @@ def main():
         if not symbols:
             sys.exit(f"stubs.py: error: {library} has no symbols of a version that manylinux_2_28 allows; is it a library of glibc's or GCC's?")
         source, script = out / f"{name}.s", out / f"{name}.map"
-        if any([write(source, assembly_of(symbols)), write(script, versions_of(symbols)), not (out / name).exists()]):
-            subprocess.run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{Path(library).name}", f"-Wl,--version-script={script}", "-o", out / name, source], check=True)
+        # Made again with another compiler, too.
+        if any([write(source, f"# {compiler}\n{assembly_of(symbols)}"), write(script, versions_of(symbols)), not (out / name).exists()]):
+            # There after a link that succeeded, and then only.
+            (out / name).unlink(missing_ok=True)
+            made = out / f"{name}.new"
+            subprocess.run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{Path(library).name}", f"-Wl,--version-script={script}", "-o", made, source], check=True)
+            os.replace(made, out / name)
 
 
 main()

@@ -6,6 +6,7 @@ usage: portable_test.py READELF BUILD
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -39,6 +40,24 @@ class Portable(unittest.TestCase):
         for product in ("bin/devsan", "lib/libdevsan_sim.so", "lib/libdevsan_preload.so"):
             inputs = subprocess.run(["ninja", "-C", BUILD, "-t", "inputs", product], capture_output=True, text=True, check=True).stdout
             self.assertIn("portable/libc.so.6\n", inputs, product)
+
+    def test_a_stub_is_one_that_was_linked(self):
+        with tempfile.TemporaryDirectory(prefix="devsan-stubs-") as folder:
+            library = subprocess.run(["cc", "-print-file-name=libm.so.6"], capture_output=True, text=True, check=True).stdout.strip()
+
+            def make(compiler):
+                script = Path(__file__).resolve().parents[2] / "cmake/portable/stubs.py"
+                return subprocess.run([sys.executable, "-B", script, READELF, compiler, folder, f"libm.so.6={library}"], capture_output=True).returncode
+
+            self.assertEqual(make("cc"), 0)
+            time = (Path(folder) / "libm.so.6").stat().st_mtime_ns
+            self.assertEqual(make("cc"), 0)
+            self.assertEqual((Path(folder) / "libm.so.6").stat().st_mtime_ns, time)
+            for _ in range(2):
+                self.assertNotEqual(make("false"), 0)
+                self.assertFalse((Path(folder) / "libm.so.6").exists())
+            self.assertEqual(make("cc"), 0)
+            self.assertEqual(sorted(path.name for path in Path(folder).iterdir()), ["libm.so.6", "libm.so.6.map", "libm.so.6.s"])
 
     def test_programs_start(self):
         """With their constructors run: options register themselves by these."""
