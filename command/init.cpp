@@ -3,6 +3,7 @@
 #include "core/system/project_root.h"
 #include "core/system/whole_file.h"
 #include "core/text/terminal_text.h"
+#include "core/text/toml_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -57,8 +58,9 @@ fail-on = "error"
 // A version of an index is the same file for all, as long as nobody adds another one to it.
 constexpr const char *kPins =
     R"(# Pinned: DevSan by its version, and by its file where " --hash=sha256:..." stands behind it (`pip hash FILE` prints that);
-# PyTorch by its version: take the one that the project uses. PIP_EXTRA_INDEX_URL may name an index with PyTorch's
-# CPU builds; a build for CUDA works as well, and is larger.
+# PyTorch by its version: take the one that the project uses. No index has DevSan yet: PIP_FIND_LINKS names the folder with the wheel of
+# a release. PIP_EXTRA_INDEX_URL names an index with PyTorch's CPU builds (PyTorch's installation page has it): Python programs
+# take a build for CUDA as well, which is larger; CMake finds that one only where there is a CUDA toolkit.
 )";
 
 constexpr const char *kGithub = R"(# DevSan in GitHub's CI, on simulated devices: no GPU is needed.
@@ -111,8 +113,23 @@ python3 -m venv "$venv"
 printf '%s\n' "$DEVSAN_REQUIREMENT" >"$venv/devsan.txt"
 pip install --no-deps -r "$venv/devsan.txt"
 pip install "$TORCH_REQUIREMENT"{project}
-{prefix}devsan-ci
+{package}{prefix}devsan-ci
 )";
+
+// setup.py may import the torch that is installed, and is built for that one.
+constexpr const char *kSetup =
+    R"(# What else it needs to be built stands here: it is built with the PyTorch of above.
+pip install setuptools wheel ninja
+pip install --no-build-isolation -e .
+)";
+
+constexpr const char *kPrefix = R"sh(python -c 'import os, shutil, sys, torch
+if torch.version.cuda and not (shutil.which("nvcc") or os.getenv("CUDA_HOME") or os.path.exists("/usr/local/cuda")):
+    sys.exit("devsan: error: this PyTorch is built for CUDA, and CMake cannot find it without a CUDA toolkit\n"
+             "devsan: remedy: let PIP_EXTRA_INDEX_URL name the index with the CPU builds of PyTorch (its installation page has it)")'
+CMAKE_PREFIX_PATH=$(python -c 'import torch; print(torch.utils.cmake_prefix_path)')
+export CMAKE_PREFIX_PATH
+)sh";
 
 // docs/agents.md.
 constexpr std::string_view kAgentsPage =
@@ -158,17 +175,29 @@ Ci recognized(const fs::path &root) {
 struct Steps {
   bool cxx = false;
   bool python = false;       // has tests of Python
+  bool has_setup = false;    // a package with a setup.py
   bool is_package = false;   // that pip installs
   bool requirements = false; // in requirements.txt
 };
+
+// pyproject.toml may hold nothing but settings of tools.
+bool tellsOfPackage(const fs::path &file) {
+  const core::Result<std::string> text = core::readFile(file, core::kMaxSettings);
+  if (!text)
+    return false;
+  const core::Result<toml::table> table = core::parseToml(*text, file.string());
+  return table && (table->contains("build-system") || table->contains("project"));
+}
 
 Steps stepsOf(const fs::path &root) {
   std::error_code error;
   const auto has = [&](const char *name) { return fs::exists(root / name, error); };
   Steps steps{.cxx = has("CMakeLists.txt"),
-              .is_package = has("setup.py") || has("pyproject.toml") || has("setup.cfg"),
+              .has_setup = has("setup.py"),
+              .is_package = has("setup.py") || tellsOfPackage(root / "pyproject.toml"),
               .requirements = has("requirements.txt")};
-  steps.python = steps.is_package || steps.requirements || has("pytest.ini");
+  steps.python = steps.is_package || steps.requirements || has("pyproject.toml") ||
+                 has("setup.cfg") || has("pytest.ini");
   return steps;
 }
 
@@ -205,13 +234,13 @@ std::string scriptOf(const Steps &steps, std::size_t indent) {
   std::string text = kScript;
   std::string project = steps.python ? " pytest" : "";
   project += steps.requirements ? " -r requirements.txt" : "";
-  project += steps.is_package ? " -e ." : "";
-  const std::string prefix =
-      steps.cxx
-          ? "CMAKE_PREFIX_PATH=$(python -c 'import torch; print(torch.utils.cmake_prefix_path)')\n"
-            "export CMAKE_PREFIX_PATH\n"
-          : "";
-  return indented(filled(text, {{"{project}", project}, {"{prefix}", prefix}}), indent);
+  const std::string package = steps.has_setup    ? kSetup
+                              : steps.is_package ? "pip install -e .\n"
+                                                 : "";
+  return indented(filled(text, {{"{project}", project},
+                                {"{package}", package},
+                                {"{prefix}", steps.cxx ? kPrefix : ""}}),
+                  indent);
 }
 
 std::string fileFor(Ci ci, const Steps &steps) {

@@ -77,6 +77,47 @@ class Start(unittest.TestCase):
         self.assertIn("-m pytest --devsan'\n", self.text(".gitlab/devsan.yml"))
         self.assertEqual(self.text(".gitlab-ci.yml"), "# mine\n")
 
+    def test_init_installs_a_package_as_it_is_built(self):
+        isolated, together = "pip install -e .", "pip install --no-build-isolation -e ."
+        for files, expected in (({"setup.py": "import torch\n"}, together), ({"setup.py": "", "pyproject.toml": "[build-system]\n"}, together),
+                                ({"pyproject.toml": "[project]\nname = 'a'\n"}, isolated), ({"pyproject.toml": "[build-system]\n"}, isolated),
+                                ({"pyproject.toml": "[tool.black]\n# [project]\n"}, None), ({"pyproject.toml": "[project"}, None), ({"setup.cfg": "[flake8]\n"}, None)):
+            with self.subTest(files):
+                for name, text in files.items():
+                    with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                        file.write(text)
+                self.devsan("init", "--ci=shell", "--force")
+                lines = self.text("ci/devsan.sh").splitlines()
+                self.assertEqual([line for line in lines if "-e ." in line], [expected] if expected else [])
+                if expected:
+                    # After torch, which its setup.py may import.
+                    self.assertLess(lines.index('pip install "$TORCH_REQUIREMENT" pytest'), lines.index(expected))
+                for name in files:
+                    os.remove(os.path.join(self.folder, name))
+
+    def test_a_job_of_cmake_says_that_torch_needs_a_toolkit(self):
+        self.make("CMakeLists.txt", "bin/")
+        self.devsan("init", "--ci=shell")
+        with open(os.path.join(self.folder, "torch.py"), "w", encoding="utf-8") as module:
+            module.write("import os\nclass version: cuda = os.getenv('OF_CUDA')\nclass utils: cmake_prefix_path = '/torch'\n")
+        # The lines after what is installed.
+        script = "set -eu\n" + re.search(r'^pip install "\$TORCH_REQUIREMENT"\n(.*)', self.text("ci/devsan.sh"), re.M | re.S)[1]
+        for name, text in (("devsan-ci", "#!/bin/sh\necho $CMAKE_PREFIX_PATH\n"), ("python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')):
+            with open(os.path.join(self.folder, "bin", name), "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(file.name, 0o755)
+
+        def job(**variables):
+            return subprocess.run(["/bin/sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=60,
+                                  env={"PATH": f"{self.folder}/bin:/usr/bin:/bin", "PYTHONPATH": self.folder, **variables})
+
+        self.assertEqual(job().stdout, "/torch\n")
+        self.assertEqual(job(OF_CUDA="13.0", CUDA_HOME="/cuda").stdout, "/torch\n")
+        if not shutil.which("nvcc", path="/usr/bin:/bin") and not os.path.exists("/usr/local/cuda"):
+            failed = job(OF_CUDA="13.0")
+            self.assertEqual((failed.returncode, failed.stdout), (1, ""))
+            self.assertIn("devsan: remedy: let PIP_EXTRA_INDEX_URL name", failed.stderr)
+
     def test_init_by_option(self):
         self.make(".git/HEAD", ".github/")
         self.devsan("init", "--ci=none")
