@@ -28,6 +28,9 @@ REASONS = {
     ("script/lib/wheel.sh", "-m pip wheel"): "--no-index stands in the array `options`: nothing is downloaded",
     ("command/init.cpp", 'pip install --no-deps -r "$venv/devsan.txt"'): "one version of DevSan, by its hash too where the user adds it; a program cannot hold its own",
     ("command/init.cpp", 'pip install "$TORCH_REQUIREMENT"{project}'): "what the user's own project needs, only that project can pin",
+    ("command/init.cpp", "pip install setuptools wheel ninja"): "what builds the user's own package, only that project can pin",
+    ("command/init.cpp", "pip install --no-build-isolation -e ."): "the user's own project",
+    ("command/init.cpp", 'steps.is_package ? "pip install -e .'): "the user's own project",
     ("ci/gitlab.yml", 'git -C .devsan fetch -q --depth 1 -- "$DEVSAN_REPOSITORY" "$DEVSAN_REVISION"'):
         "a commit id is the hash of what is fetched; the lines before refuse anything else",
 }
