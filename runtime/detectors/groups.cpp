@@ -194,12 +194,8 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
     group.of_loader |= isOfLoader(event);
     group.same_rank &= event.rank == group.first->rank;
   }
-  const bool has_loops = std::ranges::any_of(recording.events(), [](const ResolvedEvent &event) {
-    return event.occurrences.count >= kLoop && event.stack->intent != Intent::kDisplay;
-  });
   for (std::size_t i = 0; i < groups.size(); ++i) {
     static_cast<Occurrences &>(groups[i]) = together(parts[i]);
-    groups[i].has_loops = has_loops;
     if (const Occurrences call = callOf(groups[i], calls[i]); isLoop(call, recording.steps()))
       groups[i].repeats = call.count;
     else if (groups[i].first->stack->intent != Intent::kDisplay)
@@ -218,9 +214,7 @@ const ResolvedStack *causeOf(const ResolvedEvent &event) {
 
 bool happensOnce(const EventGroup &group) {
   const core::Steps steps = stepsOf(group);
-  if (steps.total == 0)
-    return group.count == 1 && group.has_loops;
-  return group.repeats < 2 && (steps.total >= kLoop || steps.seen < steps.total);
+  return group.repeats < 2 && steps.total > 0 && (steps.total >= kLoop || steps.seen < steps.total);
 }
 
 bool isInPython(const ResolvedEvent &event) {

@@ -24,7 +24,6 @@ struct EventGroup : Occurrences {
   std::uint64_t repeats = 0;
   std::uint32_t any_flags = 0, all_flags = ~std::uint32_t{0};
   bool same_rank = true;
-  bool has_loops = false; // the run does something again and again
   bool of_loader = false; // a data loader was seen to make what one of them copies
   std::set<std::string> from, to, operators, operands; // names
   // By file, line and function, the first stack of each.
@@ -43,8 +42,7 @@ std::vector<EventGroup> groupByPlace(const Recording &recording,
                                      const std::function<bool(const ResolvedEvent &)> &chosen,
                                      Joined joined = {});
 
-// Not in a loop, of a program that makes steps; of one that makes none, once, where other calls
-// repeat.
+// Not in a loop, of a program that makes steps.
 bool happensOnce(const EventGroup &group);
 
 // Whether the program's line is Python's, which decides the words.
