@@ -2,7 +2,7 @@
 // RUN: rm -rf %t && mkdir -p %t/.git && cp %s %t/launch.cu && cp %S/Inputs/slow_caller.cpp %t/caller.cpp
 // RUN: not %devsan_check --no-cache --torch=none --timeout=1 --checks=device-missing-guard %t/launch.cu -- -isystem %mock | FileCheck %s
 // CHECK: launch.cu:[[#@LINE+6]]:{{.*}} error: {{.*}} [device-missing-guard]
-// CHECK: note: not read for their calls of what was found, in {{[0-9]+}} s (--timeout): {{.*}}caller.cpp
+// CHECK: note: out of time after {{[0-9]+}} s (--timeout), not searched for callers: {{.*}}caller.cpp
 #include <ATen/ATen.h>
 
 __global__ void scale(float *x) {}
