@@ -101,7 +101,8 @@ constexpr Remedy kRemedies[] = {
      "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
      "x, fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
      "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
-     "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
+     "not wait; where each row has one true element, x.gather(1, index.unsqueeze(1)); where the "
+     "mask "
      "comes out the same in each step, index once before the loop"},
     {"aten::unique*",
      "the number of different values is the size of the result: call it where the data is made, "
@@ -205,11 +206,14 @@ constexpr Remedy kDownload = {
 constexpr std::string_view kPutIndices =
     "create the indices on the device; a number that is assigned through them is copied, too: "
     "assign x.new_full((), number)";
+constexpr std::string_view kPutIndicesInCpp =
+    "create the indices on the device; a number that is assigned through them is copied, too: "
+    "assign torch::full({}, number, x.options())";
 
 // Of copies that nothing asked for.
 constexpr Remedy kTransfers[] = {
-    {"aten::index_put*", kPutIndices},
-    {"aten::_index_put_impl_", kPutIndices},
+    {"aten::index_put*", kPutIndices, kPutIndicesInCpp},
+    {"aten::_index_put_impl_", kPutIndices, kPutIndicesInCpp},
     {"torch::autograd::THPVariable_setitem",
      "`x[i] = value` copies the value: x[i].fill_(number) does not copy; a tensor belongs on the "
      "device of x before"},
