@@ -6,7 +6,7 @@ Each FOLDER holds the packages torch and torchgen of one release's CUDA build fo
 each release two kinds of facts are read from the symbols and the machine code of libtorch_cpu.so and libtorch_cuda.so:
 
 alert   which operators' CUDA code calls at::Context::alertNotDeterministic, and with which text; and for which it asks
-        for a deterministic cuBLAS. Whether a call is reached may depend on arguments: see dispatch/deterministic.cpp.
+        for a deterministic cuBLAS. Whether a call is reached may depend on arguments: see operators/deterministic.cpp.
         Not listed is what the CPU's kernels say as well.
 kernel  which operators have one kernel for all devices that calls a function of the tensor's device through a
         DispatchStub, which only CUDA builds have for CUDA.
