@@ -37,6 +37,7 @@ def compile():
 def graph():
     net, inputs = model().cuda().eval(), batch()[0].cuda()
     with torch.no_grad():
+        net(inputs)  # cuDNN allocates when it is first used, which a capture forbids
         captured = torch.cuda.CUDAGraph()
         with torch.cuda.graph(captured):
             output = net(inputs)
