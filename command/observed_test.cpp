@@ -27,12 +27,12 @@ TEST(FindingFilter, CountsPlacesNotProcesses) {
 TEST(FindingFilter, ARuleThatThisRunCannotFindIsNotUnused) {
   core::Suppressions suppressions;
   ASSERT_TRUE(suppressions.add("device-raw-set-device = \"*\"\ndevice-stream-race = \"*\"\n"
-                               "device-mismatch = \"*\"",
+                               "device-host-sync = \"*\"",
                                "s.toml", ""));
   const FindingFilter filter(std::move(suppressions));
   EXPECT_EQ(filter.unused(true).size(), 2u);
   ASSERT_EQ(filter.unused(false).size(), 1u);
-  EXPECT_EQ(filter.unused(false)[0], "device-mismatch = * (s.toml:3)");
+  EXPECT_EQ(filter.unused(false)[0], "device-host-sync = * (s.toml:3)");
 }
 
 } // namespace
