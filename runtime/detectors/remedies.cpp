@@ -25,6 +25,10 @@ constexpr std::string_view kIndicesInCpp =
     "elements for a sum or a loss, or build a mask again, keep the mask and use torch::where(mask, "
     "x, 0); where they come out the same each time, make them once";
 
+constexpr std::string_view kEmptyCache =
+    "it gives cached memory back by cudaFree, which waits for the device, and the next step "
+    "allocates it anew: leave it out, the cache reuses the memory; or call it once after the loop";
+
 // The first that fits; what is more special stands first.
 constexpr Remedy kRemedies[] = {
     {"print", "print after the loop, or every so many steps; print x.cpu(), which waits once",
@@ -137,6 +141,12 @@ constexpr Remedy kRemedies[] = {
      "answer chooses a branch, ask it every so many steps"},
     {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"empty_cache", kEmptyCache},
+    {"emptyCache", kEmptyCache},
+    {"cudaFreeHost", "allocate pinned memory once, before the loop, and free it after the loop"},
+    {"cudaFree*", "allocate once, before the loop, and free after it; cudaFreeAsync does not wait"},
+    {"cudaMallocHost", "allocate pinned memory once, before the loop"},
+    {"cudaHost*", "allocate or register pinned memory once, before the loop"},
     {"cudaDeviceSynchronize",
      "the device runs its queued work in order without this call: leave it out, or wait for an "
      "event of the step before; times are what torch.cuda.Event(enable_timing=True) measures",

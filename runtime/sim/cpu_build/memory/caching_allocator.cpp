@@ -11,6 +11,7 @@
 #include "runtime/sim/memory/fork_locks.h"
 #include "runtime/sim/memory/protection.h"
 #include "runtime/sim/memory/settings.h"
+#include "runtime/sim/streams/blocking.h"
 #include "runtime/sim/streams/events.h"
 
 namespace devsan::sim {
@@ -479,10 +480,17 @@ void DeviceMemory::releaseFreeSegments() {
 }
 
 void DeviceMemory::emptyCache() {
-  Lock lock(mutex_);
-  freeWhatIsDone(/*wait=*/true, lock);
-  ++stats_.num_sync_all_streams;
-  releaseFreeSegments();
+  std::int64_t freed;
+  {
+    Lock lock(mutex_);
+    freeWhatIsDone(/*wait=*/true, lock);
+    ++stats_.num_sync_all_streams;
+    freed = -stats_.num_device_free;
+    releaseFreeSegments();
+    freed += stats_.num_device_free;
+  }
+  for (; freed > 0; --freed)
+    const ExplicitWait wait("cudaFree", device_);
 }
 
 void DeviceMemory::holdMempool(std::uint64_t mempool) {
