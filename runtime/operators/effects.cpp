@@ -439,7 +439,7 @@ Effect lu(Arguments arguments) {
   const std::int64_t rows = matrix->size(-2), columns = matrix->size(-1);
   const std::int64_t batch = rows * columns == 0 ? 0 : matrix->numel() / (rows * columns);
   bool others = rows == columns && (batch <= 1 || rows <= 16 || (rows <= 128 && batch <= 16));
-  return others ? Effect{} : blockOnNonEmpty(matrix);
+  return others ? Effect{} : unseen(blockOnNonEmpty(matrix));
 }
 
 // MAGMA takes batches, and waits; cuSOLVER takes single matrices.
