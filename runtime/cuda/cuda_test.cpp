@@ -9,10 +9,12 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/nonzero.h>
 #include <c10/core/TensorImpl.h>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
@@ -57,6 +59,11 @@ at::Tensor &copyToHost(at::Tensor &self, const at::Tensor &source, bool non_bloc
   return self;
 }
 
+// As LibTorch's: it reads the largest value by a copy to the host.
+at::Tensor bincount(const at::Tensor &self, const std::optional<at::Tensor> &, c10::SymInt) {
+  return at::empty({1}).copy_(self);
+}
+
 // That there is one says that LibTorch knows the device.
 at::Tensor empty(c10::SymIntArrayRef, std::optional<at::ScalarType>, std::optional<at::Layout>,
                  std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat>) {
@@ -70,6 +77,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("nonzero", nonzeroWithoutWaiting);
   library.impl("alias", alias);
   library.impl("copy_", copyToHost);
+  library.impl("bincount", bincount);
 }
 
 ProcessLog readOwnLog() {
@@ -271,6 +279,17 @@ TEST_F(Cuda, ReleasesWait) {
   EXPECT_TRUE(record([] { cudaFree(nullptr); }).events.empty());
 }
 
+TEST_F(Cuda, WhatCudasLibrariesDoForThemselvesIsSilent) {
+  void *library = dlopen(DEVSAN_CUDA_LIBRARY, RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto use = reinterpret_cast<void (*)()>(dlsym(library, "useCudaLibrary"));
+  use();
+  auto used = record(use);
+  ASSERT_EQ(used.events.size(), 2u);
+  EXPECT_EQ(used.op(0), "cudaMalloc");
+  EXPECT_EQ(used.op(1), "cudaDeviceSynchronize");
+}
+
 TEST_F(Cuda, AllocationsAreRecorded) {
   auto allocation = record([&] { cudaMalloc(&memory, 2 * kBytes); });
   EXPECT_ONE(allocation, kAllocation, "cudaMalloc", false);
@@ -424,6 +443,11 @@ TEST_F(Cuda, AnOperatorWaitsIfItsCallsDo) {
   EXPECT_ONE(pageable_copy, kCopy, "aten::copy_", true);
 }
 
+TEST_F(Cuda, AnOperatorThatReadsByACopyWaits) {
+  at::Tensor on_device = tensor();
+  EXPECT_ONE(record([&] { at::bincount(on_device); }), kBlock, "aten::bincount", true);
+}
+
 TEST_F(Cuda, ManyThreadsLoseNothing) {
   constexpr std::size_t kThreads = 32, kCalls = 100; // more than are written one by one
   const std::uint64_t before = countOfEvents(readOwnLog());
@@ -440,6 +464,23 @@ TEST_F(Cuda, ManyThreadsLoseNothing) {
   EXPECT_EQ(countOfEvents(waits.log) - before, kThreads * kCalls);
 }
 
+// As what LibTorch keeps for CUDA's libraries: taken down by exit(), where nothing is recorded.
+struct WaitAtExit {
+  ~WaitAtExit() {
+    if (std::getenv("DEVSAN_LOG_DIR"))
+      cudaThreadSynchronize();
+  }
+} wait_at_exit;
+
+bool waitedAtExit(const std::string &log_directory) {
+  for (const auto &entry : fs::directory_iterator(log_directory))
+    if (const auto log = readLog(entry.path()))
+      for (const Event &event : log->events)
+        if (log->string(event.op) == "cudaThreadSynchronize")
+          return true;
+  return false;
+}
+
 int runUnderTheShim(char **argv) {
   std::string directory = (fs::temp_directory_path() / "devsan-cuda-XXXXXX").string();
   if (!mkdtemp(directory.data()))
@@ -452,6 +493,10 @@ int runUnderTheShim(char **argv) {
   int status = -1;
   if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv, environ) == 0)
     waitpid(child, &status, 0);
+  if (waitedAtExit(directory)) {
+    std::fprintf(stderr, "a wait within exit() was recorded\n");
+    status = -1;
+  }
   fs::remove_all(directory);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }

@@ -5,12 +5,18 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/launches.h"
 #include "runtime/cuda/spins.h"
+#include "runtime/protocol/libraries.h"
 #include "runtime/protocol/staged_upload.h"
 #include "runtime/record/recorder.h"
+#include "runtime/stacks/native_stack.h"
 
+#include <algorithm>
 #include <atomic>
 #include <c10/core/DeviceType.h>
 #include <dlfcn.h>
+#include <link.h>
+#include <string_view>
+#include <utility>
 
 namespace devsan::runtime {
 namespace cuda {
@@ -74,6 +80,45 @@ void addToOperator(CudaActivity &activity, std::uint64_t blocked_ns) {
   activity.blocked_ns += blocked_ns;
 }
 
+std::string_view libraryOf(const void *code) {
+  Dl_info found;
+  return dladdr(code, &found) && found.dli_fname ? found.dli_fname : "";
+}
+
+// exit() takes down what LibTorch and CUDA's libraries keep, which waits once more.
+bool isExiting() {
+  static const auto [begin, size] = [] {
+    const void *function = dlsym(RTLD_DEFAULT, "exit");
+    Dl_info found;
+    const ElfW(Sym) *symbol = nullptr;
+    dladdr1(function, &found, const_cast<void **>(reinterpret_cast<const void **>(&symbol)),
+            RTLD_DL_SYMENT);
+    return std::pair(reinterpret_cast<std::uintptr_t>(function),
+                     symbol ? std::uintptr_t(symbol->st_size) : 0);
+  }();
+  NativeStack stack;
+  captureNative(stack);
+  return std::any_of(stack.pcs, stack.pcs + stack.count,
+                     [](std::uintptr_t pc) { return pc - begin - 1 < size; });
+}
+
+// What nobody who uses CUDA's libraries can do without: when they are first used they allocate
+// pinned memory and send tables to the device, and at the end they free it and unload code.
+bool isHousekeeping(const DevSanCudaCall &call) {
+  switch (call.call_class) {
+  case kDevSanCudaRelease:
+  case kDevSanCudaAllocateHost:
+    return isCudaLibrary(libraryOf(call.caller)) || isExiting();
+  case kDevSanCudaCopy:
+  case kDevSanCudaCopyAsync:
+    return (call.kind == kHostToDevice && isCudaLibrary(libraryOf(call.caller))) || isExiting();
+  case kDevSanCudaWait:
+    return isExiting();
+  default:
+    return false;
+  }
+}
+
 // Of a wait that has ended.
 struct Span {
   std::uint64_t end_ns = 0;
@@ -105,7 +150,10 @@ void recordCopy(const DevSanCudaCall &call, int device, Span time) {
     return;
   }
   const DeviceId from = deviceOf(copy.from), to = deviceOf(copy.to);
-  if (!copy.touchesDevice() || from == to) {
+  // LibTorch's copies of tensors are operators; what else it copies are numbers and tables of its
+  // own.
+  const std::string_view library = libraryOf(call.caller);
+  if (!copy.touchesDevice() || from == to || isTorchLibrary(library) || isCudaLibrary(library)) {
     if (blocks)
       recordWait(call.name, device, time);
     return;
@@ -150,7 +198,7 @@ void recordCall(const DevSanCudaCall &call, std::uint64_t end_ns) {
     return recordSpin(noteQuery(call, end_ns, device));
   recordSpin(endSpin());
   noteContexts(call, device);
-  if (call.result != 0)
+  if (call.result != 0 || isHousekeeping(call))
     return;
   switch (call.call_class) {
   case kDevSanCudaCopy:

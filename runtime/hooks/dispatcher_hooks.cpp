@@ -11,7 +11,6 @@
 #include "runtime/record/recorder.h"
 #include "runtime/record/refusal.h"
 
-#include <array>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <cstring>
 
@@ -21,24 +20,8 @@ namespace {
 // The outermost hooked operator that runs on a thread; what the operators inside it do counts as
 // its doing.
 struct OuterCall {
-  std::array<Effect, 4> copies;
-  std::size_t copy_count = 0;
   bool blocks = false;
   CudaActivity cuda;
-
-  void add(const Effect &effect) {
-    blocks |= effect.blocks;
-    if (!effect.copies)
-      return;
-    for (std::size_t i = 0; i < copy_count; ++i)
-      if (copies[i].from == effect.from && copies[i].to == effect.to) {
-        copies[i].bytes += effect.bytes;
-        copies[i].blocks |= effect.blocks;
-        return;
-      }
-    if (copy_count < copies.size())
-      copies[copy_count++] = effect;
-  }
 };
 
 thread_local OuterCall *outer_call = nullptr;
@@ -56,14 +39,13 @@ public:
 };
 
 // What is expected of an operator counts where nothing better is known: the calls of CUDA that it
-// made. The wait is the whole call's, and told with its first copy.
-void decideWait(Effect &effect, std::uint64_t &blocked, const OuterCall &call, const Effect &own,
-                bool is_first) {
-  if (cudaIsObserved() && own.waitsFor().is_cuda()) {
-    effect.blocks = is_first && call.cuda.blocks;
+// made. The wait is the whole call's.
+void decideWait(Effect &effect, std::uint64_t &blocked, const OuterCall &call) {
+  if (cudaIsObserved() && effect.waitsFor().is_cuda()) {
+    effect.blocks = call.cuda.blocks;
     blocked = call.cuda.blocked_ns;
-  } else if (is_first) {
-    effect.blocks |= own.blocks || call.blocks;
+  } else {
+    effect.blocks |= call.blocks;
   }
 }
 
@@ -98,7 +80,7 @@ public:
     if (is_copy_)
       source = (*stack)[stack->size() - 2].toTensor();
     if (outer_call) {
-      outer_call->add(effect);
+      outer_call->blocks |= effect.blocks;
       kernel_.callBoxed(op, keys, stack);
       if (is_copy_)
         followCopy(stack->back().toTensor(), source, effect, 0);
@@ -138,7 +120,9 @@ private:
     }
   }
 
-  void record(const OuterCall &call, const Effect &own, std::uint64_t begin, std::uint64_t end,
+  // What the operator says of itself is complete: where it waits, it may read by a copy, or send a
+  // table of its own.
+  void record(const OuterCall &call, Effect effect, std::uint64_t begin, std::uint64_t end,
               const at::Tensor *copied, const at::Tensor &source,
               const HostOperands &operands) const try {
     InsideRuntime inside;
@@ -146,19 +130,14 @@ private:
     Recorder &out = recorder();
     StringId op = out.string(hooked_.name);
     StackId stack = out.currentStack();
-    // A copy may be made of several; what an operator says of its own copies is complete.
-    bool split = !own.copies && call.copy_count > 0;
-    std::size_t count = split ? call.copy_count : 1;
-    for (std::size_t i = 0; i < count; ++i) {
-      Effect effect = split ? call.copies[i] : own;
-      decideWait(effect, blocked, call, own, i == 0);
-      if (!effect.any())
-        continue;
+    const Effect own = effect;
+    decideWait(effect, blocked, call);
+    if (effect.any()) {
       Event event = makeEvent(effect, op);
       event.stack = stack;
       event.time_ns = end;
-      event.call_ns = i == 0 ? end - begin : 0;
-      event.blocked_ns = i == 0 && effect.blocks ? blocked : 0;
+      event.call_ns = end - begin;
+      event.blocked_ns = effect.blocks ? blocked : 0;
       if (copied && tellsOrigin(effect, source))
         event.related = originOf(source.is_cpu() ? source : *copied).stack;
       else if (effect.copies && effect.from.is_cpu() && !inBackward())

@@ -1,4 +1,5 @@
 #include "runtime/resolve/frame_kind.h"
+#include "runtime/protocol/libraries.h"
 
 #include <algorithm>
 #include <array>
@@ -23,16 +24,10 @@ bool containsAny(std::string_view text, const std::array<std::string_view, N> &p
   return std::ranges::any_of(parts, [&](std::string_view part) { return contains(text, part); });
 }
 
-// Not all of libtorch* and libcu*: libtorchvision, libcustom_ops and their kin are programs on top.
-constexpr std::array<std::string_view, 15> kTorchModules = {
-    "libtorch.so",     "libtorch_cpu",     "libtorch_cuda", "libtorch_global", "libtorch_hip",
-    "libtorch_python", "libtorch_nvshmem", "libtorch_xpu",  "libc10.so",       "libc10_cuda",
-    "libc10_hip",      "libc10_xpu",       "libcaffe2",     "libshm",          "libaoti_"};
-constexpr std::array<std::string_view, 22> kSystemModules = {
-    "libc.so",  "libc-",      "libm.so",    "libm-",      "ld-linux",     "libstdc++",
-    "libc++",   "libgcc_s",   "libpthread", "libdl",      "libgomp",      "libomp",
-    "libiomp",  "linux-vdso", "libasan",    "libcuda.so", "libcudart.so", "libcublas",
-    "libcudnn", "libnccl.so", "librt.so",   "libffi"};
+constexpr std::array<std::string_view, 17> kSystemModules = {
+    "libc.so", "libc-",      "libm.so",    "libm-",    "ld-linux", "libstdc++",
+    "libc++",  "libgcc_s",   "libpthread", "libdl",    "libgomp",  "libomp",
+    "libiomp", "linux-vdso", "libasan",    "librt.so", "libffi"};
 // Compiled modules of Python itself, and of NumPy, which knows nothing of LibTorch.
 constexpr std::array<std::string_view, 3> kExtensionFolders = {"/lib-dynload/", "-packages/numpy/",
                                                                "-packages/numpy.libs/"};
@@ -53,12 +48,12 @@ std::optional<FrameKind> kindOfModule(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
   if (name.starts_with("libdevsan_"))
     return FrameKind::kDevSan;
-  if (startsWithAny(name, kTorchModules) || contains(module, "/torch/lib/") ||
-      (contains(module, "-packages/torch/") && name.starts_with("_C")))
+  if (isTorchLibrary(module) || (contains(module, "-packages/torch/") && name.starts_with("_C")))
     return FrameKind::kTorch;
   if (name.starts_with("python3") || name == "python" || name.starts_with("libpython"))
     return FrameKind::kInterpreter;
-  if (startsWithAny(name, kSystemModules) || containsAny(module, kExtensionFolders))
+  if (startsWithAny(name, kSystemModules) || isCudaLibrary(module) ||
+      containsAny(module, kExtensionFolders))
     return FrameKind::kSystem;
   return std::nullopt;
 }

@@ -35,6 +35,9 @@ TEST(NativeFrameKind, ProgramsAndLibrariesOnTopOfTorchAreTheUser) {
 TEST(NativeFrameKind, TheRestIsNot) {
   EXPECT_EQ(nativeFrameKind("/lib/x86_64-linux-gnu/libc.so.6", "__libc_start_main", ""),
             FrameKind::kSystem);
+  for (const char *module : {"/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcusolver.so.12",
+                             "/usr/local/cuda/lib64/libnvrtc.so.13"})
+    EXPECT_EQ(nativeFrameKind(module, "", ""), FrameKind::kSystem) << module;
   EXPECT_EQ(
       nativeFrameKind(kProgram, "std::vector::push_back", "/usr/include/c++/12/bits/stl_vector.h"),
       FrameKind::kSystem);
