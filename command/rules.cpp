@@ -66,8 +66,9 @@ int explainRule(const std::string &id) {
   if (!rule)
     return fail("unknown rule " + core::notARule(id));
   print(std::string(rule->id) + " (" + std::string(core::name(rule->severity)) + "; found " +
-        originsText(*rule) + ")\n  " + std::string(rule->summary) +
-        "\n  remedy: " + std::string(rule->remedy) + "\n\n" + std::string(rule->page));
+        originsText(*rule) + (rule->simulated_only ? " with --sim" : "") + ")\n  " +
+        std::string(rule->summary) + "\n  remedy: " + std::string(rule->remedy) + "\n\n" +
+        std::string(rule->page));
   return kSuccess;
 }
 

@@ -51,6 +51,10 @@ class Start(unittest.TestCase):
                       self.devsan("explain", "host-sinc", status=2))
         self.assertIn("--sim=2 stands where a command should", self.devsan("--sim=2", "--", "true", status=2))
 
+    def test_explain_says_where_a_rule_looks(self):
+        for rule, found in (("device-host-sync", "static, runtime"), ("device-stream-race", "runtime with --sim"), ("bare-cuda", "static, runtime")):
+            self.assertIn(f"; found {found})\n", self.devsan("explain", rule))
+
     def test_help_fits_the_terminal(self):
         for command in ("run", "check", "report", "prepare"):
             text = self.devsan(command, "--help")

@@ -455,13 +455,10 @@ template <std::size_t position> Effect checksErrors(Arguments arguments) {
   return arguments[position].toBool() ? reads<0>(arguments) : Effect{};
 }
 
-// Of these, MAGMA takes the Hermitian ones, and waits.
+// cuSOLVER waits inside, and MAGMA, which takes the Hermitian ones.
 Effect ldlFactor(Arguments arguments) {
   Effect effect = checksErrors<2>(arguments);
-  const at::Tensor *matrix = tensorAt(arguments, 0);
-  return !effect.any() && matrix && matrix->is_complex() && arguments[1].toBool()
-             ? unseen(blockOnNonEmpty(matrix))
-             : effect;
+  return effect.any() ? effect : unseen(readsNonEmpty<0>(arguments));
 }
 
 template <std::size_t position> Effect luChecksErrors(Arguments arguments) {
@@ -500,6 +497,8 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::unique_consecutive", "", kDense, uniqueConsecutive},
     {"aten::unique_dim_consecutive", "", kDense, unseen<readsNonEmpty<0>>},
     {"aten::bincount", "", kDense, readsNonEmpty<0>},
+    // Without kernels for groups, as before compute capability 9.0, it multiplies one by one.
+    {"aten::_grouped_mm", "", kDense, reads<2>},
     {"aten::equal", "", kDense, equal},
     {"aten::mode", "", kDense, mode},
     {"aten::index", "Tensor", kDense, index},
