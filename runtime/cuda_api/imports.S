@@ -110,6 +110,20 @@ devsan_search:
 
 #endif
 
+/* A program that asks whether a generator is CUDA's compares with this, by name: the class is the simulator's. */
+  .section .rodata
+.Lgenerator_name:
+  .string "N2at17CUDAGeneratorImplE"
+  .section .data.rel.ro, "aw"
+  .p2align 3
+  .globl _ZTIN2at17CUDAGeneratorImplE
+  .type _ZTIN2at17CUDAGeneratorImplE, %object
+_ZTIN2at17CUDAGeneratorImplE:
+  .quad _ZTVN10__cxxabiv120__si_class_type_infoE+16
+  .quad .Lgenerator_name
+  .quad _ZTIN3c1013GeneratorImplE
+  .size _ZTIN2at17CUDAGeneratorImplE, 24
+
   .hidden devsan_functions
   .hidden devsan_find_function
   .globl devsan_functions

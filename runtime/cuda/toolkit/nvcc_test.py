@@ -91,9 +91,23 @@ int main() {
          std::isnan(float(__nv_bfloat16(NAN))) && is(__bfloat162float(__nv_bfloat16(3.4e38f)), INFINITY) ? 0 : 1;
 }
 """)
+        self.run_on_the_host("halves")
+
+    def test_computes_complex_numbers_on_the_host(self):
+        (self.folder / "complex.cu").write_text("""
+#include <thrust/complex.h>
+int main() {
+  const thrust::complex<float> z(3, 4), i(0, 1);
+  return thrust::abs(z) == 5 && z * i == thrust::complex<float>(-4, 3) && thrust::sqrt(thrust::complex<double>(-4)).imag() == 2 &&
+         thrust::norm(z) == 25 && thrust::abs(thrust::exp(i) - thrust::polar(1.0f, 1.0f)) < 1e-6f ? 0 : 1;
+}
+""")
+        self.run_on_the_host("complex")
+
+    def run_on_the_host(self, name):
         cudart = (Path(NVCC).parents[1] / "lib64/libcudart.so").resolve()
-        self.run_nvcc("halves.cu", "-o", "halves", "-std=c++17", str(cudart), f"-Wl,-rpath,{cudart.parent}")
-        subprocess.run([self.folder / "halves"], check=True)
+        self.run_nvcc(f"{name}.cu", "-o", name, "-std=c++17", str(cudart), f"-Wl,-rpath,{cudart.parent}")
+        subprocess.run([self.folder / name], check=True)
 
     def test_links_no_device_code(self):
         self.run_nvcc("-dlink", "scale.o", "-o", "dlink.o", "-gencode=arch=compute_80,code=sm_80", "-L/nowhere", "-lcudadevrt")

@@ -9,16 +9,24 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Utils.h>
+#include <ATen/cuda/detail/PhiloxCudaStateRaw.cuh>
 
 #include "runtime/sim/devices/devices.h"
 #include "runtime/sim/devices/generator_state.h"
+#include "runtime/sim/streams/capturing.h"
+#include "runtime/sim/streams/streams.h"
 
-namespace devsan::sim {
-namespace {
+#define DEVSAN_EXPORT __attribute__((visibility("default")))
 
-class GeneratorImpl final : public c10::GeneratorImpl {
+namespace at {
+
+using devsan::sim::GeneratorState;
+
+// What LibTorch's headers for CUDA declare, with a state of our own: programs ask for it by this
+// name and call these functions.
+class DEVSAN_EXPORT CUDAGeneratorImpl final : public c10::GeneratorImpl {
 public:
-  GeneratorImpl(c10::DeviceIndex index, std::shared_ptr<GeneratorState> state)
+  CUDAGeneratorImpl(c10::DeviceIndex index, std::shared_ptr<GeneratorState> state)
       : c10::GeneratorImpl(c10::Device(c10::kCUDA, index),
                            c10::DispatchKeySet(c10::DispatchKey::CUDA)),
         state_(std::move(state)) {}
@@ -62,28 +70,71 @@ public:
   }
 
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
-    return c10::make_intrusive<GeneratorImpl>(device_.index(), state_);
+    return c10::make_intrusive<CUDAGeneratorImpl>(device_.index(), state_);
   }
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl> &other) override {
-    auto *generator = dynamic_cast<GeneratorImpl *>(other.get());
+    auto *generator = dynamic_cast<CUDAGeneratorImpl *>(other.get());
     TORCH_CHECK(generator != nullptr,
                 "Provided generator is not a CUDA generator: no graph-safe state to set");
     state_ = generator->state_;
   }
 
+  // For the host code of kernels that draw numbers of their own.
+  static c10::DeviceType device_type();
+  void set_philox_offset_per_thread(std::uint64_t offset);
+  std::uint64_t philox_offset_per_thread() const;
+  PhiloxCudaState philox_cuda_state(std::uint64_t increment);
+  std::pair<std::uint64_t, std::uint64_t> philox_engine_inputs(std::uint64_t increment);
+
 private:
   static void checkOffset(std::uint64_t offset) {
-    TORCH_CHECK(offset % kOffsetPerNumber == 0, "offset must be a multiple of 4");
+    TORCH_CHECK(offset % devsan::sim::kOffsetPerNumber == 0, "offset must be a multiple of 4");
   }
-  GeneratorImpl *clone_impl() const override {
+  CUDAGeneratorImpl *clone_impl() const override {
     auto copy = std::make_shared<GeneratorState>();
     auto [seed, offset] = state_->position();
     copy->assign(seed, offset);
-    return new GeneratorImpl(device_.index(), std::move(copy));
+    return new CUDAGeneratorImpl(device_.index(), std::move(copy));
   }
 
   std::shared_ptr<GeneratorState> state_;
 };
+
+c10::DeviceType CUDAGeneratorImpl::device_type() {
+  return c10::kCUDA;
+}
+
+void CUDAGeneratorImpl::set_philox_offset_per_thread(std::uint64_t offset) {
+  set_offset(offset);
+}
+
+std::uint64_t CUDAGeneratorImpl::philox_offset_per_thread() const {
+  return get_offset();
+}
+
+std::pair<std::uint64_t, std::uint64_t>
+CUDAGeneratorImpl::philox_engine_inputs(std::uint64_t increment) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !devsan::sim::isInCapture(devsan::sim::currentStream(device_.index())),
+      "not simulated: a program's own kernel that draws random numbers in a CUDA graph");
+  constexpr std::uint64_t kUnit = devsan::sim::kOffsetPerNumber;
+  const auto position = state_->position();
+  state_->assign(position.first, position.second + (increment + kUnit - 1) / kUnit * kUnit);
+  return position;
+}
+
+PhiloxCudaState CUDAGeneratorImpl::philox_cuda_state(std::uint64_t increment) {
+  const auto [seed, offset] = philox_engine_inputs(increment);
+  return PhiloxCudaState(seed, offset);
+}
+
+} // namespace at
+
+namespace devsan::sim {
+namespace {
+
+using at::CUDAGeneratorImpl;
+
 thread_local c10::DeviceIndex offered_default = -1;
 
 } // namespace
@@ -93,12 +144,12 @@ at::Generator makeGenerator(c10::DeviceIndex index) {
     index = currentDevice();
   checkDeviceIndex(index);
   return at::Generator(
-      c10::make_intrusive<GeneratorImpl>(index, std::make_shared<GeneratorState>()));
+      c10::make_intrusive<CUDAGeneratorImpl>(index, std::make_shared<GeneratorState>()));
 }
 
 std::uint64_t stateOf(const c10::GeneratorImpl &generator) {
   return reinterpret_cast<std::uint64_t>(
-      static_cast<const GeneratorImpl &>(generator).sharedState());
+      static_cast<const CUDAGeneratorImpl &>(generator).sharedState());
 }
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index) {
@@ -128,7 +179,7 @@ at::Generator newGenerator(c10::DeviceIndex index) {
 at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {
   TORCH_CHECK(generator.device().type() == c10::kCUDA, "Expected a '", c10::kCUDA,
               "' device type for generator but found '", generator.device().type(), "'");
-  return static_cast<GeneratorImpl *>(generator.unsafeGetGeneratorImpl())->nextDraw();
+  return static_cast<CUDAGeneratorImpl *>(generator.unsafeGetGeneratorImpl())->nextDraw();
 }
 
 // These generators are drawn from themselves.
