@@ -281,6 +281,8 @@ void addCause(core::Finding &finding, const EventGroup &group) {
 std::string inOperator(const ResolvedEvent &event) {
   const std::string &op = event.calledOp();
   std::string text = op.empty() ? "" : " in " + op;
+  if (op == "aten::is_nonzero")
+    text += " (a tensor as a condition)";
   // In a backward, `detail` names the autograd node.
   if (event.has(kInBackward) && !event.detail.empty())
     text += " (backward: " + event.detail + ")";

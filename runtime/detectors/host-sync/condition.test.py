@@ -3,7 +3,7 @@
 import torch
 
 x = torch.ones(4, device="cuda:1")
-# CHECK: condition.test.py:[[#@LINE+1]]: warning: the host waited for cuda:1 in aten::is_nonzero, once [device-host-sync]
+# CHECK: condition.test.py:[[#@LINE+1]]: warning: the host waited for cuda:1 in aten::is_nonzero (a tensor as a condition), once [device-host-sync]
 if x.any():
     pass
 # Printing is a wish to see the values.
