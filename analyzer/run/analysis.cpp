@@ -6,6 +6,7 @@
 #include "analyzer/run/clang_run.h"
 #include "analyzer/run/seen_lines.h"
 #include "analyzer/run/torch_header.h"
+#include "analyzer/run/unknown_macros.h"
 #include "analyzer/run/unknown_names.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/system/processes.h"
@@ -88,14 +89,23 @@ public:
   void InitializeSema(clang::Sema &sema) override {
     if (!stand_ins_)
       return;
-    auto unknown = llvm::makeIntrusiveRefCnt<UnknownNames>(
-        [this] { return !result_.missing_headers.empty(); });
-    sema.addExternalSource(unknown);
-    unknown->InitializeSema(sema);
+    unknown_ = llvm::makeIntrusiveRefCnt<UnknownNames>([this, &sema] {
+      return !result_.missing_headers.empty() || sema.getDiagnostics().hasErrorOccurred();
+    });
+    sema.addExternalSource(unknown_);
+    unknown_->InitializeSema(sema);
   }
 
   bool shouldSkipFunctionBody(clang::Decl *decl) override {
-    return !isInUserCode(sources_, decl->getLocation()) || isDeviceOnly(decl);
+    const bool is_own = isInUserCode(sources_, decl->getLocation());
+    if (unknown_ && is_own)
+      unknown_->enter(decl);
+    return !is_own || isDeviceOnly(decl);
+  }
+
+  void HandleTagDeclDefinition(clang::TagDecl *tag) override {
+    if (unknown_)
+      unknown_->settle(tag);
   }
 
   bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
@@ -160,6 +170,7 @@ private:
   bool stand_ins_;
   FunctionNames &names_;
   FileResult &result_;
+  llvm::IntrusiveRefCntPtr<UnknownNames> unknown_;
   std::vector<clang::Decl *> decls_;
 };
 
@@ -203,6 +214,8 @@ public:
                                         /*isFramework=*/false);
     preprocessor.addPPCallbacks(std::make_unique<IncludedHeaders>(result_));
     preprocessor.addPPCallbacks(std::make_unique<TokenBudget>());
+    if (stand_ins_)
+      preprocessor.addPPCallbacks(std::make_unique<UnknownMacros>(preprocessor));
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
     consumers.push_back(
         std::make_unique<UserCode>(compiler.getSourceManager(), stand_ins_, names_, result_));

@@ -3,7 +3,8 @@
 #include "analyzer/run/clang_run.h"
 
 #include <clang/AST/ASTContext.h>
-#include <clang/AST/Decl.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclContextInternals.h>
 #include <clang/Sema/Lookup.h>
 #include <clang/Sema/Scope.h>
 #include <clang/Sema/Sema.h>
@@ -13,30 +14,115 @@ namespace devsan::analyzer {
 
 using namespace clang;
 
+namespace {
+
+bool continuesName(char c) {
+  return llvm::isAlnum(c) || c == '_';
+}
+
+// Of `std::vector<Name>`, also with other arguments beside it: nothing but names stands between it
+// and both brackets.
+bool isTemplateArgument(llvm::StringRef before, llvm::StringRef after) {
+  const auto is_in_names = [](char c) {
+    return continuesName(c) || llvm::isSpace(c) || llvm::StringRef("<>,:*&").contains(c);
+  };
+  int depth = 1;
+  for (; depth != 0; before = before.drop_back()) {
+    if (before.empty() || !is_in_names(before.back()))
+      return false;
+    depth += before.back() == '>' ? 1 : before.back() == '<' ? -1 : 0;
+  }
+  if (before.empty() || !continuesName(before.back()))
+    return false;
+  for (depth = 1; depth != 0; after = after.drop_front()) {
+    if (after.empty() || !is_in_names(after.front()))
+      return false;
+    depth += after.front() == '<' ? 1 : after.front() == '>' ? -1 : 0;
+  }
+  return true;
+}
+
+void addWithBases(const CXXRecordDecl *record,
+                  llvm::SmallPtrSetImpl<const CXXRecordDecl *> &records) {
+  if (!record || !record->hasDefinition() || !records.insert(record->getDefinition()).second)
+    return;
+  for (const CXXBaseSpecifier &base : record->getDefinition()->bases())
+    addWithBases(base.getType()->getAsCXXRecordDecl(), records);
+}
+
+bool isBase(llvm::StringRef before) {
+  const auto ends_with_access = [&] {
+    return before.ends_with("public") || before.ends_with("protected") ||
+           before.ends_with("private");
+  };
+  if (before.ends_with("virtual") || ends_with_access() || before.ends_with(","))
+    return true;
+  if (!before.consume_back(":") || before.ends_with(":"))
+    return false;
+  before = before.rtrim();
+  return !ends_with_access();
+}
+
+// Of `lib::Name<int>`, behind the first colons.
+bool namesTemplate(llvm::StringRef after) {
+  const llvm::StringRef name =
+      after.take_while([](char c) { return continuesName(c) || c == ':' || llvm::isSpace(c); });
+  return after.drop_front(name.size()).starts_with("<") &&
+         !llvm::StringRef(name).rtrim().contains(' ');
+}
+
+// Behind a name that is no type but a macro.
+bool beginsStatement(llvm::StringRef text) {
+  return llvm::is_contained({"for", "if", "while", "do", "switch", "return", "try", "break",
+                             "continue", "case", "else", "throw"},
+                            text.take_while(continuesName));
+}
+
+// Clang drops a loop over what it does not know, even over a call that it otherwise keeps.
+bool isRangeOfLoop(llvm::StringRef before) {
+  if (!before.consume_back(":") || before.ends_with(":"))
+    return false;
+  const auto [head, declared] = before.rsplit('(');
+  return head.rtrim().ends_with("for") && !llvm::StringRef(declared).contains(';');
+}
+
+} // namespace
+
 // What the text around the name makes of it.
 UnknownNames::Use UnknownNames::useOf(const LookupResult &result, const Scope *scope) const {
   const SourceManager &sources = sema_->getSourceManager();
-  const auto [file, offset] = sources.getDecomposedLoc(result.getNameLoc());
+  const auto [file, offset] = sources.getDecomposedLoc(sources.getSpellingLoc(result.getNameLoc()));
   const llvm::StringRef text = sources.getBufferData(file);
   const llvm::StringRef before = text.take_front(offset).rtrim();
   llvm::StringRef after =
       text.drop_front(offset + result.getLookupName().getAsIdentifierInfo()->getLength()).ltrim();
+  const bool is_in_body = scope->getFnParent() && !scope->isClassScope();
+  const bool is_parameter = scope->isFunctionPrototypeScope();
+  // A name that `using lib::Name;` would bring says nothing of what it is. A class with an unknown
+  // base is taken for one without it.
+  if (before.ends_with("using") ||
+      (!is_in_body && !is_parameter && isBase(before) && !isTemplateArgument(before, after)))
+    return Use::kNone;
   if (after.consume_front("::"))
-    return Use::kType;
+    // Where a declaration has to begin, `lib::Name<int>` is no type for clang without `typename`.
+    return is_in_body || is_parameter || !namesTemplate(after) ? Use::kType : Use::kNone;
+  const Use value = is_in_body ? Use::kValue : Use::kNone;
   const auto begins_name = [](llvm::StringRef rest) {
     return !rest.empty() && (llvm::isAlpha(rest.front()) || rest.front() == '_');
   };
   if (begins_name(after))
+    return beginsStatement(after) ? value : Use::kType;
+  if (isTemplateArgument(before, after))
     return Use::kType;
-  const bool is_parameter = scope->isFunctionPrototypeScope();
   const bool begins_statement =
       before.ends_with(";") || before.ends_with("{") || before.ends_with("}");
   if ((after.starts_with("&") || after.starts_with("*")) &&
       (is_parameter || begins_statement || before.ends_with("const")))
-    return begins_name(after.ltrim("&* ")) || is_parameter ? Use::kType : Use::kValue;
+    return begins_name(after.ltrim("&* ")) || is_parameter ? Use::kType : value;
+  if (isRangeOfLoop(before))
+    return value;
   // A call is kept without its callee.
-  return is_parameter || after.starts_with("(") || after.starts_with("<") ? Use::kNone
-                                                                          : Use::kValue;
+  return is_parameter || after.starts_with("(") || after.starts_with("<") ? Use::kNone : value;
 }
 
 bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
@@ -44,12 +130,11 @@ bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
   const SourceLocation location = result.getNameLoc();
   const bool asks_for_any = result.getLookupKind() == Sema::LookupOrdinaryName ||
                             result.getLookupKind() == Sema::LookupNestedNameSpecifierName;
-  // Members are laid out, for which their types have to be known.
-  const bool is_inside = scope && (scope->getFnParent() || scope->isFunctionPrototypeScope()) &&
-                         !scope->isClassScope();
-  if (!sema_ || !name || !asks_for_any || !is_inside || result.isForRedeclaration() ||
-      location.isInvalid() || location.isMacroID() || !is_wanted_() || sema_->isSFINAEContext() ||
-      !isInUserCode(sema_->getSourceManager(), location))
+  if (!sema_ || !name || !asks_for_any || !scope || result.isForRedeclaration() ||
+      location.isInvalid() || !is_wanted_() || sema_->isSFINAEContext() ||
+      !isInUserCode(sema_->getSourceManager(), location) ||
+      sema_->getSourceManager().isWrittenInScratchSpace(
+          sema_->getSourceManager().getSpellingLoc(location)))
     return false;
   const Use use = useOf(result, scope);
   if (use == Use::kNone ||
@@ -70,6 +155,58 @@ bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
   result.addDecl(decl);
   result.resolveKind();
   return true;
+}
+
+void UnknownNames::enter(const Decl *function) {
+  if (!is_wanted_())
+    return;
+  llvm::SmallPtrSet<const CXXRecordDecl *, 4> records;
+  for (const DeclContext *at = function->getDeclContext(); at; at = at->getParent()) {
+    settle(at);
+    addWithBases(dyn_cast<CXXRecordDecl>(at), records);
+  }
+  // Its initialisers name members, which then have to be there.
+  if (isa<CXXConstructorDecl>(function))
+    records.clear();
+  hidden_.remove_if([&](FieldDecl *field) {
+    if (records.contains(cast<CXXRecordDecl>(field->getParent())))
+      return false;
+    (*field->getParent()->getLookupPtr())[field->getDeclName()].addOrReplaceDecl(field);
+    return true;
+  });
+  for (const CXXRecordDecl *record : records)
+    for (FieldDecl *field : record->fields())
+      if (unknown_.contains(field) && !hidden_.contains(field))
+        hide(field);
+}
+
+void UnknownNames::settle(const DeclContext *context) {
+  const auto *record = dyn_cast<CXXRecordDecl>(context);
+  if (!is_wanted_() || !record || !record->hasDefinition() || record->isDependentContext())
+    return;
+  for (FieldDecl *field : record->getDefinition()->fields())
+    if (field->getType()->isDependentType() || field->isInvalidDecl()) {
+      field->setType(sema_->Context.IntTy);
+      field->setInvalidDecl();
+      if (unknown_.insert(field).second)
+        // An invalid class has no bases for clang.
+        record->getDefinition()->setInvalidDecl(false);
+    }
+}
+
+void UnknownNames::hide(FieldDecl *field) {
+  for (Scope *scope = sema_->getCurScope(); scope; scope = scope->getParent())
+    if (scope->isDeclScope(field)) {
+      scope->RemoveDecl(field);
+      sema_->IdResolver.RemoveDecl(field);
+    }
+  StoredDeclsMap *names = field->getParent()->buildLookup();
+  const auto found = names ? names->find(field->getDeclName()) : StoredDeclsMap::iterator();
+  if (!names || found == names->end() ||
+      !llvm::is_contained(found->second.getLookupResult(), field))
+    return;
+  found->second.remove(field);
+  hidden_.insert(field);
 }
 
 } // namespace devsan::analyzer

@@ -5,6 +5,8 @@
 
 #include <clang/Sema/ExternalSemaSource.h>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/SmallPtrSet.h>
 
 #include <functional>
 #include <utility>
@@ -13,19 +15,30 @@ namespace devsan::analyzer {
 
 class UnknownNames : public clang::ExternalSemaSource {
 public:
-  // `is_wanted` is asked whether the file lacks a header.
+  // `is_wanted` is asked whether the file lacks something.
   explicit UnknownNames(std::function<bool()> is_wanted) : is_wanted_(std::move(is_wanted)) {}
 
   void InitializeSema(clang::Sema &sema) override { sema_ = &sema; }
   bool LookupUnqualified(clang::LookupResult &result, clang::Scope *scope) override;
 
+  // Before the body of a function is parsed. In it, members of unknown type are names that nobody
+  // declares, so `*member_` has no meaning instead of an error.
+  void enter(const clang::Decl *function);
+
+  // At the end of a class, which is laid out: of what types its unknown members are is forgotten.
+  void settle(const clang::DeclContext *record);
+
 private:
+  void hide(clang::FieldDecl *field);
+
   enum class Use { kNone, kType, kValue };
   Use useOf(const clang::LookupResult &result, const clang::Scope *scope) const;
 
   std::function<bool()> is_wanted_;
   clang::Sema *sema_ = nullptr;
   llvm::DenseMap<std::pair<const clang::IdentifierInfo *, int>, clang::NamedDecl *> made_;
+  llvm::SmallPtrSet<const clang::FieldDecl *, 16> unknown_;
+  llvm::SetVector<clang::FieldDecl *> hidden_;
 };
 
 } // namespace devsan::analyzer
