@@ -63,6 +63,15 @@ bool isBase(llvm::StringRef before) {
   return !ends_with_access();
 }
 
+bool isAliased(llvm::StringRef before) {
+  if (!before.consume_back("="))
+    return false;
+  before = before.rtrim();
+  while (!before.empty() && continuesName(before.back()))
+    before = before.drop_back();
+  return before.rtrim().ends_with("using");
+}
+
 // Of `lib::Name<int>`, behind the first colons.
 bool namesTemplate(llvm::StringRef after) {
   const llvm::StringRef name =
@@ -98,6 +107,9 @@ UnknownNames::Use UnknownNames::useOf(const LookupResult &result, const Scope *s
       text.drop_front(offset + result.getLookupName().getAsIdentifierInfo()->getLength()).ltrim();
   const bool is_in_body = scope->getFnParent() && !scope->isClassScope();
   const bool is_parameter = scope->isFunctionPrototypeScope();
+  // The classes of an alias's users would not be known for those that nothing may lay out.
+  if (!is_in_body && (before.ends_with("typedef") || isAliased(before)))
+    return Use::kNone;
   // A name that `using lib::Name;` would bring says nothing of what it is. A class with an unknown
   // base is taken for one without it.
   if (before.ends_with("using") ||
@@ -152,6 +164,11 @@ bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
       decl = VarDecl::Create(context, unit, location, location, id, context.DependentTy, type,
                              SC_Extern);
   }
+  // Until the class is settled nothing may ask for its layout.
+  if (use == Use::kType && scope->isClassScope())
+    if (auto *record = dyn_cast_or_null<CXXRecordDecl>(scope->getEntity()))
+      if (!record->isInvalidDecl() && marked_.insert(record).second)
+        record->setInvalidDecl();
   result.addDecl(decl);
   result.resolveKind();
   return true;
@@ -184,14 +201,16 @@ void UnknownNames::settle(const DeclContext *context) {
   const auto *record = dyn_cast<CXXRecordDecl>(context);
   if (!is_wanted_() || !record || !record->hasDefinition() || record->isDependentContext())
     return;
+  bool has_unknown = marked_.erase(record->getDefinition());
   for (FieldDecl *field : record->getDefinition()->fields())
     if (field->getType()->isDependentType() || field->isInvalidDecl()) {
       field->setType(sema_->Context.IntTy);
       field->setInvalidDecl();
-      if (unknown_.insert(field).second)
-        // An invalid class has no bases for clang.
-        record->getDefinition()->setInvalidDecl(false);
+      has_unknown |= unknown_.insert(field).second;
     }
+  // An invalid class has no bases for clang.
+  if (has_unknown)
+    record->getDefinition()->setInvalidDecl(false);
 }
 
 void UnknownNames::hide(FieldDecl *field) {

@@ -38,6 +38,7 @@ private:
   clang::Sema *sema_ = nullptr;
   llvm::DenseMap<std::pair<const clang::IdentifierInfo *, int>, clang::NamedDecl *> made_;
   llvm::SmallPtrSet<const clang::FieldDecl *, 16> unknown_;
+  llvm::SmallPtrSet<const clang::CXXRecordDecl *, 4> marked_; // not settled yet
   llvm::SetVector<clang::FieldDecl *> hidden_;
 };
 
