@@ -113,12 +113,6 @@ CalibrationError::CalibrationError(const TaskConfig &config, int64_t n_bins, Cal
   config_.check(name_);
 }
 
-const at::Tensor &CalibrationError::starts_on(at::Device device) const {
-  if (!device_starts_.defined() || device_starts_.device() != device)
-    device_starts_ = starts_.on(device);
-  return device_starts_;
-}
-
 void CalibrationError::update(const at::Tensor &preds, const at::Tensor &target) {
   check_inputs({{"preds", preds}, {"target", target}});
   check_shapes(config_, name_, preds, target);
@@ -231,9 +225,10 @@ void CalibrationError::update_on_device(const at::Tensor &scores, const at::Tens
   // What does not count goes to a bin after the last.
   const int64_t bins = starts_.number();
   const at::Tensor left_out = counted.bitwise_not();
-  const at::Tensor bin = (thresholds_reached(confidence, starts_on(scores.device())) - 1)
-                             .masked_fill(left_out, bins)
-                             .view(-1);
+  const at::Tensor starts =
+      device_starts_.on(scores.device(), [&](at::Device on) { return starts_.on(on); });
+  const at::Tensor bin =
+      (thresholds_reached(confidence, starts) - 1).masked_fill(left_out, bins).view(-1);
   const auto histogram = [&](const at::Tensor &x) {
     return at::zeros({bins + 1}, x.options()).scatter_add(0, bin, x.reshape(-1)).narrow(0, 0, bins);
   };

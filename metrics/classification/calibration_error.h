@@ -2,6 +2,7 @@
 
 #include "metrics/classification/each_sample.h"
 #include "metrics/classification/task.h"
+#include "metrics/detail/constant.h"
 #include "metrics/metric.h"
 
 namespace devsan::metrics {
@@ -63,14 +64,13 @@ private:
   template <typename T>
   void update_on_cpu(const at::Tensor &scores, const at::Tensor &target, const at::Tensor &preds);
   void update_on_device(const at::Tensor &scores, const at::Tensor &target);
-  const at::Tensor &starts_on(at::Device device) const;
 
   std::string name_;
   TaskConfig config_;
   Thresholds starts_;        // of the bins
   std::vector<float> start_; // the same, on the host
   CalibrationNorm norm_;
-  mutable at::Tensor device_starts_; // made once for a device
+  detail::Constant device_starts_;
 };
 
 class BinaryCalibrationError final : public CalibrationError {

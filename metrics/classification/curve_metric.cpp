@@ -189,10 +189,8 @@ void CurveMetric::check_loaded(const std::vector<at::Tensor> &states) const {
   check_scores(states[0]);
 }
 
-const at::Tensor &CurveMetric::thresholds_on(at::Device device) const {
-  if (!thresholds_.defined() || thresholds_.device() != device)
-    thresholds_ = config().thresholds->on(device);
-  return thresholds_;
+at::Tensor CurveMetric::thresholds_on(at::Device device) const {
+  return thresholds_.on(device, [&](at::Device on) { return config().thresholds->on(on); });
 }
 
 at::Tensor CurveMetric::thresholds() const {

@@ -7,6 +7,7 @@
 #include <ATen/ops/cat.h>
 
 #include "metrics/classification/classification_metric.h"
+#include "metrics/detail/constant.h"
 #include "metrics/functional/safe_divide.h"
 
 namespace devsan::metrics {
@@ -157,9 +158,9 @@ private:
   BatchCounts count_by_operators(const at::Tensor &preds, const at::Tensor &target,
                                  const at::Tensor &weights) const;
   void check_scores(const at::Tensor &preds) const;
-  const at::Tensor &thresholds_on(at::Device device) const;
+  at::Tensor thresholds_on(at::Device device) const;
 
-  mutable at::Tensor thresholds_; // made once for a device
+  detail::Constant thresholds_;
 };
 
 template <class Formula, template <class> class TaskT>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 
 #include <ATen/ATen.h>
@@ -44,9 +45,14 @@ at::Tensor boxes_of(const at::Tensor &boxes) {
   return boxes.numel() == 0 ? boxes.reshape({0, 4}) : boxes;
 }
 
-// Nothing has no dtype to speak of: `dtype` then, which promotes no other image's.
-at::Tensor typed(const at::Tensor &rows, at::ScalarType dtype) {
-  return rows.numel() == 0 ? rows.to(dtype) : rows;
+bool is_real(size_t state) {
+  return state == kBoxes || state == kTruthBoxes || state == kScores || state == kArea;
+}
+
+at::Tensor nothing(size_t state, at::Device device) {
+  const auto options = at::TensorOptions(device).dtype(is_real(state) ? at::kFloat : at::kLong);
+  return state == kBoxes || state == kTruthBoxes ? at::empty({0, 4}, options)
+                                                 : at::empty({0}, options);
 }
 
 // All states on the host, with one wait: reals as float64, the others as int64.
@@ -61,8 +67,7 @@ std::vector<at::Tensor> on_host(std::vector<at::Tensor> states) {
     states = unpack(pack(states, 0).to(at::kCPU), shapes);
   }
   for (size_t i = 0; i < states.size(); ++i) {
-    const bool real = i == kBoxes || i == kTruthBoxes || i == kScores || i == kArea;
-    states[i] = states[i].to(real ? at::kDouble : at::kLong).contiguous();
+    states[i] = states[i].to(is_real(i) ? at::kDouble : at::kLong).contiguous();
   }
   return states;
 }
@@ -327,26 +332,53 @@ void MeanAveragePrecision::update(const std::vector<Detections> &preds,
   const StateScope scope;
   const at::Device device = preds.front().boxes.device();
   std::array<std::vector<at::Tensor>, kStates> lists;
+  // Nothing has no dtype to speak of, and promotes none.
+  const auto add = [&](size_t state, const at::Tensor &rows) {
+    if (rows.numel() != 0)
+      lists[state].push_back(rows);
+  };
   std::vector<int64_t> detections, truths;
   for (const auto &[boxes, scores, labels] : preds) {
-    lists[kBoxes].push_back(boxes_of(boxes));
-    lists[kScores].push_back(typed(scores, at::kFloat));
-    lists[kLabels].push_back(typed(labels, at::kLong));
+    add(kBoxes, boxes);
+    add(kScores, scores);
+    add(kLabels, labels);
     detections.push_back(labels.numel());
   }
   for (const auto &[boxes, labels, crowd, area] : target) {
-    lists[kTruthBoxes].push_back(boxes_of(boxes));
-    lists[kTruthLabels].push_back(typed(labels, at::kLong));
-    lists[kCrowd].push_back(crowd.defined() ? crowd.to(at::kBool)
-                                            : at::zeros_like(labels, at::kBool));
-    lists[kArea].push_back(area.defined() ? area : at::zeros_like(labels, at::kFloat));
+    add(kTruthBoxes, boxes);
+    add(kTruthLabels, labels);
     truths.push_back(labels.numel());
   }
+  // Where it is not given, parts of one tensor.
+  const auto add_given = [&](size_t state, at::Tensor GroundTruth::*given, at::ScalarType dtype) {
+    const int64_t n = std::accumulate(truths.begin(), truths.end(), int64_t{0});
+    const at::Tensor zeros = at::zeros({n}, at::TensorOptions(device).dtype(dtype));
+    int64_t missing = 0;
+    const auto fill = [&] {
+      if (missing != 0)
+        lists[state].push_back(missing == n ? zeros : zeros.narrow(0, 0, missing));
+      missing = 0;
+    };
+    for (size_t i = 0; i < target.size(); ++i) {
+      const at::Tensor &rows = target[i].*given;
+      if (!rows.defined())
+        missing += truths[i];
+      else if (rows.numel() != 0) {
+        fill();
+        lists[state].push_back(rows);
+      }
+    }
+    fill();
+  };
+  add_given(kCrowd, &GroundTruth::iscrowd, at::kBool);
+  add_given(kArea, &GroundTruth::area, at::kFloat);
   std::vector<at::Tensor> pieces;
   for (size_t i = 0; i < kStates; ++i)
-    pieces.push_back(i == kDetections ? detail::from_host(at::tensor(detections), device)
-                     : i == kTruths   ? detail::from_host(at::tensor(truths), device)
-                                      : at::cat(lists[i]));
+    pieces.push_back(i == kDetections    ? detail::from_host(at::tensor(detections), device)
+                     : i == kTruths      ? detail::from_host(at::tensor(truths), device)
+                     : !lists[i].empty() ? at::cat(lists[i])
+                                         : nothing(i, device));
+  pieces[kCrowd] = pieces[kCrowd].to(at::kBool);
   append(pieces);
 }
 

@@ -6,7 +6,6 @@
 #include <ATen/ATen.h>
 
 #include "metrics/detail/evaluate.h"
-#include "metrics/detail/host_numbers.h"
 #include "metrics/detail/wide.h"
 
 namespace devsan::metrics {
@@ -28,28 +27,31 @@ std::vector<int64_t> checked(const char *name, const char *option,
   return categories;
 }
 
-// Numbers from 0 on for keys that are alike, in `order`, which sorts them: [n].
-at::Tensor numbered(const at::Tensor &order, const std::vector<at::Tensor> &keys) {
-  const int64_t n = order.numel();
-  at::Tensor starts = at::zeros({n}, order.options().dtype(at::kBool));
-  for (const at::Tensor &key : keys) {
-    const at::Tensor sorted = key.gather(0, order);
-    starts.narrow(0, 1, n - 1)
-        .bitwise_or_(sorted.narrow(0, 1, n - 1).ne(sorted.narrow(0, 0, n - 1)));
-  }
-  return at::empty_like(order).scatter(0, order, starts.cumsum(0, at::kLong));
+// Of rows that are sorted by keys: numbers from 0 on, one for keys that are alike; where they stood
+// before, as `order` has it.
+at::Tensor numbered(const at::Tensor &order, const std::vector<at::Tensor> &sorted_keys) {
+  const int64_t n = order.size(-1);
+  const at::Tensor starts = at::zeros_like(order, at::kBool);
+  for (const at::Tensor &key : sorted_keys)
+    starts.narrow(-1, 1, n - 1).bitwise_or_(key.narrow(-1, 1, n - 1).ne(key.narrow(-1, 0, n - 1)));
+  return at::empty_like(order).scatter(-1, order, starts.cumsum(-1, at::kLong));
 }
 
-at::Tensor order_of(const at::Tensor &key) {
+std::tuple<at::Tensor, at::Tensor> sorted(const at::Tensor &key) {
   const std::optional<bool> stable = true;
-  return std::get<1>(key.sort(stable, 0));
+  if (!key.is_cpu() || key.dim() == 1)
+    return key.sort(stable, -1);
+  const auto first = key[0].sort(stable, -1), second = key[1].sort(stable, -1); // one row by radix
+  return {at::stack({std::get<0>(first), std::get<0>(second)}),
+          at::stack({std::get<1>(first), std::get<1>(second)})};
 }
 
 // Which segment of its image each point belongs to.
 at::Tensor segments(const at::Tensor &key, const at::Tensor &instance) {
-  const at::Tensor by_instance = order_of(instance);
-  const at::Tensor order = by_instance.gather(0, order_of(key.gather(0, by_instance)));
-  return numbered(order, {key, instance});
+  const at::Tensor by_instance = std::get<1>(sorted(instance));
+  const auto [sorted_key, by_key] = sorted(key.gather(-1, by_instance));
+  const at::Tensor order = by_instance.gather(-1, by_key);
+  return numbered(order, {sorted_key, instance.gather(-1, order)});
 }
 
 } // namespace
@@ -79,92 +81,90 @@ int64_t PanopticMetric::categories() const {
   return static_cast<int64_t>(config_.things.size() + config_.stuffs.size());
 }
 
-PanopticMetric::Points PanopticMetric::points(const at::Tensor &input) const {
-  // The categories in ascending order, and the number of each.
-  std::vector<std::pair<int64_t, int64_t>> numbers;
-  for (const std::vector<int64_t> *all : {&config_.things, &config_.stuffs})
-    for (const int64_t category : *all)
-      numbers.emplace_back(category, static_cast<int64_t>(numbers.size()));
-  std::sort(numbers.begin(), numbers.end());
-  std::vector<int64_t> known, number;
-  for (const auto &[category, its_number] : numbers) {
-    known.push_back(category);
-    number.push_back(its_number);
-  }
-  const at::Tensor table =
-      detail::from_host(at::stack({at::tensor(known), at::tensor(number)}), input.device());
-  const at::Tensor flat = input.reshape({-1, 2}).to(at::kLong);
-  const at::Tensor given = flat.select(1, 0).contiguous();
-  const at::Tensor place =
-      (given.is_meta() ? at::empty_like(given) // for which there is no search
-                       : at::searchsorted(table.select(0, 0).contiguous(), given))
-          .clamp_max(categories() - 1);
-  const at::Tensor is_known = table.select(0, 0).gather(0, place).eq(given);
-  const at::Tensor category =
-      table.select(0, 1).gather(0, place).masked_fill(~is_known, categories());
-  const auto things = static_cast<int64_t>(config_.things.size());
-  return {category, flat.select(1, 1).masked_fill(category.ge(things), 0), is_known};
+at::Tensor PanopticMetric::numbers_on(at::Device device) const {
+  return numbers_.on(device, [&](at::Device on) {
+    std::vector<std::pair<int64_t, int64_t>> numbers;
+    for (const std::vector<int64_t> *all : {&config_.things, &config_.stuffs})
+      for (const int64_t category : *all)
+        numbers.emplace_back(category, static_cast<int64_t>(numbers.size()));
+    std::sort(numbers.begin(), numbers.end());
+    const at::Tensor table = at::empty({2, categories()}, at::TensorOptions(on).dtype(at::kLong));
+    for (int64_t i = 0; i < categories();
+         ++i) { // no host memory, which a CUDA graph would read again
+      table.select(0, 0).select(0, i).fill_(numbers[i].first);
+      table.select(0, 1).select(0, i).fill_(numbers[i].second);
+    }
+    return table;
+  });
 }
 
-PanopticMetric::Tally PanopticMetric::tally(const Points &preds, const Points &target,
-                                            int64_t images) const {
-  const int64_t n = preds.category.numel(), c = categories();
+PanopticMetric::Points PanopticMetric::points(const at::Tensor &preds,
+                                              const at::Tensor &target) const {
+  const at::Tensor both = at::stack(
+      {preds.reshape({-1, 2}).to(at::kLong), target.reshape({-1, 2}).to(at::kLong)}); // [2, n, 2]
+  const at::Tensor numbers = numbers_on(preds.device());
+  const at::Tensor known = numbers.select(0, 0), given = both.select(2, 0).contiguous();
+  const at::Tensor place = (given.is_meta() ? at::empty_like(given) // for which there is no search
+                                            : at::searchsorted(known, given))
+                               .clamp_max_(categories() - 1);
+  const at::Tensor is_known = at::index(known, {place}).eq(given);
+  const at::Tensor category =
+      at::index(numbers.select(0, 1), {place}).masked_fill_(~is_known, categories());
   const auto things = static_cast<int64_t>(config_.things.size());
-  const at::Tensor image = at::arange(images, preds.category.options())
-                               .unsqueeze(1)
-                               .expand({images, n / images})
-                               .reshape(-1) *
-                           (c + 1);
-  const at::Tensor pred_of = segments(image + preds.category, preds.instance);
-  const at::Tensor target_of = segments(image + target.category, target.instance);
-  const at::Tensor both = pred_of * n + target_of;
-  const at::Tensor pair_of = numbered(order_of(both), {both});
+  return {category, both.select(2, 1).masked_fill(category.ge(things), 0), is_known};
+}
+
+PanopticMetric::Tally PanopticMetric::tally(const Points &points, int64_t images) const {
+  const int64_t n = points.category.size(1), c = categories();
+  const auto things = static_cast<int64_t>(config_.things.size());
+  const at::Tensor image =
+      at::arange(0, images * (c + 1), c + 1, points.category.options()).unsqueeze(1);
+  const at::Tensor segment = segments(
+      (points.category.view({2, images, n / images}) + image).view({2, n}), points.instance);
+  const auto [sorted_pairs, by_pair] = sorted(segment[0] * n + segment[1]);
+  const at::Tensor pair_of = numbered(by_pair, {sorted_pairs}).expand({2, n});
 
   // As many segments and pairs as there are points, of which those behind the last have no area.
-  const at::Tensor none = at::zeros_like(pred_of), one = at::ones_like(pred_of);
-  const auto sum = [&](const at::Tensor &where, const at::Tensor &x) {
-    return at::zeros({n}, x.options()).scatter_add(0, where, x);
-  };
-  const auto each = [&](const at::Tensor &where, const at::Tensor &x) {
-    return none.scatter(0, where, x);
-  };
-  const at::Tensor pred_area = sum(pred_of, one), target_area = sum(target_of, one);
-  const at::Tensor pred_category = each(pred_of, preds.category);
-  const at::Tensor target_category = each(target_of, target.category);
-  const at::Tensor pred_void = sum(pred_of, target.category.eq(c).to(at::kLong));
-  const at::Tensor target_void = sum(target_of, preds.category.eq(c).to(at::kLong));
+  const at::Tensor none = at::zeros_like(segment), one = at::ones_like(segment);
+  const at::Tensor area = none.scatter_add(1, segment, one);
+  const at::Tensor other = at::stack({points.category[1], points.category[0]});
+  const at::Tensor voids = none.scatter_add(1, segment, other.eq(c).to(at::kLong));
+  const at::Tensor categories = none.scatter(1, segment, points.category);
+  const at::Tensor meet = none[0].scatter_add(0, pair_of[0], one[0]);
+  const at::Tensor of_pair = none.scatter(1, pair_of, segment);
 
-  const at::Tensor meet = sum(pair_of, one), of_pred = each(pair_of, pred_of),
-                   of_target = each(pair_of, target_of);
-  const auto reals = detail::base_dtype(accumulation_on(preds.category.device()));
-  const at::Tensor category = target_category.gather(0, of_target);
+  const auto reals = detail::base_dtype(accumulation_on(segment.device()));
+  const at::Tensor categories_of_pair = categories.gather(1, of_pair);
+  const at::Tensor category = categories_of_pair[1];
   const at::Tensor alike =
-      meet.gt(0) & category.ne(c) & pred_category.gather(0, of_pred).eq(category);
-  const at::Tensor all = pred_area.gather(0, of_pred) - pred_void.gather(0, of_pred) +
-                         target_area.gather(0, of_target) - target_void.gather(0, of_target) - meet;
-  const at::Tensor iou = meet.to(reals) / all.to(reals);
-  const at::Tensor any = config_.modified ? category.ge(things) : at::zeros_like(alike);
-  const at::Tensor right = alike & iou.gt(0.5) & ~any;
-  const at::Tensor found = right | (alike & any);
+      meet.gt(0).bitwise_and_(category.ne(c)).bitwise_and_(categories_of_pair[0].eq(category));
+  const at::Tensor all = (area - voids).gather(1, of_pair).sum(0).sub_(meet);
+  const at::Tensor iou = meet.to(reals).div_(all);
+  const at::Tensor right = iou.gt(0.5).bitwise_and_(alike);
+  at::Tensor matched = right, found = right; // of stuff, if modified, all that meet are found
+  if (config_.modified) {
+    const at::Tensor stuff = category.ge(things);
+    matched = right & ~stuff;
+    found = matched | (alike & stuff);
+  }
 
-  const auto by_category = [&](const at::Tensor &categories, const at::Tensor &x) {
-    return at::zeros({c + 1}, x.options()).scatter_add(0, categories, x).narrow(0, 0, c);
+  const auto by_category = [&](const at::Tensor &of, const at::Tensor &x) {
+    std::vector<int64_t> sizes = of.sizes().vec();
+    sizes.back() = c + 1;
+    return at::zeros(sizes, x.options()).scatter_add_(-1, of, x).narrow(-1, 0, c);
   };
-  const at::Tensor matched = right.to(at::kLong);
-  const auto left = [&](const at::Tensor &where, const at::Tensor &area, const at::Tensor &voids,
-                        const at::Tensor &categories) {
-    at::Tensor counted = area.gt(0) & sum(where, matched).eq(0) & (2 * voids).le(area);
-    if (config_.modified)
-      counted = counted & categories.lt(things);
-    return by_category(categories, counted.to(at::kLong));
-  };
-  at::Tensor rights = by_category(category, matched);
-  if (config_.modified)
-    rights = rights + by_category(target_category,
-                                  (target_area.gt(0) & target_category.ge(things)).to(at::kLong));
-  return {by_category(category, iou.masked_fill(~found, 0)), rights,
-          left(of_pred, pred_area, pred_void, pred_category),
-          left(of_target, target_area, target_void, target_category)};
+  const at::Tensor matches = matched.to(at::kLong);
+  at::Tensor left = none.scatter_add(1, of_pair, matches.expand({2, n})).eq(0);
+  left.bitwise_and_(area.gt(0)).bitwise_and_((2 * voids).le(area));
+  at::Tensor rights = by_category(category, matches);
+  if (config_.modified) {
+    left.bitwise_and_(categories.lt(things));
+    rights = rights +
+             by_category(categories[1], (area[1].gt(0) & categories[1].ge(things)).to(at::kLong));
+  }
+  const at::Tensor wrong_and_missed = by_category(categories, left.to(at::kLong));
+  return {by_category(category, iou.masked_fill(~found, 0)), rights, wrong_and_missed[0],
+          wrong_and_missed[1]};
 }
 
 void PanopticMetric::update(const at::Tensor &preds, const at::Tensor &target) {
@@ -190,9 +190,9 @@ void PanopticMetric::update(const at::Tensor &preds, const at::Tensor &target) {
     set_states(std::move(states));
     return;
   }
-  const Points predicted = points(preds), expected = points(target);
+  const Points both = points(preds, target);
   if (!config_.allow_unknown_preds_category) {
-    const at::Tensor unknown = (~predicted.known).sum();
+    const at::Tensor unknown = (~both.known[0]).sum();
     if (validates_eagerly(config_.validate, preds)) {
       // NOLINTNEXTLINE(device-host-sync): the CPU's own memory, or asked for by Validate::kEager
       const auto number = unknown.item<int64_t>();
@@ -203,7 +203,7 @@ void PanopticMetric::update(const at::Tensor &preds, const at::Tensor &target) {
     }
     states[kOutOfRange] = states[kOutOfRange] + unknown;
   }
-  const Tally batch = tally(predicted, expected, preds.size(0));
+  const Tally batch = tally(both, preds.size(0));
   states[kIouSum] = (Wide::from_state(states[kIouSum]) +
                      Wide::from(batch.iou_sum, accumulation_on(preds.device())))
                         .to_state();

@@ -8,6 +8,7 @@
 
 #include <torch/arg.h>
 
+#include "metrics/detail/constant.h"
 #include "metrics/metric.h"
 #include "metrics/shared_arg.h"
 #include "metrics/validate.h"
@@ -89,19 +90,22 @@ protected:
   std::string state_signature() const override;
 
 private:
+  // Of predictions and targets, in two rows: half as many operators as one after the other.
   struct Points {
-    at::Tensor category, instance; // [N * points]: its number, that of the void is C; 0 of stuff
+    at::Tensor category, instance; // [2, N * points]: its number, that of the void is C; 0 of stuff
     at::Tensor known;              // bool
   };
   struct Tally {
     at::Tensor iou_sum, right, wrong, missed; // [C]
   };
-  Points points(const at::Tensor &input) const;
-  Tally tally(const Points &preds, const Points &target, int64_t images) const;
+  at::Tensor numbers_on(at::Device device) const;
+  Points points(const at::Tensor &preds, const at::Tensor &target) const;
+  Tally tally(const Points &points, int64_t images) const;
   std::string options_text() const;
   int64_t categories() const;
 
   PanopticConfig config_;
+  detail::Constant numbers_; // [2, C]: the categories in ascending order, and the number of each
 };
 
 // Panoptic quality: of each category the sum of the intersections over unions of right segments,

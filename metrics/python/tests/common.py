@@ -1,6 +1,7 @@
 """What the tests of the binding share: every metric that is bound, with options and batches for it."""
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 import devsan.metrics
@@ -93,6 +94,25 @@ def batch(name, n, generator, dtype=torch.float32):
 def joined(batches):
     """One batch of several."""
     return tuple(sum(inputs, []) if isinstance(inputs[0], list) else torch.cat(inputs) for inputs in zip(*batches))
+
+
+class Operators(TorchDispatchMode):
+    """The operators that are called meanwhile."""
+
+    VIEWS = ("alias detach as_strided expand narrow permute select slice split squeeze t transpose unbind unsqueeze view _unsafe_view "
+             "_reshape_alias empty empty_like").split()  # fmt: skip
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        self.names.append(str(operator).removeprefix("aten."))
+        return operator(*args, **(kwargs or {}))
+
+    def work(self):
+        """Of these, those that a device has something to do for."""
+        return [name for name in self.names if name.partition(".")[0] not in self.VIEWS]
 
 
 def moved(inputs, *to):

@@ -13,7 +13,7 @@ import torchmetrics.segmentation
 
 import devsan.metrics as ours
 import devsan.metrics.functional as functional
-from common import assert_same
+from common import Operators, assert_same
 
 # What pycocotools 2.0.11 makes of images(); by_pycocotools() makes them again where it is installed.
 EXPECTED = {
@@ -225,3 +225,29 @@ def test_masks_as_in_torchmetrics():
         given = {"num_classes": 5, "include_background": background, "per_class": each, "input_format": input_format}
         assert_same(functional.mean_iou(preds, target, **given), torchmetrics.functional.segmentation.mean_iou(preds, target, **given))
         assert_same(ours.MeanIoU(**given)(preds, target), torchmetrics.segmentation.MeanIoU(**given)(preds, target))
+
+
+def test_what_some_images_leave_out():
+    """Crowds and areas that are not given are none, and cost no operator of their image."""
+    preds, target = images(12, 5)
+    for i, image in enumerate(target):
+        if i % 3:
+            image["iscrowd"].zero_()
+        if i % 2:
+            image["area"].zero_()
+    partial = [
+        {key: value for key, value in image.items() if not (key == "iscrowd" and i % 3 or key == "area" and i % 2)}
+        for i, image in enumerate(target)
+    ]
+    partial[0]["iscrowd"] = partial[0]["iscrowd"].bool()
+    assert_same(of_ours(preds, partial), of_ours(preds, target), 0, 0)
+
+    def work(images):
+        metric = ours.MeanAveragePrecision()
+        with Operators() as operators:
+            metric.update([image | {} for image in images], [{"boxes": image["boxes"], "labels": image["labels"]} for image in images])
+        return len(operators.work())
+
+    one = {"boxes": torch.rand(3, 4), "scores": torch.rand(3), "labels": torch.ones(3, dtype=torch.int64)}
+    on_meta = {key: value.to("meta") for key, value in one.items()}
+    assert work([on_meta]) == work([on_meta] * 50)

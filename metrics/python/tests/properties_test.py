@@ -10,7 +10,7 @@ import random
 import pytest
 import torch
 
-from common import NAMES, arguments_of, assert_same, batch, joined, kind_of, make, moved, tensors
+from common import NAMES, Operators, arguments_of, assert_same, batch, joined, kind_of, make, moved, tensors
 
 FULL = "DEVSAN_FULL" in os.environ
 DRAWS = 20 if FULL else 1
@@ -137,6 +137,21 @@ def test_properties(name, device):
         for holds in PROPERTIES:
             if holds is not devices or device != "cpu":
                 holds(name, inputs, n, draw, device)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operators_do_not_grow(name):
+    """On a device each costs more than the work of a small batch."""
+
+    def work(n):
+        metric = make(name)
+        inputs = moved(batch(name, n, torch.Generator().manual_seed(n)), "meta")
+        metric.update(*inputs)
+        with Operators() as operators:
+            metric.update(*inputs)
+        return sorted(operators.work())
+
+    assert work(3) == work(17)
 
 
 def compiled(name):
