@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "metrics/detail/capture.h"
 #include "metrics/detail/wide.h"
 #include "metrics/distributed/packing.h"
 
@@ -31,7 +32,14 @@ Metric::Metric(std::vector<StateSpec> specs, std::optional<Accumulation> accumul
     : specs_(std::move(specs)), accumulation_(accumulation), store_(std::make_shared<Store>()) {}
 Metric::Metric(const Metric &other)
     : Stateful(other), specs_(other.specs_), accumulation_(other.accumulation_),
-      store_(std::make_shared<Store>(*other.store_)) {}
+      store_(std::make_shared<Store>(*other.store_)) {
+  if (!store_->captured)
+    return;
+  for (DeviceStates &part : store_->by_device)
+    part.states = copies_of(part.states);
+  store_->own_states = copies_of(store_->own_states);
+  store_->captured = false;
+}
 Metric::~Metric() = default;
 
 torch::OrderedDict<std::string, at::Tensor> Metric::compute_dict() const {
@@ -101,12 +109,43 @@ void Metric::check_inputs(NamedInputs inputs) const {
                 "; move the input with ", input_name, ".to(\"", *expected,
                 "\"), or the metric with metric.to(\"", input.device(), "\")");
   }
+  if (expected)
+    check_capture(*expected);
   if (follow || !held || !expected || *held == *expected)
     return;
   TORCH_CHECK(held->is_meta() == expected->is_meta(), name(), ": `", inputs.begin()->first,
               "` lies on ", *expected, ", but the metric's states on ", *held,
               ", and meta tensors have no values to move; use a metric for each");
   check_format(*expected);
+}
+
+void Metric::check_not_captured(at::Device device, const char *reason) const {
+  TORCH_CHECK(!detail::is_capturing(device), name(),
+              ": update() cannot be part of a CUDA graph: ", reason,
+              "; call it after the replay, with what the graph has computed");
+}
+
+// Each replay of a graph computes the next states from those that lie where the last ones lay. So
+// there have to be some, and they must not move.
+void Metric::check_capture(at::Device device) const {
+  if (specs_.empty() || !detail::is_capturing(device))
+    return;
+  for (const StateSpec &spec : specs_)
+    if (spec.kind == StateSpec::Kind::kList)
+      check_not_captured(device, "it keeps its inputs, so that its states grow");
+  if (store_->policy != DevicePolicy::kFollow)
+    check_not_captured(device, "its states have no place of their own, by its device policy");
+  TORCH_CHECK(!store_->by_device.empty(), name(),
+              ": has no states yet that a CUDA graph could add to; call update() once before the "
+              "capture (reset() forgets that batch)");
+}
+
+bool Metric::validates_eagerly(Validate validate, const at::Tensor &input) const {
+  const bool eager =
+      validate == Validate::kEager || (validate == Validate::kAuto && input.is_cpu());
+  if (eager)
+    check_not_captured(input.device(), "it looks at the values, as validate says (eager)");
+  return eager && !input.is_meta();
 }
 
 std::vector<at::Tensor> Metric::fresh_states(at::Device device) const {
@@ -156,6 +195,21 @@ std::vector<at::Tensor> Metric::states_on(at::Device device) const {
              : on(device, states());
 }
 
+std::vector<at::Tensor> Metric::copies_of(const std::vector<at::Tensor> &states) {
+  const StateScope scope;
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor &state : states)
+    copies.push_back(state.clone());
+  return copies;
+}
+
+// `by` where the states lie that a CUDA graph writes to.
+void Metric::overwrite(const std::vector<at::Tensor> &states, const std::vector<at::Tensor> &by) {
+  for (size_t i = 0; i < states.size(); ++i)
+    if (!states[i].is_same(by[i]))
+      states[i].copy_(by[i]);
+}
+
 void Metric::set_states(std::vector<at::Tensor> states) {
   std::vector<DeviceStates> &parts = store_->by_device;
   const at::Device device = states.front().device();
@@ -165,10 +219,19 @@ void Metric::set_states(std::vector<at::Tensor> states) {
       ++part;
   if (part == parts.end())
     part = parts.insert(part, {{}, std::vector<std::vector<Piece>>(specs_.size())});
-  part->states = std::move(states);
+  store_->captured |= detail::is_capturing(device);
+  if (store_->captured && !part->states.empty())
+    overwrite(part->states, states);
+  else
+    part->states = std::move(states);
 }
 
 void Metric::replace_states(std::vector<at::Tensor> states) const {
+  if (store_->captured && !store_->synced && !store_->by_device.front().states.empty()) {
+    const std::vector<at::Tensor> &own = store_->by_device.front().states;
+    overwrite(own, states.empty() ? fresh_states(own.front().device()) : states);
+    return;
+  }
   store_->by_device.clear();
   if (!states.empty())
     store_->by_device.push_back(
@@ -268,6 +331,11 @@ const std::vector<at::Tensor> &Metric::states() const {
   return store_->by_device.empty() ? none : store_->by_device.front().states;
 }
 
+// For others than this metric.
+std::vector<at::Tensor> Metric::states_to_hold() const {
+  return store_->captured ? copies_of(states()) : states();
+}
+
 void Metric::make_states(at::Device device) {
   if (specs_.empty() || !store_->by_device.empty())
     return;
@@ -343,7 +411,7 @@ std::vector<at::Tensor> Metric::merged_with(const Metric &other) const {
               ": the other metric's states lie on ", *other.own_device(), ", these on ", device,
               "; move one of them with to() first");
   other.check_format(device);
-  const std::vector<at::Tensor> others = on(device, other.states());
+  const std::vector<at::Tensor> others = on(device, other.states_to_hold());
   for (size_t i = 0; i < own.size(); ++i)
     TORCH_CHECK(!is_list(i) || own[i].size(0) == 0 || others[i].size(0) == 0 ||
                     own[i].sizes().slice(1) == others[i].sizes().slice(1),

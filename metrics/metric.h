@@ -25,6 +25,7 @@
 #include <torch/ordered_dict.h>
 
 #include "metrics/stateful.h"
+#include "metrics/validate.h"
 
 namespace devsan::metrics {
 
@@ -106,6 +107,13 @@ protected:
   // Checks that all `inputs` lie on one device, where the policy lets them be, and that the metric
   // is not synced; throws otherwise. To be called before anything else looks at the inputs.
   void check_inputs(NamedInputs inputs) const;
+
+  // Throws where update() is part of a CUDA graph, which for this reason cannot do it again.
+  void check_not_captured(at::Device device, const char *reason) const;
+
+  // Whether update() is to read the verdict on `input` itself. Never on `meta`, which has no
+  // values; an error in a CUDA graph.
+  bool validates_eagerly(Validate validate, const at::Tensor &input) const;
 
   // The states to compute the next ones from, on `device`: those of nothing where there are none
   // yet.
@@ -192,12 +200,17 @@ private:
     std::optional<at::Device> pinned;
     DevicePolicy policy = DevicePolicy::kFollow;
     bool synced = false;
+    bool captured = false; // a CUDA graph writes to the states: new ones are written there, too
   };
 
   bool is_list(size_t index) const { return specs_[index].kind == StateSpec::Kind::kList; }
   std::optional<at::Device> own_device() const;
   std::vector<at::Tensor> fresh_states(at::Device device) const;
   void check_format(at::Device device) const;
+  void check_capture(at::Device device) const;
+  std::vector<at::Tensor> states_to_hold() const;
+  static std::vector<at::Tensor> copies_of(const std::vector<at::Tensor> &states);
+  static void overwrite(const std::vector<at::Tensor> &states, const std::vector<at::Tensor> &by);
   static std::vector<at::Tensor> on(at::Device device, const std::vector<at::Tensor> &states);
   void concatenate_lists(DeviceStates &part) const;
   void gather_states() const;

@@ -18,6 +18,10 @@ bool SharedStates::joined(Metric &a, Metric &b) {
   return a.sharer().store_ == b.sharer().store_;
 }
 
+bool SharedStates::captured(Metric &metric) {
+  return metric.sharer().store_->captured;
+}
+
 int64_t SharedStates::largest(Metric &metric) {
   int64_t largest = 0;
   for (const Metric::StateSpec &spec : metric.sharer().specs_)

@@ -19,6 +19,9 @@ public:
   static void join(Metric &metric, Metric &first);
   static bool joined(Metric &a, Metric &b);
 
+  // Whether a CUDA graph adds to its states, without a call.
+  static bool captured(Metric &metric);
+
   // The numbers in the largest state; lists count as none.
   static int64_t largest(Metric &metric);
 };

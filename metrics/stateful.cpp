@@ -10,6 +10,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "metrics/detail/capture.h"
 #include "metrics/distributed/exchange.h"
 #include "metrics/distributed/packing.h"
 #include "metrics/metric.h"
@@ -79,7 +80,15 @@ void Stateful::check_not_synced(const char *call) const {
 void Stateful::reset() {
   for (const Holder &holder : distinct_holders()) {
     Metric::Store &store = *holder.metric->store_;
-    store.by_device.clear();
+    if (store.captured) {
+      const Metric::StateScope scope;
+      if (store.synced)
+        holder.metric->replace_states(std::move(store.own_states));
+      store.synced = false;
+      holder.metric->replace_states({});
+    } else {
+      store.by_device.clear();
+    }
     store.own_states.clear();
     store.synced = false;
   }
@@ -101,6 +110,9 @@ void Stateful::to(at::Device device) {
   std::vector<std::vector<at::Tensor>> moved;
   for (const Holder &holder : all) {
     holder.metric->check_format(target);
+    TORCH_CHECK(!holder.metric->store_->captured || holder.metric->own_device() == target, name(),
+                ": its states on ", *holder.metric->own_device(),
+                " belong to a CUDA graph; move a clone() to ", target);
     moved.emplace_back();
     for (const at::Tensor &state : holder.metric->states())
       moved.back().push_back(state.to(target));
@@ -126,7 +138,7 @@ DevicePolicy Stateful::device_policy() const {
 torch::OrderedDict<std::string, at::Tensor> Stateful::state_dict() const {
   torch::OrderedDict<std::string, at::Tensor> named("State");
   for (const auto &[prefix, metric] : holders()) {
-    const std::vector<at::Tensor> &states = metric->states();
+    const std::vector<at::Tensor> states = metric->states_to_hold();
     for (size_t i = 0; i < states.size(); ++i)
       named.insert(prefix + metric->specs_[i].name, states[i]);
   }
@@ -365,6 +377,7 @@ struct Stateful::Snapshot::Saved {
   };
   std::shared_ptr<Metric::Store> store;
   std::vector<Part> parts;
+  bool copied = false; // since they are written to where they are
 };
 
 struct Stateful::Snapshot::Place {
@@ -381,10 +394,13 @@ Stateful::Snapshot::Snapshot(const Stateful &all, const Stateful &last) {
           return other.metric->store_ == holder.metric->store_;
         }))
       continue;
-    saved_.push_back({holder.metric->store_, {}});
-    for (const Metric::DeviceStates &part : holder.metric->store_->by_device) {
+    const Metric::Store &store = *holder.metric->store_;
+    // In a capture nothing is written.
+    const bool copied = store.captured && !detail::is_capturing(store.by_device.front().device());
+    saved_.push_back({holder.metric->store_, {}, copied});
+    for (const Metric::DeviceStates &part : store.by_device) {
       Saved::Part &saved = saved_.back().parts.emplace_back();
-      saved.states = part.states;
+      saved.states = copied ? Metric::copies_of(part.states) : part.states;
       for (size_t i = 0; i < part.states.size(); ++i) {
         const std::vector<Metric::Piece> &pieces = part.pieces[i];
         const int64_t concatenated = part.states[i].dim() == 0 ? 0 : part.states[i].size(0);
@@ -403,7 +419,9 @@ void Stateful::Snapshot::restore() const {
   for (const Saved &saved : saved_) {
     std::vector<Metric::DeviceStates> &parts = saved.store->by_device;
     parts.erase(parts.begin() + static_cast<int64_t>(saved.parts.size()), parts.end());
-    for (size_t p = 0; p < parts.size(); ++p)
+    for (size_t p = 0; saved.copied && p < parts.size(); ++p)
+      Metric::overwrite(parts[p].states, saved.parts[p].states);
+    for (size_t p = 0; !saved.copied && p < parts.size(); ++p)
       for (size_t i = 0; i < parts[p].states.size(); ++i) {
         std::vector<Metric::Piece> &pieces = parts[p].pieces[i];
         const Saved::List &list = saved.parts[p].lists[i];

@@ -304,9 +304,18 @@ int64_t Core::largest_state() {
 
 int64_t Core::version() {
   int64_t newest = 0;
-  for (Handle *handle : handles())
+  for (Handle *handle : handles()) {
+    if (SharedStates::captured(handle->metric())) // whose replays nobody tells of
+      handle->seen().change();
     newest = std::max<int64_t>(newest, handle->seen().version);
+  }
   return newest;
+}
+
+bool Core::captured() {
+  const std::vector<Handle *> all = handles();
+  return std::any_of(all.begin(), all.end(),
+                     [](Handle *handle) { return SharedStates::captured(handle->metric()); });
 }
 
 bool Core::synced() {
@@ -568,7 +577,8 @@ PYBIND11_MODULE(_metrics, module) {
       .def("load", &Core::load)
       .def_property_readonly("largest_state", &Core::largest_state)
       .def_property("updates", &Core::updates, &Core::set_updates)
-      .def_property_readonly("version", &Core::version);
+      .def_property_readonly("version", &Core::version)
+      .def_property_readonly("captured", &Core::captured);
 
   py::class_<Handle, Core, std::shared_ptr<Handle>>(module, "Handle")
       // Not by the function's own name, under which torch.compile would look for it in the class.

@@ -1,7 +1,7 @@
 // What Python holds of a metric, and how a metric becomes known to Python: one line for each in
 // classification.cpp, aggregation.cpp, detection.cpp, image.cpp, regression.cpp, retrieval.cpp or
-// text.cpp. The classes that people use are made of it in devsan/metrics/. Decisions and their reasons:
-// docs/design/metrics-python.md.
+// text.cpp. The classes that people use are made of it in devsan/metrics/. Decisions and their
+// reasons: docs/design/metrics-python.md.
 //
 // C++ runs without the GIL. Calls to one metric from several threads wait for each other, since
 // Python programs may rely on not crashing.
@@ -157,6 +157,8 @@ public:
   virtual void set_updates(int64_t updates) = 0;
   // A higher one after each change of what compute() gives.
   int64_t version();
+  // Whether a CUDA graph changes it.
+  bool captured();
   bool synced();
 
 protected:

@@ -24,6 +24,7 @@ BootStrapper::Draw BootStrapper::draw(int64_t n, at::Device device) const {
     return {at::randint(n, {copies * n}, options_.generator(), indices.device(device)),
             std::vector<int64_t>(metrics_.size(), n)};
   case SamplingStrategy::kPoisson: {
+    check_not_captured(device, "the host draws the samples (poisson)");
     const at::Tensor times = at::poisson(at::ones({copies, n}), options_.generator()).to(at::kLong);
     const at::Tensor sample = at::arange(n, indices).expand({copies, n}).reshape(-1);
     const at::Tensor drawn = sample.repeat_interleave(times.view(-1));

@@ -10,6 +10,7 @@ Running::Running(const SupervisedMetric &base_metric, const MetricWindowOptions 
 
 void Running::update(const at::Tensor &preds, const at::Tensor &target) {
   check_inputs({{"preds", preds}, {"target", target}});
+  check_not_captured(preds.device(), "its window moves on by one metric in each call");
   Part newest(*updates_.back()); // on the device where it was pinned
   newest->reset();
   newest->update(preds, target);

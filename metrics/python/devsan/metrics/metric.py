@@ -159,7 +159,7 @@ class Metric(torch.nn.Module):
         computed = self._computed
         if computed is not None and computed[0] == core.version:
             return computed[1]
-        if not core.updates:
+        if not core.updates and not core.captured:
             warnings.warn(
                 f"The ``compute`` method of metric {type(self).__name__} was called before the ``update`` method: its value is that of no samples",
                 stacklevel=2,

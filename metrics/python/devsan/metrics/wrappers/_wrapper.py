@@ -73,6 +73,12 @@ class Wrapper(Metric):
     def _sharer(self):
         return None
 
+    def _check_not_captured(self, inputs, reason):
+        if any(torch.is_tensor(given) and given.is_cuda for given in inputs) and torch.cuda.is_current_stream_capturing():
+            raise MetricError(
+                f"{type(self).__name__}: update() cannot be part of a CUDA graph: {reason}; call it after the replay, with what the graph has computed"
+            )
+
     def _move(self, device):
         super()._move(device)
         for metric in self._inner_metrics():

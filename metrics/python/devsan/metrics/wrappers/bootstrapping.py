@@ -59,6 +59,7 @@ class BootStrapper(OfSeveral):
         first = next((given for given in (*args, *kwargs.values()) if torch.is_tensor(given)), None)
         if first is None:
             raise ValueError("BootStrapper: no input is a tensor, so that nothing can be drawn from it; pass tensors")
+        self._check_not_captured([first], "the host draws the samples")
 
         def each():
             for metric in self.metrics:

@@ -49,6 +49,8 @@ class MultioutputWrapper(OfSeveral):
         """As that of the metric, of inputs with a dimension for the outputs."""
         given = dict(enumerate(args)) | kwargs
         inputs = {name: value for name, value in given.items() if torch.is_tensor(value)}
+        if self.remove_nans:
+            self._check_not_captured(inputs.values(), "it looks for NaN, unless remove_nans=False")
         if not inputs:
             raise ValueError("MultioutputWrapper: no input is a tensor, so that there are no outputs; pass tensors")
         for name, value in inputs.items():

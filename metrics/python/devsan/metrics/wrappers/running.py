@@ -46,6 +46,7 @@ class Running(Wrapper):
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As that of the metric."""
+        self._check_not_captured((*args, *kwargs.values()), "its window moves on by one metric in each call")
         self.base_metric.update(*args, **kwargs)
         for older, newer in zip(self._slots[:0:-1], self._slots[-2::-1]):
             older.swap(newer)
