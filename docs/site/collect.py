@@ -22,8 +22,8 @@ RULE_PAGES = sorted([*ROOT.glob("analyzer/checks/*/rule.md"), *ROOT.glob("runtim
 CONTENTS = [
     ("Use", ["docs/install.md", "docs/check.md", "docs/clang-tidy.md", "docs/runtime.md", "docs/simulated-gpus.md", "docs/cuda-programs.md",
              "docs/testing.md",
-             "docs/reports.md", "docs/ci.md", "docs/agents.md", "metrics/README.md", "docs/metrics-differences.md",
-             "docs/metrics-wanted.md"]),
+             "docs/reports.md", "docs/ci.md", "docs/agents.md"]),
+    ("Metrics", ["metrics/README.md", "docs/metrics/*.md", "docs/metrics-differences.md", "docs/metrics-wanted.md"]),
     ("Tutorials", ["docs/tutorials/slow-loop.md", "docs/tutorials/multi-gpu-laptop.md", "docs/tutorials/500-findings.md",
                    "docs/tutorials/write-a-metric.md", "docs/tutorials/write-a-rule.md"]),
     ("Rules", ["rules/index"]),
@@ -33,8 +33,8 @@ CONTENTS = [
 FRONT = "README.md"
 NAMES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog", "metrics/README.md": "metrics"}
 TITLES = {"metrics": "Metrics <metrics>"}
-# The one that gives an overview.
-FIRST_OF_DESIGN = "docs/design/architecture.md"
+# Those that give an overview of their folder.
+FIRST = ("docs/design/architecture.md", "docs/metrics/reference.md")
 
 
 class BrokenLink(Exception):
@@ -45,7 +45,7 @@ def files_of(entry):
     """The files that an entry of the navigation stands for; none for a page that is made here."""
     if not entry.endswith(".md"):
         return []
-    files = sorted(ROOT.glob(entry), key=lambda path: (path != ROOT / FIRST_OF_DESIGN, path))
+    files = sorted(ROOT.glob(entry), key=lambda path: (path.relative_to(ROOT).as_posix() not in FIRST, path))
     if not files:
         sys.exit(f"{entry}: error: the navigation of docs/site/collect.py names it, and there is no such page")
     return [file.relative_to(ROOT).as_posix() for file in files]

@@ -95,9 +95,9 @@ def plain(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def combined(a, b, both, old, new):
+def combined(a, b, both):
     """How a state of two disjoint sets of samples comes from those of both."""
-    if old.dim() and a.shape[1:] == b.shape[1:] and both.shape[:1] != a.shape[:1]:
+    if both.size(0) != a.size(0):
         return "concatenated"
     if torch.equal(a + b, both):
         return "added"
@@ -105,7 +105,7 @@ def combined(a, b, both, old, new):
         return "the larger"
     if torch.equal(torch.minimum(a, b), both):
         return "the smaller"
-    return "the last updates of each" if "window" in new else "by Chan's formula, all of them together"
+    return "together with the others"
 
 
 def states_of(name, options):
@@ -124,7 +124,7 @@ def states_of(name, options):
             others["categories"] = (len(high) - len(low), seen(name, 6, 0, **(options | {size: high})).metric_state)
     rows = []
     for state, tensor in a.metric_state.items():
-        how = combined(tensor, b.metric_state[state], both.metric_state[state], tensor, arguments)
+        how = combined(tensor, b.metric_state[state], both.metric_state[state])
         sizes = []
         for dim, size in enumerate(tensor.shape):
             grows = longer.metric_state[state].shape[dim] != size

