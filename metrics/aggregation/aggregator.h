@@ -14,6 +14,7 @@
 
 #include "metrics/detail/text.h"
 #include "metrics/metric.h"
+#include "metrics/result_options.h"
 #include "metrics/validate.h"
 
 namespace devsan::metrics {
@@ -46,29 +47,21 @@ private:
 };
 
 // The options of MeanMetric, SumMetric, MaxMetric and MinMetric.
-struct AggregatorOptions {
+struct AggregatorOptions : ResultOptionsOf<AggregatorOptions> {
   AggregatorOptions(NanStrategy nan_strategy = NanStrategy::kWarn) : nan_strategy_(nan_strategy) {}
   TORCH_ARG(NanStrategy, nan_strategy);
   // When NaN is noticed, for kError and kWarn.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // The options of RunningMean and RunningSum.
-struct RunningOptions {
+struct RunningOptions : ResultOptionsOf<RunningOptions> {
   RunningOptions(int64_t window = 5) : window_(window) {}
   // Of how many updates the value is.
   TORCH_ARG(int64_t, window);
   TORCH_ARG(NanStrategy, nan_strategy) = NanStrategy::kWarn;
   // When NaN is noticed, for kError and kWarn.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 class Aggregator : public Metric {

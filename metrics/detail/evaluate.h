@@ -13,3 +13,15 @@ at::Tensor evaluate(const Options &options, const Inputs &...inputs) {
 }
 
 } // namespace devsan::metrics::detail
+
+// The functional form of a metric whose options all have defaults; the second one takes weights.
+#define DEVSAN_FUNCTION(Class, function)                                                           \
+  inline at::Tensor function(const at::Tensor &preds, const at::Tensor &target,                    \
+                             const Class##Options &options = {}) {                                 \
+    return detail::evaluate<Class>(options, preds, target);                                        \
+  }
+#define DEVSAN_WEIGHTED_FUNCTION(Class, function)                                                  \
+  inline at::Tensor function(const at::Tensor &preds, const at::Tensor &target,                    \
+                             const Class##Options &options = {}, const at::Tensor &weight = {}) {  \
+    return detail::evaluate<Class>(options, preds, target, weight);                                \
+  }

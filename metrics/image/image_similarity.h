@@ -10,10 +10,11 @@
 
 #include "metrics/image/image_options.h"
 #include "metrics/metric.h"
+#include "metrics/result_options.h"
 
 namespace devsan::metrics {
 
-template <class Self> class SimilarityOptions {
+template <class Self> class SimilarityOptions : public ResultOptionsOf<Self> {
   // The window is a Gaussian, cut off at 3.5 sigma, otherwise uniform of kernel_size.
   DEVSAN_SHARED_ARG(bool, gaussian_kernel) = true;
   // Of the Gaussian: one for all dimensions of an image, or one for each.
@@ -25,10 +26,6 @@ template <class Self> class SimilarityOptions {
   DEVSAN_SHARED_ARG(std::optional<DataRange>, data_range) = std::nullopt;
   DEVSAN_SHARED_ARG(double, k1) = 0.01;
   DEVSAN_SHARED_ARG(double, k2) = 0.03;
-  // Of the result. float64 needs a device that has it.
-  DEVSAN_SHARED_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  DEVSAN_SHARED_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 struct SimilarityConfig {

@@ -7,10 +7,11 @@
 
 #include "metrics/image/image_options.h"
 #include "metrics/metric.h"
+#include "metrics/result_options.h"
 
 namespace devsan::metrics {
 
-struct PeakSignalNoiseRatioOptions {
+struct PeakSignalNoiseRatioOptions : ResultOptionsOf<PeakSignalNoiseRatioOptions> {
   PeakSignalNoiseRatioOptions(DataRange data_range) : data_range_(data_range) {}
   PeakSignalNoiseRatioOptions(double data_range) : data_range_(data_range) {}
   TORCH_ARG(DataRange, data_range);
@@ -21,10 +22,6 @@ struct PeakSignalNoiseRatioOptions {
   // The dimensions that one ratio is of, e.g. {1, 2, 3} for a ratio of each image of [N, C, H, W];
   // none: one ratio of everything seen.
   TORCH_ARG(std::optional<std::vector<int64_t>>, dim) = std::nullopt;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Peak signal-to-noise ratio, 10 log(range^2 / mean squared error) in decibels: infinite where

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
-
 namespace devsan::metrics {
 
 ConcordanceCorrCoef::ConcordanceCorrCoef(const ConcordanceCorrCoefOptions &options)
@@ -26,11 +24,6 @@ at::Tensor ConcordanceCorrCoef::compute() const {
 
 std::string ConcordanceCorrCoef::signature() const {
   return CoMomentMetric::signature() + ", unbiased=" + (unbiased_ ? "true" : "false");
-}
-
-at::Tensor concordance_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                                const ConcordanceCorrCoefOptions &options) {
-  return detail::evaluate<ConcordanceCorrCoef>(options, preds, target);
 }
 
 } // namespace devsan::metrics

@@ -8,17 +8,11 @@
 
 namespace devsan::metrics {
 
-struct ConcordanceCorrCoefOptions {
-  ConcordanceCorrCoefOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
-  // Columns of the inputs, each judged on its own.
-  TORCH_ARG(int64_t, num_outputs);
+struct ConcordanceCorrCoefOptions : OutputOptionsOf<ConcordanceCorrCoefOptions> {
+  using OutputOptionsOf::OutputOptionsOf;
   // Whether variances and covariance are divided by N - 1, as TorchMetrics does, or by N, as in the
   // original paper.
   TORCH_ARG(bool, unbiased) = true;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Lin's concordance correlation coefficient (Lin 1989, Biometrics 45:255),
@@ -42,8 +36,6 @@ private:
   bool unbiased_;
 };
 
-// The functional form.
-at::Tensor concordance_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                                const ConcordanceCorrCoefOptions &options = {});
+DEVSAN_FUNCTION(ConcordanceCorrCoef, concordance_corrcoef)
 
 } // namespace devsan::metrics

@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/detail/fused.h"
 
 namespace devsan::metrics {
@@ -83,11 +82,6 @@ at::Tensor CosineSimilarity::value() const {
 std::string CosineSimilarity::signature() const {
   return SampleSums::signature() +
          (reduction_ == Reduction::kSum ? ", reduction=sum" : ", reduction=mean");
-}
-
-at::Tensor cosine_similarity(const at::Tensor &preds, const at::Tensor &target,
-                             const CosineSimilarityOptions &options, const at::Tensor &weight) {
-  return detail::evaluate<CosineSimilarity>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -9,12 +9,8 @@
 
 namespace devsan::metrics {
 
-struct CosineSimilarityOptions {
+struct CosineSimilarityOptions : ResultOptionsOf<CosineSimilarityOptions> {
   TORCH_ARG(Reduction, reduction) = Reduction::kSum;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Sum or mean over the samples of <preds, target> / (|preds| |target|); NaN where a vector is zero.
@@ -41,8 +37,6 @@ private:
 
 // The functional form. Without options it is called by its qualified name, as ATen has a
 // cosine_similarity() of two tensors, too, which has a value for each row.
-at::Tensor cosine_similarity(const at::Tensor &preds, const at::Tensor &target,
-                             const CosineSimilarityOptions &options = {},
-                             const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(CosineSimilarity, cosine_similarity)
 
 } // namespace devsan::metrics

@@ -11,17 +11,13 @@
 
 namespace devsan::metrics {
 
-struct DivergenceOptions {
+struct DivergenceOptions : ResultOptionsOf<DivergenceOptions> {
   // Whether the inputs are logarithms of probabilities; these are taken as they are, while
   // probabilities are first divided by their sum.
   TORCH_ARG(bool, log_prob) = false;
   TORCH_ARG(Reduction, reduction) = Reduction::kMean;
   // When samples outside the domain are noticed.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 class Divergence : public SampleSums {

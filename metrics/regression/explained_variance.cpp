@@ -4,8 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
-
 namespace devsan::metrics {
 
 ExplainedVariance::ExplainedVariance(const ExplainedVarianceOptions &options)
@@ -16,11 +14,6 @@ at::Tensor ExplainedVariance::compute() const {
   const StateScope scope;
   const Moments m = moments();
   return averaged(m, scores(m, m.m2_x, m.constant_x).masked_fill(m.weight.eq(0), NAN));
-}
-
-at::Tensor explained_variance(const at::Tensor &preds, const at::Tensor &target,
-                              const ExplainedVarianceOptions &options, const at::Tensor &weight) {
-  return detail::evaluate<ExplainedVariance>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -8,15 +8,9 @@
 
 namespace devsan::metrics {
 
-struct ExplainedVarianceOptions {
-  ExplainedVarianceOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
-  // Columns of the inputs.
-  TORCH_ARG(int64_t, num_outputs);
+struct ExplainedVarianceOptions : OutputOptionsOf<ExplainedVarianceOptions> {
+  using OutputOptionsOf::OutputOptionsOf;
   TORCH_ARG(Multioutput, multioutput) = Multioutput::kUniformAverage;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Share of the targets' variance that the predictions explain, 1 - var(x - y) / var(y): R^2 of
@@ -33,9 +27,6 @@ public:
   at::Tensor compute() const override;
 };
 
-// The functional form.
-at::Tensor explained_variance(const at::Tensor &preds, const at::Tensor &target,
-                              const ExplainedVarianceOptions &options = {},
-                              const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(ExplainedVariance, explained_variance)
 
 } // namespace devsan::metrics

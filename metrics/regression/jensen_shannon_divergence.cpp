@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/regression/distributions.h"
 #include "metrics/regression/distributions_fused.h"
 
@@ -39,12 +38,6 @@ std::optional<std::vector<double>> JensenShannonDivergence::fused(const at::Tens
         sums[0] += 0.5 * (detail::relative_entropy_term(p, middle, half) +
                           detail::relative_entropy_term(q, middle, 0 - half));
       });
-}
-
-at::Tensor jensen_shannon_divergence(const at::Tensor &preds, const at::Tensor &target,
-                                     const JensenShannonDivergenceOptions &options,
-                                     const at::Tensor &weight) {
-  return detail::evaluate<JensenShannonDivergence>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

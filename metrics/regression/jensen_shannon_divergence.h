@@ -23,9 +23,6 @@ protected:
                                            const at::Tensor &target) const override;
 };
 
-// The functional form.
-at::Tensor jensen_shannon_divergence(const at::Tensor &preds, const at::Tensor &target,
-                                     const JensenShannonDivergenceOptions &options = {},
-                                     const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(JensenShannonDivergence, jensen_shannon_divergence)
 
 } // namespace devsan::metrics

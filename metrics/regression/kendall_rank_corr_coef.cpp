@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/detail/meta.h"
 
 namespace devsan::metrics {
@@ -122,11 +121,6 @@ std::string KendallRankCorrCoef::signature() const {
   return RankCorrelation::signature() +
          c10::str(", variant=", static_cast<int>(options_.variant()),
                   ", alternative=", static_cast<int>(options_.alternative()));
-}
-
-at::Tensor kendall_rank_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                                 const KendallRankCorrCoefOptions &options) {
-  return detail::evaluate<KendallRankCorrCoef>(options, preds, target);
 }
 
 } // namespace devsan::metrics

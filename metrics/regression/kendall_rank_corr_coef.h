@@ -64,8 +64,6 @@ private:
   KendallRankCorrCoefOptions options_;
 };
 
-// The functional form.
-at::Tensor kendall_rank_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                                 const KendallRankCorrCoefOptions &options = {});
+DEVSAN_FUNCTION(KendallRankCorrCoef, kendall_rank_corrcoef)
 
 } // namespace devsan::metrics

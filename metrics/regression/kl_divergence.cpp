@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/regression/distributions.h"
 #include "metrics/regression/distributions_fused.h"
 
@@ -29,11 +28,6 @@ std::optional<std::vector<double>> KLDivergence::fused(const at::Tensor &preds,
                                      [](const Lanes &p, const Lanes &q, detail::LaneSums<1> &sums) {
                                        sums[0] += detail::relative_entropy_term(p, q, p - q);
                                      });
-}
-
-at::Tensor kl_divergence(const at::Tensor &preds, const at::Tensor &target,
-                         const KLDivergenceOptions &options, const at::Tensor &weight) {
-  return detail::evaluate<KLDivergence>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -23,8 +23,6 @@ protected:
                                            const at::Tensor &target) const override;
 };
 
-// The functional form.
-at::Tensor kl_divergence(const at::Tensor &preds, const at::Tensor &target,
-                         const KLDivergenceOptions &options = {}, const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(KLDivergence, kl_divergence)
 
 } // namespace devsan::metrics

@@ -8,14 +8,8 @@
 
 namespace devsan::metrics {
 
-struct MeanAbsoluteErrorOptions {
-  MeanAbsoluteErrorOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
-  // Columns of the inputs, each judged on its own; 1 takes inputs of any shape as one.
-  TORCH_ARG(int64_t, num_outputs);
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+struct MeanAbsoluteErrorOptions : OutputOptionsOf<MeanAbsoluteErrorOptions> {
+  using OutputOptionsOf::OutputOptionsOf;
 };
 
 // Mean of |preds - target|.
@@ -26,16 +20,8 @@ class MeanAbsoluteError : public SampleSums {
 public:
   explicit MeanAbsoluteError(const MeanAbsoluteErrorOptions &options = {});
   DEVSAN_METRIC(MeanAbsoluteError)
-
-protected:
-  std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
-  std::optional<std::vector<double>> fused(const at::Tensor &preds,
-                                           const at::Tensor &target) const override;
 };
 
-// The functional form.
-at::Tensor mean_absolute_error(const at::Tensor &preds, const at::Tensor &target,
-                               const MeanAbsoluteErrorOptions &options = {},
-                               const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(MeanAbsoluteError, mean_absolute_error)
 
 } // namespace devsan::metrics

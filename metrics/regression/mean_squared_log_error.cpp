@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/detail/lane_math.h"
 
 namespace devsan::metrics {
@@ -31,12 +30,6 @@ std::optional<std::vector<double>> MeanSquaredLogError::fused(const at::Tensor &
 at::Tensor MeanSquaredLogError::outside_domain(const at::Tensor &preds,
                                                const at::Tensor &target) const {
   return preds.le(-1).bitwise_or(target.le(-1));
-}
-
-at::Tensor mean_squared_log_error(const at::Tensor &preds, const at::Tensor &target,
-                                  const MeanSquaredLogErrorOptions &options,
-                                  const at::Tensor &weight) {
-  return detail::evaluate<MeanSquaredLogError>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

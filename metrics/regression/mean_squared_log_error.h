@@ -8,13 +8,9 @@
 
 namespace devsan::metrics {
 
-struct MeanSquaredLogErrorOptions {
+struct MeanSquaredLogErrorOptions : ResultOptionsOf<MeanSquaredLogErrorOptions> {
   // When samples outside the domain are noticed.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Mean of (log(1 + preds) - log(1 + target))^2, for values above -1.
@@ -33,9 +29,6 @@ protected:
   at::Tensor outside_domain(const at::Tensor &preds, const at::Tensor &target) const override;
 };
 
-// The functional form.
-at::Tensor mean_squared_log_error(const at::Tensor &preds, const at::Tensor &target,
-                                  const MeanSquaredLogErrorOptions &options = {},
-                                  const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(MeanSquaredLogError, mean_squared_log_error)
 
 } // namespace devsan::metrics

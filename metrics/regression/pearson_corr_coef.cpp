@@ -4,8 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
-
 namespace devsan::metrics {
 
 PearsonCorrCoef::PearsonCorrCoef(const PearsonCorrCoefOptions &options)
@@ -18,11 +16,6 @@ at::Tensor PearsonCorrCoef::compute() const {
   // Two roots, because the product of the moments may overflow where the quotient does not.
   const at::Tensor r = (m.c_xy / m.m2_x.sqrt() / m.m2_y.sqrt()).clamp(-1, 1);
   return shaped_result(r.masked_fill(m.constant_x.bitwise_or(m.constant_y), NAN));
-}
-
-at::Tensor pearson_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                            const PearsonCorrCoefOptions &options) {
-  return detail::evaluate<PearsonCorrCoef>(options, preds, target);
 }
 
 } // namespace devsan::metrics

@@ -8,14 +8,8 @@
 
 namespace devsan::metrics {
 
-struct PearsonCorrCoefOptions {
-  PearsonCorrCoefOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
-  // Columns of the inputs, each correlated on its own.
-  TORCH_ARG(int64_t, num_outputs);
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
+struct PearsonCorrCoefOptions : OutputOptionsOf<PearsonCorrCoefOptions> {
+  using OutputOptionsOf::OutputOptionsOf;
 };
 
 // Pearson's correlation coefficient of predictions and targets,
@@ -33,8 +27,6 @@ public:
   at::Tensor compute() const override;
 };
 
-// The functional form.
-at::Tensor pearson_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                            const PearsonCorrCoefOptions &options = {});
+DEVSAN_FUNCTION(PearsonCorrCoef, pearson_corrcoef)
 
 } // namespace devsan::metrics

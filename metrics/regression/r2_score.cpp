@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/detail/meta.h"
 
 namespace devsan::metrics {
@@ -39,11 +38,6 @@ at::Tensor R2Score::compute() const {
 
 std::string R2Score::signature() const {
   return ResidualMomentMetric::signature() + ", adjusted=" + std::to_string(adjusted_);
-}
-
-at::Tensor r2_score(const at::Tensor &preds, const at::Tensor &target,
-                    const R2ScoreOptions &options, const at::Tensor &weight) {
-  return detail::evaluate<R2Score>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -8,17 +8,11 @@
 
 namespace devsan::metrics {
 
-struct R2ScoreOptions {
-  R2ScoreOptions(int64_t num_outputs = 1) : num_outputs_(num_outputs) {}
-  // Columns of the inputs.
-  TORCH_ARG(int64_t, num_outputs);
+struct R2ScoreOptions : OutputOptionsOf<R2ScoreOptions> {
+  using OutputOptionsOf::OutputOptionsOf;
   // The number of regressors that the score is corrected for; 0 for the plain score.
   TORCH_ARG(int64_t, adjusted) = 0;
   TORCH_ARG(Multioutput, multioutput) = Multioutput::kUniformAverage;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Coefficient of determination, R^2 = 1 - sum (x - y)^2 / sum (y - mean y)^2 of predictions x and
@@ -45,8 +39,6 @@ private:
   int64_t adjusted_;
 };
 
-// The functional form.
-at::Tensor r2_score(const at::Tensor &preds, const at::Tensor &target,
-                    const R2ScoreOptions &options = {}, const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(R2Score, r2_score)
 
 } // namespace devsan::metrics

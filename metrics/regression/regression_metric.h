@@ -1,9 +1,11 @@
-// What the metrics of real predictions and targets share: the check of their inputs, and the shape
-// and dtype of their results.
+// What the metrics of real predictions and targets share: options, functional forms, the check of
+// their inputs, and the shape and dtype of their results.
 #pragma once
 
+#include "metrics/detail/evaluate.h"
 #include "metrics/detail/fused.h"
 #include "metrics/metric.h"
+#include "metrics/result_options.h"
 
 namespace devsan::metrics {
 

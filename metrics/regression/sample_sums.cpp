@@ -50,8 +50,13 @@ at::Tensor SampleSums::outside_domain(const at::Tensor &, const at::Tensor &) co
   return {};
 }
 
-std::optional<std::vector<double>> SampleSums::fused(const at::Tensor &, const at::Tensor &) const {
-  return std::nullopt;
+std::vector<at::Tensor> SampleSums::terms(const at::Tensor &preds, const at::Tensor &target) const {
+  return traits_.formula->terms(preds, target);
+}
+
+std::optional<std::vector<double>> SampleSums::fused(const at::Tensor &preds,
+                                                     const at::Tensor &target) const {
+  return traits_.formula ? traits_.formula->fused(preds, target, adding()) : std::nullopt;
 }
 
 void SampleSums::check_rows(const at::Tensor &preds, const at::Tensor &target) const {

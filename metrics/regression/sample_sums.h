@@ -15,6 +15,13 @@ namespace devsan::metrics {
 
 class SampleSums : public RegressionMetric, public WeightedMetric {
 public:
+  // terms() and fused() of a metric, where both are one formula: see formula_of().
+  struct Formula {
+    std::vector<at::Tensor> (*terms)(const at::Tensor &preds, const at::Tensor &target);
+    std::optional<std::vector<double>> (*fused)(const at::Tensor &preds, const at::Tensor &target,
+                                                detail::Adding adding);
+  };
+
   // preds, target  real tensors of one shape and of any dtypes but bool; N may be 0.
   //   per element  any shape for one output, else [N, num_outputs]
   //   per row      [N, D], D >= 1
@@ -47,7 +54,8 @@ protected:
   };
 
   struct Traits {
-    std::vector<std::string> sums; // the names of the states
+    std::vector<std::string> sums;                 // the names of the states
+    std::optional<Formula> formula = std::nullopt; // none: the metric overrides terms() at least
     Samples samples = Samples::kElements;
     // Of rows: what an error says that they have to be.
     std::string rows = {};
@@ -61,8 +69,7 @@ protected:
 
   // The summands of each sum, [N, num_outputs]. `preds` and `target` are [N, num_outputs], or
   // [N, D], in the base dtype.
-  virtual std::vector<at::Tensor> terms(const at::Tensor &preds,
-                                        const at::Tensor &target) const = 0;
+  virtual std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const;
 
   // The same sums of one output, computed in one pass on the CPU where fused_sums() can; none:
   // terms() does it. None, too, where a sample is outside the domain.

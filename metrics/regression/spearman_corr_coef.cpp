@@ -4,8 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
-
 namespace devsan::metrics {
 
 SpearmanCorrCoef::SpearmanCorrCoef(const SpearmanCorrCoefOptions &options)
@@ -27,11 +25,6 @@ at::Tensor SpearmanCorrCoef::compute() const {
   // Exactly 1 where both vary alike, and safe from overflow.
   const at::Tensor r = (dx * dy).sum(1) / (xx * (yy / xx).sqrt());
   return shaped_result(r.clamp(-1, 1).masked_fill(inputs.any_nan, NAN));
-}
-
-at::Tensor spearman_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                             const SpearmanCorrCoefOptions &options) {
-  return detail::evaluate<SpearmanCorrCoef>(options, preds, target);
 }
 
 } // namespace devsan::metrics

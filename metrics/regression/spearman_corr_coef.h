@@ -29,8 +29,6 @@ public:
   at::Tensor compute() const override;
 };
 
-// The functional form.
-at::Tensor spearman_corrcoef(const at::Tensor &preds, const at::Tensor &target,
-                             const SpearmanCorrCoefOptions &options = {});
+DEVSAN_FUNCTION(SpearmanCorrCoef, spearman_corrcoef)
 
 } // namespace devsan::metrics

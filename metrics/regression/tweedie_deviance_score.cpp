@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include "metrics/detail/evaluate.h"
 #include "metrics/detail/lane_math.h"
 #include "metrics/detail/text.h"
 
@@ -86,12 +85,6 @@ at::Tensor TweedieDevianceScore::outside_domain(const at::Tensor &preds,
 
 std::string TweedieDevianceScore::signature() const {
   return SampleSums::signature() + ", power=" + detail::exact_text(power_);
-}
-
-at::Tensor tweedie_deviance_score(const at::Tensor &preds, const at::Tensor &target,
-                                  const TweedieDevianceScoreOptions &options,
-                                  const at::Tensor &weight) {
-  return detail::evaluate<TweedieDevianceScore>(options, preds, target, weight);
 }
 
 } // namespace devsan::metrics

@@ -8,17 +8,13 @@
 
 namespace devsan::metrics {
 
-struct TweedieDevianceScoreOptions {
+struct TweedieDevianceScoreOptions : ResultOptionsOf<TweedieDevianceScoreOptions> {
   TweedieDevianceScoreOptions(double power = 0) : power_(power) {}
   // Of the variance as a function of the mean: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian
   // distribution. Not in (0, 1), where there is no such distribution.
   TORCH_ARG(double, power);
   // When samples outside the domain are noticed.
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Mean deviance of a Tweedie distribution of power p (as in scikit-learn's mean_tweedie_deviance):
@@ -47,9 +43,6 @@ private:
   double power_;
 };
 
-// The functional form.
-at::Tensor tweedie_deviance_score(const at::Tensor &preds, const at::Tensor &target,
-                                  const TweedieDevianceScoreOptions &options = {},
-                                  const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(TweedieDevianceScore, tweedie_deviance_score)
 
 } // namespace devsan::metrics

@@ -8,12 +8,8 @@
 
 namespace devsan::metrics {
 
-struct WeightedMeanAbsolutePercentageErrorOptions {
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
-};
+struct WeightedMeanAbsolutePercentageErrorOptions
+    : ResultOptionsOf<WeightedMeanAbsolutePercentageErrorOptions> {};
 
 // Sum of |preds - target| over all samples / max(sum of |target|, 1.17e-6).
 //
@@ -26,15 +22,10 @@ public:
   DEVSAN_METRIC(WeightedMeanAbsolutePercentageError)
 
 protected:
-  std::vector<at::Tensor> terms(const at::Tensor &preds, const at::Tensor &target) const override;
-  std::optional<std::vector<double>> fused(const at::Tensor &preds,
-                                           const at::Tensor &target) const override;
   at::Tensor value() const override;
 };
 
-// The functional form.
-at::Tensor weighted_mean_absolute_percentage_error(
-    const at::Tensor &preds, const at::Tensor &target,
-    const WeightedMeanAbsolutePercentageErrorOptions &options = {}, const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(WeightedMeanAbsolutePercentageError,
+                         weighted_mean_absolute_percentage_error)
 
 } // namespace devsan::metrics

@@ -69,9 +69,4 @@ at::Tensor Perplexity::value(const at::Tensor &reduced) const {
   return reduced.exp();
 }
 
-at::Tensor perplexity(const at::Tensor &preds, const at::Tensor &target,
-                      const PerplexityOptions &options, const at::Tensor &weight) {
-  return detail::evaluate<Perplexity>(options, preds, target, weight);
-}
-
 } // namespace devsan::metrics

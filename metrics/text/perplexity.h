@@ -1,19 +1,17 @@
 #pragma once
 
 #include "metrics/classification/sample_loss.h"
+#include "metrics/detail/evaluate.h"
+#include "metrics/result_options.h"
 
 namespace devsan::metrics {
 
-struct PerplexityOptions {
+struct PerplexityOptions : ResultOptionsOf<PerplexityOptions> {
   PerplexityOptions(std::optional<int64_t> ignore_index = std::nullopt)
       : ignore_index_(ignore_index) {}
   // Tokens with this target are left out; need not be in the vocabulary.
   TORCH_ARG(std::optional<int64_t>, ignore_index);
   TORCH_ARG(Validate, validate) = Validate::kAuto;
-  // Of the result. float64 needs a device that has it.
-  TORCH_ARG(at::ScalarType, dtype) = at::kFloat;
-  // Of the states; by default what suits the device, see default_accumulation().
-  TORCH_ARG(std::optional<Accumulation>, accumulation) = std::nullopt;
 };
 
 // Perplexity of a language model: e to the mean over the tokens of minus the natural logarithm of
@@ -39,8 +37,6 @@ protected:
   at::Tensor value(const at::Tensor &reduced) const override;
 };
 
-// The functional form.
-at::Tensor perplexity(const at::Tensor &preds, const at::Tensor &target,
-                      const PerplexityOptions &options = {}, const at::Tensor &weight = {});
+DEVSAN_WEIGHTED_FUNCTION(Perplexity, perplexity)
 
 } // namespace devsan::metrics

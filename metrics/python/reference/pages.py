@@ -49,7 +49,7 @@ kernel on MPS in PyTorch {torch.__version__.partition("+")[0]}, where they run o
 before the capture. Else it is an error that says so before anything is captured.
 
 **Ranks.** Any number of them, each with any number of samples, none included. All get the same bits: those of one process up to the order of sums. Up to 2 KiB of states on the
-host, without lists, take one collective; others two.
+host, without lists, take one collective; others two, and more than four lists three, the last for their shapes.
 
 **Empty input.** What `compute()` gives after a batch without samples; in Python without any batch, too. In C++ a metric that has seen no batch throws, unless `make_states()` has made states of nothing.
 
@@ -111,10 +111,15 @@ def devices(kind):
     return text + (f"; no MPS kernel: {', '.join(f'`{name}`' for name in fallback)}" if fallback else "")
 
 
+def grows(kind):
+    """Whether it keeps lists."""
+    return any(how == "concatenated" for *_, how in ask.states_of(variant(kind), {}))
+
+
 def graphs(kind):
-    lists = any(how == "concatenated" for *_, how in ask.states_of(variant(kind), {}))
-    thresholds = "thresholds" in common.arguments_of(kind)
-    return ("no, its states grow" + (" (with `thresholds`: yes)" if thresholds else "")) if lists else "yes"
+    if not grows(kind):
+        return "yes"
+    return "no, its states grow" + (" (with `thresholds`: yes)" if "thresholds" in common.arguments_of(kind) else "")
 
 
 def exactness(kind):
@@ -199,12 +204,18 @@ def shared_inputs(metrics):
 
 
 def ranks(kind):
-    name = variant(kind)
-    metric = ask.seen(name)
-    lists = any(how == "concatenated" for *_, how in ask.states_of(name, {}))
-    size = sum(state.numel() * state.element_size() for state in metric.metric_state.values())
-    text = "lists in the order of the ranks" if kind.name == "CatMetric" else "the last updates of each rank" if "window" in common.arguments_of(kind) else "as one process"
-    return f"{text}; {'two collectives, and one for the shapes of its lists' if len(metric.metric_state) > 4 and lists else 'two collectives' if lists or size > 2048 else 'one collective'}"
+    state = ask.seen(variant(kind)).metric_state
+    lists = grows(kind)
+    if kind.name == "CatMetric":
+        what = "lists in the order of the ranks"
+    else:
+        what = "the last updates of each rank" if "window" in common.arguments_of(kind) else "as one process"
+    if lists:
+        collectives = "three collectives" if len(state) > 4 else "two collectives"
+    else:  # 2 KiB travel with the header
+        size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+        collectives = "one collective" if size <= 2048 else "two collectives"
+    return f"{what}; {collectives}"
 
 
 def arguments(kinds):
