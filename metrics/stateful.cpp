@@ -125,6 +125,11 @@ void Stateful::to(at::Device device) {
 
 void Stateful::device_policy(DevicePolicy policy) {
   for (const Holder &holder : distinct_holders()) {
+    TORCH_CHECK(policy == DevicePolicy::kFollow || !holder.metric->store_->captured, name(),
+                ": its states belong to a CUDA graph, on one device; set the device policy of a "
+                "clone() that is not captured");
+  }
+  for (const Holder &holder : distinct_holders()) {
     holder.metric->gather_states();
     holder.metric->store_->policy = policy;
   }

@@ -15,9 +15,31 @@ using namespace clang;
 namespace {
 
 struct Text {
-  std::vector<Token> tokens;    // of the code
-  llvm::StringSet<> directives; // names in `#if…`, `#define`, `#undef`: the file decides itself
+  std::vector<Token> tokens; // of the code
+  // What the file decides itself: names in `#if…`, `#define`, `#undef`, and those of its types.
+  llvm::StringSet<> own;
 };
+
+bool isName(const Token &token, std::initializer_list<llvm::StringRef> names) {
+  return token.is(tok::raw_identifier) && llvm::is_contained(names, token.getRawIdentifier());
+}
+
+// `class NAME {`, `typename NAME>`, `using NAME =`, `typedef … NAME;`.
+void addTypes(Text &text) {
+  const std::vector<Token> &tokens = text.tokens;
+  bool is_typedef = false;
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+    is_typedef = (is_typedef || isName(tokens[i], {"typedef"})) && tokens[i].isNot(tok::semi);
+    const Token &next = tokens[i + 1];
+    if (tokens[i].isNot(tok::raw_identifier))
+      continue;
+    const bool is_named =
+        i > 0 && isName(tokens[i - 1], {"class", "struct", "union", "enum", "typename", "using"}) &&
+        (next.isNot(tok::raw_identifier) || isName(next, {"final"}));
+    if (is_named || (is_typedef && next.is(tok::semi)))
+      text.own.insert(tokens[i].getRawIdentifier());
+  }
+}
 
 Text textOf(const SourceManager &sources, const LangOptions &language, FileID file) {
   Text text;
@@ -29,8 +51,9 @@ Text textOf(const SourceManager &sources, const LangOptions &language, FileID fi
     if (!is_directive)
       text.tokens.push_back(token);
     else if (token.is(tok::raw_identifier))
-      text.directives.insert(token.getRawIdentifier());
+      text.own.insert(token.getRawIdentifier());
   }
+  addTypes(text);
   return text;
 }
 
@@ -80,7 +103,7 @@ private:
     if (!isName(at))
       return false;
     const llvm::StringRef name = text_.tokens[at].getRawIdentifier();
-    return name.size() > 2 && !text_.directives.contains(name) &&
+    return name.size() > 2 && !text_.own.contains(name) &&
            llvm::any_of(name, [](char c) { return llvm::isUpper(c); }) &&
            llvm::none_of(name, [](char c) { return llvm::isLower(c); });
   }

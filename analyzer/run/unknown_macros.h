@@ -1,6 +1,7 @@
 // Macros that a missing header would have defined. Where one stands before a declaration, such as
 // `class LIBRARY_API Model {` or `LIBRARY_INLINE torch::Tensor f(`, clang takes it for a name and
 // drops what follows. It is defined as nothing, which is what most such macros are to a reader.
+// Names that the file decides itself, by a directive or as its types, are none.
 #pragma once
 
 #include <clang/Lex/PPCallbacks.h>

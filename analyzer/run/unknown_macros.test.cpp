@@ -60,8 +60,31 @@ TYPE_OF_RESULT typed(torch::Tensor y) {
 #define LIBRARY_ATTRIBUTE
 #endif
 #ifdef LIBRARY_ATTRIBUTE
-#error "nobody defined it"
+void notCompiled(torch::Tensor y) {
+  for (int i = 0; i < 3; ++i)
+    y.sum().item<double>();
+}
 #endif
 class LIBRARY_ATTRIBUTE Undecided {
   void lost();
 };
+
+// Nor is a type of its own.
+using SCALAR = double;
+SCALAR
+norm(torch::Tensor y, SCALAR s) {
+  SCALAR t = 0;
+  for (int i = 0; i < 3; ++i)
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: 'y.sum().item<SCALAR>()' {{.*}} [device-host-sync]
+    t += y.sum().item<SCALAR>() * s;
+  return t;
+}
+template <typename DTYPE>
+DTYPE
+last(torch::Tensor y) {
+  DTYPE t = 0;
+  for (int i = 0; i < 3; ++i)
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: 'y.max().item<float>()' {{.*}} [device-host-sync]
+    t += y.max().item<float>();
+  return t;
+}

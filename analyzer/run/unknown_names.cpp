@@ -214,6 +214,11 @@ void UnknownNames::settle(const DeclContext *context) {
 }
 
 void UnknownNames::hide(FieldDecl *field) {
+  // Another of that name would answer in its place.
+  for (const DeclContext *outer = field->getParent()->getParent(); outer;
+       outer = outer->getParent())
+    if (!outer->lookup(field->getDeclName()).empty())
+      return;
   for (Scope *scope = sema_->getCurScope(); scope; scope = scope->getParent())
     if (scope->isDeclScope(field)) {
       scope->RemoveDecl(field);

@@ -352,17 +352,20 @@ void MeanAveragePrecision::update(const std::vector<Detections> &preds,
   // Where it is not given, parts of one tensor.
   const auto add_given = [&](size_t state, at::Tensor GroundTruth::*given, at::ScalarType dtype) {
     const int64_t n = std::accumulate(truths.begin(), truths.end(), int64_t{0});
-    const at::Tensor zeros = at::zeros({n}, at::TensorOptions(device).dtype(dtype));
-    int64_t missing = 0;
+    at::Tensor zeros;
+    int64_t missing_rows = 0;
     const auto fill = [&] {
-      if (missing != 0)
-        lists[state].push_back(missing == n ? zeros : zeros.narrow(0, 0, missing));
-      missing = 0;
+      if (missing_rows == 0)
+        return;
+      if (!zeros.defined())
+        zeros = at::zeros({n}, at::TensorOptions(device).dtype(dtype));
+      lists[state].push_back(missing_rows == n ? zeros : zeros.narrow(0, 0, missing_rows));
+      missing_rows = 0;
     };
     for (size_t i = 0; i < target.size(); ++i) {
       const at::Tensor &rows = target[i].*given;
       if (!rows.defined())
-        missing += truths[i];
+        missing_rows += truths[i];
       else if (rows.numel() != 0) {
         fill();
         lists[state].push_back(rows);

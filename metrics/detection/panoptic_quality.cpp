@@ -89,8 +89,8 @@ at::Tensor PanopticMetric::numbers_on(at::Device device) const {
         numbers.emplace_back(category, static_cast<int64_t>(numbers.size()));
     std::sort(numbers.begin(), numbers.end());
     const at::Tensor table = at::empty({2, categories()}, at::TensorOptions(on).dtype(at::kLong));
-    for (int64_t i = 0; i < categories();
-         ++i) { // no host memory, which a CUDA graph would read again
+    // Not from host memory, which a CUDA graph would read again.
+    for (int64_t i = 0; i < categories(); ++i) {
       table.select(0, 0).select(0, i).fill_(numbers[i].first);
       table.select(0, 1).select(0, i).fill_(numbers[i].second);
     }

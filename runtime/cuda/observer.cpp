@@ -87,6 +87,8 @@ std::string_view libraryOf(const void *code) {
 
 // exit() takes down what LibTorch and CUDA's libraries keep, which waits once more.
 bool isExiting() {
+  if (CudaActivity::current()) // an operator of the program's
+    return false;
   static const auto [begin, size] = [] {
     const void *function = dlsym(RTLD_DEFAULT, "exit");
     Dl_info found;

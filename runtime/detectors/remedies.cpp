@@ -141,6 +141,8 @@ constexpr Remedy kRemedies[] = {
      "answer chooses a branch, ask it every so many steps"},
     {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"graph.__enter__",
+     "a capture waits for the device and gives cached memory back: capture once, before the loop"},
     {"empty_cache", kEmptyCache},
     {"emptyCache", kEmptyCache},
     {"cudaFreeHost", "allocate pinned memory once, before the loop, and free it after the loop"},

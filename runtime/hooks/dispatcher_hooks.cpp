@@ -120,8 +120,7 @@ private:
     }
   }
 
-  // What the operator says of itself is complete: where it waits, it may read by a copy, or send a
-  // table of its own.
+  // Copies inside the operator are part of its one event: it reads by them, or sends a table.
   void record(const OuterCall &call, Effect effect, std::uint64_t begin, std::uint64_t end,
               const at::Tensor *copied, const at::Tensor &source,
               const HostOperands &operands) const try {

@@ -497,7 +497,8 @@ constexpr OperatorEffect kEffects[] = {
     {"aten::unique_consecutive", "", kDense, uniqueConsecutive},
     {"aten::unique_dim_consecutive", "", kDense, unseen<readsNonEmpty<0>>},
     {"aten::bincount", "", kDense, readsNonEmpty<0>},
-    // Without kernels for groups, as before compute capability 9.0, it multiplies one by one.
+    // It reads the offsets to multiply one by one: for any type but bfloat16, and for that where
+    // the device is none of compute capability 9.0, which simulated ones are not.
     {"aten::_grouped_mm", "", kDense, reads<2>},
     {"aten::equal", "", kDense, equal},
     {"aten::mode", "", kDense, mode},

@@ -28,7 +28,9 @@ inline bool hasName(std::string_view path, std::span<const std::string_view> pre
 }
 
 inline bool isTorchLibrary(std::string_view path) {
-  return hasName(path, kTorchLibraries) || path.find("/torch/lib/") != std::string_view::npos;
+  const bool is_in_package = path.find("-packages/torch/") != std::string_view::npos;
+  return hasName(path, kTorchLibraries) || path.find("/torch/lib/") != std::string_view::npos ||
+         (is_in_package && path.substr(path.rfind('/') + 1).starts_with("_C"));
 }
 
 inline bool isCudaLibrary(std::string_view path) {

@@ -48,7 +48,7 @@ std::optional<FrameKind> kindOfModule(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
   if (name.starts_with("libdevsan_"))
     return FrameKind::kDevSan;
-  if (isTorchLibrary(module) || (contains(module, "-packages/torch/") && name.starts_with("_C")))
+  if (isTorchLibrary(module))
     return FrameKind::kTorch;
   if (name.starts_with("python3") || name == "python" || name.starts_with("libpython"))
     return FrameKind::kInterpreter;

@@ -340,8 +340,9 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     calls_cuda |=
         frame.kind == FrameKind::kTorch && (function == "cuda" || function == "THPVariable_cuda");
     through_torch |= frame.kind == FrameKind::kTorch;
-    says_wait |=
-        frame.kind == FrameKind::kTorch && frame.function().find("ynchronize") != std::string::npos;
+    says_wait |= frame.kind == FrameKind::kTorch &&
+                 (frame.function().find("ynchronize") != std::string::npos ||
+                  function == "empty_cache" || function == "emptyCache");
   }
   stack.spelled_out = straight && !bulk_move && isOneOf(outermost, kMoves);
   // In C++, cuda() takes no device.
@@ -353,8 +354,8 @@ void readIntent(ResolvedStack &stack, core::SourceText &sources) {
     stack.op = "print";
   } else if (own_work || (bulk_move && !outermost.empty()))
     stack.intent = Intent::kBulkMove;
-  // A wait that is no operator is spelled out where its name says so; in C++ often no frame of
-  // torch's remains, because synchronize() does nothing after its call.
+  // A wait that is no operator is spelled out where its name says so, as empty_cache() does; in C++
+  // often no frame of torch's remains, because synchronize() does nothing after its call.
   else if (outermost.empty() && user < engine && stack.innermost_user &&
            (says_wait || !through_torch)) {
     stack.intent = Intent::kExplicit;

@@ -9,4 +9,10 @@ for _ in range(3):
     torch.cuda.empty_cache()
 # CHECK: remedy: it gives cached memory back by cudaFree, which waits for the device
 torch.cuda.empty_cache()
+
+# Once, it is spelled out as synchronize() is; a capture calls both.
+last = torch.ones(1 << 20, device="cuda:1")
+del last
+with torch.cuda.graph(torch.cuda.CUDAGraph()):
+    torch.ones(1, device="cuda:0")
 # CHECK: 1 finding (0 errors, 1 warning, 0 notes)
