@@ -4,6 +4,9 @@
 struct __nv_bfloat16_raw {
   unsigned short x;
 };
+struct __nv_bfloat162_raw {
+  unsigned short x, y;
+};
 struct __nv_bfloat16 {
   unsigned short __x;
   __nv_bfloat16() = default;
@@ -17,6 +20,8 @@ struct __nv_bfloat162 {
   __nv_bfloat16 x, y;
   __nv_bfloat162() = default;
   __host__ __device__ __nv_bfloat162(const __nv_bfloat16 &a, const __nv_bfloat16 &b);
+  __host__ __device__ __nv_bfloat162(const __nv_bfloat162_raw &raw);
+  __host__ __device__ operator __nv_bfloat162_raw() const;
 };
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;

@@ -4,15 +4,15 @@ libraries and of CUDA's other libraries that jumps to the one of the simulator, 
     generate_imports.py NAMES HEADERS OUT
       NAMES     library_names.txt
       HEADERS   the folder of the stand-ins for CUDA's headers
-      OUT       DEVSAN_IMPORT(number, name) of each, for imports.S and imports.cpp
+      OUT       DEVSAN_IMPORT(number, name) of each, for imports.S
 """
 
 import re
 import sys
 from pathlib import Path
 
-LIBRARIES = ("cublas_v2.h", "cublasLt.h", "cudnn.h", "cufft.h", "cufftXt.h", "curand.h", "cusolverDn.h", "cusparse.h", "nccl.h", "nvml.h", "nvrtc.h")
-FUNCTION = re.compile(r"^(?:const )?\w+[ *]+((?:cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvml|nvrtc)\w+)\(", re.M)
+LIBRARIES = ("cublas_v2.h", "cublasLt.h", "cudnn.h", "cufft.h", "cufftXt.h", "curand.h", "cusolverDn.h", "cusolver_common.h", "cusparse.h", "nccl.h", "nvml.h", "nvrtc.h")
+FUNCTION = re.compile(r"^(?:(?:const|unsigned) )?\w+[ *]+((?:cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvml|nvrtc)\w+)\(", re.M)
 
 
 def main():

@@ -1,25 +1,33 @@
-/* A function for each of imports.inc that jumps to where its entry of devsan_functions points: first to its own search,
-   which lets devsan_find_function look for it and keeps all arguments, then to what was found. */
+/* A function for each of imports.inc that jumps to where its entry of devsan_functions points. While that is null,
+   devsan_find_function looks for it; all arguments are kept. Each takes 16 bytes, by which imports.cpp finds its name: tables of
+   names and of addresses would make most of the library. */
 #if defined(__x86_64__)
 
 .macro DEVSAN_DEFINE index, name
-  .text
+  .p2align 4
   .globl \name
   .type \name, @function
 \name:
-  jmp *devsan_functions+8*\index(%rip)
+  movl $\index, %r11d
+  jmp devsan_dispatch
   .size \name, . - \name
-.Lsearch\index:
-  pushq $\index
-  jmp devsan_search
-  .data
-  .quad .Lsearch\index
 .endm
 
   .text
+  .type devsan_dispatch, @function
+devsan_dispatch:
+  pushq %rax
+  leaq devsan_functions(%rip), %rax
+  movq (%rax,%r11,8), %rax
+  testq %rax, %rax
+  jz devsan_search
+  movq %rax, %r11
+  popq %rax
+  jmp *%r11
+  .size devsan_dispatch, . - devsan_dispatch
+
   .type devsan_search, @function
 devsan_search:
-  pushq %rax
   pushq %rdi
   pushq %rsi
   pushq %rdx
@@ -27,7 +35,7 @@ devsan_search:
   pushq %r8
   pushq %r9
   pushq %r10
-  subq $128, %rsp
+  subq $136, %rsp
   movups %xmm0, (%rsp)
   movups %xmm1, 16(%rsp)
   movups %xmm2, 32(%rsp)
@@ -36,7 +44,7 @@ devsan_search:
   movups %xmm5, 80(%rsp)
   movups %xmm6, 96(%rsp)
   movups %xmm7, 112(%rsp)
-  movq 192(%rsp), %rdi
+  movq %r11, %rdi
   call devsan_find_function
   movq %rax, %r11
   movups (%rsp), %xmm0
@@ -47,7 +55,7 @@ devsan_search:
   movups 80(%rsp), %xmm5
   movups 96(%rsp), %xmm6
   movups 112(%rsp), %xmm7
-  addq $128, %rsp
+  addq $136, %rsp
   popq %r10
   popq %r9
   popq %r8
@@ -56,29 +64,31 @@ devsan_search:
   popq %rsi
   popq %rdi
   popq %rax
-  addq $8, %rsp
   jmp *%r11
   .size devsan_search, . - devsan_search
 
 #elif defined(__aarch64__)
 
 .macro DEVSAN_DEFINE index, name
-  .text
+  .p2align 4
   .globl \name
   .type \name, %function
 \name:
-  adrp x16, devsan_functions + 8*\index
-  ldr x16, [x16, :lo12:devsan_functions + 8*\index]
-  br x16
-  .size \name, . - \name
-.Lsearch\index:
   mov x17, #\index
-  b devsan_search
-  .data
-  .xword .Lsearch\index
+  b devsan_dispatch
+  .size \name, . - \name
 .endm
 
   .text
+  .type devsan_dispatch, %function
+devsan_dispatch:
+  adrp x16, devsan_functions
+  add x16, x16, :lo12:devsan_functions
+  ldr x16, [x16, x17, lsl #3]
+  cbz x16, devsan_search
+  br x16
+  .size devsan_dispatch, . - devsan_dispatch
+
   .type devsan_search, %function
 devsan_search:
   stp x29, x30, [sp, #-224]!
@@ -126,10 +136,17 @@ _ZTIN2at17CUDAGeneratorImplE:
 
   .hidden devsan_functions
   .hidden devsan_find_function
+  .hidden devsan_imports
   .globl devsan_functions
-  .data
-  .p2align 3
-devsan_functions:
+  .globl devsan_imports
+  .p2align 4
+devsan_imports:
 #define DEVSAN_IMPORT(index, name) DEVSAN_DEFINE index, name
 #include "imports.inc"
+  .p2align 4
+devsan_end:
+  .bss
+  .p2align 3
+devsan_functions:
+  .zero (devsan_end - devsan_imports) / 2
   .section .note.GNU-stack, "", %progbits

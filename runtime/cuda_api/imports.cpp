@@ -17,14 +17,17 @@
 #define DEVSAN_EXPORT __attribute__((visibility("default")))
 
 extern "C" __attribute__((visibility("hidden"))) std::atomic<void *> devsan_functions[];
+extern "C" __attribute__((visibility("hidden"))) const char devsan_imports[];
 
 namespace {
 
-#define DEVSAN_IMPORT(index, name) #name,
-const char *const kNames[] = {
-#include "imports.inc"
-};
-#undef DEVSAN_IMPORT
+// The functions of imports.S have names for the linker alone.
+const char *nameOf(std::size_t index) {
+  constexpr std::size_t kSize = 16;
+  Dl_info function;
+  dladdr(devsan_imports + kSize * index, &function);
+  return function.dli_sname;
+}
 
 thread_local const char *missing = "";
 
@@ -72,9 +75,10 @@ void *refusalOf(const char *name) {
 
 // Called by devsan_search, in the place of the function, on any thread.
 extern "C" __attribute__((visibility("hidden"))) void *devsan_find_function(std::size_t index) {
-  void *function = dlsym(RTLD_NEXT, kNames[index]);
+  const char *name = nameOf(index);
+  void *function = dlsym(RTLD_NEXT, name);
   if (!function)
-    return refusalOf(kNames[index]); // asked again: the simulator may come later
+    return refusalOf(name); // asked again: the simulator may come later
   devsan_functions[index].store(function, std::memory_order_relaxed);
   return function;
 }

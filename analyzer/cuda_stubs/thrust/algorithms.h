@@ -4,13 +4,28 @@
 #include "../cuda_runtime.h"
 
 #include <cstddef>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace thrust {
 
-namespace system {}
+using std::error_category;
+using std::error_code;
+using std::error_condition;
+using std::generic_category;
+using std::system_category;
+using std::system_error;
+inline const error_category &cuda_category() { return std::system_category(); }
+namespace system {
+using thrust::cuda_category;
+using thrust::error_category;
+using thrust::error_code;
+using thrust::generic_category;
+using thrust::system_category;
+using thrust::system_error;
+} // namespace system
 namespace detail {
 struct host_t {};
 struct device_t {};
