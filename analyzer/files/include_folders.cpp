@@ -73,9 +73,10 @@ const std::string *IncludeFolders::nearest(std::string_view spelling, std::strin
   return best;
 }
 
-std::vector<std::string> IncludeFolders::of(const std::string &file,
-                                            const std::vector<std::string> &known) const {
-  std::vector<std::string> added;
+IncludeFolders::Reached IncludeFolders::of(const std::string &file,
+                                           const std::vector<std::string> &known) const {
+  Reached result;
+  std::vector<std::string> &added = result.folders;
   std::set<std::string> seen = {file};
   std::vector<std::string> reached = {file};
   for (std::size_t i = 0; i < reached.size() && i < kMaxReached; ++i) {
@@ -103,11 +104,13 @@ std::vector<std::string> IncludeFolders::of(const std::string &file,
           added.push_back(found.substr(0, found.size() - include.spelling.size() - 1));
         }
       }
-      if (!found.empty() && seen.insert(found).second)
+      if (!found.empty() && seen.insert(found).second) {
+        result.needs_cuda = result.needs_cuda || needsCuda(found);
         reached.push_back(found);
+      }
     }
   }
-  return added;
+  return result;
 }
 
 } // namespace devsan::analyzer

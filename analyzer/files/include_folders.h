@@ -22,10 +22,14 @@ public:
   // Walks the project once; third-party folders too, hidden and build folders not.
   explicit IncludeFolders(const std::string &root);
 
+  struct Reached {
+    std::vector<std::string> folders;
+    bool needs_cuda = false; // a header on the way is nvcc's alone
+  };
   // The folders, beyond `known`, from which the includes of `file` resolve, and those of the
   // project's headers that it reaches. Where several headers fit a spelling, the nearest to the
   // including file is meant.
-  std::vector<std::string> of(const std::string &file, const std::vector<std::string> &known) const;
+  Reached of(const std::string &file, const std::vector<std::string> &known) const;
 
 private:
   const std::string *nearest(std::string_view spelling, std::string_view from) const;

@@ -166,6 +166,14 @@ bool isCudaHeader(const std::string &path) {
   return text.find("__global__") != std::string::npos || text.find("<<<") != std::string::npos;
 }
 
+bool needsCuda(const std::string &header) {
+  if (!header.ends_with(".cuh"))
+    return false;
+  const std::string text = textOf(header);
+  const auto has = [&](const char *word) { return text.find(word) != std::string::npos; };
+  return has("<<<") && !has("__CUDACC__") && !has("__NVCC__");
+}
+
 bool isCudaFile(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cuh");
 }

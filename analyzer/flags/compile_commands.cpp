@@ -239,9 +239,13 @@ void CompileCommands::derive(CompileCommand &command) {
   for (const std::string &folder : project.include_folders)
     add(llvm::sys::path::filename(folder) == "include" ? "-I" : "-idirafter", folder);
   // Those from which the file's includes resolve as they are spelled come first.
-  if (project.includes)
-    for (const std::string &folder : project.includes->of(command.file, project.include_folders))
+  if (project.includes) {
+    const IncludeFolders::Reached reached =
+        project.includes->of(command.file, project.include_folders);
+    command.needs_cuda = reached.needs_cuda;
+    for (const std::string &folder : reached.folders)
       add("-idirafter", folder);
+  }
   for (const std::string &folder : project.header_folders)
     add("-idirafter", folder);
   if (!has(command.common, "TORCH_EXTENSION_NAME"))
@@ -269,7 +273,7 @@ void CompileCommands::finish(CompileCommand &command) {
   for (const std::string &folder : system_folders)
     if (!llvm::is_contained(common, folder))
       common.insert(common.end(), {"-isystem", folder});
-  if (isCudaFile(command.file) || isCudaHeader(command.file)) {
+  if (command.needs_cuda || isCudaFile(command.file) || isCudaHeader(command.file)) {
     // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own
     // preparations.
     for (std::vector<std::string> *list : {&command.local, &common})

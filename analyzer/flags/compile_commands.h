@@ -29,6 +29,7 @@ struct CompileCommand {
   std::vector<std::string> own_folders; // whose headers are looked at, though clang's option for
                                         // the folder makes them a system's
   std::vector<std::string> only;        // headers for whose sake alone the file is read
+  bool needs_cuda = false;              // its name does not tell, but what it includes does
   bool missing_in_database = false;     // there is a compile_commands.json, without this file
 };
 
