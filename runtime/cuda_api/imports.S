@@ -120,6 +120,22 @@ devsan_search:
 
 #endif
 
+  .hidden devsan_functions
+  .hidden devsan_find_function
+  .hidden devsan_imports
+  .globl devsan_functions
+  .globl devsan_imports
+  .text
+  .p2align 4
+devsan_imports:
+#define DEVSAN_IMPORT(index, name) DEVSAN_DEFINE index, name
+#include "imports.inc"
+  .p2align 4
+devsan_end:
+  .bss
+  .p2align 3
+devsan_functions:
+  .zero (devsan_end - devsan_imports) / 2
 /* A program that asks whether a generator is CUDA's compares with this, by name: the class is the simulator's. */
   .section .rodata
 .Lgenerator_name:
@@ -134,19 +150,4 @@ _ZTIN2at17CUDAGeneratorImplE:
   .quad _ZTIN3c1013GeneratorImplE
   .size _ZTIN2at17CUDAGeneratorImplE, 24
 
-  .hidden devsan_functions
-  .hidden devsan_find_function
-  .hidden devsan_imports
-  .globl devsan_functions
-  .globl devsan_imports
-  .p2align 4
-devsan_imports:
-#define DEVSAN_IMPORT(index, name) DEVSAN_DEFINE index, name
-#include "imports.inc"
-  .p2align 4
-devsan_end:
-  .bss
-  .p2align 3
-devsan_functions:
-  .zero (devsan_end - devsan_imports) / 2
   .section .note.GNU-stack, "", %progbits

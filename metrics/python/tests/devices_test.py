@@ -126,6 +126,15 @@ def test_update_in_a_graph(name):
         metric.to("cpu")
 
 
+def test_captured_states_have_one_device():
+    metric, inputs = make("MulticlassAccuracy"), inputs_of("MulticlassAccuracy", 0)
+    metric.update(*inputs)
+    captured(metric.update, *inputs)
+    with pytest.raises(RuntimeError, match="MulticlassAccuracy: its states belong to a CUDA graph, on one device"):
+        metric._core.set_device_policy("per_device")
+    metric.clone()._core.set_device_policy("per_device")
+
+
 def test_features():
     features = torch.rand(8, 4, device=DEVICE)
     metric, plain = ours.FrechetInceptionDistance(4), ours.FrechetInceptionDistance(4)
