@@ -35,7 +35,7 @@ void addTypes(Text &text) {
       continue;
     const bool is_named =
         i > 0 && isName(tokens[i - 1], {"class", "struct", "union", "enum", "typename", "using"}) &&
-        (next.isNot(tok::raw_identifier) || isName(next, {"final"}));
+        (!next.isOneOf(tok::raw_identifier, tok::l_paren) || isName(next, {"final"}));
     if (is_named || (is_typedef && next.is(tok::semi)))
       text.own.insert(tokens[i].getRawIdentifier());
   }
