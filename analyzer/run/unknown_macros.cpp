@@ -6,6 +6,7 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -89,7 +90,7 @@ public:
 
 private:
   bool is(std::initializer_list<llvm::StringRef> names, std::size_t at) const {
-    return isName(at) && llvm::is_contained(names, text_.tokens[at].getRawIdentifier());
+    return at < text_.tokens.size() && analyzer::isName(text_.tokens[at], names);
   }
   bool isName(std::size_t at) const {
     return at < text_.tokens.size() && text_.tokens[at].is(tok::raw_identifier);

@@ -217,7 +217,7 @@ void UnknownNames::hide(FieldDecl *field) {
   // Another of that name would answer in its place.
   for (const DeclContext *outer = field->getParent()->getParent(); outer;
        outer = outer->getParent())
-    if (!outer->lookup(field->getDeclName()).empty())
+    if (outer->isLookupContext() && !outer->lookup(field->getDeclName()).empty())
       return;
   for (Scope *scope = sema_->getCurScope(); scope; scope = scope->getParent())
     if (scope->isDeclScope(field)) {

@@ -8,7 +8,7 @@
 namespace devsan::metrics {
 namespace {
 
-// LibTorch before 2.12 has it by its old name alone.
+// Older releases of LibTorch, such as 2.11, have it by its old name alone.
 template <typename Group> void all_gather(Group &group, at::Tensor &received, at::Tensor &sent) {
   if constexpr (requires { group.all_gather_single(received, sent); })
     group.all_gather_single(received, sent)->wait();

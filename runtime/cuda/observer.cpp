@@ -113,7 +113,9 @@ bool isHousekeeping(const DevSanCudaCall &call) {
     return isCudaLibrary(libraryOf(call.caller)) || isExiting();
   case kDevSanCudaCopy:
   case kDevSanCudaCopyAsync:
-    return (call.kind == kHostToDevice && isCudaLibrary(libraryOf(call.caller))) || isExiting();
+    // Inside of operators copies are many, and to look a library up takes the loader's lock.
+    return !CudaActivity::current() &&
+           ((call.kind == kHostToDevice && isCudaLibrary(libraryOf(call.caller))) || isExiting());
   case kDevSanCudaWait:
     return isExiting();
   default:

@@ -25,7 +25,8 @@ namespace {
 const char *nameOf(std::size_t index) {
   constexpr std::size_t kSize = 16;
   Dl_info function;
-  dladdr(devsan_imports + kSize * index, &function);
+  if (!dladdr(devsan_imports + kSize * index, &function) || !function.dli_sname)
+    std::abort(); // each is exported
   return function.dli_sname;
 }
 

@@ -480,16 +480,14 @@ void DeviceMemory::releaseFreeSegments() {
 }
 
 void DeviceMemory::emptyCache() {
-  std::int64_t freed;
-  {
-    Lock lock(mutex_);
-    freeWhatIsDone(/*wait=*/true, lock);
-    ++stats_.num_sync_all_streams;
-    freed = -stats_.num_device_free;
-    releaseFreeSegments();
-    freed += stats_.num_device_free;
-  }
-  for (; freed > 0; --freed)
+  Lock lock(mutex_);
+  freeWhatIsDone(/*wait=*/true, lock);
+  ++stats_.num_sync_all_streams;
+  const std::int64_t freed_before = stats_.num_device_free;
+  releaseFreeSegments();
+  const std::int64_t freed = stats_.num_device_free - freed_before;
+  lock.unlock(); // whoever observes a wait may allocate
+  for (std::int64_t i = 0; i < freed; ++i)
     const ExplicitWait wait("cudaFree", device_);
 }
 
