@@ -140,7 +140,7 @@ _devsan() {
   return text + "  esac\n}\ncomplete -o filenames -F _devsan devsan\n";
 }
 
-std::string zshText(std::string text) {
+std::string zshText(std::string_view text) {
   std::string out;
   for (const char c : text)
     out += std::string_view("[]:\\").find(c) != std::string_view::npos ? std::string("\\") + c

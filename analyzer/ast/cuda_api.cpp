@@ -340,12 +340,22 @@ bool isGuardedByDispatcher(const FunctionDecl *function) {
   return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
 }
 
+// Of any kind of device, as c10::Stream is: it knows its device, and no kernel is launched on it as
+// it is.
+static bool isGenericStream(QualType type) {
+  const CXXRecordDecl *record = recordOf(type);
+  return record && record->getDeclName().isIdentifier() && record->getName() == "Stream";
+}
+
 bool anyNamesDevice(llvm::ArrayRef<const Expr *> arguments) {
   DeviceFinder finder;
   for (const Expr *argument : arguments) {
     const QualType type = argument->getType();
-    if (isStream(type))
+    if (isStream(type)) {
+      if (isGenericStream(type) && isa<DeclRefExpr>(argument->IgnoreImplicit()))
+        return true;
       continue;
+    }
     if (!type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
       return true;
     finder.TraverseStmt(const_cast<Expr *>(argument));

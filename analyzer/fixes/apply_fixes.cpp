@@ -123,7 +123,7 @@ public:
       return errno == EACCES ? "it is read-only" : std::strerror(errno);
     if (Refusal busy = lockAgainstWriters())
       return busy;
-    const std::optional<std::string> text = contents();
+    std::optional<std::string> text = contents();
     if (!text)
       return std::strerror(errno);
     const std::optional<std::string> joined =

@@ -184,7 +184,7 @@ void CMakeScripts::command(const std::string &name, const std::vector<std::strin
     if (flags_.macros.size() < kMaxFlags && !llvm::is_contained(flags_.macros, macro))
       flags_.macros.push_back(macro.str());
   };
-  if (name == "set" && arguments.size() >= 1) {
+  if (name == "set" && !arguments.empty()) {
     std::string value;
     bool known = true;
     for (size_t i = 1;

@@ -194,7 +194,7 @@ std::optional<Found> ask(const std::string &python, bool use_cache) {
     return std::nullopt;
   const auto [torch, rest] = llvm::StringRef(asked.output).split('\n');
   const auto [include, paths] = rest.split('\n');
-  const Found answer = {torch.str(), include.trim().str()};
+  Found answer = {torch.str(), include.trim().str()};
   kept.write(answer, python, paths);
   return answer;
 }

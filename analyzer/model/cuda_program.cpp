@@ -162,7 +162,7 @@ void CudaProgram::findServants() {
   };
   for (const CudaWork &work : functions_) {
     const FunctionDecl *function = work.function;
-    const bool is_open = sees_torch_ && !callers_.count(function->getCanonicalDecl()) &&
+    const bool is_open = sees_torch_ && !callers_.contains(function->getCanonicalDecl()) &&
                          !function->isMain() && function->isExternallyVisible();
     if (work.touches_tensors || is_open)
       add(&work);
@@ -275,7 +275,7 @@ void CudaProgram::findBareLaunches() {
     if (launch != work.launches.end())
       add(&work, &*launch);
   }
-  for (std::size_t i = 0; i < pending.size(); ++i)
+  for (std::size_t i = 0; i < pending.size(); ++i) // NOLINT(modernize-loop-convert): it grows
     if (const auto callers = callers_.find(writtenFunction(pending[i]->function));
         callers != callers_.end())
       for (const Caller &caller : callers->second)
@@ -361,7 +361,7 @@ bool CudaProgram::isDefaultStream(const Expr *stream, const CudaWork &work) {
     const auto isRewritten = [&](const Stmt *part) {
       const auto *named = dyn_cast<DeclRefExpr>(part);
       const auto *other = named ? dyn_cast<VarDecl>(named->getDecl()) : nullptr;
-      return other && work.stream_values.count(other) && !work.initialisers.count(other);
+      return other && work.stream_values.contains(other) && !work.initialisers.contains(other);
     };
     if (const auto values = work.stream_values.find(variable);
         isRewritten(reference) && !values->second.empty())

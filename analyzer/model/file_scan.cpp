@@ -57,7 +57,7 @@ public:
   bool TraverseDecl(Decl *decl) override {
     if (!decl || isa<TranslationUnitDecl>(decl))
       return AstVisitor::TraverseDecl(decl);
-    if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && isProgram(decl) == false)
+    if (const auto *space = dyn_cast<NamespaceDecl>(decl); space && !isProgram(decl))
       return true;
     auto *function = dyn_cast<FunctionDecl>(decl);
     if (!function)

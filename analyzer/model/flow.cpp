@@ -65,11 +65,11 @@ bool joinInto(State &into, const State &from) {
       found->second = join(found->second, value);
   }
   for (auto &[path, value] : into.values)
-    if (!from.values.count(path))
+    if (!from.values.contains(path))
       value = join(value, defaultOf(path));
   into.moved.insert(from.moved.begin(), from.moved.end());
   into.replaced.insert(from.replaced.begin(), from.replaced.end());
-  std::erase_if(into.same, [&](const auto &pair) { return !from.same.count(pair); });
+  std::erase_if(into.same, [&](const auto &pair) { return !from.same.contains(pair); });
   return !(into == before);
 }
 
@@ -204,7 +204,7 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
   }
   recording_ = true;
   for (unsigned id = blocks.size(); id-- > 0;) {
-    if (!blocks[id] || !entries.count(id) || !entries[id].reached)
+    if (!blocks[id] || !entries.contains(id) || !entries[id].reached)
       continue;
     state_ = entries[id];
     if (!spend(blocks[id]->size() + state_.values.size()))
@@ -576,7 +576,7 @@ void Flow::refineToHost(State &state, const Path &named, const Place &known) con
     state.values.try_emplace(place, source);
   }
   for (auto &[where, value] : state.values)
-    if (value.place.is(Place::Kind::kOf) && places.count(value.place.of))
+    if (value.place.is(Place::Kind::kOf) && places.contains(value.place.of))
       value.place = Place::host();
 }
 

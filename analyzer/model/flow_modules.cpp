@@ -232,7 +232,7 @@ std::set<const Expr *> Flow::forgetLoaded(const Expr *expr) {
       loads.insert(value.origin(Origin::Kind::kLoaded));
   loads.erase(nullptr);
   for (auto &[where, value] : state_.values)
-    if (loads.count(value.origin(Origin::Kind::kLoaded)))
+    if (loads.contains(value.origin(Origin::Kind::kLoaded)))
       value.drop(Origin::Kind::kLoaded);
   return loads;
 }

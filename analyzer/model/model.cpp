@@ -238,7 +238,7 @@ const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
   const Expr *found = nullptr;
   if (std::unique_ptr<FunctionFacts> facts = analyseFunction(definition, context_, options))
     for (const ReplacedPart &part : facts->exit.replaced)
-      if (!found && !part.moved && !facts->moved_later.count(part.expr))
+      if (!found && !part.moved && !facts->moved_later.contains(part.expr))
         found = part.expr;
   asking_.erase(definition);
   return found;

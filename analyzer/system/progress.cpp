@@ -5,6 +5,7 @@
 #include <llvm/Support/Format.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <cmath>
 #include <csignal>
 #include <string>
 #include <sys/ioctl.h>
@@ -32,7 +33,7 @@ std::size_t columns() {
 }
 
 std::string duration(double seconds) {
-  const auto whole = static_cast<unsigned>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   return whole < 100 ? std::to_string(whole) + " s" : std::to_string((whole + 30) / 60) + " min";
 }
 

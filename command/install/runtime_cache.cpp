@@ -281,7 +281,7 @@ core::Result<fs::path> libraryFor(const RuntimeSources &sources, const ProgramTo
                                   const fs::path &prebuilt, const fs::path &shipped) {
   std::error_code error;
   const bool is_name = !torch.id.empty() && torch.id.find_first_of("/.") == std::string::npos;
-  if (const fs::path library = shipped / torch.id / prebuilt.filename();
+  if (fs::path library = shipped / torch.id / prebuilt.filename();
       is_name && fs::exists(library, error))
     return library;
   const fs::path include = torch.library.parent_path().parent_path() / "include";

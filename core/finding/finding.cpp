@@ -72,7 +72,7 @@ std::string fixedBy(const Finding &finding) {
 }
 
 std::string adviceOf(const Finding &finding) {
-  const std::string remedy = remedyOf(finding);
+  std::string remedy = remedyOf(finding);
   if (finding.fix.empty())
     return remedy;
   return (remedy.empty() ? "" : remedy + "; ") + fixedBy(finding);

@@ -13,6 +13,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasSanitizer = true;
 #elif defined(__has_feature)
+// NOLINTNEXTLINE(misc-redundant-expression)
 constexpr bool kHasSanitizer = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool kHasSanitizer = false;

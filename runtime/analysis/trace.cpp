@@ -324,9 +324,9 @@ private:
     out.metadata(pid_, 0, "process_sort_index",
                  Fields().raw("sort_index", std::to_string(order)).text());
     std::set<std::uint64_t> tracks;
-    for (std::size_t i = 0; i < descriptions_.size(); ++i)
-      if (descriptions_[i].shape == Shape::kSlice || descriptions_[i].shape == Shape::kInstant)
-        tracks.insert(descriptions_[i].track);
+    for (const auto &description : descriptions_)
+      if (description.shape == Shape::kSlice || description.shape == Shape::kInstant)
+        tracks.insert(description.track);
     if (steps_.total())
       tracks.insert(kStepsTrack);
     for (const std::uint64_t track : tracks) {

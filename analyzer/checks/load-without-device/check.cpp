@@ -19,7 +19,7 @@ protected:
     std::set<const Expr *> settled = settledLoads(facts);
     for (const Operation &operation : facts.operations)
       if (const Expr *load = usedLoad(facts, operation);
-          load && !settled.count(load) && !givesDevice(load) && firstAt(load))
+          load && !settled.contains(load) && !givesDevice(load) && firstAt(load))
         report(facts, load, operation);
   }
 

@@ -211,7 +211,7 @@ private:
 
   // Whoever follows a pointer into a tensor's memory has it on the host.
   bool isReadHere(const Place &place) const {
-    return place.is(Place::Kind::kOf) && read_here_.count(place.of) != 0;
+    return place.is(Place::Kind::kOf) && read_here_.contains(place.of);
   }
 
   // A module's tensors go where the module goes; members of other classes may well be kept on the

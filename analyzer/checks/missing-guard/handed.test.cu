@@ -45,6 +45,12 @@ void tellsDevice(at::Tensor x) {
 }
 void synchronises(at::Tensor x) { cudaStreamSynchronize(at::cuda::getCurrentCUDAStream()); }
 
+// A generic stream knows its device.
+void enqueue(float *x, c10::Stream stream);
+void handsGenericStream(at::Tensor x, c10::Stream stream) {
+  enqueue(x.data_ptr<float>(), stream);
+}
+
 // Its body shows that it launches nothing.
 void remember(cudaStream_t stream) {}
 void remembers(at::Tensor x) { remember(at::cuda::getCurrentCUDAStream()); }

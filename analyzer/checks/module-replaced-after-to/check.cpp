@@ -16,7 +16,7 @@ protected:
     for (const ReplacedPart &part : facts.exit.replaced)
       // Where some path moves the part, the others may be the ones on which nothing has to be
       // moved.
-      if (!facts.moved_later.count(part.expr) && firstAt(part.expr))
+      if (!facts.moved_later.contains(part.expr) && firstAt(part.expr))
         report(part);
   }
 

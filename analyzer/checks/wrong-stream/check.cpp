@@ -166,7 +166,7 @@ private:
       return nullptr;
     for (const CurrentStream &current : work.current_streams)
       if (current.variable && current.variable == reference->getDecl() && !current.guarded &&
-          work.initialisers.count(current.variable))
+          work.initialisers.contains(current.variable))
         return &current;
     return nullptr;
   }

@@ -34,7 +34,9 @@ public:
 
 at::Tensor toHost(const at::Tensor &tensor) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  return tensor.layout() == at::kStrided ? cpuAlias(tensor).clone() : tensor.cpu();
+  return tensor.layout() == at::kStrided
+             ? cpuAlias(tensor).clone()
+             : tensor.cpu(); // NOLINT(device-host-sync): Gloo works in host memory
 }
 
 void deliver(const std::vector<Copied> &results) {

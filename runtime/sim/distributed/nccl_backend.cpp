@@ -126,7 +126,7 @@ void NcclBackend::connectPair(c10::Device device, int peer) {
   checkBound(device);
   std::lock_guard<std::mutex> lock(connect_mutex_);
   // A communicator of all ranks serves pairs, too.
-  if (connected_.count(std::to_string(device.index())))
+  if (connected_.contains(std::to_string(device.index())))
     return;
   const std::string name =
       std::to_string(std::min(rank_, peer)) + ":" + std::to_string(std::max(rank_, peer));

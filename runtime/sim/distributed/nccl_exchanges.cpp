@@ -130,7 +130,7 @@ c10::intrusive_ptr<Work> NcclBackend::allgather(std::vector<std::vector<at::Tens
                                                 std::vector<at::Tensor> &inputs,
                                                 const c10d::AllgatherOptions &options) {
   checkOneTensor(inputs);
-  at::Tensor input = inputs.front();
+  const at::Tensor &input = inputs.front();
   checkSingle(input);
   checkType(input);
   TORCH_CHECK_WITH(ValueError, outputs.size() == 1 && outputs[0].size() == std::size_t(size_),
@@ -239,7 +239,7 @@ c10::intrusive_ptr<Work> NcclBackend::gather(std::vector<std::vector<at::Tensor>
                                              const c10d::GatherOptions &options) {
   checkRoot(options.rootRank, size_);
   checkOneTensor(inputs);
-  at::Tensor input = inputs.front();
+  const at::Tensor &input = inputs.front();
   checkSingle(input);
   checkType(input);
   int root = static_cast<int>(options.rootRank);
@@ -264,7 +264,7 @@ c10::intrusive_ptr<Work> NcclBackend::scatter(std::vector<at::Tensor> &outputs,
                                               const c10d::ScatterOptions &options) {
   checkRoot(options.rootRank, size_);
   checkOneTensor(outputs);
-  at::Tensor output = outputs.front();
+  const at::Tensor &output = outputs.front();
   checkSingle(output);
   checkType(output);
   int root = static_cast<int>(options.rootRank);
@@ -300,7 +300,7 @@ c10::intrusive_ptr<Work> NcclBackend::send(std::vector<at::Tensor> &tensors, int
 
 c10::intrusive_ptr<Work> NcclBackend::recv(std::vector<at::Tensor> &tensors, int source, int) {
   checkOneTensor(tensors);
-  at::Tensor tensor = tensors.front();
+  const at::Tensor &tensor = tensors.front();
   checkSingle(tensor, true);
   checkType(tensor);
   if (!coalescing_)

@@ -56,7 +56,7 @@ Transfer NcclBackend::startReduction(const at::Tensor &tensor, const c10d::Reduc
 c10::intrusive_ptr<Work> NcclBackend::allreduce(std::vector<at::Tensor> &tensors,
                                                 const c10d::AllreduceOptions &options) {
   checkOneTensor(tensors);
-  at::Tensor tensor = tensors.front();
+  const at::Tensor &tensor = tensors.front();
   TORCH_CHECK_NOT_IMPLEMENTED(!tensor.is_sparse(),
                               "not simulated: all_reduce of a sparse tensor with NCCL");
   checkSingle(tensor);
@@ -86,7 +86,7 @@ NcclBackend::allreduce_coalesced(std::vector<at::Tensor> &tensors,
 c10::intrusive_ptr<Work> NcclBackend::reduce(std::vector<at::Tensor> &tensors,
                                              const c10d::ReduceOptions &options) {
   checkOneTensor(tensors);
-  at::Tensor tensor = tensors.front();
+  const at::Tensor &tensor = tensors.front();
   checkSingle(tensor);
   checkRoot(options.rootRank, size_);
   connect(tensor.device());
@@ -148,7 +148,7 @@ c10::intrusive_ptr<Work> NcclBackend::reduce_scatter(std::vector<at::Tensor> &ou
                                                      std::vector<std::vector<at::Tensor>> &inputs,
                                                      const c10d::ReduceScatterOptions &options) {
   checkOneTensor(outputs);
-  at::Tensor output = outputs.front();
+  const at::Tensor &output = outputs.front();
   checkSingle(output);
   TORCH_CHECK_WITH(ValueError, inputs.size() == 1 && inputs[0].size() == std::size_t(size_),
                    "Tensor list input to scatter/gather must match number of collective "

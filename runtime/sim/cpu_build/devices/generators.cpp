@@ -176,7 +176,7 @@ at::Generator newGenerator(c10::DeviceIndex index) {
   return offered >= 0 ? defaultGenerator(offered) : makeGenerator(index);
 }
 
-at::Generator cpuGenerator(const at::Generator &generator, c10::Device device) {
+at::Generator cpuGenerator(const at::Generator &generator, c10::Device) {
   TORCH_CHECK(generator.device().type() == c10::kCUDA, "Expected a '", c10::kCUDA,
               "' device type for generator but found '", generator.device().type(), "'");
   return static_cast<CUDAGeneratorImpl *>(generator.unsafeGetGeneratorImpl())->nextDraw();
