@@ -1,7 +1,7 @@
 #include "analyzer/run/analyze_file.h"
 
+#include "analyzer/parse/clang_run.h"
 #include "analyzer/run/analysis.h"
-#include "analyzer/run/clang_run.h"
 
 namespace devsan::analyzer {
 

@@ -1,7 +1,7 @@
 #include "analyzer/run/header_server.h"
 
+#include "analyzer/parse/clang_run.h"
 #include "analyzer/run/analysis.h"
-#include "analyzer/run/clang_run.h"
 
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Lex/Pragma.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analyzer/flags/compile_commands.h"
-#include "analyzer/run/clang_run.h"
+#include "analyzer/parse/clang_run.h"
 #include "analyzer/run/torch_header.h"
 #include "analyzer/system/processes.h"
 

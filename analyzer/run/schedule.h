@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyzer/flags/compile_commands.h"
-#include "analyzer/run/clang_run.h"
+#include "analyzer/parse/clang_run.h"
 #include "analyzer/run/file_result.h"
 #include "analyzer/system/processes.h"
 

@@ -86,6 +86,12 @@ class Layers(unittest.TestCase):
         known = set(self.uses)
         self.assertEqual({layer: used - known for layer, used in self.uses.items() if used - known}, {})
 
+    def test_no_folder_is_a_heap(self):
+        """Domains of metrics and headers that mirror NVIDIA's apart, 40 files are the most that a folder holds directly."""
+        held = collections.Counter(str(Path(name).parent) for name in self.files)
+        heaps = {folder: count for folder, count in held.items() if count > 40 and not re.match(r"metrics/\w+$|analyzer/cuda_stubs", folder)}
+        self.assertEqual(heaps, {})
+
     def test_no_circles(self):
         try:
             list(graphlib.TopologicalSorter(self.uses).static_order())

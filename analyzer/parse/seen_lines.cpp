@@ -1,4 +1,4 @@
-#include "analyzer/run/seen_lines.h"
+#include "analyzer/parse/seen_lines.h"
 
 #include "analyzer/ast/ast_visitor.h"
 

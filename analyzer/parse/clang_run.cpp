@@ -1,4 +1,4 @@
-#include "analyzer/run/clang_run.h"
+#include "analyzer/parse/clang_run.h"
 
 #include "analyzer/files/regular_files.h"
 

@@ -1,4 +1,4 @@
-#include "analyzer/run/unknown_macros.h"
+#include "analyzer/parse/unknown_macros.h"
 
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>

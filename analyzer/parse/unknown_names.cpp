@@ -1,6 +1,6 @@
-#include "analyzer/run/unknown_names.h"
+#include "analyzer/parse/unknown_names.h"
 
-#include "analyzer/run/clang_run.h"
+#include "analyzer/parse/clang_run.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclCXX.h>
