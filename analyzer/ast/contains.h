@@ -1,7 +1,7 @@
 // A search through a statement and its parts.
 #pragma once
 
-#include <clang/AST/Stmt.h>
+#include <clang/AST/Expr.h>
 #include <llvm/ADT/STLExtras.h>
 
 namespace devsan::analyzer {
@@ -13,6 +13,16 @@ inline bool contains(const clang::Stmt *statement,
          (test(statement) || llvm::any_of(statement->children(), [&](const clang::Stmt *child) {
             return contains(child, test);
           }));
+}
+
+// The statement, or a part of it, names the variable or member.
+inline bool names(const clang::Stmt *statement, const clang::ValueDecl *decl) {
+  return contains(statement, [decl](const clang::Stmt *part) {
+    const auto *member = llvm::dyn_cast<clang::MemberExpr>(part);
+    const auto *reference = llvm::dyn_cast<clang::DeclRefExpr>(part);
+    return (member && member->getMemberDecl() == decl) ||
+           (reference && reference->getDecl() == decl);
+  });
 }
 
 } // namespace devsan::analyzer

@@ -289,6 +289,12 @@ const Expr *strip(const Expr *expr) {
   return expr;
 }
 
+const Expr *asWritten(const Expr *value) {
+  if (const auto *by_default = dyn_cast<CXXDefaultInitExpr>(value))
+    value = by_default->getExpr();
+  return value->IgnoreUnlessSpelledInSource();
+}
+
 const FunctionDecl *calleeOf(const Expr *call) {
   if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(call))
     return construct->getConstructor();

@@ -49,6 +49,8 @@ const clang::CXXRecordDecl *ownerOf(const clang::FunctionDecl *function);
 // The expression without what changes neither its value nor its identity: parentheses, implicit
 // casts and copies, temporaries, std::move, std::forward.
 const clang::Expr *strip(const clang::Expr *expr);
+// As the user wrote it, also where a member takes it by default.
+const clang::Expr *asWritten(const clang::Expr *value);
 const clang::FunctionDecl *calleeOf(const clang::Expr *call);
 llvm::StringRef nameOf(const clang::FunctionDecl *function);
 // The object of a member call, also of an operator written as a member; null for others.
