@@ -2,7 +2,7 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/Basic/SourceManager.h>
@@ -127,8 +127,8 @@ FileCalls collectCalls(ASTContext &context) {
     // Whoever calls the base's method may come to this one.
     if (const auto *method = dyn_cast<CXXMethodDecl>(work.function); method && caller)
       for (const CXXMethodDecl *base : method->overridden_methods())
-        if (const auto overridden = isLibraryDecl(base) ? std::nullopt
-                                                        : builder.index(writtenFunction(base)))
+        if (const auto overridden =
+                isLibraryDecl(base) ? std::nullopt : builder.index(writtenFunction(base)))
           builder.calls.calls.push_back({*overridden, *caller, false});
     for (const WorkCall &call : work.calls) {
       const auto callee = builder.index(call.callee);

@@ -2,7 +2,7 @@
 
 #include "analyzer/ast/cuda_api.h"
 #include "analyzer/ast/torch_api.h"
-#include "analyzer/model/device_kinds.h"
+#include "analyzer/model/cuda/device_kinds.h"
 
 namespace devsan::analyzer {
 

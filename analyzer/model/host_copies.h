@@ -3,7 +3,7 @@
 // only; the check on races judges them.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/flow.h"
 
 namespace devsan::analyzer {

@@ -3,7 +3,7 @@
 // code runs on every step. One thread at a time.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/file_scan.h"
 #include "analyzer/model/flow.h"
 

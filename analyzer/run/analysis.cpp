@@ -1,7 +1,7 @@
 #include "analyzer/run/analysis.h"
 
-#include "analyzer/model/cuda_check.h"
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/parse/clang_run.h"
 #include "analyzer/parse/seen_lines.h"

@@ -1,5 +1,5 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/host_copies.h"
 #include "analyzer/model/model.h"
 

@@ -1,6 +1,6 @@
 #include "analyzer/check_registry.h"
+#include "analyzer/model/cuda/device_kinds.h"
 #include "analyzer/model/device_check.h"
-#include "analyzer/model/device_kinds.h"
 #include "analyzer/model/fix_scope.h"
 
 #include <clang/Lex/Lexer.h>

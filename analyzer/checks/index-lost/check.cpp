@@ -1,8 +1,8 @@
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
-#include "analyzer/model/device_kinds.h"
+#include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/device_kinds.h"
 #include "analyzer/model/model.h"
 
 namespace devsan::analyzer {

@@ -2,7 +2,7 @@
 #include "analyzer/ast/include_fix.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/fix_scope.h"
 
 namespace devsan::analyzer {

@@ -1,6 +1,6 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
-#include "analyzer/model/static_state.h"
+#include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/static_state.h"
 
 namespace devsan::analyzer {
 namespace {

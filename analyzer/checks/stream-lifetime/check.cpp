@@ -1,6 +1,6 @@
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
-#include "analyzer/model/side_streams.h"
+#include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/side_streams.h"
 
 namespace devsan::analyzer {
 namespace {

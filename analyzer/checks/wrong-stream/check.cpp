@@ -1,6 +1,6 @@
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/cuda/cuda_check.h"
 
 #include <clang/Index/USRGeneration.h>
 #include <llvm/ADT/MapVector.h>

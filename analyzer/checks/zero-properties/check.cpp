@@ -1,7 +1,7 @@
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
-#include "analyzer/model/cuda_check.h"
-#include "analyzer/model/device_queries.h"
+#include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/device_queries.h"
 
 namespace devsan::analyzer {
 namespace {

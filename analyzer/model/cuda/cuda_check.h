@@ -2,7 +2,7 @@
 // messages and fixes share.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 #include <clang-tidy/ClangTidyCheck.h>
 

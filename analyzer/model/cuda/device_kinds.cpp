@@ -1,4 +1,4 @@
-#include "analyzer/model/device_kinds.h"
+#include "analyzer/model/cuda/device_kinds.h"
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"

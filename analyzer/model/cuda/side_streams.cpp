@@ -1,4 +1,4 @@
-#include "analyzer/model/side_streams.h"
+#include "analyzer/model/cuda/side_streams.h"
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"

@@ -3,7 +3,7 @@
 // lost indices judges them.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 namespace devsan::analyzer {
 

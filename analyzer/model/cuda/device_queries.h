@@ -3,7 +3,7 @@
 // a call read them.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 

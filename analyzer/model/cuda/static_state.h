@@ -4,7 +4,7 @@
 // on static state judges them.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 namespace devsan::analyzer {
 

@@ -3,7 +3,7 @@
 // them.
 #pragma once
 
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 namespace devsan::analyzer {
 

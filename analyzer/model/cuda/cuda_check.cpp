@@ -1,4 +1,4 @@
-#include "analyzer/model/cuda_check.h"
+#include "analyzer/model/cuda/cuda_check.h"
 
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/ASTMatchers/ASTMatchers.h>

@@ -1,4 +1,4 @@
-#include "analyzer/model/cuda_work.h"
+#include "analyzer/model/cuda/cuda_work.h"
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"

@@ -1,8 +1,8 @@
-#include "analyzer/model/static_state.h"
+#include "analyzer/model/cuda/static_state.h"
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
-#include "analyzer/model/device_queries.h"
+#include "analyzer/model/cuda/device_queries.h"
 #include "analyzer/model/model.h"
 
 #include <clang/Basic/SourceManager.h>
