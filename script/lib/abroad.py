@@ -27,6 +27,7 @@ class Run:
             process.returncode = status
             printed.seek(0)
             self.output = printed.read()
+        self.processor = usage.ru_utime + usage.ru_stime  # seconds of it and of the processes that it waited for
         self.megabytes = usage.ru_maxrss // 1024  # of the largest process
 
     def error(self):
