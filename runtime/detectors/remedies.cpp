@@ -29,6 +29,25 @@ constexpr std::string_view kEmptyCache =
     "it gives cached memory back by cudaFree, which waits for the device, and the next step "
     "allocates it anew: leave it out, the cache reuses the memory; or call it once after the loop";
 
+constexpr std::string_view kFactorization =
+    "its solver waits for the device, whatever becomes of the result: one call for a whole batch "
+    "of matrices waits once; where a matrix is used again, keep its factorization";
+constexpr std::string_view kSparse =
+    "how many elements are not zero is a size, which the host reads: convert once, before the "
+    "loop, and keep the sparse tensor, or stay dense";
+constexpr std::string_view kQuantization =
+    "it reads scale and zero point, or what they are made of, on the host: pass them as numbers "
+    "where they are known";
+constexpr std::string_view kNested =
+    "the sizes of a nested tensor are numbers of the host: make it once, before the loop, or of a "
+    "list of tensors, whose sizes the host knows";
+constexpr std::string_view kMaskedFill =
+    "the value is a tensor of the device, and the host reads it: torch.where(mask, value, x) takes "
+    "it on the device; or pass a number that the host knows";
+constexpr std::string_view kMaskedFillInCpp =
+    "the value is a tensor of the device, and the host reads it: torch::where(mask, value, x) "
+    "takes it on the device; or pass a number that the host knows";
+
 // The first that fits; what is more special stands first.
 constexpr Remedy kRemedies[] = {
     {"print", "print after the loop, or every so many steps; print x.cpu(), which waits once",
@@ -141,6 +160,38 @@ constexpr Remedy kRemedies[] = {
      "answer chooses a branch, ask it every so many steps"},
     {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"aten::masked_fill*", kMaskedFill, kMaskedFillInCpp},
+    {"aten::fill_",
+     "the value is a tensor of the device, and the host reads it: copy_(value) spreads it on the "
+     "device; or pass a number that the host knows"},
+    {"aten::index_fill*",
+     "the value is a tensor of the device, and the host reads it: index_copy_() takes values on "
+     "the device; or pass a number that the host knows"},
+    {"aten::_grouped_mm",
+     "it reads the offsets of the groups on the host, to multiply one by one: in bfloat16 on a GPU "
+     "of compute capability 9.0 one kernel does all and does not wait; groups of one size are a "
+     "torch.bmm",
+     "it reads the offsets of the groups on the host, to multiply one by one: in bfloat16 on a GPU "
+     "of compute capability 9.0 one kernel does all and does not wait; groups of one size are a "
+     "torch::bmm"},
+    {"aten::linalg_*", kFactorization},
+    {"aten::_linalg_*", kFactorization},
+    {"aten::cholesky*", kFactorization},
+    {"aten::_cholesky*", kFactorization},
+    {"aten::_to_sparse*", kSparse},
+    {"aten::to_sparse*", kSparse},
+    {"aten::_coalesce", kSparse},
+    {"aten::coalesce", kSparse},
+    {"aten::_sparse_*", kSparse},
+    {"aten::sparse_mask", kSparse},
+    {"aten::hspmm", kSparse},
+    {"aten::quantize_per_*", kQuantization},
+    {"aten::fake_quantize_*", kQuantization},
+    {"aten::_fake_quantize_*", kQuantization},
+    {"aten::_fused_moving_avg_obs_fq_helper", kQuantization},
+    {"aten::_nested_*", kNested},
+    {"aten::to_padded_tensor", kNested},
+    {"aten::_padded_dense_to_jagged*", kNested},
     {"graph.__enter__",
      "a capture waits for the device and gives cached memory back: capture once, before the loop"},
     {"empty_cache", kEmptyCache},
@@ -214,6 +265,16 @@ constexpr Remedy kDownload = {
     "it; what the host needs later is copied into pinned memory with non_blocking, and read one "
     "step later, after its event; where the host needs it at once (an environment on the CPU needs "
     "its action), the wait cannot be avoided: put devsan::AllowSync around the line"};
+
+// Of operators that give nothing to the host.
+constexpr Remedy kWaitsInside = {
+    "",
+    "the operator waits inside, whatever becomes of its result: call it once, for a whole batch or "
+    "before the loop, or where the host waits anyway; where that cannot be, put "
+    "devsan.allow_sync() around it",
+    "the operator waits inside, whatever becomes of its result: call it once, for a whole batch or "
+    "before the loop, or where the host waits anyway; where that cannot be, put "
+    "devsan::AllowSync around it"};
 
 constexpr std::string_view kPutIndices =
     "create the indices on the device; a number that is assigned through them is copied, too: "
@@ -297,7 +358,8 @@ std::string remedyFor(const ResolvedEvent &event) {
   const Event &one = event.event;
   if (one.kind == EventKind::kCopy && !one.from.isHost() && one.to.isHost() && !stack.reads_scalar)
     return textOf(kDownload, event);
-  return {};
+  const bool is_operator = called.starts_with("aten::") && !stack.reads_scalar;
+  return one.kind == EventKind::kBlock && is_operator ? textOf(kWaitsInside, event) : "";
 }
 
 std::string remedyForTransfer(const ResolvedEvent &event) {

@@ -11,22 +11,16 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from commands import run
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = LIT = None
-
-
-def run(*command, folder=None, status=0):
-    result = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True)
-    out = result.stdout + result.stderr
-    if status is not None and result.returncode != status:
-        raise AssertionError(f"status {result.returncode} of {command}: {out}")
-    return out
 
 
 def contents(folder):
@@ -87,7 +81,7 @@ class NewRule(unittest.TestCase):
         words[words.index("-c") + 1] = str(self.root / source)
         generated = [f"-I{self.folder}", f"-I{self.root}"]
         run(*words[:1], *([words[1], *generated, *words[2:]] if "ccache" in words[0] else [*generated, *words[1:]]),
-            folder=entry["directory"])
+            cwd=entry["directory"])
         return self.folder / (source.replace("/", "-") + ".o")
 
     def test_a_check(self):
@@ -107,7 +101,7 @@ class NewRule(unittest.TestCase):
             line = run("ninja", "-C", BUILD, "-t", "commands", target).splitlines()[-1]
             line = re.sub(r"\S*module\.cpp\.o", f"{module} {check} {rules if target == 'devsan_check' else ''}", line)
             line = re.sub(r" -o \S+", f" -o {result}", line)
-            run("bash", "-c", line, folder=BUILD)
+            run("bash", "-c", line, cwd=BUILD)
 
         self.assertIn("device-late-copy", run("clang-tidy-22", f"--load={fresh / 'lib/libDevSanTidy.so'}",
                                               "--checks=-*,device-*", "--list-checks"))
@@ -125,7 +119,7 @@ class NewRule(unittest.TestCase):
         self.assertNotEqual(text, changed)
         file.write_text(changed)
         self.compile("analyzer/checks/late-copy/check.cpp", "analyzer/module.cpp")
-        run("bash", "-c", line, folder=BUILD)
+        run("bash", "-c", line, cwd=BUILD)
         run(LIT, "-v", f"-Dsource_dir={self.root}", f"-Dbuild_dir={fresh}", f"-Dpython={sys.executable}", "-Dcxx=clang++-22",
             self.root / "test/lit/analyzer", "--filter", "late-copy/(flagged|suppressed)")
 

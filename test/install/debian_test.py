@@ -12,6 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from commands import run
+
 SOURCE, BUILD = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
 MISSING = [program for program in ("dpkg", "dpkg-deb", "dpkg-shlibdeps") if not shutil.which(program)]
 if MISSING:
@@ -25,13 +28,6 @@ for _ in range(3):
 """
 # LLVM is linked in with its zlib, as the package is for machines without LLVM; and no bug of Debian's asked for the package.
 TOLERATED = {"embedded-library", "initial-upload-closes-no-bugs"}
-
-
-def run(*command, status=0, **options):
-    result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, **options)
-    if result.returncode != status:
-        raise AssertionError(f"{command} ended with {result.returncode}:\n{result.stdout}")
-    return result.stdout
 
 
 class Debian(unittest.TestCase):

@@ -5,10 +5,13 @@ usage: install_test.py SOURCE BUILD [unittest options]
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from commands import run
 
 SOURCE, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 
@@ -105,13 +108,6 @@ SCALE = """\
 #include <torch/torch.h>
 torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) { return x.cuda() * weight; }
 """
-
-
-def run(*command, status=0, **options):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, **options)
-    if result.returncode != status:
-        raise AssertionError(f"{command} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
-    return result.stdout + result.stderr
 
 
 class Install(unittest.TestCase):
