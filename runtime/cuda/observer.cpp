@@ -8,6 +8,7 @@
 #include "runtime/protocol/libraries.h"
 #include "runtime/protocol/staged_upload.h"
 #include "runtime/record/recorder.h"
+#include "runtime/record/simulator.h"
 #include "runtime/stacks/native_stack.h"
 
 #include <algorithm>
@@ -290,7 +291,9 @@ void forgetCuda() {
 }
 
 bool cudaIsObserved() {
-  return cuda::has_seen_calls.load(std::memory_order_relaxed);
+  // The program's own calls are seen beside a CPU build, too, whose operators make none.
+  static const bool operators_call = !recorder().simulated() || simulatesCudaBuild();
+  return operators_call && cuda::has_seen_calls.load(std::memory_order_relaxed);
 }
 
 } // namespace devsan::runtime

@@ -25,7 +25,8 @@ void stopObservingCuda();
 // In a forked child.
 void forgetCuda();
 
-// True once a call of CUDA has been seen: then what operators do is known from their calls.
+// True once a call of CUDA has been seen, where LibTorch is a CUDA build: then what operators do is
+// known from their calls.
 bool cudaIsObserved();
 
 } // namespace devsan::runtime

@@ -500,6 +500,19 @@ class Extensions(Program):
         self.assertEqual(self.errors.count("the GPU kernel scale(float*, float, int) does nothing here"), 1, self.errors)
         self.assertEqual([f for f in self.findings if f["severity"] == "error"], [])
 
+    def test_waits_of_operators_are_seen_after_a_launch(self):
+        self.run_extension("""
+            x = torch.arange(4.0, device="cuda:1")
+            extension.scale_(x, 2.0)
+            for _ in range(5):
+                x.sum().item()
+                x.cpu()
+            """)
+        waits = [f["message"] for f in self.findings if f["rule"] == "device-host-sync"]
+        self.assertEqual(len(waits), 2, waits)
+        for message in waits:
+            self.assertIn(", 5 times", message)
+
     def test_kernels_run_their_host_implementations(self):
         self.run_extension("""
             import ctypes, devsan
