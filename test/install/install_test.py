@@ -50,7 +50,7 @@ find_package(Torch REQUIRED)
 find_package(CUDAToolkit REQUIRED)
 add_executable(program program.cpp scale.cu)
 target_link_libraries(program "${TORCH_LIBRARIES}" CUDA::cudart CUDA::cublas)
-set_target_properties(program PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20)
+set_target_properties(program PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
 """
 CUDA_SOURCES = {
     "scale.cu": """\

@@ -10,3 +10,6 @@ endif()
 set(Torch_DIR "${CMAKE_CURRENT_LIST_DIR}/cmake/Torch" CACHE PATH "LibTorch's CPU build, with CUDA's functions for simulated devices")
 # Programs find CUDA's runtime where they are built, whether or not they use LibTorch.
 list(APPEND CMAKE_BUILD_RPATH "${CMAKE_CURRENT_LIST_DIR}/lib64")
+# CMake before 3.26 knows no option of nvcc for C++20, which LibTorch's headers need.
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
