@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -446,6 +447,9 @@ int dispatch(std::vector<std::string> arguments) {
 } // namespace
 } // namespace devsan::command
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   return devsan::command::dispatch({argv + 1, argv + argc});
+} catch (const std::exception &error) { // a full disk, a folder that went away
+  std::fprintf(stderr, "devsan: error: %s\n", error.what());
+  return devsan::command::kCannotStart;
 }

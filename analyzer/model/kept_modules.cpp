@@ -46,8 +46,7 @@ bool comesFrom(const Stmt *expr, const ValueDecl *source, unsigned depth = 0) {
 bool registersModule(const Stmt *value, unsigned depth = 0) {
   return contains(value, [&](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
-    const llvm::StringRef name = nameOf(calleeOf(call));
-    if (name == "register_module" || name == "replace_module")
+    if (registersModules(nameOf(calleeOf(call))))
       return true;
     const auto *reference = dyn_cast<DeclRefExpr>(part);
     const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
@@ -78,6 +77,10 @@ bool isRegistration(llvm::StringRef name) {
                                         "register_parameter", "push_back",      "insert",
                                         "emplace_back",       "extend",         "update"};
   return kNames.contains(name);
+}
+
+bool registersModules(llvm::StringRef name) {
+  return name == "register_module" || name == "replace_module";
 }
 
 bool makesModule(const Expr *value) {

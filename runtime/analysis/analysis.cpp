@@ -51,6 +51,12 @@ void describe(const ProcessLog &log, Analysis &analysis) {
     notes.push_back("process " + std::to_string(log.header.pid) + ": the frames of Python " +
                     std::to_string(python >> 8) + "." + std::to_string(python & 0xff) +
                     " cannot be read, stacks show native frames only");
+  if (const unsigned kernels = log.header.kernels_without_effect)
+    notes.push_back("process " + std::to_string(log.header.pid) + ": " + std::to_string(kernels) +
+                    (kernels == 1 ? " GPU kernel" : " GPU kernels") +
+                    " of the program computed nothing on the simulated devices, so what depends on "
+                    "their results was not seen: give them host implementations "
+                    "(devsan.host_kernel, devsan/host_kernel.h)");
 }
 
 void describeMissingLines(Analysis &analysis) {

@@ -50,6 +50,20 @@ TEST_F(AnalysisTest, NothingWasLoadedWhereThereIsNoLog) {
   EXPECT_TRUE(analysis.notes.empty());
 }
 
+TEST_F(AnalysisTest, SaysThatKernelsComputedNothing) {
+  LogBuilder log;
+  log.header.pid = 7;
+  log.header.simulated_devices = 1;
+  log.header.kernels_without_effect = 2;
+  write("7-1.devsanlog", log.bytes());
+  const Analysis analysis = analysed();
+  ASSERT_EQ(analysis.notes.size(), 1u);
+  EXPECT_EQ(analysis.notes[0],
+            "process 7: 2 GPU kernels of the program computed nothing on the simulated devices, so "
+            "what depends on their results was not seen: give them host implementations "
+            "(devsan.host_kernel, devsan/host_kernel.h)");
+}
+
 TEST_F(AnalysisTest, ReadsAllProcesses) {
   write("1-1.devsanlog", logWithFinding().bytes());
   write("2-1.devsanlog", logWithFinding().bytes());

@@ -291,8 +291,7 @@ void forgetCuda() {
 }
 
 bool cudaIsObserved() {
-  // The program's own calls are seen beside a CPU build, too, whose operators make none.
-  static const bool operators_call = !recorder().simulated() || simulatesCudaBuild();
+  static const bool operators_call = !simulatesCpuBuild();
   return operators_call && cuda::has_seen_calls.load(std::memory_order_relaxed);
 }
 

@@ -41,6 +41,19 @@ constexpr std::string_view kQuantization =
 constexpr std::string_view kNested =
     "the sizes of a nested tensor are numbers of the host: make it once, before the loop, or of a "
     "list of tensors, whose sizes the host knows";
+constexpr std::string_view kMaskedRead =
+    "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
+    "fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
+    "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
+    "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
+    "comes out the same in each step, index once before the loop";
+constexpr std::string_view kMaskedReadInCpp =
+    "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
+    "x, fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
+    "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
+    "not wait; where each row has one true element, x.gather(1, index.unsqueeze(1)); where the "
+    "mask "
+    "comes out the same in each step, index once before the loop";
 constexpr std::string_view kMaskedFill =
     "the value is a tensor of the device, and the host reads it: torch.where(mask, value, x) takes "
     "it on the device; or pass a number that the host knows";
@@ -115,18 +128,8 @@ constexpr Remedy kRemedies[] = {
      "torch.where(mask, x + v, x)",
      "a mask as an index counts its true elements on the host: x.masked_fill_(mask, number), or "
      "torch::where(mask, v, x) with a v of x's shape"},
-    {"aten::index",
-     "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
-     "fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
-     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
-     "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
-     "comes out the same in each step, index once before the loop",
-     "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
-     "x, fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
-     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
-     "not wait; where each row has one true element, x.gather(1, index.unsqueeze(1)); where the "
-     "mask "
-     "comes out the same in each step, index once before the loop"},
+    {"aten::index", kMaskedRead, kMaskedReadInCpp},
+    {"aten::_unsafe_index", kMaskedRead, kMaskedReadInCpp},
     {"aten::unique*",
      "the number of different values is the size of the result: call it where the data is made, "
      "not in each step; sort() keeps the size"},
@@ -158,7 +161,7 @@ constexpr Remedy kRemedies[] = {
      "answer chooses a branch, ask it every so many steps",
      "it returns a bool of the host: torch::isclose(a, b).all() stays on the device; where the "
      "answer chooses a branch, ask it every so many steps"},
-    {"aten::_ctc_loss", "give the lengths as tensors of the host, where they are known"},
+    {"aten::_ctc_loss*", "give the lengths as tensors of the host, where they are known"},
     {"aten::ctc_loss", "give the lengths as tensors of the host, where they are known"},
     {"aten::masked_fill*", kMaskedFill, kMaskedFillInCpp},
     {"aten::fill_",
@@ -174,6 +177,9 @@ constexpr Remedy kRemedies[] = {
      "it reads the offsets of the groups on the host, to multiply one by one: in bfloat16 on a GPU "
      "of compute capability 9.0 one kernel does all and does not wait; groups of one size are a "
      "torch::bmm"},
+    {"aten::linalg_matrix_exp",
+     "it reads how large the matrices are, to choose how many terms it needs: one call for a whole "
+     "batch of matrices waits once"},
     {"aten::linalg_*", kFactorization},
     {"aten::_linalg_*", kFactorization},
     {"aten::cholesky*", kFactorization},

@@ -253,6 +253,12 @@ void LogWriter::noteNoDeviceUsed() {
         1;
 }
 
+void LogWriter::noteKernelsWithoutEffect(std::uint16_t kernels) {
+  if (isOpen())
+    reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))
+        ->kernels_without_effect = kernels;
+}
+
 void LogWriter::noteUnreadablePython(std::uint32_t version) {
   if (isOpen())
     reinterpret_cast<FileHeader *>(segments_[0].load(std::memory_order_relaxed))

@@ -44,6 +44,9 @@ public:
   // For a process that ends without having used a simulated device.
   void noteNoDeviceUsed();
 
+  // Of a process that ends: its kernels that computed nothing on simulated devices.
+  void noteKernelsWithoutEffect(std::uint16_t kernels);
+
   // For a process whose Python frames cannot be read.
   void noteUnreadablePython(std::uint32_t version);
 

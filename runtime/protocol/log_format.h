@@ -68,7 +68,10 @@ struct FileHeader {
   std::uint32_t simulated_devices = 0;
   // 1 where the process left through exit and had used none of them, or where nothing is simulated
   // and its LibTorch is for the CPU alone.
-  std::uint32_t no_device_used = 0;
+  std::uint16_t no_device_used = 0;
+  // Kernels of the program that were launched and have no host implementation, where the process
+  // left through exit.
+  std::uint16_t kernels_without_effect = 0;
   // 0x030d where the process holds CPython 3.13 and the runtime cannot read its frames, else 0.
   std::uint32_t unreadable_python = 0;
   std::uint32_t segments = 0; // that the file has; 0: written by a DevSan that did not count them

@@ -358,7 +358,7 @@ void installFactoryHooks() {
   if (options().origins != Origins::kAll)
     return;
   for (c10::DispatchKey key : deviceKeys()) {
-    if (key == c10::DispatchKey::CUDA && recorder().simulated() && !simulatesCudaBuild())
+    if (key == c10::DispatchKey::CUDA && simulatesCpuBuild())
       continue;
     auto *registrar = new KernelRegistrar("aten", key);
     for (auto [name, overload] :

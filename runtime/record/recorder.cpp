@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <limits>
 #include <string>
 #include <sys/syscall.h>
 #include <time.h>
@@ -157,12 +158,25 @@ bool Recorder::usedSimulatedDevice() const {
   return !is_used;
 }
 
+namespace {
+
+// As the stand-in for CUDA's runtime counts them, which comes with the first library that calls it.
+std::uint16_t kernelsWithoutEffect() {
+  auto *count = reinterpret_cast<unsigned (*)()>(
+      dlsym(RTLD_DEFAULT, "devsan_standin_kernels_without_effect"));
+  constexpr unsigned kMost = std::numeric_limits<std::uint16_t>::max();
+  return count ? std::uint16_t(std::min(count(), kMost)) : 0;
+}
+
+} // namespace
+
 void Recorder::finish() {
   if (!recording_)
     return;
   writeModules();
   if (simulated() ? !usedSimulatedDevice() : deviceKeys().empty())
     log_.noteNoDeviceUsed();
+  log_.noteKernelsWithoutEffect(kernelsWithoutEffect());
   log_.end();
 }
 

@@ -20,6 +20,12 @@ inline bool simulatesCudaBuild() {
   return dlsym(RTLD_DEFAULT, "devsan_sim_has_cuda_calls") != nullptr;
 }
 
+// Devices are simulated, and LibTorch is a CPU build: its operators make no calls of CUDA, though
+// the program may.
+inline bool simulatesCpuBuild() {
+  return recorder().simulated() && !simulatesCudaBuild();
+}
+
 // Runs `record` unless the runtime itself did what is observed. It may run out of memory: the
 // program's call goes on all the same.
 template <typename Record> void recordUnlessInternal(Record record) {

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 PRODUCTS = re.compile(r"(analyzer|command|core|metrics|runtime)/")
-QUICK = re.compile(r"(command|core|runtime/(analysis|detectors|resolve))/.*/Unity/")
+QUICK = re.compile(r"(command|core|runtime/(analysis|detectors|resolve))/")
 OTHER = re.compile(r"[._]test\.|_test\.dir/|/testing/|cmake_pch|checks\d+\.dir/|\.(c|S)$")
 
 
@@ -34,11 +34,15 @@ def main():
     if not files:
         sys.exit(f"tidy_test.py: {build}/compile_commands.json names none of our sources")
 
-    def look(file):
-        return subprocess.run([clang_tidy, "-load", plugin, "-p", build, "--quiet", file], cwd=source, capture_output=True, text=True)
+    def tidy(*arguments):
+        return subprocess.run([clang_tidy, "-load", plugin, "-p", build, *arguments], cwd=source, capture_output=True, text=True)
+
+    # clang-tidy goes on without a plugin that it cannot load.
+    if "device-host-sync" not in tidy("--list-checks", files[0]).stdout:
+        sys.exit(f"tidy_test.py: {clang_tidy} does not have the checks of {plugin}")
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(look, files))
+        results = list(pool.map(lambda file: tidy("--quiet", file), files))
     found = {line for result in results for line in result.stdout.splitlines() if re.search(r": (warning|error): ", line)}
     for line in sorted(found):
         print(line.replace(f"{source}/", ""))

@@ -207,6 +207,8 @@ class Install(unittest.TestCase):
         text = self.devsan("run", "--sim=2", "--quiet", "--", program)
         self.assertIn("cuda:1 1 32\n15\nnot simulated: void at::cuda::blas::gemm<float", text)
         self.assertIn("the GPU kernel scale(float*, int) does nothing here", text)
+        text = self.devsan("run", "--sim=2", "--", program)
+        self.assertIn("1 GPU kernel of the program computed nothing on the simulated devices", text)
 
     def test_uninstall(self):
         prefix = os.path.join(self.folder, "prefix")

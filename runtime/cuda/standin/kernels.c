@@ -314,13 +314,22 @@ static const struct HostKernel *hostKernelFor(const struct Described *kernel) {
   return one;
 }
 
+static unsigned kernels_without_effect;
+
+/* For the runtime, which writes it to the log. */
+unsigned devsan_standin_kernels_without_effect(void);
+unsigned devsan_standin_kernels_without_effect(void) {
+  return __atomic_load_n(&kernels_without_effect, __ATOMIC_RELAXED);
+}
+
 static void warnKernelNotRun(struct Described *kernel) {
-  if (!__atomic_exchange_n(&kernel->is_said, 1, __ATOMIC_RELAXED))
-    dprintf(
-        STDERR_FILENO,
-        "devsan: simulated devices: the GPU kernel %s does nothing here, what it writes stays as "
-        "it is; give it a host implementation (devsan.host_kernel, devsan/host_kernel.h)\n",
-        kernel->readable);
+  if (__atomic_exchange_n(&kernel->is_said, 1, __ATOMIC_RELAXED))
+    return;
+  __atomic_fetch_add(&kernels_without_effect, 1, __ATOMIC_RELAXED);
+  dprintf(STDERR_FILENO,
+          "devsan: simulated devices: the GPU kernel %s does nothing here, what it writes stays as "
+          "it is; give it a host implementation (devsan.host_kernel, devsan/host_kernel.h)\n",
+          kernel->readable);
 }
 
 /* The kernel of torch.cuda._sleep, which writes nothing: the one thing that takes a device time. */

@@ -356,6 +356,7 @@ class Simulated(unittest.TestCase):
             back = ctypes.create_string_buffer(4)
             assert copy(ctypes.addressof(back), a, 4, DEVICE_TO_HOST) == 0 and back.raw == b"AAAA"
             assert cuda.cudaLaunchKernel(unknown, ONE, ONE, None, c_size_t(0), None) == 98
+            assert cuda.devsan_standin_kernels_without_effect() == 1
             """, errors=True)
         self.assertEqual(errors.count("the GPU kernel my::scale(float*, float, int) does nothing here"), 1, errors)
 

@@ -105,6 +105,10 @@ TEST(HostSync, TheRemedyIsThatOfWhatWaited) {
   EXPECT_NE(remedyOf({op("index_Tensor"), in_python}).find("torch.where(mask"), std::string::npos);
   EXPECT_NE(remedyOf({op("index_fill_int_Tensor"), in_python}).find("index_copy_()"),
             std::string::npos);
+  EXPECT_EQ(remedyOf({op("_unsafe_index_Tensor"), in_python}),
+            remedyOf({op("index_Tensor"), in_python}));
+  EXPECT_NE(remedyOf({op("linalg_matrix_exp"), in_python}).find("how many terms"),
+            std::string::npos);
   EXPECT_NE(remedyOf({op("linalg_eigh"), in_python}).find("whole batch of matrices"),
             std::string::npos);
   EXPECT_NE(remedyOf({op("_grouped_mm"), in_python}).find("offsets of the groups"),
