@@ -5,6 +5,7 @@
 #include "analyzer/ast/unresolved_code.h"
 
 #include <clang/Basic/SourceManager.h>
+#include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
 
 namespace devsan::analyzer {
@@ -38,6 +39,7 @@ public:
             member && initializer->isWritten() && isThread(member->getType()))
           withThreads(true, [&] { TraverseStmt(initializer->getInit()); });
     TraverseStmt(work.function->getBody());
+    traverseUncalledLambdas();
     for (const VarDecl *variable : written_)
       work.initialisers.erase(variable);
     for (const VarDecl *variable : filled_)
@@ -321,6 +323,16 @@ private:
       work_.called_parameters.push_back({parameter, guard_live_});
   }
 
+  // What calls them is in a statement or macro that did not parse, where any guard may be live.
+  void traverseUncalledLambdas() {
+    while (!lambdas_.empty() && context().getDiagnostics().hasErrorOccurred()) {
+      LambdaExpr *lambda = lambdas_.back().second;
+      lambdas_.pop_back();
+      guard_live_ |= guard_seen_;
+      TraverseLambdaExpr(lambda);
+    }
+  }
+
   void noteGuardedLambdas(const CallExpr *call) {
     const FunctionDecl *callee =
         helpers_.guarded_callbacks.empty() ? nullptr : calledFunction(call);
@@ -538,7 +550,7 @@ private:
   BlockPath path_;
   const Stmt *statement_ = nullptr;
   llvm::DenseMap<const CallExpr *, const VarDecl *> stream_variables_;
-  llvm::DenseMap<const VarDecl *, LambdaExpr *> lambdas_; // not called yet
+  llvm::MapVector<const VarDecl *, LambdaExpr *> lambdas_; // not called yet
   std::vector<std::pair<std::size_t, const ValueDecl *>> configurations_;
   llvm::DenseMap<const ValueDecl *, const Expr *> configured_streams_;
   llvm::SmallPtrSet<const VarDecl *, 8> written_;
