@@ -86,6 +86,7 @@ int devicesOfOuterRun(const RunOptions &options) {
     sentence += ", and has " + std::to_string(options.simulated_devices) +
                 " simulated devices instead of the outer run's " + std::to_string(count);
   std::fprintf(stderr, "devsan: note: %s\n", core::printableLines(sentence).c_str());
+  noteInnerRun(outer);
   return count;
 }
 
@@ -265,7 +266,11 @@ int reportRun(Run &run, const ProgramRun &program) {
     summary.unused_suppressions = run.filter.unused(analysis.simulated);
     takeAnalysis(report, std::move(analysis), run.facts, run.filter.ownership());
   } else if (run.facts.missing.empty()) {
-    summary.notes.push_back("LibTorch was never loaded by " + name + ": nothing was observed");
+    const std::size_t inner = innerRuns(run.folder.path());
+    summary.notes.push_back(
+        inner ? fmt::format("nothing was observed here: {} `devsan run` inside {} reported for {}",
+                            inner, name, inner == 1 ? "itself" : "themselves")
+              : "LibTorch was never loaded by " + name + ": nothing was observed");
   }
   summary.suppressed = run.filter.suppressed() + takeAllowed(run.folder.path(), report.findings);
   summary.partial = run.facts.ended_early || !was_observed || is_incomplete;

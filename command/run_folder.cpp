@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char *kFile = "run.json";
+constexpr const char *kInnerRun = ".inner-run"; // after its number
 constexpr const char *kRunSchema = "devsan-run/1";
 constexpr std::uintmax_t kMaxBytes = 16 << 20;
 
@@ -133,6 +135,21 @@ core::Result<RunFacts> readRunFacts(const fs::path &folder) {
   if (!parsed)
     return tl::unexpected(parsed.error());
   return facts;
+}
+
+void noteInnerRun(const fs::path &outer) {
+  const std::string file = outer / (std::to_string(getpid()) + kInnerRun);
+  if (const int made = open(file.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600); made >= 0)
+    close(made);
+}
+
+std::size_t innerRuns(const fs::path &folder) {
+  std::error_code error;
+  std::size_t runs = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    runs += entry->path().extension() == kInnerRun;
+  return runs;
 }
 
 core::Result<void> parseRunFacts(std::string_view text, const fs::path &path, RunFacts &facts) {

@@ -42,6 +42,10 @@ private:
   bool kept_;
 };
 
+// In the folder of the run around it, a run tells that it was there.
+void noteInnerRun(const std::filesystem::path &outer);
+std::size_t innerRuns(const std::filesystem::path &folder);
+
 // Of a kept folder; one without run.json has no facts but the present directory.
 core::Result<RunFacts> readRunFacts(const std::filesystem::path &folder);
 // `path` is what errors name. Malformed text changes nothing.

@@ -29,6 +29,15 @@ TEST_F(RunFolderTest, ATemporaryOneGoesAway) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(RunFolderTest, TellsOfTheRunsInsideIt) {
+  const core::Result<RunFolder> folder = RunFolder::make({});
+  ASSERT_TRUE(folder);
+  EXPECT_EQ(innerRuns(folder->path()), 0u);
+  noteInnerRun(folder->path());
+  EXPECT_EQ(innerRuns(folder->path()), 1u);
+  noteInnerRun(folder_ / "gone");
+}
+
 TEST_F(RunFolderTest, AKeptOneTellsWhatRan) {
   fs::path path;
   {

@@ -483,17 +483,17 @@ private:
 } // namespace
 
 std::string textReport(std::span<const Finding> findings, const Summary &summary, TextStyle style) {
-  std::vector<const Finding *> fresh;
-  std::size_t known = 0, quiet = 0;
+  std::vector<const Finding *> counted, fresh;
   std::map<std::string, std::size_t> folded;
   for (const Finding &finding : findings) {
     if (finding.known)
-      ++known;
-    else if (finding.severity < style.least)
-      ++quiet;
-    else
+      continue;
+    counted.push_back(&finding);
+    if (finding.severity >= style.least)
       fresh.push_back(&finding);
   }
+  const std::size_t known = findings.size() - counted.size();
+  const std::size_t quiet = counted.size() - fresh.size();
   // They stand last.
   std::size_t own = fresh.size();
   while (style.folds_libraries && own > 0 && !fresh[own - 1]->library.empty())
@@ -504,7 +504,7 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
   printer.head(std::span(fresh).first(own));
   for (std::size_t i = 0; i < shown; ++i)
     printer.finding(*fresh[i]);
-  printer.summary(fresh, known, own - shown);
+  printer.summary(counted, known, own - shown);
   printer.folded(folded);
   printer.quiet(quiet);
   return printer.take();

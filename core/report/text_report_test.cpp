@@ -112,6 +112,13 @@ TEST_F(TextReport, FoldsWhatNoOwnCodeCalled) {
   EXPECT_THAT(textReport(findings, {"devsan run", "a"}), Not(HasSubstr("inside lib")));
 }
 
+TEST_F(TextReport, CountsNotesThatItDoesNotShow) {
+  finding_.severity = Severity::kNote;
+  EXPECT_EQ(textReport(std::vector{finding_}, {"devsan run", "a"}, {.least = Severity::kWarning}),
+            "devsan run: a: 1 finding (0 errors, 0 warnings, 1 note)\n"
+            "devsan run: note: 1 finding of severity note not shown; --report=FILE.txt holds all\n");
+}
+
 TEST_F(TextReport, EndsLinesOfWindowsAsOthers) {
   std::ofstream(file_, std::ios::trunc) << "int a;\r\n  loss.item();\r\n";
   EXPECT_THAT(textReport(std::vector{finding_}, {}), HasSubstr("    2 |   loss.item();\n"));

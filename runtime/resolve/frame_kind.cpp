@@ -41,8 +41,16 @@ constexpr std::array<std::string_view, 6> kSystemNames = {
     "std::", "__gnu_cxx::", "__cxxabiv1::", "_start", "__libc_", "pybind11::"};
 constexpr std::array<std::string_view, 5> kTorchHeaders = {
     "/torch/include/", "/libtorch/include/", "/include/ATen/", "/include/c10/", "/torch/csrc/"};
-constexpr std::array<std::string_view, 4> kSystemHeaders = {"/include/c++/", "/usr/include/",
-                                                            "/usr/lib/", "/pybind11/"};
+// CUDA's hold templates and inline functions over its runtime; DevSan's own toolkit has its own.
+constexpr std::array<std::string_view, 9> kSystemHeaders = {"/include/c++/",
+                                                            "/usr/include/",
+                                                            "/usr/lib/",
+                                                            "/pybind11/",
+                                                            "/usr/local/cuda/",
+                                                            "/usr/local/cuda-",
+                                                            "/x86_64-linux/include/",
+                                                            "/cuda_runtime/include/",
+                                                            "/devsan/cuda/include/"};
 
 std::optional<FrameKind> kindOfModule(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);

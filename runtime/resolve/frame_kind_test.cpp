@@ -41,6 +41,11 @@ TEST(NativeFrameKind, TheRestIsNot) {
   EXPECT_EQ(
       nativeFrameKind(kProgram, "std::vector::push_back", "/usr/include/c++/12/bits/stl_vector.h"),
       FrameKind::kSystem);
+  for (const char *header : {"/opt/devsan/share/devsan/cuda/include/cuda_runtime_api.h",
+                             "/usr/local/cuda-13.0/targets/x86_64-linux/include/cuda_runtime.h"})
+    EXPECT_EQ(nativeFrameKind(kProgram, "cudaMemcpyToSymbol<float [4]>", header),
+              FrameKind::kSystem);
+  EXPECT_EQ(nativeFrameKind(kProgram, "scale", "/src/cuda/include/scale.h"), FrameKind::kUser);
   EXPECT_EQ(nativeFrameKind(kProgram, "_start", ""), FrameKind::kSystem);
   EXPECT_EQ(nativeFrameKind("/usr/bin/python3.11", "PyEval", ""), FrameKind::kInterpreter);
   EXPECT_EQ(nativeFrameKind("/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64.so",

@@ -4,6 +4,7 @@ usage: install_test.py SOURCE BUILD [unittest options]
 """
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -209,6 +210,21 @@ class Install(unittest.TestCase):
         self.assertIn("the GPU kernel scale(float*, int) does nothing here", text)
         text = self.devsan("run", "--sim=2", "--", program)
         self.assertIn("1 GPU kernel of the program computed nothing on the simulated devices", text)
+
+    def test_project_of_the_page(self):
+        page = Path(SOURCE, "docs/cuda-programs.md").read_text(encoding="utf-8")
+        files = dict(re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+        self.assertEqual(set(files), {"CMakeLists.txt", "rows.cu", "rows_test.cpp"})
+        folder = os.path.join(self.folder, "rows")
+        os.mkdir(folder)
+        for name, text in files.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        run("cmake", "-G", "Unix Makefiles", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_TOOLCHAIN_FILE={self.tree}/share/devsan/cuda/toolchain.cmake",
+            env={**os.environ, "PATH": path})
+        run("cmake", "--build", f"{folder}/build", "-j2")
+        text = run("ctest", "--test-dir", f"{folder}/build", "--verbose")
+        self.assertNotIn("does nothing here", text)
 
     def test_uninstall(self):
         prefix = os.path.join(self.folder, "prefix")

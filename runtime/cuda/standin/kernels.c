@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kSuccess = 0, kInvalidDeviceFunction = 98 };
+enum { kSuccess = 0, kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidDeviceFunction = 98 };
 
 /* What devsan/host_kernel.h declares for C++. */
 struct Launch {
@@ -24,6 +24,7 @@ struct Launch {
   void *stream;
   void *const *arguments;
   void *(*reach)(const void *address);
+  int parameters;
 };
 
 struct HostKernel {
@@ -38,8 +39,11 @@ struct Described {
   struct DevSanStandinKernel handle;
   char *readable;
   int access[kDevSanStandinMaxParameters]; /* of parameters that are or begin with pointers */
+  int parameters;                          /* -1 where the name does not tell */
+  size_t shared_memory;                    /* that a launch may ask for */
   int is_pytorchs;
   int is_said;
+  int is_refusal_said;
 };
 
 struct Kernel {
@@ -179,9 +183,10 @@ static const char *parametersOf(const char *readable) {
   return NULL;
 }
 
-static void readParameters(const char *readable, size_t *sizes, int *access) {
+/* How many there are; -1 where the name does not tell. */
+static int readParameters(const char *readable, size_t *sizes, int *access) {
   const char *type = parametersOf(readable), *at = type;
-  size_t count = 0;
+  int count = 0;
   for (int depth = 0; at && *at && count < kDevSanStandinMaxParameters - 1; ++at) {
     if (depth == 0 && (*at == ',' || *at == ')')) {
       if (at > type) {
@@ -189,11 +194,12 @@ static void readParameters(const char *readable, size_t *sizes, int *access) {
         ++count;
       }
       if (*at == ')')
-        return;
+        return count;
       type = at + 2;
     }
     depth += (strchr("(<[{", *at) != NULL) - (strchr(")>]}", *at) != NULL);
   }
+  return -1;
 }
 
 static struct Described *describe(const void *function, const char *name) {
@@ -204,8 +210,9 @@ static struct Described *describe(const void *function, const char *name) {
   made->handle.name = name;
   made->readable = demangled(name);
   made->is_pytorchs = isPyTorchs(function);
-  if (made->readable)
-    readParameters(made->readable, made->handle.sizes, made->access);
+  made->parameters =
+      made->readable ? readParameters(made->readable, made->handle.sizes, made->access) : -1;
+  made->shared_memory = kSharedPerBlock;
   return made;
 }
 
@@ -366,6 +373,58 @@ static void reportMemoryUses(const struct Described *kernel, const DevSanKernelL
     ((Use)use)(launch->stream, kernel->readable, uses, count);
 }
 
+int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, size_t bytes) {
+  struct Described *kernel = (struct Described *)(uintptr_t)handle;
+  if (bytes > kSharedPerBlockOptIn)
+    return kInvalidValue;
+  __atomic_store_n(&kernel->shared_memory, bytes > kSharedPerBlock ? bytes : kSharedPerBlock,
+                   __ATOMIC_RELAXED);
+  return kSuccess;
+}
+
+static int isWithin(const DevSanCudaDim *dim, const unsigned largest[3]) {
+  return dim->x && dim->y && dim->z && dim->x <= largest[0] && dim->y <= largest[1] &&
+         dim->z <= largest[2];
+}
+
+/* What a GPU would answer; `why` says what is wrong. */
+static int checkLimits(const struct Described *kernel, const DevSanKernelLaunch *launch, char *why,
+                       size_t size) {
+  const DevSanCudaDim *grid = &launch->grid, *block = &launch->block;
+  const size_t most = __atomic_load_n(&kernel->shared_memory, __ATOMIC_RELAXED);
+  if (!isWithin(grid, kDevSanLargestGrid)) {
+    snprintf(why, size, "a grid of %u x %u x %u blocks", grid->x, grid->y, grid->z);
+    return kInvalidConfiguration;
+  }
+  if (!isWithin(block, kDevSanLargestBlock) ||
+      (uint64_t)block->x * block->y * block->z > kThreadsPerBlock) {
+    snprintf(why, size, "blocks of %u x %u x %u threads, %d are the most", block->x, block->y,
+             block->z, kThreadsPerBlock);
+    return kInvalidConfiguration;
+  }
+  if (launch->shared_memory > most) {
+    snprintf(why, size,
+             "%zu bytes of shared memory, %zu are the most here (see cudaFuncSetAttribute)",
+             launch->shared_memory, most);
+    return kInvalidValue;
+  }
+  return kSuccess;
+}
+
+int devsanCheckLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch) {
+  struct Described *kernel = (struct Described *)(uintptr_t)handle;
+  if (!kernel || !kernel->readable)
+    return kInvalidDeviceFunction;
+  char why[120];
+  const int result = checkLimits(kernel, launch, why, sizeof why);
+  if (result != kSuccess && !__atomic_exchange_n(&kernel->is_refusal_said, 1, __ATOMIC_RELAXED))
+    dprintf(STDERR_FILENO,
+            "devsan: simulated devices: a launch of the GPU kernel %s is refused, as by a GPU: "
+            "%s\n",
+            kernel->readable, why);
+  return result;
+}
+
 int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch) {
   struct Described *kernel = (struct Described *)(uintptr_t)handle;
   if (!kernel || !kernel->readable)
@@ -394,7 +453,8 @@ int devsanLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLau
                               .device = launch->device,
                               .stream = launch->stream,
                               .arguments = launch->arguments,
-                              .reach = reach};
+                              .reach = reach,
+                              .parameters = kernel->parameters};
   ++host_kernels_running;
   const int result = host->run(&told, host->data);
   --host_kernels_running;

@@ -21,6 +21,14 @@ typedef struct {
   int device;
 } DevSanKernelLaunch;
 
+/* As cudaFuncSetAttribute sets it: what a launch may ask for. An error of CUDA's where no device
+   has so much. */
+int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, size_t bytes);
+
+/* The error of CUDA's that a GPU answers to a grid, a block or a size of shared memory that it does
+   not have; says so once. */
+int devsanCheckLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch);
+
 /* Runs the kernel's host implementation, where the program has given one (devsan/host_kernel.h).
    Without one it leaves memory as it is, and says so once; PyTorch's own kernels, which nobody
    would expect to do nothing, are refused. */

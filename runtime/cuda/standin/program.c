@@ -190,11 +190,6 @@ int cudaFuncGetAttributes(void *out, const void *kernel) {
   return kSuccess;
 }
 
-int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
-  (void)kernel, (void)attribute, (void)value;
-  return kSuccess;
-}
-
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int size,
                                                   size_t shared_memory) {
   (void)kernel, (void)size, (void)shared_memory;

@@ -649,13 +649,14 @@ int cudaIpcOpenEventHandle(void **out, DevSanCudaIpcHandle handle) {
 /* On simulated devices `kernel` is a handle. */
 static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                   size_t shared_memory, void *stream) {
-  const int result = DRIVER(cuLaunchKernel, kernel, grid.x, grid.y, grid.z, block.x, block.y,
-                            block.z, (unsigned)shared_memory, stream, arguments, NULL);
-  if (result != kSuccess || !devsanIsSimulated())
-    return result;
   const DevSanKernelLaunch issued = {grid,   block,     shared_memory,
                                      stream, arguments, currentDevice()};
-  return devsanLaunch(kernel, &issued);
+  const int refusal = devsanIsSimulated() ? devsanCheckLaunch(kernel, &issued) : kSuccess;
+  if (refusal != kSuccess)
+    return refusal;
+  const int result = DRIVER(cuLaunchKernel, kernel, grid.x, grid.y, grid.z, block.x, block.y,
+                            block.z, (unsigned)shared_memory, stream, arguments, NULL);
+  return result == kSuccess && devsanIsSimulated() ? devsanLaunch(kernel, &issued) : result;
 }
 
 static int launchSymbol(const void *symbol, DevSanCudaDim grid, DevSanCudaDim block,
@@ -687,6 +688,14 @@ int cudaLaunchKernelExC(const DevSanCudaLaunch *call, const void *kernel, void *
   ENTER();
   return done(
       launchSymbol(kernel, call->grid, call->block, arguments, call->shared_memory, call->stream));
+}
+
+int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
+  enum { kMaxDynamicSharedMemory = 8 };
+  const struct DevSanStandinKernel *handle =
+      devsanIsSimulated() && attribute == kMaxDynamicSharedMemory ? devsanKernelHandle(kernel)
+                                                                  : NULL;
+  return done(handle ? devsanAllowSharedMemory(handle, (size_t)value) : kSuccess);
 }
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,

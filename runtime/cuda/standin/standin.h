@@ -25,6 +25,9 @@ enum {
   kRegisters = 65536
 };
 
+static const unsigned kDevSanLargestBlock[] = {1024, 1024, 64};
+static const unsigned kDevSanLargestGrid[] = {2147483647, 65535, 65535};
+
 /* What the driver knows of a kernel: name and parameters. On simulated devices the runtime's
    stand-in makes one of what a library registers; a program of the tests launches the address of
    one itself, and of any other address the driver then knows nothing. */

@@ -70,6 +70,26 @@ TEST(HostKernel, ReachesThePointersOfAStruct) {
   EXPECT_EQ(onHost(rows.data, 3), (std::vector<float>{7, 7, 3}));
 }
 
+TEST(HostKernel, TakesAllParametersOrNone) {
+  const void *kernel = registered("_Z5scalePffi"), *unknown = registered("in_c");
+  int calls = 0;
+  const HostKernel in_c("in_c", [&](const Launch &, float *) { ++calls; });
+  const HostKernel none("scale(*)", [&](const Launch &launch) { calls += launch.parameters; });
+  float *values = onDevice({1}), factor = 3;
+  int count = 1;
+  void *arguments[] = {&values, &factor, &count};
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), 0);
+  EXPECT_EQ(cudaLaunchKernel(unknown, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), 0);
+  EXPECT_EQ(calls, 4);
+  const HostKernel two("scale(*)", [&](const Launch &, float *, float) { ++calls; });
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), 719);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "devsan: error: the host implementation of scale(float*, float, int) takes 2 of its 3 "
+            "parameters: give it all\n");
+  EXPECT_EQ(calls, 4);
+}
+
 TEST(HostKernel, TheNewestThatMatchesCounts) {
   const void *one = registered("_Z3oneIfEvT_"), *two = registered("_Z3twov");
   std::vector<int> called;

@@ -360,6 +360,23 @@ class Simulated(unittest.TestCase):
             """, errors=True)
         self.assertEqual(errors.count("the GPU kernel my::scale(float*, float, int) does nothing here"), 1, errors)
 
+    def test_launches_that_a_gpu_refuses_are_refused(self):
+        errors = self.run_text(KERNELS + """
+            fill = kernel(b"_ZN2my4fillEv")
+            def launch(grid=ONE, block=ONE, shared=0):
+                status = cuda.cudaLaunchKernel(fill, grid, block, None, c_size_t(shared), None)
+                assert cuda.cudaGetLastError() == status
+                return status
+            assert launch(grid=Dim(0, 1, 1)) == launch(grid=Dim(1, 65536, 1)) == launch(block=Dim(1, 1, 0)) == 9
+            assert launch(block=Dim(1025, 1, 1)) == launch(block=Dim(64, 32, 1)) == launch(block=Dim(1, 1, 65)) == 9
+            assert launch(grid=Dim(1 << 20, 65535, 65535), block=Dim(32, 32, 1), shared=48 << 10) == 0
+            MOST = 8  # cudaFuncAttributeMaxDynamicSharedMemorySize
+            assert launch(shared=(48 << 10) + 1) == 1
+            assert cuda.cudaFuncSetAttribute(fill, MOST, 96 << 10) == 0 and launch(shared=96 << 10) == 0 and launch(shared=97 << 10) == 1
+            assert cuda.cudaFuncSetAttribute(fill, MOST, 164 << 10) == cuda.cudaGetLastError() == 1 and launch(shared=96 << 10) == 0
+            """, errors=True)
+        self.assertEqual(errors.count("a launch of the GPU kernel my::fill() is refused, as by a GPU: a grid of 0 x 1 x 1 blocks"), 1, errors)
+
     def test_kernels_are_pytorchs_in_its_folder_whatever_a_library_is_called(self):
         with tempfile.TemporaryDirectory() as folder:
             torch, others, links = (Path(folder, name) for name in ("torch/lib", "others", "links"))

@@ -8,6 +8,10 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80)
 endif()
 set(Torch_DIR "${CMAKE_CURRENT_LIST_DIR}/cmake/Torch" CACHE PATH "LibTorch's CPU build, with CUDA's functions for simulated devices")
+# find_package(DevSan) brings DevSan::api, for host implementations of kernels, and devsan_add_test.
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/../../../lib/cmake/DevSan/DevSanConfig.cmake")
+  set(DevSan_DIR "${CMAKE_CURRENT_LIST_DIR}/../../../lib/cmake/DevSan" CACHE PATH "DevSan's package")
+endif()
 # Programs find CUDA's runtime where they are built, whether or not they use LibTorch.
 list(APPEND CMAKE_BUILD_RPATH "${CMAKE_CURRENT_LIST_DIR}/lib64")
 # CMake before 3.26 knows no option of nvcc for C++20, which LibTorch's headers need.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 #include <dlfcn.h>
 #include <functional>
 #include <string>
@@ -31,6 +32,7 @@ struct DevSanLaunch {
   void *const *arguments; // the address of each
   // Where host code finds what lies at an address of a device; other addresses stay as they are.
   void *(*reach)(const void *address);
+  int parameters; // how many the kernel has, -1 where its name does not tell
 };
 
 // 0, or an error of CUDA's that the launch then gives.
@@ -44,7 +46,8 @@ using Launch = DevSanLaunch;
 // For all kernels whose demangled name matches `pattern`, in which * stands for anything: a
 // template's instantiations differ in their arguments' types, so mostly each wants one of its own.
 // The newest that matches counts. The function takes the launch and the kernel's parameters; a
-// pointer to device memory can be read and written by it. Never taken back.
+// pointer to device memory can be read and written by it. It takes all of them, or none but the
+// launch: a launch fails where it takes another number. Never taken back.
 class HostKernel {
 public:
   template <typename Function>
@@ -63,6 +66,15 @@ private:
   }
 
   template <typename... Parameters> static int run(const DevSanLaunch *launch, void *data) {
+    constexpr int kLaunchFailure = 719; // cudaErrorLaunchFailure
+    constexpr int kTaken = sizeof...(Parameters);
+    if (kTaken > 0 && launch->parameters >= 0 && launch->parameters != kTaken) {
+      std::fprintf(stderr,
+                   "devsan: error: the host implementation of %s takes %d of its %d parameters: "
+                   "give it all\n",
+                   launch->kernel, kTaken, launch->parameters);
+      return kLaunchFailure;
+    }
     auto &function = *static_cast<std::function<void(const Launch &, Parameters...)> *>(data);
     call(function, *launch, std::index_sequence_for<Parameters...>());
     return 0;

@@ -176,8 +176,6 @@ int devsanIsDevice(int device) {
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  static const int kLargestBlock[] = {1024, 1024, 64};
-  static const int kLargestGrid[] = {2147483647, 65535, 65535};
   if (!devsanIsDevice(device))
     return kInvalidDevice;
   switch (attribute) {
@@ -187,12 +185,12 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   case 2:
   case 3:
   case 4:
-    *value = kLargestBlock[attribute - 2];
+    *value = (int)kDevSanLargestBlock[attribute - 2];
     return kSuccess;
   case 5:
   case 6:
   case 7:
-    *value = kLargestGrid[attribute - 5];
+    *value = (int)kDevSanLargestGrid[attribute - 5];
     return kSuccess;
   case 8:
     *value = kSharedPerBlock;
