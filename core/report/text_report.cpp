@@ -358,8 +358,8 @@ public:
   void quiet(std::size_t count) {
     if (!count)
       return;
-    add("{}: note: {} of severity note not shown; --report=FILE.txt holds all", summary_.tool,
-        countText(count, "finding"));
+    add("{}: note: {} not shown; --report=FILE.txt holds all", summary_.tool,
+        countText(count, "note"));
     end();
   }
 
@@ -467,10 +467,12 @@ private:
         break;
       if (shown > kCallersShown && &frame != own)
         continue;
-      if (&frame == own)
+      const bool is_nearest = &frame == own;
+      if (is_nearest)
         own = nullptr;
       place(frame.location);
-      note("called from " + frame.location.function);
+      note("called from " + frame.location.function +
+           (is_nearest ? ", the nearest line of your own code" : ""));
     }
   }
 
@@ -483,17 +485,17 @@ private:
 } // namespace
 
 std::string textReport(std::span<const Finding> findings, const Summary &summary, TextStyle style) {
-  std::vector<const Finding *> counted, fresh;
+  std::vector<const Finding *> fresh;
+  std::size_t known = 0, quiet = 0;
   std::map<std::string, std::size_t> folded;
   for (const Finding &finding : findings) {
     if (finding.known)
-      continue;
-    counted.push_back(&finding);
-    if (finding.severity >= style.least)
+      ++known;
+    else if (finding.severity < style.least)
+      ++quiet;
+    else
       fresh.push_back(&finding);
   }
-  const std::size_t known = findings.size() - counted.size();
-  const std::size_t quiet = counted.size() - fresh.size();
   // They stand last.
   std::size_t own = fresh.size();
   while (style.folds_libraries && own > 0 && !fresh[own - 1]->library.empty())
@@ -504,7 +506,7 @@ std::string textReport(std::span<const Finding> findings, const Summary &summary
   printer.head(std::span(fresh).first(own));
   for (std::size_t i = 0; i < shown; ++i)
     printer.finding(*fresh[i]);
-  printer.summary(counted, known, own - shown);
+  printer.summary(fresh, known, own - shown);
   printer.folded(folded);
   printer.quiet(quiet);
   return printer.take();

@@ -71,7 +71,7 @@ TEST_F(TextReport, ShowsTheNearestOwnFrameHoweverFarItIs) {
   const std::string text = textReport(std::vector(6, finding_), {"devsan run", "a"});
   EXPECT_THAT(text, HasSubstr("called from f6\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from f7\n")));
-  EXPECT_THAT(text, HasSubstr("train.py:7: note: called from main\n"));
+  EXPECT_THAT(text, HasSubstr("train.py:7: note: called from main, the nearest line of your own code\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from <module>")));
   EXPECT_THAT(text, HasSubstr("  1. train.py:7: warning: device-host-sync"));
 }
@@ -112,11 +112,11 @@ TEST_F(TextReport, FoldsWhatNoOwnCodeCalled) {
   EXPECT_THAT(textReport(findings, {"devsan run", "a"}), Not(HasSubstr("inside lib")));
 }
 
-TEST_F(TextReport, CountsNotesThatItDoesNotShow) {
+TEST_F(TextReport, TellsOfNotesThatItDoesNotShow) {
   finding_.severity = Severity::kNote;
   EXPECT_EQ(textReport(std::vector{finding_}, {"devsan run", "a"}, {.least = Severity::kWarning}),
-            "devsan run: a: 1 finding (0 errors, 0 warnings, 1 note)\n"
-            "devsan run: note: 1 finding of severity note not shown; --report=FILE.txt holds all\n");
+            "devsan run: a: no findings\n"
+            "devsan run: note: 1 note not shown; --report=FILE.txt holds all\n");
 }
 
 TEST_F(TextReport, EndsLinesOfWindowsAsOthers) {

@@ -27,7 +27,7 @@
 # RUN: env DEVSAN_OPTIONS=help=1 %status 0 %sim -- true 2>&1 | FileCheck %s --check-prefix=KEYS --implicit-check-not="keys of"
 # KEYS: devsan: keys of DEVSAN_OPTIONS
 # KEYS: origins
-# QUIET: devsan run: note: 1 finding of severity note not shown
+# QUIET: devsan run: note: 1 note not shown
 #
 # What cannot start: one line each.
 # RUN: %status 2 %devsan run 2>&1 | FileCheck %s --check-prefix=NONE --implicit-check-not=error

@@ -30,7 +30,9 @@ constexpr std::string_view kEmptyCache =
     "allocates it anew: leave it out, the cache reuses the memory; or call it once after the loop";
 
 constexpr std::string_view kFactorization =
-    "its solver waits for the device, whatever becomes of the result: one call for a whole batch "
+    "its solver waits for the device, or looks whether it succeeded: the function with `_ex` "
+    "(solve_ex, inv_ex, cholesky_ex), where there is one, does not look; one call for a whole "
+    "batch "
     "of matrices waits once; where a matrix is used again, keep its factorization";
 constexpr std::string_view kSparse =
     "how many elements are not zero is a size, which the host reads: convert once, before the "
@@ -92,7 +94,8 @@ constexpr Remedy kRemedies[] = {
      "devsan.allow_sync()",
      "the value decides a branch: test the values on the host before they are uploaded, or leave "
      "the argument out where the answer is known; where both branches can be computed, "
-     "torch::where(condition, a, b) decides on the device; a test for the end or a warning can "
+     "torch::where(condition, a, b) decides on the device; at::_assert_async(condition) checks "
+     "there; a test for the end or a warning can "
      "come one step late: copy the value into pinned memory with non_blocking, record an event, "
      "and read it once event.query() is true; a value that the host needs before it goes on, such "
      "as whether a factorization succeeded, has to wait: mark it with devsan::AllowSync"},
@@ -152,10 +155,13 @@ constexpr Remedy kRemedies[] = {
     {"aten::equal",
      "it returns a bool of the host: where the answer chooses a value, torch.where((a == b).all(), "
      "x, y), for equal shapes alone; where it chooses a branch, ask first what the host knows (`a "
-     "is b`, shapes, dtypes), and compare only where that does not decide",
+     "is b`, shapes, dtypes), and compare only where that does not decide; where it is the same in "
+     "each step, compare once and pass the answer on",
      "it returns a bool of the host: where the answer chooses a value, torch::where((a == "
      "b).all(), x, y), for equal shapes alone; where it chooses a branch, ask first what the host "
-     "knows (a.is_same(b), shapes, dtypes), and compare only where that does not decide"},
+     "knows (a.is_same(b), shapes, dtypes), and compare only where that does not decide; where it "
+     "is "
+     "the same in each step, compare once and pass the answer on"},
     {"aten::allclose",
      "it returns a bool of the host: torch.isclose(a, b).all() stays on the device; where the "
      "answer chooses a branch, ask it every so many steps",
@@ -253,13 +259,20 @@ constexpr Remedy kReads[] = {
     {"",
      "a sum or a mean is added up on the device and read once after the loop; a value to log is "
      "copied into pinned memory with non_blocking=True and read one step later, after its event; a "
-     "condition becomes torch.where(condition, a, b), or is looked at one step later; a size or an "
-     "index comes from what the host knows",
+     "condition becomes torch.where(condition, a, b), or is looked at one step later; a check that "
+     "only fails is torch._assert_async(condition); a size or an index comes from what the host "
+     "knows; elements that are read one by one come by one x.cpu() before",
      "a sum or a mean is added up on the device and read once after the loop; a value to log is "
      "copied into pinned memory with non_blocking and read one step later, after its event; a "
-     "condition becomes torch::where(condition, a, b), or is looked at one step later; a size or "
-     "an index comes from what the host knows"},
+     "condition becomes torch::where(condition, a, b), or is looked at one step later; a check "
+     "that only fails is at::_assert_async(condition); a size or an index comes from what the host "
+     "knows; elements that are read one by one come by one x.cpu() before"},
 };
+
+constexpr std::uint64_t kOneElement = 8; // bytes, at most
+
+constexpr std::string_view kOneByOne =
+    "where a loop takes element after element, one x.cpu() before it copies all at once; ";
 
 constexpr Remedy kDownload = {
     "",
@@ -363,7 +376,7 @@ std::string remedyFor(const ResolvedEvent &event) {
         return textOf(remedy, event);
   const Event &one = event.event;
   if (one.kind == EventKind::kCopy && !one.from.isHost() && one.to.isHost() && !stack.reads_scalar)
-    return textOf(kDownload, event);
+    return std::string(one.bytes <= kOneElement ? kOneByOne : "") + textOf(kDownload, event);
   const bool is_operator = called.starts_with("aten::") && !stack.reads_scalar;
   return one.kind == EventKind::kBlock && is_operator ? textOf(kWaitsInside, event) : "";
 }

@@ -55,4 +55,4 @@ for _ in range(3):                                        # the gradient goes ba
 table[torch.tensor([3, 1, 4], device=table.device)]       # once
 table.add(1.0).mul_(2)
 # CHECK: no findings, 2 suppressed
-# CHECK: 3 findings of severity note not shown
+# CHECK: 3 notes not shown

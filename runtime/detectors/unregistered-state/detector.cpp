@@ -17,8 +17,12 @@ std::vector<core::Finding> detectUnregisteredState(const Recording &recording) {
         finding.to + ": " + finding.op + " refused " + timesText(mismatch.group.count);
     if (mismatch.group.first->has(kLeafParameter))
       finding.remedy =
-          "keep modules in torch::nn::ModuleList or nn.ModuleList, or register them: what "
-          "lies in a plain list or member does not follow .to()";
+          isInPython(*mismatch.group.first)
+              ? "keep modules in nn.ModuleList and parameters in nn.ParameterList, or make them "
+                "members of their own: what lies in a plain list does not follow .to()"
+              : "where it is made, register it: register_parameter(name, tensor), or "
+                "register_module(name, module) for the module that holds it; what is only a member "
+                "does not follow to()";
     findings.push_back(std::move(finding));
   }
   return findings;
