@@ -45,7 +45,10 @@ std::vector<StringRef> wordsOf(StringRef text) {
   return words;
 }
 
+// `__CUDACC__` and its like ask which compiler it is, as vendored headers do.
 bool isDeviceWord(StringRef word) {
+  if (word.starts_with("__"))
+    return false;
   static const llvm::StringSet<> kKinds{"mps", "xpu", "hip", "vulkan", "privateuse1", "npu", "hpu"};
   const std::string lower = word.trim('"').lower();
   StringRef kind = lower;

@@ -6,6 +6,9 @@
 // RUN: echo 'double train(); int main() { train(); } // not on cuda' > %t/host/main.cpp
 // RUN: %{check} %t/host/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: %{check} %t/host -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// A header that asks which compiler it is names none either.
+// RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
+// RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // SILENT: no findings
 // RUN: not %{check} --alone %t/host/train.cpp -- -isystem %mock | FileCheck %s
 // RUN: echo 'int main() { auto where = "cuda:1"; }' > %t/device/main.cpp

@@ -288,9 +288,10 @@ void CompileCommands::finish(CompileCommand &command) {
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
-  // A name that is not known is not another one, and looking for that takes long.
-  common.insert(common.end(),
-                {"-resource-dir", resources_, "-ferror-limit=0", "-w", "-fno-spell-checking"});
+  // A name that is not known is not another one, and looking for that takes long. Warnings that
+  // clang makes errors of, such as narrowing, are none for g++ or older releases.
+  common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w",
+                               "-Wno-everything", "-fno-spell-checking"});
 }
 
 void CompileCommands::nameOwnFolders(CompileCommand &command, const CompileCommand &of_user) {

@@ -578,7 +578,8 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
     }
     if (givesBool(name))
       result.dtype = Dtype::kBool;
-    else if (givesIntegers(name) || (countsMasks(name) && result.dtype == Dtype::kBool))
+    else if (givesIntegers(name) || (countsMasks(name) && result.dtype == Dtype::kBool) ||
+             (name == "where" && operands.size() == 1 && argumentsOf(call).size() == 1))
       result.dtype = Dtype::kIntegral;
     if (dropsGrad(name))
       result.no_grad = true;

@@ -21,6 +21,7 @@
 #include <clang/Lex/PreprocessorOptions.h>
 #include <clang/Sema/Sema.h>
 #include <clang/Sema/SemaConsumer.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -319,6 +320,32 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
   return finding;
 }
 
+// "tests/../net.h" is net.h, unless a link stands in between.
+std::string plainPath(const std::string &path) {
+  llvm::SmallString<256> plain(path);
+  bool is_same = false;
+  const bool changes = path.find("/..") != std::string::npos &&
+                       llvm::sys::path::remove_dots(plain, /*remove_dot_dot=*/true) &&
+                       !llvm::sys::fs::equivalent(path, plain, is_same) && is_same;
+  return changes ? std::string(plain) : path;
+}
+
+// So that one place has one name, from whichever file it was included.
+void makePathsPlain(FileResult &result) {
+  for (core::Finding &finding : result.findings) {
+    for (core::Location &location : finding.locations)
+      location.file = plainPath(location.file);
+    for (core::Related &related : finding.related)
+      related.location.file = plainPath(related.location.file);
+    for (core::Replacement &edit : finding.fix)
+      edit.file = plainPath(edit.file);
+  }
+  std::map<std::string, std::string> files_read;
+  for (auto &[file, checksum] : result.files_read)
+    files_read.try_emplace(plainPath(file), std::move(checksum));
+  result.files_read = std::move(files_read);
+}
+
 clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
@@ -372,6 +399,7 @@ FileResult Analysis::takeResult() {
       finding.fix.clear();
       finding.caution.clear();
     }
+  makePathsPlain(result_);
   return std::move(result_);
 }
 

@@ -47,7 +47,8 @@ constexpr std::string_view kMaskedRead =
     "for `x[mask]` the host has to read how many elements are true; torch.where(mask, x, "
     "fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
-    "not wait; where each row has one true element, x.gather(1, index[:, None]); where the mask "
+    "not wait (flatten a mask of more dimensions, and x as well); where each row has one true "
+    "element, x.gather(1, index[:, None]); where the mask "
     "comes out the same in each step, index once before the loop";
 constexpr std::string_view kMaskedReadInCpp =
     "for a mask as an index the host has to read how many elements are true; torch::where(mask, "
@@ -69,8 +70,9 @@ constexpr Remedy kRemedies[] = {
      "print after the loop, or every so many steps"},
     {"clip_grad_norm_",
      "error_if_nonfinite=False does not look at the norm; keep what it returns on the device",
-     "it returns the norm as a number of the host; compute norm and scale with operators, which "
-     "stay on the device"},
+     "it returns the norm as a number of the host: norm = torch::stack(norms of the gradients)"
+     ".norm(), and each gradient.mul_((max_norm / (norm + 1e-6)).clamp_max(1)), stay on the "
+     "device"},
     {"Distribution.__init__",
      "the distribution checks its arguments: pass validate_args=False where it is made, or call "
      "torch.distributions.Distribution.set_default_validate_args(False)"},
@@ -84,16 +86,16 @@ constexpr Remedy kRemedies[] = {
      "it looks on the host whether it succeeded: the function with `_ex` (torch::linalg_inv_ex, "
      "linalg_cholesky_ex, linalg_solve_ex) does not, and gives `info` on the device"},
     {"aten::is_nonzero",
-     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): test the "
-     "values on the host before they are uploaded, or leave the argument out where the answer is "
-     "known; where both branches can be computed, torch.where(condition, a, b) decides on the "
+     "the value decides a branch (`if tensor:`, `while`, `assert`, `min(tensor, 1)`): where it "
+     "comes from values that the host had, such as a schedule, keep a copy there and test that; "
+     "where both branches can be computed, torch.where(condition, a, b) decides on the "
      "device; torch._assert_async(condition) checks there; a test for the end or a warning can "
      "come one step late: copy the value into pinned memory with non_blocking=True, record a "
      "torch.cuda.Event, and read it once event.query() is true; a value that the host needs before "
      "it goes on, such as whether a factorization succeeded, has to wait: mark it with "
      "devsan.allow_sync()",
-     "the value decides a branch: test the values on the host before they are uploaded, or leave "
-     "the argument out where the answer is known; where both branches can be computed, "
+     "the value decides a branch: where it comes from values that the host had, such as a "
+     "schedule, keep a copy there and test that; where both branches can be computed, "
      "torch::where(condition, a, b) decides on the device; at::_assert_async(condition) checks "
      "there; a test for the end or a warning can "
      "come one step late: copy the value into pinned memory with non_blocking, record an event, "
@@ -257,16 +259,23 @@ constexpr Remedy kReads[] = {
      "the argument is a size or a count of the host: pass one that the host knows (an argument, a "
      "shape, a length), or work it out before the upload"},
     {"",
-     "a sum or a mean is added up on the device and read once after the loop; a value to log is "
-     "copied into pinned memory with non_blocking=True and read one step later, after its event; a "
-     "condition becomes torch.where(condition, a, b), or is looked at one step later; a check that "
-     "only fails is torch._assert_async(condition); a size or an index comes from what the host "
-     "knows; elements that are read one by one come by one x.cpu() before",
-     "a sum or a mean is added up on the device and read once after the loop; a value to log is "
-     "copied into pinned memory with non_blocking and read one step later, after its event; a "
-     "condition becomes torch::where(condition, a, b), or is looked at one step later; a check "
-     "that only fails is at::_assert_async(condition); a size or an index comes from what the host "
-     "knows; elements that are read one by one come by one x.cpu() before"},
+     "a sum or a mean is added up on the device and read once after the loop; what a list collects "
+     "is appended as x.detach(), and torch.stack(list) read once after the loop; a value to log is "
+     "copied into pinned memory with non_blocking=True and read one step later, after its event; "
+     "what goes back to the device, such as a sampled index, stays a tensor; a condition becomes "
+     "torch.where(condition, a, b), or is looked at one step later; a check that only fails is "
+     "torch._assert_async(condition); a size or an index comes from what the host knows; elements "
+     "that are read one by one come by one x.cpu() before; what the host needs at once has to "
+     "wait: mark it with devsan.allow_sync()",
+     "a sum or a mean is added up on the device and read once after the loop; what a list collects "
+     "is appended as x.detach(), and torch::stack(list) read once after the loop; a value to log "
+     "is "
+     "copied into pinned memory with non_blocking and read one step later, after its event; what "
+     "goes back to the device, such as a sampled index, stays a tensor; a condition becomes "
+     "torch::where(condition, a, b), or is looked at one step later; a check that only fails is "
+     "at::_assert_async(condition); a size or an index comes from what the host knows; elements "
+     "that are read one by one come by one x.cpu() before; what the host needs at once has to "
+     "wait: mark it with devsan::AllowSync"},
 };
 
 constexpr std::uint64_t kOneElement = 8; // bytes, at most
@@ -279,7 +288,9 @@ constexpr Remedy kDownload = {
     "what a loop adds up or collects stays on the device (torch.stack) and is copied once after "
     "it; what the host needs later is copied into pinned memory with non_blocking=True, and read "
     "one step later, after its event; where the host needs it at once (an environment on the CPU "
-    "needs its action), the wait cannot be avoided: put devsan.allow_sync() around the line",
+    "needs its action), the wait cannot be avoided: put devsan.allow_sync() around the line, or "
+    "name a "
+    "library's line in a suppression file",
     "what a loop adds up or collects stays on the device (torch::stack) and is copied once after "
     "it; what the host needs later is copied into pinned memory with non_blocking, and read one "
     "step later, after its event; where the host needs it at once (an environment on the CPU needs "

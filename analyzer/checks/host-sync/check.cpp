@@ -117,7 +117,8 @@ private:
     examineCopy(facts, operation);
     bool mask = isMask(operation);
     // where(condition) alone is nonzero under another name.
-    bool where = operation.name == "where" && operation.operands.size() == 1;
+    bool where = operation.name == "where" &&
+                 argumentsOf(operation.expr).size() + (operation.receiver != nullptr) == 1;
     bool size = readsSize(operation);
     if (!mask && !where && !size && !reads(operation.name))
       return;
@@ -167,11 +168,12 @@ private:
     }
   }
 
-  // torch::tensor(v, x.device()) is a tensor on the host and a copy.
+  // torch::tensor({v}, x.device()) is a tensor on the host and a copy; one number fills a tensor.
   void examineHostValues(const FunctionFacts &facts) {
     for (const Operation &operation : facts.operations) {
       bool copies = operation.kind == Operation::Kind::kFactory && operation.name == "tensor" &&
-                    !operation.receiver && !operation.target.place.onHost() &&
+                    !operation.receiver && !operation.result.zero_dim &&
+                    !operation.target.place.onHost() &&
                     !operation.target.place.is(Place::Kind::kNone);
       if (copies)
         report(facts, operation.expr, operation.expr, "'%0' copies a host value to the device",

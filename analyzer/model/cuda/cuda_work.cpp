@@ -60,7 +60,11 @@ public:
 
   bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
     const bool guarded = guard_live_;
-    for (Stmt *statement : block->body()) {
+    const auto is_entry = [](const Stmt *statement) {
+      return isa<SwitchCase, LabelStmt>(statement);
+    };
+    for (Stmt **next = block->body_begin(); next != block->body_end(); ++next) {
+      Stmt *statement = *next;
       const bool is_step = block->getBeginLoc().isFileID() && statement->getBeginLoc().isFileID();
       if (is_step)
         path_.push_back({block, statement});
@@ -71,6 +75,9 @@ public:
       statement_ = outer_statement;
       if (is_step)
         path_.pop_back();
+      // What stands behind is never reached.
+      if (isa<ReturnStmt>(statement) && std::none_of(next, block->body_end(), is_entry))
+        break;
     }
     guard_live_ = guarded;
     return true;
