@@ -39,7 +39,7 @@ void ProjectCalls::add(const FileCalls &calls) {
     if (isPlace(function.launch))
       known.launch = function.launch;
     if (isPlace(function.body)) {
-      known.several |= isPlace(known.body) && known.body != function.body;
+      known.bodies += known.body != function.body;
       known.body = function.body;
     }
   }
@@ -68,7 +68,9 @@ void ProjectCalls::resolveGuards() {
   std::vector<unsigned> settled;
   const auto look_at = [&](unsigned i) {
     Function &function = functions_[i];
-    function.callers_guard = function.called && bare[i] == 0 && !function.open && !function.several;
+    const std::size_t calls = function.callers.size() + function.guarding_callers.size();
+    function.callers_guard =
+        function.called && bare[i] == 0 && !function.open && calls >= function.bodies;
     if (function.callers_guard)
       settled.push_back(i);
   };
@@ -89,12 +91,12 @@ void ProjectCalls::resolveGuards() {
 void ProjectCalls::resolveLaunches() {
   std::vector<unsigned> launching;
   for (unsigned i = 0; i < functions_.size(); ++i)
-    if (isPlace(functions_[i].launch) && !functions_[i].several)
+    if (isPlace(functions_[i].launch) && !functions_[i].isSeveral())
       launching.push_back(i);
   for (std::size_t next = 0; next < launching.size(); ++next)
     for (const unsigned i : functions_[launching[next]].callers) {
       Function &caller = functions_[i];
-      if (isPlace(caller.launch) || caller.knows_tensors || caller.several)
+      if (isPlace(caller.launch) || caller.knows_tensors || caller.isSeveral())
         continue;
       caller.launch = functions_[launching[next]].launch;
       launching.push_back(i);
@@ -122,7 +124,7 @@ void ProjectCalls::resolveServants() {
 
 bool ProjectCalls::servesTensors(llvm::StringRef usr) const {
   const Function *function = find(usr);
-  return function && function->serves_tensors && !function->several;
+  return function && function->serves_tensors && !function->isSeveral();
 }
 
 bool ProjectCalls::knowTensors() const {
@@ -136,7 +138,8 @@ bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
 
 const FileCalls::Place *ProjectCalls::launchBy(llvm::StringRef usr) const {
   const Function *function = find(usr);
-  return function && isPlace(function->launch) && !function->several ? &function->launch : nullptr;
+  return function && isPlace(function->launch) && !function->isSeveral() ? &function->launch
+                                                                         : nullptr;
 }
 
 llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> functions,
@@ -168,20 +171,20 @@ llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> funct
   constexpr llvm::ArrayRef<unsigned> kNone;
   walk(functions, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
     // These stay what they are, whatever others do.
-    if (function.open || function.several ||
+    if (function.open ||
         llvm::any_of(function.callers, [&](unsigned i) { return functions_[i].open; }))
       return kNone;
     look_for(function);
     return function.callers;
   });
   walk(launchers, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
-    if (function.knows_tensors || function.several)
+    if (function.knows_tensors || function.isSeveral())
       return kNone;
     look_for(function);
     return function.callees;
   });
   walk(servants, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
-    if (function.serves_tensors || function.several)
+    if (function.serves_tensors || function.isSeveral())
       return kNone;
     look_for(function);
     return function.callers.empty() ? function.guarding_callers : function.callers;

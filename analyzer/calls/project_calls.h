@@ -18,12 +18,13 @@ public:
   // After add(), before the questions.
   void settle();
 
-  // Of functions with several bodies, which belong to several programs, nothing is said.
+  // Functions with several bodies belong to several programs.
 
-  // It has callers, and each of them sets the device before the call or is itself called so.
+  // It has callers, for each body one, and each of them sets the device before the call or is
+  // itself called so.
   bool callersGuard(llvm::StringRef usr) const;
   // The launch without a guard that a call of this function comes to, through functions that know
-  // no tensors; null where there is none.
+  // no tensors; null where there is none, or one of several bodies' functions.
   const FileCalls::Place *launchBy(llvm::StringRef usr) const;
 
   // A function that knows tensors calls it, or calls one that does.
@@ -42,7 +43,7 @@ private:
     std::string name;
     FileCalls::Place body;
     bool external = false; // other files can call it
-    bool several = false;  // bodies
+    unsigned bodies = 0;
     bool open = false;
     bool called = false;
     bool knows_tensors = false;
@@ -55,6 +56,8 @@ private:
     // The same of the calls under one.
     std::vector<unsigned> guarding_callers;
     std::vector<unsigned> guarded_callees;
+
+    bool isSeveral() const { return bodies > 1; }
   };
   unsigned index(llvm::StringRef usr);
   const Function *find(llvm::StringRef usr) const;

@@ -3,6 +3,7 @@
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
+#include "analyzer/model/cuda/device_kinds.h"
 #include "analyzer/model/fix_scope.h"
 
 namespace devsan::analyzer {
@@ -36,21 +37,23 @@ protected:
         return places.insert({sources.getFileID(written), sources.getSpellingLineNumber(written)})
             .second;
       };
+      const auto may_miss = [&](const auto &part) {
+        return is_bare(part) && !fitsCurrentDevice(part.expr, work);
+      };
       for (const Launch &launch : work.launches)
-        if (isOnDevice(launch) && is_bare(launch) && is_new(launch.expr))
+        if (isOnDevice(launch) && may_miss(launch) && is_new(launch.expr))
           report(context, work, launch.expr, nullptr);
       for (const WorkCall &call : work.calls)
-        if (is_bare(call))
-          if (const Launch *launch = program.bareLaunch(call.callee))
-            if (is_new(call.expr))
-              report(context, work, call.expr, launch);
+        if (const Launch *launch = may_miss(call) ? program.bareLaunch(call.callee) : nullptr)
+          if (is_new(call.expr))
+            report(context, work, call.expr, launch);
       for (const HandedStream &handed : work.handed_streams)
-        if (is_bare(handed) && is_new(handed.expr))
+        if (may_miss(handed) && is_new(handed.expr))
           reportHanded(context, work, handed);
       const bool has_launches = !places.empty();
       if (in_devsan_check_)
         for (const WorkCall &call : work.calls)
-          if (is_bare(call) && mayLaunchElsewhere(program, work, call) && is_new(call.expr))
+          if (may_miss(call) && mayLaunchElsewhere(program, work, call) && is_new(call.expr))
             reportLauncher(context, work, call);
       if (!has_launches)
         continue;
@@ -63,6 +66,17 @@ protected:
 private:
   static bool isOnDevice(const Launch &launch) {
     return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
+  }
+
+  // Its tensors were made where it runs: on the current device.
+  static bool fitsCurrentDevice(const Expr *call, const CudaWork &work) {
+    const auto fit = [&](const auto &tensors) {
+      return !tensors.empty() && llvm::all_of(tensors, [&](const ValueDecl *tensor) {
+        return isMadeOnCurrent(tensor, work);
+      });
+    };
+    const auto given = CudaProgram::tensorsOf(call, work);
+    return given.empty() ? fit(work.tensors) : fit(given);
   }
 
   void report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {

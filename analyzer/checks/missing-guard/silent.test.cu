@@ -118,3 +118,10 @@ void callsTemplates(const at::Tensor &x) {
   const c10::cuda::CUDAGuard guard(x.device());
   launchFor<double>(x);
 }
+
+// Made for the current device, in this very function.
+void madeHere(int n) {
+  const auto options = torch::dtype(torch::kFloat).device(torch::kCUDA);
+  at::Tensor x = torch::ones({n}, options), y = x + torch::rand({n}, torch::kCUDA);
+  scale<float><<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(y.data_ptr<float>(), n);
+}

@@ -171,7 +171,75 @@ private:
   bool device_set_ = false;
 };
 
+// What devices a value comes from.
+class DeviceSources {
+public:
+  bool current = false;
+  bool others = false;
+
+  explicit DeviceSources(const CudaWork &work) : work_(work) {}
+
+  void add(const ValueDecl *variable) {
+    if (!known_.insert(variable).second)
+      return;
+    const auto initialiser = work_.initialisers.find(dyn_cast<VarDecl>(variable));
+    if (initialiser == work_.initialisers.end())
+      others = true;
+    else
+      add(initialiser->second);
+  }
+
+private:
+  void add(const Stmt *part) {
+    if (const auto *reference = dyn_cast<DeclRefExpr>(part)) {
+      addNamed(reference->getDecl());
+    } else if (const auto *text = dyn_cast<StringLiteral>(part)) {
+      current |= text->getString() == "cuda";
+      others |= text->getString() != "cuda" && text->getString().starts_with("cuda");
+    } else if (const auto *member = dyn_cast<MemberExpr>(part)) {
+      others |= isa<FieldDecl>(member->getMemberDecl()) && isSource(member->getType());
+    } else if (const auto *call = dyn_cast<CallExpr>(part)) {
+      const FunctionDecl *callee = calledFunction(call);
+      others |= isSource(call->getType()) && (!callee || !isTorchDecl(callee));
+      addWhole(call);
+    } else if (isa<CXXConstructExpr>(part)) {
+      addWhole(cast<Expr>(part));
+    } else {
+      others |= isa<LambdaExpr, RecoveryExpr>(part);
+    }
+    for (const Stmt *child : part->children())
+      if (child && !others)
+        add(child);
+  }
+
+  static bool isSource(QualType type) { return holdsTensor(type) || namesDevice(type); }
+
+  void addNamed(const ValueDecl *decl) {
+    if (isDeviceType(decl->getType()) && isTorchDecl(decl)) {
+      (decl->getName() == "kCUDA" || decl->getName() == "CUDA" ? current : others) = true;
+    } else if (isa<VarDecl>(decl) && isSource(decl->getType())) {
+      add(decl);
+    }
+  }
+
+  // A device with its index.
+  void addWhole(const Expr *made) {
+    const auto arguments = argumentsOf(made);
+    others |= namesDevice(made->getType()) && arguments.size() > 1 &&
+              isDeviceType(strip(arguments[0])->getType());
+  }
+
+  const CudaWork &work_;
+  llvm::SmallPtrSet<const ValueDecl *, 8> known_;
+};
+
 } // namespace
+
+bool isMadeOnCurrent(const ValueDecl *tensor, const CudaWork &work) {
+  DeviceSources sources(work);
+  sources.add(tensor);
+  return sources.current && !sources.others;
+}
 
 std::vector<DeviceKind> deviceKinds(const CudaWork &work) {
   return std::move(DeviceKindCollector(work).found);

@@ -22,4 +22,8 @@ bool isLegacyType(clang::QualType type);
 // Those that end in a new tensor, in options or in a device, in the order of the source.
 std::vector<DeviceKind> deviceKinds(const CudaWork &work);
 
+// A variable of the function whose value was made for the device that was current, whichever that
+// is: factories were told "CUDA" without an index, and nothing from elsewhere came in.
+bool isMadeOnCurrent(const clang::ValueDecl *tensor, const CudaWork &work);
+
 } // namespace devsan::analyzer
