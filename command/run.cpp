@@ -86,7 +86,6 @@ int devicesOfOuterRun(const RunOptions &options) {
     sentence += ", and has " + std::to_string(options.simulated_devices) +
                 " simulated devices instead of the outer run's " + std::to_string(count);
   std::fprintf(stderr, "devsan: note: %s\n", core::printableLines(sentence).c_str());
-  noteInnerRun(outer);
   return count;
 }
 
@@ -289,6 +288,8 @@ int reportRun(Run &run, const ProgramRun &program) {
       judged && summary.verdict.outcome == core::Verdict::Outcome::kNoVerdict;
   addEnd(summary.verdict, program.end);
   int status = writeReports(run, report, judged, observed);
+  if (const char *outer = std::getenv("DEVSAN_LOG_DIR"); outer && *outer && was_observed)
+    noteInnerRun(outer);
   if (!facts_written)
     status = fail(facts_written.error().message);
   if (!was_observed && is_strict)

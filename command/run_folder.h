@@ -42,7 +42,7 @@ private:
   bool kept_;
 };
 
-// In the folder of the run around it, a run tells that it was there.
+// In the folder of the run around it, a run tells that it has made its report.
 void noteInnerRun(const std::filesystem::path &outer);
 std::size_t innerRuns(const std::filesystem::path &folder);
 

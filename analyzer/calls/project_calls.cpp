@@ -1,6 +1,7 @@
 #include "analyzer/calls/project_calls.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/Path.h>
 
 #include <utility>
 
@@ -11,7 +12,22 @@ bool isPlace(const FileCalls::Place &place) {
   return !place.file.empty();
 }
 
+std::string folderOf(const FileCalls::Place &place) {
+  return llvm::sys::path::parent_path(place.file).str();
+}
+
 } // namespace
+
+bool ProjectCalls::Function::isSeveral() const {
+  return bodies.size() > 1 || (!bodies.empty() && bodies.begin()->second.size() > 1);
+}
+
+bool ProjectCalls::Function::eachBodyIsCalled() const {
+  return llvm::all_of(bodies, [&](const auto &in_folder) {
+    const auto calls = calling_files.find(in_folder.first);
+    return calls != calling_files.end() && calls->second >= in_folder.second.size();
+  });
+}
 
 unsigned ProjectCalls::index(llvm::StringRef usr) {
   const auto [known, is_new] = indices_.try_emplace(usr, functions_.size());
@@ -39,10 +55,16 @@ void ProjectCalls::add(const FileCalls &calls) {
     if (isPlace(function.launch))
       known.launch = function.launch;
     if (isPlace(function.body)) {
-      known.bodies += known.body != function.body;
+      known.bodies[folderOf(function.body)].insert({function.body.file, function.body.line});
       known.body = function.body;
     }
   }
+  std::set<std::pair<unsigned, std::string>> calling;
+  for (const FileCalls::Call &call : calls.calls)
+    if (const FileCalls::Place &body = calls.functions[call.caller].body; isPlace(body))
+      calling.emplace(here[call.callee], folderOf(body));
+  for (const auto &[callee, folder] : calling)
+    ++functions_[callee].calling_files[folder];
   for (const FileCalls::Call &call : calls.calls) {
     const unsigned caller = here[call.caller], callee = here[call.callee];
     if (caller == callee)
@@ -68,9 +90,8 @@ void ProjectCalls::resolveGuards() {
   std::vector<unsigned> settled;
   const auto look_at = [&](unsigned i) {
     Function &function = functions_[i];
-    const std::size_t calls = function.callers.size() + function.guarding_callers.size();
-    function.callers_guard =
-        function.called && bare[i] == 0 && !function.open && calls >= function.bodies;
+    function.callers_guard = function.called && bare[i] == 0 && !function.open &&
+                             (!function.isSeveral() || function.eachBodyIsCalled());
     if (function.callers_guard)
       settled.push_back(i);
   };

@@ -7,7 +7,10 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -20,8 +23,8 @@ public:
 
   // Functions with several bodies belong to several programs.
 
-  // It has callers, for each body one, and each of them sets the device before the call or is
-  // itself called so.
+  // It has callers, in the folder of each of several bodies as many files as bodies, and each of
+  // them sets the device before the call or is itself called so.
   bool callersGuard(llvm::StringRef usr) const;
   // The launch without a guard that a call of this function comes to, through functions that know
   // no tensors; null where there is none, or one of several bodies' functions.
@@ -43,7 +46,9 @@ private:
     std::string name;
     FileCalls::Place body;
     bool external = false; // other files can call it
-    unsigned bodies = 0;
+    // By folder: the bodies there, and the files there with calls.
+    std::map<std::string, std::set<std::pair<std::string, unsigned>>> bodies;
+    std::map<std::string, unsigned> calling_files;
     bool open = false;
     bool called = false;
     bool knows_tensors = false;
@@ -57,7 +62,8 @@ private:
     std::vector<unsigned> guarding_callers;
     std::vector<unsigned> guarded_callees;
 
-    bool isSeveral() const { return bodies > 1; }
+    bool isSeveral() const;
+    bool eachBodyIsCalled() const;
   };
   unsigned index(llvm::StringRef usr);
   const Function *find(llvm::StringRef usr) const;

@@ -8,6 +8,10 @@
 // RUN: not %{check} %t -- %{flags} | FileCheck %s --implicit-check-not='[device-'
 // CHECK: /a/kernel.cu:4:{{.*}} [device-missing-guard]
 // CHECK: /b/kernel.cu:4:{{.*}} [device-missing-guard]
+// Callers of one are none of the other.
+// RUN: rm %t/b/ops.cpp && cp %t/a/ops.cpp %t/a/more.cpp
+// RUN: not %{check} %t -- %{flags} | FileCheck %s --check-prefix=UNCALLED
+// UNCALLED: /b/kernel.cu:4:{{.*}} [device-missing-guard]
 
 //--- a/kernel.cu
 #include <ATen/ATen.h>

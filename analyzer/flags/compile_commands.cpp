@@ -289,7 +289,7 @@ void CompileCommands::finish(CompileCommand &command) {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
   // A name that is not known is not another one, and looking for that takes long. Warnings that
-  // clang makes errors of, such as narrowing, are none for g++ or older releases.
+  // clang makes errors of, such as narrowing, do not stop other compilers.
   common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w",
                                "-Wno-everything", "-fno-spell-checking"});
 }

@@ -17,8 +17,9 @@ std::vector<std::string> withoutOwnArguments(const std::vector<std::string> &arg
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i] == "-resource-dir")
       ++i;
-    else if (arguments[i] != "-w" && arguments[i] != "-Wno-everything" &&
-             arguments[i] != "-ferror-limit=0")
+    else if (arguments[i] == "-Wno-everything")
+      kept.push_back("-Wno-c++11-narrowing"); // else an error
+    else if (arguments[i] != "-w" && arguments[i] != "-ferror-limit=0")
       kept.push_back(arguments[i]);
   return kept;
 }

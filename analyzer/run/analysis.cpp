@@ -320,12 +320,11 @@ core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Pla
   return finding;
 }
 
-// "tests/../net.h" is net.h, unless a link stands in between.
+// "tests/../net.h" and "./net.h" are net.h, unless a link stands in between.
 std::string plainPath(const std::string &path) {
   llvm::SmallString<256> plain(path);
   bool is_same = false;
-  const bool changes = path.find("/..") != std::string::npos &&
-                       llvm::sys::path::remove_dots(plain, /*remove_dot_dot=*/true) &&
+  const bool changes = llvm::sys::path::remove_dots(plain, /*remove_dot_dot=*/true) &&
                        !llvm::sys::fs::equivalent(path, plain, is_same) && is_same;
   return changes ? std::string(plain) : path;
 }
@@ -340,6 +339,9 @@ void makePathsPlain(FileResult &result) {
     for (core::Replacement &edit : finding.fix)
       edit.file = plainPath(edit.file);
   }
+  for (FileCalls::Function &function : result.calls.functions)
+    for (FileCalls::Place *place : {&function.body, &function.launch})
+      place->file = plainPath(place->file);
   std::map<std::string, std::string> files_read;
   for (auto &[file, checksum] : result.files_read)
     files_read.try_emplace(plainPath(file), std::move(checksum));

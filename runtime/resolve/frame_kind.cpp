@@ -42,15 +42,16 @@ constexpr std::array<std::string_view, 6> kSystemNames = {
 constexpr std::array<std::string_view, 5> kTorchHeaders = {
     "/torch/include/", "/libtorch/include/", "/include/ATen/", "/include/c10/", "/torch/csrc/"};
 // CUDA's hold templates and inline functions over its runtime; DevSan's own toolkit has its own.
-constexpr std::array<std::string_view, 9> kSystemHeaders = {"/include/c++/",
-                                                            "/usr/include/",
-                                                            "/usr/lib/",
-                                                            "/pybind11/",
-                                                            "/usr/local/cuda/",
-                                                            "/usr/local/cuda-",
-                                                            "/x86_64-linux/include/",
-                                                            "/cuda_runtime/include/",
-                                                            "/devsan/cuda/include/"};
+constexpr std::array<std::string_view, 10> kSystemHeaders = {"/include/c++/",
+                                                             "/usr/include/",
+                                                             "/usr/lib/",
+                                                             "/pybind11/",
+                                                             "/usr/local/cuda/",
+                                                             "/targets/x86_64-linux/include/",
+                                                             "/cuda_runtime/include/",
+                                                             "/nvidia/cu12/include/",
+                                                             "/nvidia/cu13/include/",
+                                                             "/devsan/cuda/include/"};
 
 std::optional<FrameKind> kindOfModule(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);

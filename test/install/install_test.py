@@ -223,7 +223,7 @@ class Install(unittest.TestCase):
         run("cmake", "-G", "Unix Makefiles", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_TOOLCHAIN_FILE={self.tree}/share/devsan/cuda/toolchain.cmake",
             env={**os.environ, "PATH": path})
         run("cmake", "--build", f"{folder}/build", "-j2")
-        text = run("ctest", "--test-dir", f"{folder}/build", "--verbose")
+        text = run("ctest", "--test-dir", f"{folder}/build", "--verbose", "--no-tests=error")
         self.assertNotIn("does nothing here", text)
 
     def test_uninstall(self):

@@ -38,7 +38,7 @@ protected:
             .second;
       };
       const auto may_miss = [&](const auto &part) {
-        return is_bare(part) && !fitsCurrentDevice(part.expr, work);
+        return is_bare(part) && (part.in_new_thread || !fitsCurrentDevice(part.expr, work));
       };
       for (const Launch &launch : work.launches)
         if (isOnDevice(launch) && may_miss(launch) && is_new(launch.expr))
@@ -68,7 +68,7 @@ private:
     return launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAlgorithm;
   }
 
-  // Its tensors were made where it runs: on the current device.
+  // Its tensors were made where it runs: on the device that is current in this thread.
   static bool fitsCurrentDevice(const Expr *call, const CudaWork &work) {
     const auto fit = [&](const auto &tensors) {
       return !tensors.empty() && llvm::all_of(tensors, [&](const ValueDecl *tensor) {

@@ -2,6 +2,8 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/extension.h>
 
+#include <thread>
+
 template <typename scalar_t> __global__ void scale(scalar_t *x, int n) {}
 
 void plain(at::Tensor x) {
@@ -77,4 +79,31 @@ template <bool twice> void mayHaveGuard(const at::Tensor &x) {
   launchFor<float>(x);
   at::DeviceGuard guard(x.device());
   launchFor<double>(x);
+}
+
+// Made in this function, and not for the device that is current where it is used.
+void usedInThread(int n) {
+  at::Tensor x = torch::ones({n}, torch::kCUDA);
+  std::thread worker([&] {
+    scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
+    // CHECK: :[[@LINE-1]]:5: error: the kernel runs {{.*}} 'x'{{.*}}[device-missing-guard]
+  });
+  worker.join();
+}
+void madeByIndex(int n) {
+  at::Tensor x = torch::ones({n}, torch::TensorOptions().device(torch::kCUDA).device_index(1));
+  scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-1]]:3: error: the kernel runs {{.*}} 'x'{{.*}}[device-missing-guard]
+}
+
+// What stands behind a return is reached by a label.
+void jumped(at::Tensor x, int n) {
+  if (n)
+    goto launch;
+  return;
+  {
+  launch:
+    scale<float><<<1, 256>>>(x.data_ptr<float>(), n);
+    // CHECK: :[[@LINE-1]]:5: error: the kernel runs {{.*}} 'x'{{.*}}[device-missing-guard]
+  }
 }

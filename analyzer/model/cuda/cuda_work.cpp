@@ -22,6 +22,11 @@ bool areAlternatives(const BlockPath &one, const BlockPath &other) {
   return isa_and_nonnull<IfStmt, SwitchStmt>(parting);
 }
 
+bool holdsEntry(const Stmt *statement) {
+  return statement &&
+         (isa<SwitchCase, LabelStmt>(statement) || llvm::any_of(statement->children(), holdsEntry));
+}
+
 // Walks one function in the order of its source and keeps what holds at each point.
 class CudaWorkCollector : public AstVisitor {
 
@@ -60,9 +65,6 @@ public:
 
   bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {
     const bool guarded = guard_live_;
-    const auto is_entry = [](const Stmt *statement) {
-      return isa<SwitchCase, LabelStmt>(statement);
-    };
     for (Stmt **next = block->body_begin(); next != block->body_end(); ++next) {
       Stmt *statement = *next;
       const bool is_step = block->getBeginLoc().isFileID() && statement->getBeginLoc().isFileID();
@@ -75,8 +77,9 @@ public:
       statement_ = outer_statement;
       if (is_step)
         path_.pop_back();
-      // What stands behind is never reached.
-      if (isa<ReturnStmt>(statement) && std::none_of(next, block->body_end(), is_entry))
+      // What stands behind is never reached, unless something before it did not parse.
+      if (isa<ReturnStmt>(statement) && !context().getDiagnostics().hasErrorOccurred() &&
+          std::none_of(next, block->body_end(), holdsEntry))
         break;
     }
     guard_live_ = guarded;

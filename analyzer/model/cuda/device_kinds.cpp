@@ -183,7 +183,8 @@ public:
     if (!known_.insert(variable).second)
       return;
     const auto initialiser = work_.initialisers.find(dyn_cast<VarDecl>(variable));
-    if (initialiser == work_.initialisers.end())
+    const bool is_whole = isTensor(variable->getType()) || namesDevice(variable->getType());
+    if (!is_whole || initialiser == work_.initialisers.end())
       others = true;
     else
       add(initialiser->second);
@@ -201,6 +202,7 @@ private:
     } else if (const auto *call = dyn_cast<CallExpr>(part)) {
       const FunctionDecl *callee = calledFunction(call);
       others |= isSource(call->getType()) && (!callee || !isTorchDecl(callee));
+      others |= nameOf(callee) == "device_index" || nameOf(callee) == "set_index";
       addWhole(call);
     } else if (isa<CXXConstructExpr>(part)) {
       addWhole(cast<Expr>(part));

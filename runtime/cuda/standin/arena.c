@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/standin/arena.h"
+#include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { kMaxDevices = 64 };
 /* CUDA's allocations lie on 512 bytes; ours on pages, so that they can be protected. */
 static const uintptr_t kPage = 4096;
 static const uintptr_t kGiB = (uintptr_t)1 << 30;

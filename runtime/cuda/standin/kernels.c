@@ -40,7 +40,7 @@ struct Described {
   char *readable;
   int access[kDevSanStandinMaxParameters]; /* of parameters that are or begin with pointers */
   int parameters;                          /* -1 where the name does not tell */
-  size_t shared_memory;                    /* that a launch may ask for */
+  size_t shared_memory[kMaxDevices];       /* that a launch may ask for, on each device */
   int is_pytorchs;
   int is_said;
   int is_refusal_said;
@@ -212,7 +212,8 @@ static struct Described *describe(const void *function, const char *name) {
   made->is_pytorchs = isPyTorchs(function);
   made->parameters =
       made->readable ? readParameters(made->readable, made->handle.sizes, made->access) : -1;
-  made->shared_memory = kSharedPerBlock;
+  for (int device = 0; device < kMaxDevices; ++device)
+    made->shared_memory[device] = kSharedPerBlock;
   return made;
 }
 
@@ -373,13 +374,20 @@ static void reportMemoryUses(const struct Described *kernel, const DevSanKernelL
     ((Use)use)(launch->stream, kernel->readable, uses, count);
 }
 
-int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, size_t bytes) {
+int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, int device, size_t bytes) {
   struct Described *kernel = (struct Described *)(uintptr_t)handle;
-  if (bytes > kSharedPerBlockOptIn)
+  if (bytes > kSharedPerBlockOptIn || device < 0 || device >= kMaxDevices)
     return kInvalidValue;
-  __atomic_store_n(&kernel->shared_memory, bytes > kSharedPerBlock ? bytes : kSharedPerBlock,
-                   __ATOMIC_RELAXED);
+  __atomic_store_n(&kernel->shared_memory[device],
+                   bytes > kSharedPerBlock ? bytes : kSharedPerBlock, __ATOMIC_RELAXED);
   return kSuccess;
+}
+
+size_t devsanAllowedSharedMemory(const struct DevSanStandinKernel *handle, int device) {
+  const struct Described *kernel = (const struct Described *)(uintptr_t)handle;
+  return device < 0 || device >= kMaxDevices
+             ? kSharedPerBlock
+             : __atomic_load_n(&kernel->shared_memory[device], __ATOMIC_RELAXED);
 }
 
 static int isWithin(const DevSanCudaDim *dim, const unsigned largest[3]) {
@@ -391,7 +399,7 @@ static int isWithin(const DevSanCudaDim *dim, const unsigned largest[3]) {
 static int checkLimits(const struct Described *kernel, const DevSanKernelLaunch *launch, char *why,
                        size_t size) {
   const DevSanCudaDim *grid = &launch->grid, *block = &launch->block;
-  const size_t most = __atomic_load_n(&kernel->shared_memory, __ATOMIC_RELAXED);
+  const size_t most = devsanAllowedSharedMemory(&kernel->handle, launch->device);
   if (!isWithin(grid, kDevSanLargestGrid)) {
     snprintf(why, size, "a grid of %u x %u x %u blocks", grid->x, grid->y, grid->z);
     return kInvalidConfiguration;

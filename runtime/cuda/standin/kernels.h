@@ -21,9 +21,10 @@ typedef struct {
   int device;
 } DevSanKernelLaunch;
 
-/* As cudaFuncSetAttribute sets it: what a launch may ask for. An error of CUDA's where no device
-   has so much. */
-int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, size_t bytes);
+/* Of dynamic shared memory, what a launch on a device may ask for: as cudaFuncSetAttribute sets it
+   there. An error of CUDA's where no device has so much. */
+int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, int device, size_t bytes);
+size_t devsanAllowedSharedMemory(const struct DevSanStandinKernel *handle, int device);
 
 /* The error of CUDA's that a GPU answers to a grid, a block or a size of shared memory that it does
    not have; says so once. */

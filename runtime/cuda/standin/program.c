@@ -15,6 +15,7 @@
 
 enum { kSuccess = 0, kInvalidDeviceFunction = 98, kInvalidDevice = 101 };
 
+int cudaGetDevice(int *device);
 int cudaGetDeviceCount(int *count);
 int cudaDeviceGetAttribute(int *value, int attribute, int device);
 
@@ -180,13 +181,18 @@ int cudaMemPoolTrimTo(void *pool, size_t kept) {
 /* Of a kernel: places of cudaFuncAttributes. */
 int cudaFuncGetAttributes(void *out, const void *kernel) {
   enum { kSize = 144, kAtThreads = 24, kAtRegisters = 28, kAtPtx = 32, kAtBinary = 36 };
-  (void)kernel;
+  enum { kAtDynamicShared = 44 };
   char *attributes = out;
   memset(attributes, 0, kSize);
   putInt(attributes, kAtThreads, kThreadsPerBlock);
   putInt(attributes, kAtRegisters, 32);
   putInt(attributes, kAtPtx, 10 * kMajor);
   putInt(attributes, kAtBinary, 10 * kMajor);
+  const struct DevSanStandinKernel *handle =
+      devsanIsSimulated() ? devsanKernelHandle(kernel) : NULL;
+  int device = 0;
+  if (handle && cudaGetDevice(&device) == kSuccess)
+    putInt(attributes, kAtDynamicShared, (int)devsanAllowedSharedMemory(handle, device));
   return kSuccess;
 }
 

@@ -695,7 +695,7 @@ int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
   const struct DevSanStandinKernel *handle =
       devsanIsSimulated() && attribute == kMaxDynamicSharedMemory ? devsanKernelHandle(kernel)
                                                                   : NULL;
-  return done(handle ? devsanAllowSharedMemory(handle, (size_t)value) : kSuccess);
+  return done(handle ? devsanAllowSharedMemory(handle, currentDevice(), (size_t)value) : kSuccess);
 }
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,

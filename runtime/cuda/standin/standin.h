@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+enum { kMaxDevices = 64 };
+
 enum {
   kDevSanStandinKernel = 0x6b65726e,
   /* One that belongs to another CUDA runtime: it can be launched, and this one does not know it. */

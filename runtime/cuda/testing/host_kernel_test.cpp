@@ -85,8 +85,8 @@ TEST(HostKernel, TakesAllParametersOrNone) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), 719);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "devsan: error: the host implementation of scale(float*, float, int) takes 2 of its 3 "
-            "parameters: give it all\n");
+            "devsan: error: the host implementation of scale(float*, float, int) takes 2 "
+            "parameters, the kernel has 3: take all of them, or none\n");
   EXPECT_EQ(calls, 4);
 }
 

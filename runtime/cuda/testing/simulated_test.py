@@ -373,6 +373,10 @@ class Simulated(unittest.TestCase):
             MOST = 8  # cudaFuncAttributeMaxDynamicSharedMemorySize
             assert launch(shared=(48 << 10) + 1) == 1
             assert cuda.cudaFuncSetAttribute(fill, MOST, 96 << 10) == 0 and launch(shared=96 << 10) == 0 and launch(shared=97 << 10) == 1
+            attributes = ctypes.create_string_buffer(144)
+            assert cuda.cudaFuncGetAttributes(attributes, fill) == 0 and c_int.from_buffer(attributes, 44).value == 96 << 10
+            # It was allowed on this device alone.
+            assert cuda.cudaSetDevice(1) == 0 and launch(shared=96 << 10) == 1 and cuda.cudaSetDevice(0) == 0
             assert cuda.cudaFuncSetAttribute(fill, MOST, 164 << 10) == cuda.cudaGetLastError() == 1 and launch(shared=96 << 10) == 0
             """, errors=True)
         self.assertEqual(errors.count("a launch of the GPU kernel my::fill() is refused, as by a GPU: a grid of 0 x 1 x 1 blocks"), 1, errors)

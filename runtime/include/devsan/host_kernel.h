@@ -70,8 +70,8 @@ private:
     constexpr int kTaken = sizeof...(Parameters);
     if (kTaken > 0 && launch->parameters >= 0 && launch->parameters != kTaken) {
       std::fprintf(stderr,
-                   "devsan: error: the host implementation of %s takes %d of its %d parameters: "
-                   "give it all\n",
+                   "devsan: error: the host implementation of %s takes %d parameters, the kernel "
+                   "has %d: take all of them, or none\n",
                    launch->kernel, kTaken, launch->parameters);
       return kLaunchFailure;
     }

@@ -39,8 +39,6 @@ enum {
   kCaptureUnsupported = 900
 };
 
-enum { kMaxDevices = 64 };
-
 struct Stream {
   struct Context *context;
   void *handle;     /* what the program has; NULL for a default stream */
