@@ -46,7 +46,7 @@ bool comesFrom(const Stmt *expr, const ValueDecl *source, unsigned depth = 0) {
 bool registersModule(const Stmt *value, unsigned depth = 0) {
   return contains(value, [&](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
-    if (registersModules(nameOf(calleeOf(call))))
+    if (isModuleRegistration(nameOf(calleeOf(call))))
       return true;
     const auto *reference = dyn_cast<DeclRefExpr>(part);
     const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
@@ -79,7 +79,7 @@ bool isRegistration(llvm::StringRef name) {
   return kNames.contains(name);
 }
 
-bool registersModules(llvm::StringRef name) {
+bool isModuleRegistration(llvm::StringRef name) {
   return name == "register_module" || name == "replace_module";
 }
 

@@ -15,7 +15,7 @@ bool holdsModules(clang::QualType type);
 // A method by this name makes a part of a module known to it.
 bool isRegistration(llvm::StringRef name);
 // register_module, or what takes its place.
-bool registersModules(llvm::StringRef name);
+bool isModuleRegistration(llvm::StringRef name);
 // The value is a module that is made here, or has one among its elements.
 bool makesModule(const clang::Expr *value);
 // Cloneable's modules make their state in reset(), which the constructor calls.

@@ -69,7 +69,7 @@ bool registersValueOf(const Expr *argument, const MemberState &member) {
 // A submodule that any method registers, moves, or hands to code that may do so.
 void collectHandedOn(const std::vector<const CXXMethodDecl *> &methods, MemberState &member) {
   auto registers = [](const Stmt *part) {
-    return registersModules(nameOf(calleeOf(dyn_cast<CallExpr>(part))));
+    return isModuleRegistration(nameOf(calleeOf(dyn_cast<CallExpr>(part))));
   };
   member.registered |= llvm::any_of(
       member.sites, [&](const Expr *site) { return contains(asWritten(site), registers); });

@@ -71,7 +71,8 @@ TEST_F(TextReport, ShowsTheNearestOwnFrameHoweverFarItIs) {
   const std::string text = textReport(std::vector(6, finding_), {"devsan run", "a"});
   EXPECT_THAT(text, HasSubstr("called from f6\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from f7\n")));
-  EXPECT_THAT(text, HasSubstr("train.py:7: note: called from main, the nearest line of your own code\n"));
+  EXPECT_THAT(text,
+              HasSubstr("train.py:7: note: called from main, the nearest line of your own code\n"));
   EXPECT_THAT(text, Not(HasSubstr("called from <module>")));
   EXPECT_THAT(text, HasSubstr("  1. train.py:7: warning: device-host-sync"));
 }

@@ -51,12 +51,6 @@ void describe(const ProcessLog &log, Analysis &analysis) {
     notes.push_back("process " + std::to_string(log.header.pid) + ": the frames of Python " +
                     std::to_string(python >> 8) + "." + std::to_string(python & 0xff) +
                     " cannot be read, stacks show native frames only");
-  if (const unsigned kernels = log.header.kernels_without_effect)
-    notes.push_back("process " + std::to_string(log.header.pid) + ": " + std::to_string(kernels) +
-                    (kernels == 1 ? " GPU kernel" : " GPU kernels") +
-                    " of the program computed nothing on the simulated devices, so what depends on "
-                    "their results was not seen: give them host implementations "
-                    "(devsan.host_kernel, devsan/host_kernel.h)");
 }
 
 void describeMissingLines(Analysis &analysis) {
@@ -90,6 +84,18 @@ void describeUnusedDevices(const std::vector<Process> &processes, std::vector<st
       simulated ? "the program used none of the simulated devices: does it ask for \"cuda\"?"
                 : "the program's LibTorch is for the CPU alone: with --sim=N it sees N simulated "
                   "CUDA devices");
+}
+
+// Ranks and forked children have the same kernels: once for all processes.
+void describeIdleKernels(const std::vector<Process> &processes, std::vector<std::string> &notes) {
+  unsigned kernels = 0;
+  for (const Process &process : processes)
+    kernels = std::max<unsigned>(kernels, process.header.kernels_without_effect);
+  if (kernels)
+    notes.push_back(std::to_string(kernels) + (kernels == 1 ? " GPU kernel" : " GPU kernels") +
+                    " of the program computed nothing on the simulated devices, so what depends on "
+                    "their results was not seen: give them host implementations "
+                    "(devsan.host_kernel, devsan/host_kernel.h)");
 }
 
 // Once for all processes.
@@ -219,6 +225,7 @@ Analysis analyse(const std::vector<fs::path> &logs, const AnalysisSettings &sett
     analysis.incomplete = true;
   }
   describeUnusedDevices(processes, analysis.notes);
+  describeIdleKernels(processes, analysis.notes);
   assignRoles(processes);
   core::Merger merger;
   std::vector<core::RankShare> present;

@@ -56,10 +56,12 @@ TEST_F(AnalysisTest, SaysThatKernelsComputedNothing) {
   log.header.simulated_devices = 1;
   log.header.kernels_without_effect = 2;
   write("7-1.devsanlog", log.bytes());
+  log.header.pid = 8;
+  write("8-1.devsanlog", log.bytes());
   const Analysis analysis = analysed();
   ASSERT_EQ(analysis.notes.size(), 1u);
   EXPECT_EQ(analysis.notes[0],
-            "process 7: 2 GPU kernels of the program computed nothing on the simulated devices, so "
+            "2 GPU kernels of the program computed nothing on the simulated devices, so "
             "what depends on their results was not seen: give them host implementations "
             "(devsan.host_kernel, devsan/host_kernel.h)");
 }

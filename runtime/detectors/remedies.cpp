@@ -32,8 +32,7 @@ constexpr std::string_view kEmptyCache =
 constexpr std::string_view kFactorization =
     "its solver waits for the device, or looks whether it succeeded: the function with `_ex` "
     "(solve_ex, inv_ex, cholesky_ex), where there is one, does not look; one call for a whole "
-    "batch "
-    "of matrices waits once; where a matrix is used again, keep its factorization";
+    "batch of matrices waits once; where a matrix is used again, keep its factorization";
 constexpr std::string_view kSparse =
     "how many elements are not zero is a size, which the host reads: convert once, before the "
     "loop, and keep the sparse tensor, or stay dense";
@@ -55,8 +54,7 @@ constexpr std::string_view kMaskedReadInCpp =
     "x, fallback) keeps the shape; where several tensors are indexed by a mask of one dimension, "
     "indices = mask.nonzero().squeeze(1) once, and then x.index_select(0, indices), which does "
     "not wait; where each row has one true element, x.gather(1, index.unsqueeze(1)); where the "
-    "mask "
-    "comes out the same in each step, index once before the loop";
+    "mask comes out the same in each step, index once before the loop";
 constexpr std::string_view kMaskedFill =
     "the value is a tensor of the device, and the host reads it: torch.where(mask, value, x) takes "
     "it on the device; or pass a number that the host knows";
@@ -162,8 +160,7 @@ constexpr Remedy kRemedies[] = {
      "it returns a bool of the host: where the answer chooses a value, torch::where((a == "
      "b).all(), x, y), for equal shapes alone; where it chooses a branch, ask first what the host "
      "knows (a.is_same(b), shapes, dtypes), and compare only where that does not decide; where it "
-     "is "
-     "the same in each step, compare once and pass the answer on"},
+     "is the same in each step, compare once and pass the answer on"},
     {"aten::allclose",
      "it returns a bool of the host: torch.isclose(a, b).all() stays on the device; where the "
      "answer chooses a branch, ask it every so many steps",
@@ -269,9 +266,8 @@ constexpr Remedy kReads[] = {
      "wait: mark it with devsan.allow_sync()",
      "a sum or a mean is added up on the device and read once after the loop; what a list collects "
      "is appended as x.detach(), and torch::stack(list) read once after the loop; a value to log "
-     "is "
-     "copied into pinned memory with non_blocking and read one step later, after its event; what "
-     "goes back to the device, such as a sampled index, stays a tensor; a condition becomes "
+     "is copied into pinned memory with non_blocking and read one step later, after its event; "
+     "what goes back to the device, such as a sampled index, stays a tensor; a condition becomes "
      "torch::where(condition, a, b), or is looked at one step later; a check that only fails is "
      "at::_assert_async(condition); a size or an index comes from what the host knows; elements "
      "that are read one by one come by one x.cpu() before; what the host needs at once has to "
@@ -289,8 +285,7 @@ constexpr Remedy kDownload = {
     "it; what the host needs later is copied into pinned memory with non_blocking=True, and read "
     "one step later, after its event; where the host needs it at once (an environment on the CPU "
     "needs its action), the wait cannot be avoided: put devsan.allow_sync() around the line, or "
-    "name a "
-    "library's line in a suppression file",
+    "name a library's line in a suppression file",
     "what a loop adds up or collects stays on the device (torch::stack) and is copied once after "
     "it; what the host needs later is copied into pinned memory with non_blocking, and read one "
     "step later, after its event; where the host needs it at once (an environment on the CPU needs "

@@ -36,6 +36,14 @@ std::uint32_t threadNumber() {
 
 std::atomic<std::uint32_t> current_step{0};
 
+// As the stand-in for CUDA's runtime counts them, which comes with the first library that calls it.
+std::uint16_t kernelsWithoutEffect() {
+  auto *count = reinterpret_cast<unsigned (*)()>(
+      dlsym(RTLD_DEFAULT, "devsan_standin_kernels_without_effect"));
+  constexpr unsigned kMost = std::numeric_limits<std::uint16_t>::max();
+  return count ? std::uint16_t(std::min(count(), kMost)) : 0;
+}
+
 } // namespace
 
 std::uint64_t monotonicTime() {
@@ -157,18 +165,6 @@ bool Recorder::usedSimulatedDevice() const {
       return true;
   return !is_used;
 }
-
-namespace {
-
-// As the stand-in for CUDA's runtime counts them, which comes with the first library that calls it.
-std::uint16_t kernelsWithoutEffect() {
-  auto *count = reinterpret_cast<unsigned (*)()>(
-      dlsym(RTLD_DEFAULT, "devsan_standin_kernels_without_effect"));
-  constexpr unsigned kMost = std::numeric_limits<std::uint16_t>::max();
-  return count ? std::uint16_t(std::min(count(), kMost)) : 0;
-}
-
-} // namespace
 
 void Recorder::finish() {
   if (!recording_)

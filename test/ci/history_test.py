@@ -98,6 +98,14 @@ class History(unittest.TestCase):
         self.commit("Sync later", train=WAITS.replace("item<float>()", "item<double>()").replace("return total", "total = total;\n  return total"))
         self.assertEqual(self.chosen(), [])
 
+    def test_a_registration_that_is_only_written_otherwise_is_no_fix(self):
+        net = "struct Net : torch::nn::Module {\n  Net() {\n    a = register_module(\"a\", Linear(2, 2));\n    b = Linear(2, 2);\n  }\n  Linear a, b;\n};\n"
+        self.commit("A net", net=net.replace('module("a", ', 'module(\n            "a", '))
+        self.commit("Load parameters", net=net)
+        self.assertEqual(self.chosen(), [])
+        self.commit("Save parameters", net=net.replace("b = Linear(2, 2);", 'b = register_module("b", Linear(2, 2));'))
+        self.assertEqual(self.chosen(), ["state registered"])
+
     def test_what_is_no_repository_is_named(self):
         self.repo = self.folder / "nowhere"
         result = self.history("--choose-only")

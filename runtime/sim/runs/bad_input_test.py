@@ -76,6 +76,13 @@ print("devices", inner.stdout, inner.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("devices 2\n", result.stdout)
         self.assertIn("inside another one", result.stdout)
+        self.assertIn("nothing was observed here: 1 `devsan run` inside", result.stderr)
+
+    def test_an_inner_run_that_saw_nothing_has_not_reported(self):
+        result = run([], f"import subprocess; subprocess.run(['{DEVSAN}', 'run', '--', 'true'], check=True)")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("LibTorch was never loaded by", result.stderr)
+        self.assertNotIn("nothing was observed here", result.stderr)
 
     def test_the_inner_number_wins(self):
         result = self.nested(["--sim=3"])
