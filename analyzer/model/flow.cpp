@@ -315,6 +315,9 @@ std::optional<Path> FunctionFacts::path(const Expr *expr) const {
     return Path{};
   if (const auto *reference = dyn_cast<DeclRefExpr>(expr)) {
     const auto *variable = dyn_cast<ValueDecl>(reference->getDecl());
+    // A member of what is taken apart, or what `get` gives of it.
+    if (const auto *part = dyn_cast<BindingDecl>(variable); part && part->getBinding())
+      return path(part->getBinding());
     if (!isa_and_nonnull<VarDecl, BindingDecl>(variable))
       return std::nullopt;
     auto alias = aliases_.find(variable);
@@ -626,10 +629,8 @@ std::unique_ptr<FunctionFacts> analyseFunction(const FunctionDecl *function, AST
   State entry;
   if (options.assume_moved)
     entry.moved[*options.assume_moved] = nullptr;
-  if (options.host_parameters)
-    for (const ParmVarDecl *parameter : function->parameters())
-      if (holdsTensor(parameter->getType()))
-        entry.values[Path{parameter, {}}].place = Place::host();
+  for (const Path &path : options.on_host)
+    entry.values[path].place = Place::host();
   if (!Flow(*facts, context, options).run(function, function->getBody(), std::move(entry)))
     return nullptr;
   return facts;

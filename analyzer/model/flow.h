@@ -113,7 +113,7 @@ struct FlowOptions {
   ReplacedByCallee replaced_by_callee;
   ReturnedByCallee returned_by_callee;
   HostCheckedByCallee host_checked_by_callee;
-  bool host_parameters = false; // all tensors come from the host
+  std::vector<Path> on_host; // what holds the host's data when the function begins
 };
 
 // Null where the function has no body or no control-flow graph, or is too large to be followed in

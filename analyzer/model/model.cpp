@@ -199,13 +199,38 @@ std::shared_ptr<DeviceModel> DeviceModel::of(ASTContext &context) {
 }
 
 const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
+  const FunctionFacts *own = ownFacts(function);
+  if (!own)
+    return nullptr;
+  const auto [known, is_new] = facts_.try_emplace(function);
+  if (!host_data_)
+    host_data_.emplace(scan(), [this](const FunctionDecl *asked) { return ownFacts(asked); });
+  if (is_new)
+    if (std::vector<Path> host = host_data_->of(function); !host.empty()) {
+      FlowOptions options = flowOptions(function);
+      llvm::append_range(options.on_host, host);
+      facts_[function] = analyseFunction(function, context_, options);
+    }
+  const std::unique_ptr<FunctionFacts> &found = facts_[function];
+  return found ? found.get() : own;
+}
+
+// What is asked while others are computed is this, in whichever order that happens.
+const FunctionFacts *DeviceModel::ownFacts(const FunctionDecl *function) {
   if (!function || isLibraryDecl(function) || !function->doesThisDeclarationHaveABody())
     return nullptr;
   if (const auto *method = dyn_cast<CXXMethodDecl>(function);
       method && method->getParent()->isLambda())
     return nullptr;
-  if (auto found = facts_.find(function); found != facts_.end())
+  if (auto found = own_facts_.find(function); found != own_facts_.end())
     return found->second.get();
+  computing_.insert(function);
+  std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, flowOptions(function));
+  computing_.erase(function);
+  return (own_facts_[function] = std::move(made)).get();
+}
+
+FlowOptions DeviceModel::flowOptions(const FunctionDecl *function) {
   FlowOptions options;
   options.replaced_by_callee = [this](const FunctionDecl *callee,
                                       std::optional<unsigned> argument) {
@@ -217,11 +242,11 @@ const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
   options.host_checked_by_callee = [this](const FunctionDecl *callee, unsigned parameter) {
     return hostCheckedByCallee(callee, parameter);
   };
-  options.host_parameters = runsOnHost(function);
-  computing_.insert(function);
-  std::unique_ptr<FunctionFacts> made = analyseFunction(function, context_, options);
-  computing_.erase(function);
-  return (facts_[function] = std::move(made)).get();
+  if (runsOnHost(function))
+    for (const ParmVarDecl *parameter : function->parameters())
+      if (holdsTensor(parameter->getType()))
+        options.on_host.push_back({parameter, {}});
+  return options;
 }
 
 const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
@@ -301,11 +326,11 @@ const FunctionFacts *DeviceModel::factsOfCallee(const FunctionDecl *callee) {
     return nullptr;
   if (const auto *method = dyn_cast<CXXMethodDecl>(definition); method && method->isVirtual())
     return nullptr;
-  if (auto known = facts_.find(definition); known != facts_.end())
+  if (auto known = own_facts_.find(definition); known != own_facts_.end())
     return known->second.get();
   if (computing_.size() >= kMaxDepth || computing_.contains(definition))
     return nullptr;
-  return facts(definition);
+  return ownFacts(definition);
 }
 
 // Joined over the callee's returns, in terms of its own parameters.
@@ -439,27 +464,6 @@ bool DeviceModel::besideClock(const Stmt *statement) {
       return false;
   }
   return false;
-}
-
-bool DeviceModel::callersGiveHost(const ParmVarDecl *parameter, unsigned depth) {
-  const auto *function = dyn_cast<FunctionDecl>(parameter->getDeclContext());
-  const unsigned index = parameter->getFunctionScopeIndex();
-  if (!function || depth == 0)
-    return false;
-  const auto callers = scan().callers.find(function->getCanonicalDecl());
-  return callers != scan().callers.end() &&
-         llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
-           const auto *call = dyn_cast<CallExpr>(caller.call);
-           const FunctionFacts *facts = call ? this->facts(caller.function) : nullptr;
-           if (!facts || index >= call->getNumArgs() || isa<CXXOperatorCallExpr>(call))
-             return false;
-           const Place place = facts->value(call->getArg(index)).place;
-           const auto *given = place.is(Place::Kind::kOf) && place.of.fields.empty()
-                                   ? dyn_cast_or_null<ParmVarDecl>(place.of.root)
-                                   : nullptr;
-           return place.onHost() ||
-                  (given && given != parameter && callersGiveHost(given, depth - 1));
-         });
 }
 
 std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {

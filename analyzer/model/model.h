@@ -6,6 +6,7 @@
 #include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/file_scan.h"
 #include "analyzer/model/flow.h"
+#include "analyzer/model/host_data.h"
 
 #include <memory>
 
@@ -21,7 +22,7 @@ public:
   clang::ASTContext &context() { return context_; }
 
   // Facts of a function of the program; null for library code, lambdas (part of their function) and
-  // what has no body.
+  // what has no body. With what its callers in this file and its class tell of its data.
   const FunctionFacts *facts(const clang::FunctionDecl *function);
 
   // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
@@ -34,8 +35,6 @@ public:
   bool isLoopBody(const clang::FunctionDecl *function);
   // The host waits there to measure how long the device takes.
   bool besideClock(const clang::Stmt *statement);
-  // All calls of the function in this file give it a tensor of the host.
-  bool callersGiveHost(const clang::ParmVarDecl *parameter, unsigned depth = 3);
   // The innermost loop around `statement` in its function.
   const clang::Stmt *loopAround(const clang::Stmt *statement);
 
@@ -84,12 +83,17 @@ private:
   const Value *returnedByCallee(const clang::FunctionDecl *callee);
   bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);
   const FunctionFacts *factsOfCallee(const clang::FunctionDecl *callee);
+  const FunctionFacts *ownFacts(const clang::FunctionDecl *function);
+  FlowOptions flowOptions(const clang::FunctionDecl *function);
   bool setUpBefore(const clang::Stmt *statement, SetUp what);
   const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);
 
   clang::ASTContext &context_;
   std::shared_ptr<CudaProgram> cuda_;
+  // By what the function itself says, and where others say more, by that too.
+  llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> own_facts_;
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> facts_;
+  std::optional<HostData> host_data_;
   std::optional<FileScan> scan_;
   std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
   llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;

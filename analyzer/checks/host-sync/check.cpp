@@ -208,12 +208,7 @@ private:
   // Where nothing in the file deals with devices, tensors that come from nowhere in particular are
   // the host's.
   bool onHost(const Value &value) {
-    const Place &place = value.place;
-    const auto *given = place.is(Place::Kind::kOf) && place.of.fields.empty()
-                            ? dyn_cast_or_null<ParmVarDecl>(place.of.root)
-                            : nullptr;
-    return place.onHost() || (!place.maybeOffHost() && !model().knowsDevices()) ||
-           (given && model().callersGiveHost(given));
+    return value.place.onHost() || (!value.place.maybeOffHost() && !model().knowsDevices());
   }
 
   static bool returnsToDevice(const FunctionFacts &facts, const Operation &copy) {

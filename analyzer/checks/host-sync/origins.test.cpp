@@ -2,6 +2,10 @@
 // RUN: not %check_mock | %file_check
 #include <torch/torch.h>
 
+#include <map>
+#include <string>
+#include <tuple>
+
 struct Net {
   torch::Tensor forward(torch::Tensor x);
 };
@@ -43,3 +47,81 @@ double shared(const torch::Tensor &row) {
   return total;
 }
 double callers(torch::Tensor x) { return sumOf(x.cpu()) + sumOf(torch::ones({3})) + shared(x.cpu()) + shared(x.cuda()); }
+
+// What is taken apart is what it was.
+double parts(const torch::Tensor &x) {
+  std::map<std::string, torch::Tensor> host, device;
+  host["x"] = x.cpu();
+  device.emplace("x", x.cuda());
+  double total = 0;
+  for (auto &[name, tensor] : host)
+    total += tensor.sum().item<double>();
+  for (auto &[name, tensor] : device)
+    // CHECK: :[[@LINE+1]]:27: warning: 'tensor.sum().item<double>()' makes {{.*}} [device-host-sync]
+    total += tensor.sum().item<double>();
+  auto [least, where] = std::make_tuple(x.cpu(), x.cpu());
+  auto [most, place] = std::make_tuple(x.cuda(), x.cuda());
+  for (int i = 0; i < 3; ++i) {
+    total += least[i].item<double>();
+    // CHECK: :[[@LINE+1]]:22: warning: 'most[i].item<double>()' makes {{.*}} [device-host-sync]
+    total += most[i].item<double>();
+  }
+  return total;
+}
+
+// What a class keeps to itself is where its own code puts it.
+class Counts {
+public:
+  Counts(int n, torch::Device device) : host_(torch::zeros({n})), device_(torch::zeros({n}, device)), both_(torch::zeros({n})) {}
+  void reset() { host_ = torch::zeros({3}); }
+  void move(torch::Device device) { both_ = both_.to(device); }
+  double sum() const {
+    double total = 0;
+    for (int i = 0; i < 3; ++i) {
+      total += host_[i].item<double>();
+      // CHECK: :[[@LINE+1]]:27: warning: 'device_[i].item<double>()' makes {{.*}} [device-host-sync]
+      total += device_[i].item<double>();
+      // CHECK: :[[@LINE+1]]:25: warning: 'both_[i].item<double>()' makes {{.*}} [device-host-sync]
+      total += both_[i].item<double>();
+      total += sumOf(host_);
+    }
+    return total;
+  }
+
+private:
+  torch::Tensor host_, device_, both_;
+};
+struct Limits {
+  torch::Tensor least, most;
+};
+void fill(torch::Tensor &where, torch::Device device);
+class Controller {
+public:
+  Controller(torch::Device device) {
+    limits_.least = torch::zeros({3});
+    limits_.most = torch::zeros({3}, device);
+    last_ = limits_.least;
+    filled_ = torch::zeros({3});
+    fill(filled_, device);
+    seen = torch::zeros({3});
+  }
+  double sum() {
+    double total = 0;
+    for (int i = 0; i < 3; ++i) {
+      last_ = last_ + limits_.least;
+      total += limits_.least[i].item<double>() + last_[i].item<double>();
+      // CHECK: :[[@LINE+1]]:32: warning: 'limits_.most[i].item<double>()' makes {{.*}} [device-host-sync]
+      total += limits_.most[i].item<double>();
+      // CHECK: :[[@LINE+1]]:27: warning: 'filled_[i].item<double>()' makes {{.*}} [device-host-sync]
+      total += filled_[i].item<double>();
+      // CHECK: :[[@LINE+1]]:24: warning: 'seen[i].item<double>()' makes {{.*}} [device-host-sync]
+      total += seen[i].item<double>();
+    }
+    return total;
+  }
+  torch::Tensor seen;
+
+private:
+  Limits limits_;
+  torch::Tensor last_, filled_;
+};
