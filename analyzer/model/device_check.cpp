@@ -35,10 +35,6 @@ void DeviceCheck::onEndOfTranslationUnit() {
   reported_.clear();
 }
 
-void DeviceCheck::advise(SourceLocation location, const llvm::Twine &remedy) {
-  diag(location, "%0%1", DiagnosticIDs::Note) << kRemedyNote << remedy.str();
-}
-
 bool DeviceCheck::firstAt(const Expr *expr) {
   // What the body of a macro of the project does is one finding, wherever that is used.
   const SourceManager &sources = model_->context().getSourceManager();
@@ -128,7 +124,8 @@ bool DeviceCheck::isDiscarded(const Expr *expr) {
 }
 
 // Options that are there get `.device(…)`, a call without any gets options of its own.
-std::vector<FixItHint> DeviceCheck::passDevice(const Expr *factory, const std::string &device) {
+llvm::SmallVector<FixItHint, 4> DeviceCheck::passDevice(const Expr *factory,
+                                                        const std::string &device) {
   const auto *call = dyn_cast<CallExpr>(strip(factory));
   const SourceManager &sources = model_->context().getSourceManager();
   // A function that makes the tensor elsewhere does not see the other one.

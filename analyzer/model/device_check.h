@@ -3,22 +3,15 @@
 #pragma once
 
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/diagnosis.h"
 #include "analyzer/model/model.h"
-
-#include <clang-tidy/ClangTidyCheck.h>
 
 namespace devsan::analyzer {
 
-// What to do instead, in a note of its own, where the remedy of the rule does not fit the finding.
-inline constexpr llvm::StringLiteral kRemedyNote = "remedy: ";
-
-class DeviceCheck : public clang::tidy::ClangTidyCheck {
+class DeviceCheck : public RuleCheck {
 public:
-  using ClangTidyCheck::ClangTidyCheck;
+  using RuleCheck::RuleCheck;
 
-  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
-    return options.CPlusPlus;
-  }
   void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
   void onEndOfTranslationUnit() override;
@@ -29,8 +22,6 @@ protected:
   // Takes the shared model; for a check with matchers of its own.
   void useModel(clang::ASTContext &context);
   DeviceModel &model() { return *model_; }
-  // After the finding whose remedy it is.
-  void advise(clang::SourceLocation location, const llvm::Twine &remedy);
   // False where this place was reported before, or that of the macro's body that it comes from.
   bool firstAt(const clang::Expr *expr);
   // The user's spelling of an expression, on one line and not longer than a message bears.
@@ -43,7 +34,8 @@ protected:
   bool isDiscarded(const clang::Expr *expr);
   // The edits by which a factory makes its tensor on that device, whose dtype stays what it is;
   // none where they cannot be made.
-  std::vector<clang::FixItHint> passDevice(const clang::Expr *factory, const std::string &device);
+  llvm::SmallVector<clang::FixItHint, 4> passDevice(const clang::Expr *factory,
+                                                    const std::string &device);
   // Whether text can be edited there: not inside a macro.
   bool editable(const clang::Expr *expr);
 

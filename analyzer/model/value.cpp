@@ -92,6 +92,15 @@ std::string Place::text() const {
   return {};
 }
 
+std::string Place::device() const {
+  if (onHost())
+    return "cpu";
+  if (!isSpelledDevice())
+    return {};
+  const std::string name = type == "PrivateUse1" ? "privateuseone" : type.lower();
+  return index < 0 ? name : name + ":" + std::to_string(index);
+}
+
 Place join(const Place &a, const Place &b) {
   if (a == b || b.is(Place::Kind::kNone))
     return a;

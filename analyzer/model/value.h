@@ -61,6 +61,8 @@ struct Place {
   bool isSpelledDevice() const { return kind == Kind::kFixed || kind == Kind::kIndexless; }
   // For messages: "the CPU", "cuda:0", "the current cuda device", "the device of 'x'".
   std::string text() const;
+  // As at run time: "cpu", "cuda:0", "cuda" where the index is open. Empty where only that knows.
+  std::string device() const;
 };
 
 Place join(const Place &a, const Place &b);

@@ -1,8 +1,6 @@
 #include "analyzer/run/analysis.h"
 
-#include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/cuda/cuda_work.h"
-#include "analyzer/model/device_check.h"
 #include "analyzer/parse/clang_run.h"
 #include "analyzer/parse/seen_lines.h"
 #include "analyzer/parse/unknown_macros.h"
@@ -10,8 +8,6 @@
 #include "analyzer/run/torch_header.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/system/processes.h"
-#include "core/finding/rule_table.h"
-#include "core/system/whole_file.h"
 
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/MultiplexConsumer.h>
@@ -190,13 +186,32 @@ private:
   std::shared_ptr<CudaProgram> program_;
 };
 
+// The checks, and what they say.
+class Checks : public clang::MultiplexConsumer {
+public:
+  Checks(std::vector<std::unique_ptr<clang::ASTConsumer>> checks, const FunctionNames &names,
+         Said &said)
+      : MultiplexConsumer(std::move(checks)), names_(names), said_(said) {}
+
+  void HandleTranslationUnit(clang::ASTContext &context) override {
+    Diagnoses diagnoses;
+    MultiplexConsumer::HandleTranslationUnit(context);
+    Places places(names_);
+    said_.add(diagnoses.take(), context.getSourceManager(), places);
+  }
+
+private:
+  const FunctionNames &names_;
+  Said &said_;
+};
+
 class CheckAction : public clang::ASTFrontendAction {
 public:
   CheckAction(clang::tidy::ClangTidyContext &context, const std::vector<std::string> &own_folders,
-              bool stand_ins, FunctionNames &names, FileResult &result,
+              bool stand_ins, FunctionNames &names, Said &said, FileResult &result,
               Analysis::ExtraConsumers more)
       : context_(context), own_folders_(own_folders), stand_ins_(stand_ins), factory_(context),
-        names_(names), result_(result), more_(std::move(more)) {}
+        names_(names), said_(said), result_(result), more_(std::move(more)) {}
 
   bool BeginInvocation(clang::CompilerInstance &compiler) override {
     compiler.getFrontendOpts().SkipFunctionBodies = true;
@@ -226,7 +241,9 @@ public:
     if (llvm::any_of(kRulesAcrossFiles,
                      [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); }))
       consumers.push_back(std::make_unique<Calls>(result_.calls));
-    consumers.push_back(factory_.createASTConsumer(compiler, file));
+    std::vector<std::unique_ptr<clang::ASTConsumer>> checks;
+    checks.push_back(factory_.createASTConsumer(compiler, file));
+    consumers.push_back(std::make_unique<Checks>(std::move(checks), names_, said_));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
   }
 
@@ -236,89 +253,10 @@ private:
   bool stand_ins_;
   clang::tidy::ClangTidyASTConsumerFactory factory_;
   FunctionNames &names_;
+  Said &said_;
   FileResult &result_;
   Analysis::ExtraConsumers more_;
 };
-
-// Turns clang-tidy's byte offsets into places.
-class Places {
-public:
-  explicit Places(const FunctionNames &names) : names_(names) {}
-
-  core::Location at(llvm::StringRef file, unsigned offset) {
-    core::Location location;
-    location.file = file.str();
-    const std::optional<llvm::StringRef> before = textBefore(file, offset);
-    if (!before)
-      return location;
-    location.line = before->count('\n') + 1;
-    location.column = offset - (before->rfind('\n') + 1) + 1;
-    if (const FunctionNames::Range *function = names_.around(file, offset))
-      location.function = function->name;
-    return location;
-  }
-
-  FindingContext contextOf(const ClangTidyError &error) {
-    FindingContext context;
-    for (const clang::tooling::DiagnosticMessage &note : error.Notes)
-      if (llvm::StringRef text = note.Message; text.consume_front(CudaCheck::kLauncherNote))
-        context.launcher = text.str();
-      else if (text.consume_front(CudaCheck::kServantNote))
-        context.servants.push_back(text.str());
-    const llvm::StringRef file = error.Message.FilePath;
-    const FunctionNames::Range *function = names_.around(file, error.Message.FileOffset);
-    if (!function)
-      return context;
-    const auto line = [&](unsigned at) -> unsigned {
-      const std::optional<llvm::StringRef> before = textBefore(file, at);
-      return before ? before->count('\n') + 1 : 0;
-    };
-    context.first_line = line(function->begin);
-    context.last_line = line(function->end);
-    context.function = function->usr;
-    return context;
-  }
-
-private:
-  std::optional<llvm::StringRef> textBefore(llvm::StringRef file, unsigned offset) {
-    auto [known, is_new] = texts_.try_emplace(file);
-    if (is_new)
-      known->second = core::readFile(file.str(), core::kMaxSource);
-    if (!known->second)
-      return std::nullopt;
-    return llvm::StringRef(*known->second).take_front(offset);
-  }
-
-  const FunctionNames &names_;
-  llvm::StringMap<core::Result<std::string>> texts_;
-};
-
-core::Finding toFinding(const ClangTidyError &error, const core::Rule &rule, Places &places) {
-  core::Finding finding;
-  finding.rule = error.DiagnosticName;
-  finding.severity = rule.severity;
-  finding.message = error.Message.Message;
-  finding.locations.push_back(places.at(error.Message.FilePath, error.Message.FileOffset));
-  const auto take = [&](const clang::tooling::DiagnosticMessage &message) {
-    for (const auto &file : message.Fix)
-      for (const clang::tooling::Replacement &fix : file.second)
-        finding.fix.push_back(
-            {file.first().str(), fix.getOffset(), fix.getLength(), fix.getReplacementText().str()});
-    return !message.Fix.empty();
-  };
-  take(error.Message);
-  for (const clang::tooling::DiagnosticMessage &note : error.Notes) {
-    llvm::StringRef text = note.Message;
-    if (text.consume_front(kRemedyNote))
-      finding.remedy = text.str();
-    else if (take(note)) // clang-tidy makes it with --fix-notes only
-      finding.caution = note.Message;
-    else if (!text.starts_with(CudaCheck::kLauncherNote) &&
-             !text.starts_with(CudaCheck::kServantNote))
-      finding.related.push_back({places.at(note.FilePath, note.FileOffset), note.Message});
-  }
-  return finding;
-}
 
 // "tests/../net.h" and "./net.h" are net.h, unless a link stands in between.
 std::string plainPath(const std::string &path) {
@@ -352,8 +290,6 @@ clang::tidy::ClangTidyOptions optionsFor(const std::string &checks) {
   clang::tidy::ClangTidyOptions options = clang::tidy::ClangTidyOptions::getDefaults();
   options.Checks = "-*," + checks;
   options.HeaderFilterRegex = ".*";
-  for (const llvm::StringRef rule : {"device-missing-guard.", "device-wrong-stream."})
-    options.CheckOptions[(rule + CudaCheck::kInDevsanCheck).str()] = "true";
   return options;
 }
 
@@ -363,7 +299,8 @@ Analysis::Analysis(const std::string &checks, const CompileCommand &command, boo
     : own_folders_(command.own_folders), stand_ins_(stand_ins),
       context_(std::make_unique<clang::tidy::DefaultOptionsProvider>(
           clang::tidy::ClangTidyGlobalOptions(), optionsFor(checks))),
-      consumer_(context_) {
+      // Fixes that overlap are for who applies them.
+      consumer_(context_, /*ExternalDiagEngine=*/nullptr, /*RemoveIncompatibleErrors=*/false) {
   auto diagnostic_options = std::make_unique<clang::DiagnosticOptions>();
   engine_ = std::make_unique<clang::DiagnosticsEngine>(
       llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), *diagnostic_options, &consumer_,
@@ -373,16 +310,16 @@ Analysis::Analysis(const std::string &checks, const CompileCommand &command, boo
 }
 
 std::unique_ptr<clang::FrontendAction> Analysis::action(ExtraConsumers more) {
-  return std::make_unique<CheckAction>(context_, own_folders_, stand_ins_, names_, result_,
+  return std::make_unique<CheckAction>(context_, own_folders_, stand_ins_, names_, said_, result_,
                                        std::move(more));
 }
 
 FileResult Analysis::takeResult() {
   Places places(names_);
   for (const ClangTidyError &error : consumer_.take()) {
-    if (const core::Rule *rule = core::findRule(error.DiagnosticName)) {
-      result_.findings.push_back(toFinding(error, *rule, places));
-      result_.contexts.push_back(places.contextOf(error));
+    if (const Said::Finding *said = said_.find(error)) {
+      result_.findings.push_back(said->finding);
+      result_.contexts.push_back(said->context);
     } else if (error.DiagLevel == clang::tooling::Diagnostic::Error) {
       if (!result_.files_read.contains(error.Message.FilePath))
         ++result_.errors_elsewhere;

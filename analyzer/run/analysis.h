@@ -5,6 +5,7 @@
 #include "analyzer/calls/function_names.h"
 #include "analyzer/flags/compile_commands.h"
 #include "analyzer/run/file_result.h"
+#include "analyzer/run/said.h"
 
 #include <clang-tidy/ClangTidy.h>
 #include <clang-tidy/ClangTidyDiagnosticConsumer.h>
@@ -43,6 +44,7 @@ private:
   clang::tidy::ClangTidyDiagnosticConsumer consumer_;
   std::unique_ptr<clang::DiagnosticsEngine> engine_;
   FunctionNames names_;
+  Said said_;
   FileResult result_;
 };
 

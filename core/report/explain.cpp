@@ -107,11 +107,12 @@ std::string explanation(const Finding &finding, const Summary &summary) {
                     finding.bytes ? ", " + bytesText(finding.bytes) : "",
                     finding.steps.total ? ", " + stepsText(finding.steps) : ", no steps"));
     add("costs", costText(finding, summary.basis));
-    add("operator", finding.op);
-    if (!finding.from.empty())
-      add("from, to", finding.from + (finding.to.empty() ? "" : ", " + finding.to));
-    add("whose", ownershipText(finding));
   }
+  add("operator", finding.op);
+  if (!finding.from.empty())
+    add("from, to", finding.from + (finding.to.empty() ? "" : ", " + finding.to));
+  if (finding.origin == Origin::kRuntime)
+    add("whose", ownershipText(finding));
   for (const Related &related : finding.related)
     add("related", placeText(related.location) + ": " + related.message);
   if (!finding.stack.empty())

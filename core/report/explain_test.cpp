@@ -33,6 +33,17 @@ TEST(Explanation, HoldsWhatLedToTheFinding) {
                     HasSubstr("  torch   call at site-packages/torch/nn/a.py:3\n")));
 }
 
+TEST(Explanation, SaysWhatThePredictedFindingIsAbout) {
+  Finding finding = findingOf({{{"src/train.cpp", 7, 0, "step"}, "", true, true}});
+  finding.origin = Origin::kStatic;
+  finding.op = "aten::to";
+  finding.from = "cuda:1";
+  finding.to = "cpu";
+  EXPECT_THAT(explanation(finding, {.tool = "devsan check"}),
+              AllOf(HasSubstr("operator: aten::to\nfrom, to: cuda:1, cpu\n"),
+                    Not(HasSubstr("whose:")), Not(HasSubstr("costs:"))));
+}
+
 TEST(Explanation, HoldsNothingOfTheUsers) {
   Finding finding = findingOf({{{"/home/ann/secret/train.py", 7, 0, "step"}, "", true},
                                {{"", 0, 0, "main"}, "/home/ann/secret/build/a.out", true},

@@ -174,23 +174,34 @@ class Seen {
 public:
   explicit Seen(std::span<const Finding> findings) {
     for (std::size_t i = 0; i < findings.size(); ++i)
-      if (const auto place = predictedPlace(findings[i]))
-        first_[side(findings[i])].try_emplace(*place, i);
+      if (const auto place = predictedPlace(findings[i])) {
+        Side &side = sides_[sideOf(findings[i])];
+        side.first.try_emplace(*place, i);
+        side.first_of_op.try_emplace({*place, findings[i].op}, i);
+      }
   }
-  // The first of the other side.
+  // The first of the other side, of the same operator where there is one.
   std::optional<std::size_t> other(const Finding &finding) const {
     const auto place = predictedPlace(finding);
     if (!place)
       return std::nullopt;
-    const auto &there = first_[1 - side(finding)];
-    const auto found = there.find(*place);
-    return found == there.end() ? std::nullopt : std::optional(found->second);
+    const Side &there = sides_[1 - sideOf(finding)];
+    if (const auto same = there.first_of_op.find({*place, finding.op});
+        same != there.first_of_op.end())
+      return same->second;
+    const auto found = there.first.find(*place);
+    return found == there.first.end() ? std::nullopt : std::optional(found->second);
   }
 
 private:
-  static std::size_t side(const Finding &finding) { return finding.origin == Origin::kRuntime; }
+  struct Side {
+    std::map<Place, std::size_t> first;
+    std::map<std::pair<Place, std::string_view>, std::size_t> first_of_op;
+  };
 
-  std::array<std::map<Place, std::size_t>, 2> first_;
+  static std::size_t sideOf(const Finding &finding) { return finding.origin == Origin::kRuntime; }
+
+  std::array<Side, 2> sides_;
 };
 
 class Page {

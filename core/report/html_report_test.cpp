@@ -149,6 +149,20 @@ TEST_F(HtmlReport, MarksWhatWasPredictedAndObserved) {
   EXPECT_FALSE(findings[3].contains("other"));
 }
 
+TEST_F(HtmlReport, ComparesOperatorsOfALine) {
+  Finding waits = observed("train.py", 7), copies = waits;
+  waits.op = "aten::item";
+  copies.op = "aten::to";
+  Finding predicted = copies, unknown = waits;
+  predicted.origin = unknown.origin = Origin::kStatic;
+  unknown.op = "";
+  const Json findings = read(page({waits, copies, predicted, unknown}))["findings"];
+  EXPECT_EQ(findings[0]["other"], 2);
+  EXPECT_EQ(findings[1]["other"], 2);
+  EXPECT_EQ(findings[2]["other"], 1);
+  EXPECT_EQ(findings[3]["other"], 0);
+}
+
 TEST_F(HtmlReport, SharesCallPaths) {
   const Frame main{{"main.py", 1, 0, "main"}, "", true};
   Finding a = observed("train.py", 1), b = observed("train.py", 2);

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/host_copies.h"
@@ -59,11 +60,16 @@ private:
   void report(ASTContext &context, const CopyStep &copy, const CopyStep &use, bool other_stream) {
     if (!reported_.insert(place(context, copy.expr)).second)
       return;
-    diag(place(context, copy.expr),
-         "%select{the host uses '%1' before it has waited|another stream reads '%1' without having "
-         "waited}0 for this copy")
-        << other_stream << copy.memory->getName();
-    diag(place(context, use.expr), "used here", DiagnosticIDs::Note);
+    diagnose(
+        {.place = place(context, copy.expr),
+         .message = llvm::formatv("{0} '{1}' {2} for this copy",
+                                  other_stream ? "another stream reads" : "the host uses",
+                                  copy.memory->getName(),
+                                  other_stream ? "without having waited" : "before it has waited")
+                        .str(),
+         .op = operatorName(copy.expr),
+         .to = Place::host().device(),
+         .related = {{place(context, use.expr), "used here"}}});
   }
 
   std::set<SourceLocation> reported_; // the lambdas of dispatch macros are repeated for each type

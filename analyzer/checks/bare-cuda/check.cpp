@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/device_kinds.h"
 #include "analyzer/model/device_check.h"
@@ -51,26 +52,30 @@ private:
     if (!source || isReportedElsewhere(facts, request, spelled) || !firstAt(spelled))
       return;
     bool moves = request.kind == Operation::Kind::kMove;
-    {
-      auto finding = diag(locationOf(spelled),
-                          "'%0' %select{is made on|goes to}1 %2, whichever device %3 is on%4")
-                     << spelling(moves ? request.receiver : request.expr) << moves
-                     << (indexless ? target.text() : "the fixed device " + target.text())
-                     << source->name
-                     << (source->device.empty() ? std::string() : ": use " + source->device)
-                     << spelled->getSourceRange();
-      fix(finding, request, *source);
-    }
+    Diagnosis finding{.place = locationOf(spelled),
+                      .message = llvm::formatv("'{0}' {1} {2}{3}, whichever device {4} is on{5}{6}",
+                                               spelling(moves ? request.receiver : request.expr),
+                                               moves ? "goes to" : "is made on",
+                                               indexless ? "" : "the fixed device ", target.text(),
+                                               source->name, source->device.empty() ? "" : ": use ",
+                                               source->device)
+                                     .str(),
+                      .range = spelled->getSourceRange(),
+                      .op = operatorName(request.expr),
+                      .from = moves ? request.operands.front().value.place.device() : "",
+                      .to = target.device(),
+                      .fix = fix(request, *source)};
     const std::string device = source->device.empty() ? "x.device()" : source->device;
     if (moves && !makeThere(request, device).empty())
-      advise(locationOf(spelled), "make it there: pass `" + device + "` to the factory");
+      finding.remedy = "make it there: pass `" + device + "` to the factory";
     else if (!moves)
-      advise(locationOf(spelled), "pass the device: `.device(" + device + ")` on the options");
+      finding.remedy = "pass the device: `.device(" + device + ")` on the options";
     else if (!source->device.empty())
-      advise(locationOf(spelled), "name the device: `.to(" + device + ")`");
+      finding.remedy = "name the device: `.to(" + device + ")`";
     if (lineOf(spelled) != lineOf(request.expr))
-      diag(locationOf(request.expr), "used here", DiagnosticIDs::Note)
-          << request.expr->getSourceRange();
+      finding.related.push_back(
+          {locationOf(request.expr), "used here", request.expr->getSourceRange()});
+    diagnose(std::move(finding));
   }
 
   // A move for nothing is device-discarded-move's; `x.is_cuda() ? kCUDA : kCPU` is
@@ -105,10 +110,15 @@ private:
     if (!(moves_module || keeps) || !value.place.is(Place::Kind::kFixed) || !spelled ||
         !firstAt(spelled))
       return;
-    diag(locationOf(spelled),
-         "'%0' is %select{|put on }1the fixed device %2, whichever GPU the program is to use")
-        << choice.path->text() << moves_module << value.place.text() << spelled->getSourceRange();
-    advise(locationOf(spelled), "take the device as a parameter");
+    diagnose(
+        {.place = locationOf(spelled),
+         .message =
+             llvm::formatv("'{0}' is {1}the fixed device {2}, whichever GPU the program is to use",
+                           choice.path->text(), moves_module ? "put on " : "", value.place.text())
+                 .str(),
+         .range = spelled->getSourceRange(),
+         .to = value.place.device(),
+         .remedy = "take the device as a parameter"});
   }
 
   // Who says which device, other than the data that is being moved.
@@ -238,7 +248,7 @@ private:
   }
 
   // `randn(s).cuda()` becomes `randn(s, x.device())`: no tensor on the host, no copy.
-  std::vector<FixItHint> makeThere(const Operation &request, const std::string &device) {
+  llvm::SmallVector<FixItHint, 4> makeThere(const Operation &request, const std::string &device) {
     const auto *move = dyn_cast<CXXMemberCallExpr>(strip(request.expr));
     if (request.kind != Operation::Kind::kMove || !move || argumentsOf(move).size() > 1)
       return {};
@@ -246,7 +256,7 @@ private:
     if (!factory || !request.operands.front().value.has(Origin::Kind::kFactory) ||
         nameOf(calleeOf(factory)) == "from_blob")
       return {};
-    std::vector<FixItHint> hints = passDevice(factory, device);
+    llvm::SmallVector<FixItHint, 4> hints = passDevice(factory, device);
     if (!hints.empty())
       hints.push_back(FixItHint::CreateRemoval(CharSourceRange::getCharRange(
           factory->getRParenLoc().getLocWithOffset(1), move->getRParenLoc().getLocWithOffset(1))));
@@ -255,25 +265,23 @@ private:
 
   // `.cuda()` and `.to(kCUDA)` alone become `.to(x.device())`; options keep their dtype, so only
   // their device changes.
-  void fix(DiagnosticBuilder &finding, const Operation &request, const Source &source) {
+  llvm::SmallVector<FixItHint, 4> fix(const Operation &request, const Source &source) {
     if (source.device.empty() || !editable(request.expr))
-      return;
+      return {};
     const auto *call = dyn_cast<CXXMemberCallExpr>(strip(request.expr));
-    if (const std::vector<FixItHint> hints = makeThere(request, source.device); !hints.empty()) {
-      for (const FixItHint &hint : hints)
-        finding << hint;
-      return;
-    }
+    if (llvm::SmallVector<FixItHint, 4> hints = makeThere(request, source.device); !hints.empty())
+      return hints;
     const Expr *spelled = strip(request.target.origin(Origin::Kind::kDeviceName));
     if (call && spelled == call && call->getNumArgs() == 0) {
       SourceLocation name = cast<MemberExpr>(call->getCallee()->IgnoreParens())->getMemberLoc();
-      finding << FixItHint::CreateReplacement(
-          CharSourceRange::getTokenRange(name, call->getRParenLoc()), "to(" + source.device + ")");
-    } else if (isDeviceType(spelled->getType()) && spelled->getSourceRange().isValid() &&
-               editable(spelled) && request.target.place.is(Place::Kind::kIndexless) &&
-               lineOf(spelled) == lineOf(request.expr)) {
-      finding << FixItHint::CreateReplacement(spelled->getSourceRange(), source.device);
+      return {FixItHint::CreateReplacement(
+          CharSourceRange::getTokenRange(name, call->getRParenLoc()), "to(" + source.device + ")")};
     }
+    if (isDeviceType(spelled->getType()) && spelled->getSourceRange().isValid() &&
+        editable(spelled) && request.target.place.is(Place::Kind::kIndexless) &&
+        lineOf(spelled) == lineOf(request.expr))
+      return {FixItHint::CreateReplacement(spelled->getSourceRange(), source.device)};
+    return {};
   }
 };
 

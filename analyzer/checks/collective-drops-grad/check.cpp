@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 
@@ -41,64 +42,70 @@ private:
 
   void examineCombination(const FunctionFacts &facts, const Operation &operation) {
     const Expr *gather = nullptr;
+    Place place;
     for (const Operand &operand : operation.operands) {
       const Expr *lost = lostGraph(operand.value);
       // An operand with a graph of its own is the own slice, or a loss of its own.
       if (!lost && !operand.value.no_grad)
         return;
-      gather = lost ? lost : gather;
+      if (lost) {
+        gather = lost;
+        place = operand.value.place;
+      }
     }
     if (gather)
-      report(facts, gather, operation.expr, "combined here");
+      report(facts, gather, operation.expr, "combined here", place, operatorName(operation.expr));
   }
 
   void examineReturn(const FunctionFacts &facts, const Operation &operation) {
     for (const Operand &operand : operation.operands)
       if (const Expr *gather = lostGraph(operand.value))
-        report(facts, gather, operation.expr, "handed on here");
+        report(facts, gather, operation.expr, "handed on here", operand.value.place, "");
   }
 
-  void report(const FunctionFacts &facts, const Expr *gather, const Expr *use,
-              llvm::StringRef how) {
+  void report(const FunctionFacts &facts, const Expr *gather, const Expr *use, llvm::StringRef how,
+              const Place &place, std::string op) {
     if (model().gradOff(gather) || model().gradOff(use) || !escapes(facts, gather) ||
         !firstAt(gather))
       return;
-    {
-      auto finding =
-          diag(locationOf(gather),
-               "'%0' gathers tensors without their autograd graph, and they are used without the "
-               "own slice among them: no gradient flows back; put the own tensor back at the own "
-               "rank first")
-          << nameOf(calleeOf(gather)) << gather->getSourceRange();
-      fix(finding, gather);
-    }
-    diag(locationOf(use), how, DiagnosticIDs::Note) << use->getSourceRange();
+    diagnose(
+        {.place = locationOf(gather),
+         .message = llvm::formatv("'{0}' gathers tensors without their autograd graph, and they "
+                                  "are used without the own slice among them: no gradient flows "
+                                  "back; put the own tensor back at the own rank first",
+                                  nameOf(calleeOf(gather)))
+                        .str(),
+         .range = gather->getSourceRange(),
+         .op = std::move(op),
+         .from = place.device(),
+         .related = {{locationOf(use), how.str(), use->getSourceRange()}},
+         .fix = fix(gather)});
   }
 
   // `group->allgather(outputs, inputs)->wait();` is followed by `outputs[0][group->getRank()] =
   // inputs[0];`: the lists hold handles, so only the list that is used afterwards may be changed,
   // and only where nothing else shares its tensors.
-  void fix(DiagnosticBuilder &finding, const Expr *gather) {
+  llvm::SmallVector<FixItHint, 4> fix(const Expr *gather) {
     const auto *call = dyn_cast<CXXMemberCallExpr>(strip(gather));
     llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
     if (!call || nameOf(calleeOf(call)) != "allgather" || arguments.size() != 2 || !editable(call))
-      return;
+      return {};
     const Expr *group = call->getImplicitObjectArgument();
     if (const auto *arrow = dyn_cast<CXXOperatorCallExpr>(strip(group)))
       group = arrow->getArg(0);
     const VarDecl *outputs = variableIn(arguments[0]);
     const VarDecl *inputs = variableIn(arguments[1]);
     if (!outputs || !inputs || !variableIn(group) || sharesTensors(outputs->getInit()))
-      return;
+      return {};
     SourceLocation end = endOfWait(call);
     if (end.isInvalid())
-      return;
+      return {};
     bool pointer = cast<MemberExpr>(call->getCallee()->IgnoreParens())->isArrow() ||
                    isa<CXXOperatorCallExpr>(strip(call->getImplicitObjectArgument()));
     std::string rank = variableIn(group)->getNameAsString() + (pointer ? "->" : ".") + "getRank()";
-    finding << FixItHint::CreateInsertion(end, "\n" + indentAt(call) + outputs->getNameAsString() +
-                                                   "[0][" + rank +
-                                                   "] = " + inputs->getNameAsString() + "[0];");
+    return {FixItHint::CreateInsertion(end, "\n" + indentAt(call) + outputs->getNameAsString() +
+                                                "[0][" + rank + "] = " + inputs->getNameAsString() +
+                                                "[0];")};
   }
 
   static const VarDecl *variableIn(const Expr *expr) {

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 
@@ -13,11 +14,11 @@ protected:
   void examine(const FunctionFacts &facts) override {
     for (const Operation &operation : facts.operations)
       if (operation.kind == Operation::Kind::kMove && !operation.operands.empty())
-        examineMove(operation);
+        examineMove(facts, operation);
   }
 
 private:
-  void examineMove(const Operation &move) {
+  void examineMove(const FunctionFacts &facts, const Operation &move) {
     const Operand &moved = move.operands.front();
     const clang::Expr *there = moved.value.origin(Origin::Kind::kHostCopy);
     const Place &target = move.target.place;
@@ -26,14 +27,23 @@ private:
     if (!there || !moved.value.place.onHost() || target.onHost() || target.is(Place::Kind::kNone) ||
         !firstAt(move.expr))
       return;
-    diag(locationOf(move.expr),
-         "'%0' goes back to %1 after the data was copied to the CPU%select{| on line %3}2: both "
-         "copies make the host wait; compute on the device, or move once and stay")
-        << spelling(move.receiver)
-        << (target.is(Place::Kind::kUnknown) ? "a device" : target.text())
-        << (lineOf(there) != lineOf(move.expr)) << lineOf(there) << move.expr->getSourceRange();
-    diag(locationOf(there), "copied to the CPU here", clang::DiagnosticIDs::Note)
-        << there->getSourceRange();
+    const std::string line = lineOf(there) != lineOf(move.expr)
+                                 ? " on line " + std::to_string(lineOf(there))
+                                 : std::string();
+    const clang::Expr *original = receiverOf(there);
+    diagnose({.place = locationOf(move.expr),
+              .message =
+                  llvm::formatv("'{0}' goes back to {1} after the data was copied to the CPU{2}: "
+                                "both copies make the host wait; compute on the device, or move "
+                                "once and stay",
+                                spelling(move.receiver),
+                                target.is(Place::Kind::kUnknown) ? "a device" : target.text(), line)
+                      .str(),
+              .range = move.expr->getSourceRange(),
+              .op = operatorName(move.expr),
+              .from = original ? facts.value(original).place.device() : "",
+              .to = target.device(),
+              .related = {{locationOf(there), "copied to the CPU here", there->getSourceRange()}}});
   }
 };
 

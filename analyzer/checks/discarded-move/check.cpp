@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/unresolved_code.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
@@ -61,13 +62,20 @@ private:
   }
 
   void report(const Operation &move) {
-    auto finding = diag(locationOf(move.expr), "'%0' moves nothing in place: the tensor that it "
-                                               "returns is discarded")
-                   << spelling(move.expr) << move.expr->getSourceRange();
+    Diagnosis finding{.place = locationOf(move.expr),
+                      .message =
+                          "'" + spelling(move.expr) +
+                          "' moves nothing in place: the tensor that it returns is discarded",
+                      .range = move.expr->getSourceRange(),
+                      .op = operatorName(move.expr),
+                      .from = move.operands.front().value.place.device(),
+                      .to = move.target.place.device()};
     if (isAssignable(move.receiver) && editable(move.expr)) {
       const llvm::StringRef tensor = textOf(model().context(), move.receiver->getSourceRange());
-      finding << FixItHint::CreateInsertion(move.expr->getBeginLoc(), (tensor + " = ").str());
+      finding.fix.push_back(
+          FixItHint::CreateInsertion(move.expr->getBeginLoc(), (tensor + " = ").str()));
     }
+    diagnose(std::move(finding));
   }
 
   // A variable or member that keeps what is assigned to it: not the copy, or the reference to who

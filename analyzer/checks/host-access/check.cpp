@@ -76,7 +76,7 @@ protected:
       const Value value = facts.value(tensor);
       const Place &place = value.place;
       if (isOnDevice(place))
-        report(read, tensor, "is on " + place.text());
+        report(read, tensor, "is on " + place.text(), place.device());
       else if (value.off_host && !place.onHost())
         report(read, tensor, "was checked to be on a device");
       else if (isUncheckedParameter(facts, tensor, place) && codeForDevices())
@@ -125,13 +125,18 @@ private:
     return habits_->follows_devices && !habits_->knows_host;
   }
 
-  void report(const HostRead &read, const Expr *tensor, const std::string &where) {
+  void report(const HostRead &read, const Expr *tensor, const std::string &where,
+              std::string device = "") {
     if (!firstAt(read.pointer))
       return;
-    diag(locationOf(read.pointer), "the host follows a pointer into '%0', which %1")
-        << spelling(tensor) << where;
+    Diagnosis finding{.place = locationOf(read.pointer),
+                      .message = "the host follows a pointer into '" + spelling(tensor) +
+                                 "', which " + where,
+                      .from = std::move(device),
+                      .to = Place::host().device()};
     if (lineOf(read.access) != lineOf(read.pointer))
-      diag(locationOf(read.access), "followed here", DiagnosticIDs::Note);
+      finding.related.push_back({locationOf(read.access), "followed here"});
+    diagnose(std::move(finding));
   }
 
   std::optional<Habits> habits_;

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 
@@ -25,7 +26,7 @@ protected:
       return;
     for (const Operation &operation : facts.operations) {
       if (operation.kind == Operation::Kind::kWait && !model().besideClock(operation.expr))
-        report(facts, operation.expr, nullptr, "'%0' makes the host wait for the device",
+        report(facts, operation.expr, nullptr, {}, "makes the host wait for the device",
                waitRemedy(operation.name));
       if (operation.operands.empty())
         continue;
@@ -38,6 +39,13 @@ protected:
   }
 
 private:
+  // From where to where the data goes, as findings say it.
+  struct Way {
+    std::string from, to;
+  };
+  static Way toHost(const Value &value) { return {value.place.device(), Place::host().device()}; }
+  static Way fromHost(const Place &target) { return {Place::host().device(), target.device()}; }
+
   static constexpr llvm::StringLiteral kMakeThere =
       "make it once, before the loop, or fill it on the device: `torch::full`";
 
@@ -112,7 +120,8 @@ private:
     llvm::StringRef twin = uncheckedTwin(operation.name);
     if (!twin.empty() && !onHost(operation.operands.front().value))
       report(facts, operation.expr, operation.operands.front().expr,
-             "'%0' reads on the host whether it succeeded, so the host waits for the device",
+             toHost(operation.operands.front().value),
+             "reads on the host whether it succeeded, so the host waits for the device",
              ("use `" + twin + "`, and look at its info once, if at all").str());
     examineCopy(facts, operation);
     bool mask = isMask(operation);
@@ -129,20 +138,17 @@ private:
     // A mask assigned with a number becomes masked_fill, which does not wait.
     if (mask && operation.name.starts_with("index_put") && operation.operands.size() < 3)
       return;
-    report(
-        facts, operation.expr, read.expr,
-        mask
-            ? "'%0' needs the number of true elements of the mask, so the host waits for the device"
-        : size ? "'%0' needs the size of its result, so the host waits for the device"
-        : operation.name == "item"
-            ? "'%0' makes the host wait for the device"
-            : "'%0' gives the host a result of the device, so the host waits",
-        mask                          ? "keep the shape: `torch::where` or `masked_fill`"
-        : operation.name == "one_hot" ? "pass `num_classes`"
-        : operation.name == "clip_grad_norm_"
-            ? "scale the gradients on the device, by `torch::clamp_max(max_norm / norm, 1)`"
-        : size ? "pass `output_size`"
-               : "");
+    report(facts, operation.expr, read.expr, toHost(read.value),
+           mask ? "needs the number of true elements of the mask, so the host waits for the device"
+           : size ? "needs the size of its result, so the host waits for the device"
+           : operation.name == "item" ? "makes the host wait for the device"
+                                      : "gives the host a result of the device, so the host waits",
+           mask                          ? "keep the shape: `torch::where` or `masked_fill`"
+           : operation.name == "one_hot" ? "pass `num_classes`"
+           : operation.name == "clip_grad_norm_"
+               ? "scale the gradients on the device, by `torch::clamp_max(max_norm / norm, 1)`"
+           : size ? "pass `output_size`"
+                  : "");
   }
 
   static llvm::StringRef waitRemedy(llvm::StringRef name) {
@@ -160,11 +166,12 @@ private:
     if (move.target.place.onHost()) {
       // A round trip is reported as one, where the data goes back.
       if (!onHost(moved.value) && !returnsToDevice(facts, move))
-        report(facts, move.expr, moved.expr,
-               "'%0' copies from the device, so the host waits for it");
+        report(facts, move.expr, moved.expr, toHost(moved.value),
+               "copies from the device, so the host waits for it");
     } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
                moved.value.zero_dim) {
-      report(facts, move.expr, moved.expr, "'%0' copies one host value to the device", kMakeThere);
+      report(facts, move.expr, moved.expr, fromHost(move.target.place),
+             "copies one host value to the device", kMakeThere);
     }
   }
 
@@ -176,8 +183,8 @@ private:
                     !operation.target.place.onHost() &&
                     !operation.target.place.is(Place::Kind::kNone);
       if (copies)
-        report(facts, operation.expr, operation.expr, "'%0' copies a host value to the device",
-               kMakeThere);
+        report(facts, operation.expr, operation.expr, fromHost(operation.target.place),
+               "copies a host value to the device", kMakeThere);
     }
   }
 
@@ -186,8 +193,8 @@ private:
     if (copy.name != "copy_" || copy.operands.size() != 2 || nonBlocking(copy.expr) ||
         !copy.operands[0].value.place.onHost() || !copy.operands[1].value.place.maybeOffHost())
       return;
-    report(facts, copy.expr, copy.operands[1].expr,
-           "'%0' copies from the device, so the host waits for it");
+    report(facts, copy.expr, copy.operands[1].expr, toHost(copy.operands[1].value),
+           "copies from the device, so the host waits for it");
   }
 
   // to(kCPU, /*non_blocking=*/true); a variable may be true.
@@ -221,8 +228,8 @@ private:
     });
   }
 
-  void report(const FunctionFacts &facts, const Expr *call, const Expr *read,
-              llvm::StringRef message, llvm::StringRef remedy = "") {
+  void report(const FunctionFacts &facts, const Expr *call, const Expr *read, Way way,
+              llvm::StringRef what, llvm::StringRef remedy = "") {
     // What an operator got from elsewhere may well be the host's: sizes, offsets.
     const Place place = read ? facts.value(read).place : Place::host();
     if (!place.maybeOffHost() && !place.onHost() && model().isOperator(facts.function) &&
@@ -232,10 +239,14 @@ private:
     if (when.empty() || model().syncAllowed(call) || (read && readOncePerLoop(facts, call, read)) ||
         (read && !isFirstOfTensor(facts, call, read)) || !firstAt(call))
       return;
-    diag(locationOf(call), (message + " on every step (%1)").str())
-        << spelling(call) << when << call->getSourceRange();
-    if (!remedy.empty())
-      advise(locationOf(call), remedy);
+    diagnose({.place = locationOf(call),
+              .message =
+                  llvm::formatv("'{0}' {1} on every step ({2})", spelling(call), what, when).str(),
+              .range = call->getSourceRange(),
+              .op = operatorName(call),
+              .from = std::move(way.from),
+              .to = std::move(way.to),
+              .remedy = remedy.str()});
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.

@@ -1,4 +1,5 @@
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
@@ -124,14 +125,28 @@ private:
 
   void report(ASTContext &context, const DeviceKind &kind) {
     const std::string tensor = kind.tensor ? text(context, kind.tensor->getSourceRange()) : "";
-    auto finding =
-        diag(place(context, kind.expr),
-             "%select{'%1.type()' keeps the kind of the device and loses its index|'CUDA' is the "
-             "current device, whatever device the tensors are on|the device of '%1' loses its "
-             "index|'%1' may be on a device with another index}0: no guard is live here");
-    finding << static_cast<int>(kind.from) << tensor;
+    Diagnosis finding{.place = place(context, kind.expr),
+                      .message = whatIsLost(kind.from, tensor) + ": no guard is live here"};
+    // The others say what they say of any kind of device.
+    if (kind.from == DeviceKind::From::kLegacyCuda || kind.from == DeviceKind::From::kIsCuda)
+      finding.from = "cuda";
     if (auto fix = keepIndex(kind, tensor))
-      finding << *fix;
+      finding.fix.push_back(*fix);
+    diagnose(std::move(finding));
+  }
+
+  static std::string whatIsLost(DeviceKind::From from, const std::string &tensor) {
+    switch (from) {
+    case DeviceKind::From::kLegacyType:
+      return "'" + tensor + ".type()' keeps the kind of the device and loses its index";
+    case DeviceKind::From::kLegacyCuda:
+      return "'CUDA' is the current device, whatever device the tensors are on";
+    case DeviceKind::From::kDeviceType:
+      return "the device of '" + tensor + "' loses its index";
+    case DeviceKind::From::kIsCuda:
+      return "'" + tensor + "' may be on a device with another index";
+    }
+    llvm_unreachable("all kinds are handled");
   }
 
   // `x.device().type()` as a device is `x.device()`.
@@ -144,9 +159,12 @@ private:
   }
 
   void reportStream(ASTContext &context, const CurrentStream &stream, const ValueDecl *tensor) {
-    diag(place(context, stream.expr), "the stream is of the current device, which need not be that "
-                                      "of '%0': no guard is live here")
-        << tensor->getName();
+    diagnose({.place = place(context, stream.expr),
+              .message = llvm::formatv("the stream is of the current device, which need not be "
+                                       "that of '{0}': no guard is live here",
+                                       tensor->getName())
+                             .str(),
+              .op = operatorName(stream.expr)});
   }
 };
 

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/model/fix_scope.h"
@@ -132,18 +133,32 @@ private:
           "pass the device, '" + text.substr(0, text.size() - 1) + ", " + name + ")', or " + remedy;
     else if (takesDevice(call))
       remedy = "pass the device to " + callee + "(), or " + remedy;
-    {
-      auto finding =
-          diag(locationOf(call),
-               "what '%0' reads keeps the device it was saved from and %1 without being moved: %2")
-          << text << (returned ? "is returned" : "is used") << remedy << call->getSourceRange();
-      if (appends && device && editable(call) && call->getRParenLoc().isFileID())
-        finding << FixItHint::CreateInsertion(call->getRParenLoc(), ", " + name);
+    Diagnosis finding{
+        .place = locationOf(call),
+        .message = llvm::formatv("what '{0}' reads keeps the device it was saved from and {1} "
+                                 "without being moved: {2}",
+                                 text, returned ? "is returned" : "is used", remedy)
+                       .str(),
+        .range = call->getSourceRange()};
+    if (use.kind == Operation::Kind::kTensorOp) {
+      finding.op = operatorName(use.expr);
+      finding.to = placeMet(use).device();
     }
+    if (appends && device && editable(call) && call->getRParenLoc().isFileID())
+      finding.fix.push_back(FixItHint::CreateInsertion(call->getRParenLoc(), ", " + name));
     if (lineOf(use.expr) != lineOf(call))
-      diag(locationOf(use.expr), returned ? "it is returned here" : "it is used here",
-           DiagnosticIDs::Note)
-          << use.expr->getSourceRange();
+      finding.related.push_back({locationOf(use.expr),
+                                 returned ? "it is returned here" : "it is used here",
+                                 use.expr->getSourceRange()});
+    diagnose(std::move(finding));
+  }
+
+  // Of the others that a loaded tensor is used with.
+  static Place placeMet(const Operation &use) {
+    for (const Operand &operand : use.operands)
+      if (!operand.value.has(Origin::Kind::kLoaded) && operand.value.place.maybeOffHost())
+        return operand.value.place;
+    return Place::unknown();
   }
 
   static bool takesDevice(const CallExpr *call) {

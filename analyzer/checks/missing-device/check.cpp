@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/model/fix_scope.h"
@@ -79,7 +80,7 @@ private:
       return;
     for (const Operand &operand : operands)
       if (const Expr *factory = factoryOf(operand.value))
-        report(facts, factory, *device, operation.expr, "meets");
+        report(facts, factory, *device, operation, "meets");
   }
 
   static bool takesIndices(llvm::StringRef name) {
@@ -103,7 +104,7 @@ private:
     for (const Operand &operand : operation.operands)
       if (const Expr *factory = factoryOf(operand.value);
           factory && llvm::is_contained(indexed, strip(operand.expr)))
-        report(facts, factory, *device, operation.expr, "meets");
+        report(facts, factory, *device, operation, "meets");
   }
 
   // A module of LibTorch's own computes where its parameters are. One of the program's may move
@@ -125,7 +126,7 @@ private:
         continue;
       for (const Operand &operand : *operands)
         if (const Expr *factory = factoryOf(operand.value))
-          report(facts, factory, receiver, call.expr, "meets");
+          report(facts, factory, receiver, call, "meets");
     }
   }
 
@@ -149,7 +150,7 @@ private:
       const Expr *factory = factoryOf(operand.value);
       if (factory && !operand.value.has(Origin::Kind::kHostScalar) && anyDtype(facts, factory) &&
           !model().stepOf(facts.function).empty())
-        report(facts, factory, *device, call.expr, "is handed on beside");
+        report(facts, factory, *device, call, "is handed on beside");
     }
   }
 
@@ -165,7 +166,7 @@ private:
       const bool data = operand.expr->getType()->isPointerType() &&
                         !operand.value.has(Origin::Kind::kHostScalar) && anyDtype(facts, factory);
       if (direct || data)
-        report(facts, factory, *device, launch.expr, "goes to a kernel beside");
+        report(facts, factory, *device, launch, "goes to a kernel beside");
     }
   }
 
@@ -233,7 +234,7 @@ private:
       if (dtype_from && receiverOf(dtype_from)) {
         const Expr *tensor = receiverOf(dtype_from);
         if (facts.value(tensor).place.maybeOffHost())
-          report(facts, factory, {tensor, facts.value(tensor)}, result.expr,
+          report(facts, factory, {tensor, facts.value(tensor)}, result,
                  "is returned without the device of");
         continue;
       }
@@ -241,7 +242,7 @@ private:
       bool host_data =
           operand.value.has(Origin::Kind::kHostScalar) || operand.value.dtype == Dtype::kIntegral;
       if (device && !host_data)
-        report(facts, factory, *device, result.expr, "is returned beside");
+        report(facts, factory, *device, result, "is returned beside");
     }
   }
 
@@ -253,7 +254,7 @@ private:
   }
 
   void report(const FunctionFacts &facts, const Expr *factory, const Operand &other,
-              const Expr *where, llvm::StringRef how) {
+              const Operation &use, llvm::StringRef how) {
     if (!firstAt(factory))
       return;
     const Place &place = other.value.place;
@@ -266,24 +267,27 @@ private:
     const bool is_itself = place.is(Place::Kind::kOf) && facts.path(other.expr) == place.of &&
                            isa<DeclRefExpr, MemberExpr>(strip(other.expr));
     const bool wraps = nameOf(calleeOf(strip(factory))) == "from_blob";
-    {
-      auto finding = diag(locationOf(factory),
-                          "'%0' makes a tensor on the CPU that %1 '%2'%3: %select{pass the "
-                          "device|move it to the device}5%4")
-                     << spelling(factory) << how << other_name
-                     << (is_itself ? "" : ", which is on " + place.text())
-                     << (device.empty() ? std::string() : " (" + device + ")") << wraps
-                     << factory->getSourceRange();
-      if (!device.empty())
-        fix(finding, factory, device, wraps);
+    Diagnosis finding{.place = locationOf(factory),
+                      .message =
+                          llvm::formatv("'{0}' makes a tensor on the CPU that {1} '{2}'{3}: {4}{5}",
+                                        spelling(factory), how, other_name,
+                                        is_itself ? "" : ", which is on " + place.text(),
+                                        wraps ? "move it to the device" : "pass the device",
+                                        device.empty() ? "" : " (" + device + ")")
+                              .str(),
+                      .range = factory->getSourceRange(),
+                      .op = use.kind == Operation::Kind::kReturn ? "" : operatorName(use.expr),
+                      .from = Place::host().device(),
+                      .to = place.device()};
+    if (!device.empty()) {
+      finding.fix = fix(factory, device, wraps);
+      finding.remedy = wraps ? "copy it there: `.to(" + device + ")`"
+                             : "pass the device: `.device(" + device + ")` on the options";
     }
-    if (!device.empty())
-      advise(locationOf(factory),
-             wraps ? "copy it there: `.to(" + device + ")`"
-                   : "pass the device: `.device(" + device + ")` on the options");
-    if (lineOf(where) != lineOf(factory))
-      diag(locationOf(where), "here they come together", DiagnosticIDs::Note)
-          << where->getSourceRange();
+    if (lineOf(use.expr) != lineOf(factory))
+      finding.related.push_back(
+          {locationOf(use.expr), "here they come together", use.expr->getSourceRange()});
+    diagnose(std::move(finding));
   }
 
   static bool isTensorPath(const Path &path) {
@@ -292,14 +296,14 @@ private:
   }
 
   // Host memory that a tensor wraps is no device's: it is copied.
-  void fix(DiagnosticBuilder &finding, const Expr *factory, const std::string &device, bool wraps) {
-    const auto *call = dyn_cast<CallExpr>(strip(factory));
+  llvm::SmallVector<FixItHint, 4> fix(const Expr *factory, const std::string &device, bool wraps) {
     if (!wraps)
-      for (const FixItHint &hint : passDevice(factory, device))
-        finding << hint;
-    else if (call && editable(call) && call->getRParenLoc().isFileID())
-      finding << FixItHint::CreateInsertion(call->getRParenLoc().getLocWithOffset(1),
-                                            ".to(" + device + ")");
+      return passDevice(factory, device);
+    const auto *call = dyn_cast<CallExpr>(strip(factory));
+    if (!call || !editable(call) || !call->getRParenLoc().isFileID())
+      return {};
+    return {FixItHint::CreateInsertion(call->getRParenLoc().getLocWithOffset(1),
+                                       ".to(" + device + ")")};
   }
 
   std::set<Path> read_here_; // tensors whose memory the function reads on the host

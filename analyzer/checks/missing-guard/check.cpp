@@ -1,5 +1,6 @@
 #include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/include_fix.h"
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
@@ -13,8 +14,7 @@ using namespace clang;
 
 class MissingGuardCheck : public CudaCheck {
 public:
-  MissingGuardCheck(StringRef name, clang::tidy::ClangTidyContext *context)
-      : CudaCheck(name, context), in_devsan_check_(Options.get(kInDevsanCheck, false)) {}
+  using CudaCheck::CudaCheck;
 
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
@@ -42,7 +42,7 @@ protected:
       };
       for (const Launch &launch : work.launches)
         if (isOnDevice(launch) && may_miss(launch) && is_new(launch.expr))
-          report(context, work, launch.expr, nullptr);
+          report(context, work, launch.expr);
       for (const WorkCall &call : work.calls)
         if (const Launch *launch = may_miss(call) ? program.bareLaunch(call.callee) : nullptr)
           if (is_new(call.expr))
@@ -51,7 +51,7 @@ protected:
         if (may_miss(handed) && is_new(handed.expr))
           reportHanded(context, work, handed);
       const bool has_launches = !places.empty();
-      if (in_devsan_check_)
+      if (isInDevsanCheck())
         for (const WorkCall &call : work.calls)
           if (may_miss(call) && mayLaunchElsewhere(program, work, call) && is_new(call.expr))
             reportLauncher(context, work, call);
@@ -79,19 +79,23 @@ private:
     return given.empty() ? fit(work.tensors) : fit(given);
   }
 
-  void report(ASTContext &context, const CudaWork &work, const Expr *call, const Launch *inner) {
+  // `launcher` is the USR of a function that may launch.
+  void report(ASTContext &context, const CudaWork &work, const Expr *call,
+              const Launch *inner = nullptr, llvm::StringRef launcher = "") {
     const ValueDecl *tensor = CudaProgram::tensorOf(call, work);
     if (!tensor)
       return;
-    {
-      auto finding = diag(place(context, call), "the kernel runs on the current device, which need "
-                                                "not be that of '%0': no guard is live here");
-      finding << tensor->getName();
-      for (const FixItHint &fix : guardBefore(context, work, tensor))
-        finding << fix;
-    }
+    Diagnosis finding{.place = place(context, call),
+                      .message = llvm::formatv("the kernel runs on the current device, which need "
+                                               "not be that of '{0}': no guard is live here",
+                                               tensor->getName())
+                                     .str(),
+                      .op = operatorName(inner ? inner->expr : call),
+                      .fix = guardBefore(context, work, tensor),
+                      .launcher = launcher.str()};
     if (inner)
-      diag(place(context, inner->expr), "launched here", DiagnosticIDs::Note);
+      finding.related.push_back({place(context, inner->expr), "launched here"});
+    diagnose(std::move(finding));
   }
 
   // A function of another file that is given memory of tensors, and none of them.
@@ -106,22 +110,21 @@ private:
 
   void reportLauncher(ASTContext &context, const CudaWork &work, const WorkCall &call) {
     llvm::SmallString<128> usr;
-    if (index::generateUSRForDecl(call.callee, usr))
-      return;
-    report(context, work, call.expr, nullptr);
-    diag(place(context, call.expr), (kLauncherNote + usr).str(), DiagnosticIDs::Note);
+    if (!index::generateUSRForDecl(call.callee, usr))
+      report(context, work, call.expr, nullptr, usr);
   }
 
   void reportHanded(ASTContext &context, const CudaWork &work, const HandedStream &handed) {
     const ValueDecl *tensor = CudaProgram::tensorOf(handed.expr, work);
     if (!tensor)
       return;
-    auto finding = diag(place(context, handed.expr),
-                        "the call puts work on a stream while the current device need not be that "
-                        "of '%0': no guard is live here");
-    finding << tensor->getName();
-    for (const FixItHint &fix : guardBefore(context, work, tensor))
-      finding << fix;
+    diagnose({.place = place(context, handed.expr),
+              .message = llvm::formatv("the call puts work on a stream while the current device "
+                                       "need not be that of '{0}': no guard is live here",
+                                       tensor->getName())
+                             .str(),
+              .op = operatorName(handed.expr),
+              .fix = guardBefore(context, work, tensor)});
   }
 
   // The stream of a bare launch is the wrong one too, and a guard has to come before it.
@@ -129,12 +132,13 @@ private:
     const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
     if (!tensor)
       return;
-    auto finding = diag(place(context, stream.expr),
-                        "'%0' is the stream of the current device, which need not be that of "
-                        "'%1': no guard is live here");
-    finding << stream.variable->getName() << tensor->getName();
-    for (const FixItHint &fix : guardBefore(context, work, tensor))
-      finding << fix;
+    diagnose({.place = place(context, stream.expr),
+              .message = llvm::formatv("'{0}' is the stream of the current device, which need not "
+                                       "be that of '{1}': no guard is live here",
+                                       stream.variable->getName(), tensor->getName())
+                             .str(),
+              .op = operatorName(stream.expr),
+              .fix = guardBefore(context, work, tensor)});
   }
 
   // What was asked of the current device before the guard set the right one.
@@ -142,17 +146,20 @@ private:
     for (const DeviceQuery &query : work.queries) {
       if (query.guarded || !query.guard_device)
         continue;
-      diag(place(context, query.expr),
-           "'%0' answers for the device that is current before the guard")
-          << calledFunction(query.expr)->getName();
-      diag(place(context, query.guard_device), "the guard is set here", DiagnosticIDs::Note);
+      diagnose(
+          {.place = place(context, query.expr),
+           .message = llvm::formatv("'{0}' answers for the device that is current before the guard",
+                                    calledFunction(query.expr)->getName())
+                          .str(),
+           .op = operatorName(query.expr),
+           .related = {{place(context, query.guard_device), "the guard is set here"}}});
     }
   }
 
   // A guard in front of everything in the function that asks which device is current: the same one
   // for all launches.
-  std::vector<FixItHint> guardBefore(ASTContext &context, const CudaWork &work,
-                                     const ValueDecl *tensor) {
+  llvm::SmallVector<FixItHint, 4> guardBefore(ASTContext &context, const CudaWork &work,
+                                              const ValueDecl *tensor) {
     if (!isa<ParmVarDecl>(tensor) || !isTensor(tensor->getType()) ||
         isStableTensor(tensor->getType()) || usesName(work.function, kGuardName) ||
         usesGoto(work.function) || !servesOnly(context, work, tensor))
@@ -182,9 +189,9 @@ private:
         statement ? FixScope(work.function, statement).device(Path{tensor, {}}) : std::nullopt;
     if (!device)
       return {};
-    std::vector<FixItHint> fixes;
+    llvm::SmallVector<FixItHint, 4> fixes;
     // clang-tidy would insert what several findings bring several times.
-    if (!in_devsan_check_ &&
+    if (!isInDevsanCheck() &&
         (!sees(context, "c10::cuda::CUDAGuard") || !guarded_.insert(statement).second))
       return {};
     if (!sees(context, "c10::cuda::CUDAGuard")) {
@@ -209,7 +216,7 @@ private:
         bare.push_back(launch.expr);
     for (const WorkCall &call : work.calls)
       if (!call.guarded && (program->bareLaunch(call.callee) ||
-                            (in_devsan_check_ && mayLaunchElsewhere(*program, work, call))))
+                            (isInDevsanCheck() && mayLaunchElsewhere(*program, work, call))))
         bare.push_back(call.expr);
     for (const HandedStream &handed : work.handed_streams)
       if (!handed.guarded)
@@ -260,7 +267,6 @@ private:
     return std::string(column - 1, ' ');
   }
 
-  const bool in_devsan_check_;
   llvm::SmallPtrSet<const Stmt *, 8> guarded_; // in front of which a fix sets one
 };
 

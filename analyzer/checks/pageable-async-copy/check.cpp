@@ -1,4 +1,5 @@
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/device_check.h"
 #include "analyzer/model/host_copies.h"
@@ -59,28 +60,38 @@ protected:
       const auto *call = dyn_cast<CallExpr>(operation.expr);
       if (!call || !isNonBlocking(call))
         continue;
-      if (const Expr *host = pageableSide(facts, operation, call);
-          host && !knowsPinnedMemory(facts.function) && firstAt(call))
-        report(call, host);
+      if (const std::optional<Copy> copy = pageableCopy(facts, operation, call);
+          copy && !knowsPinnedMemory(facts.function) && firstAt(call))
+        report(call, *copy);
     }
   }
 
 private:
-  // What makes the copy's tensor on the host; null where it need not be pageable.
-  static const Expr *pageableSide(const FunctionFacts &facts, const Operation &operation,
-                                  const CallExpr *call) {
+  struct Copy {
+    const Expr *made; // the host's side
+    Place from, to;
+  };
+
+  // Nothing where the host's side need not be pageable.
+  static std::optional<Copy> pageableCopy(const FunctionFacts &facts, const Operation &operation,
+                                          const CallExpr *call) {
     const Expr *receiver = receiverOf(call);
     if (!receiver)
-      return nullptr;
-    const Value &own = facts.value(receiver);
+      return std::nullopt;
+    const Value own = facts.value(receiver);
     if (operation.kind == Operation::Kind::kMove)
-      return operation.target.place.maybeOffHost() ? madePageable(own) : nullptr;
+      return copyBetween(own, own, operation.target);
     if (operation.name != "copy_" || call->getNumArgs() == 0)
-      return nullptr;
-    const Value &other = facts.value(call->getArg(0));
-    if (own.place.maybeOffHost())
-      return madePageable(other);
-    return other.place.maybeOffHost() ? madePageable(own) : nullptr;
+      return std::nullopt;
+    const Value other = facts.value(call->getArg(0));
+    return copyBetween(own.place.maybeOffHost() ? other : own, other, own);
+  }
+
+  static std::optional<Copy> copyBetween(const Value &host, const Value &from, const Value &to) {
+    const Expr *made = madePageable(host);
+    if (!made || !(from.place.maybeOffHost() || to.place.maybeOffHost()))
+      return std::nullopt;
+    return Copy{made, from.place, to.place};
   }
 
   static const Expr *madePageable(const Value &value) {
@@ -96,12 +107,16 @@ private:
     return made;
   }
 
-  void report(const CallExpr *call, const Expr *host) {
-    diag(locationOf(call),
-         "the copy blocks in spite of non_blocking: the host's side is in pageable "
-         "memory");
-    if (lineOf(host) != lineOf(call))
-      diag(locationOf(host), "made here, not pinned", DiagnosticIDs::Note);
+  void report(const CallExpr *call, const Copy &copy) {
+    Diagnosis finding{.place = locationOf(call),
+                      .message = "the copy blocks in spite of non_blocking: the host's side is in "
+                                 "pageable memory",
+                      .op = operatorName(call),
+                      .from = copy.from.device(),
+                      .to = copy.to.device()};
+    if (lineOf(copy.made) != lineOf(call))
+      finding.related.push_back({locationOf(copy.made), "made here, not pinned"});
+    diagnose(std::move(finding));
   }
 };
 

@@ -1,5 +1,6 @@
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
@@ -227,10 +228,12 @@ private:
   }
 
   void report(ASTContext &context, const CudaWork &work, const SetDevice &set) {
-    auto finding =
-        diag(place(context, set.expr), "the caller's current device is changed and not restored");
+    Diagnosis finding{.place = place(context, set.expr),
+                      .message = "the caller's current device is changed and not restored",
+                      .op = operatorName(set.expr)};
     if (auto fix = guardInstead(context, work, set))
-      finding << *fix;
+      finding.fix.push_back(*fix);
+    diagnose(std::move(finding));
   }
 
   // `cudaSetDevice(x.get_device());` as a statement of its own in the body of the function: a guard

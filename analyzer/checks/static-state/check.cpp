@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/cuda/static_state.h"
@@ -26,16 +27,39 @@ private:
   void report(ASTContext &context, const StaticState &state) {
     const SourceManager &sources = context.getSourceManager();
     const SourceLocation location = sources.getFileLoc(state.variable->getLocation());
-    diag(location, "%select{the tensor in '%1' is|the stream in '%1' is|the event in '%1' is|the "
-                   "handle in '%1' is|the device memory in '%1' is|the properties in '%1' are}0 of "
-                   "the device that is current %select{at the first call|when the program is "
-                   "loaded}2, and %select{serves all devices|are used for all devices}3")
-        << static_cast<int>(state.thing) << state.variable->getName()
-        << (!state.variable->isStaticLocal() && atLoad(state))
-        << (state.thing == DeviceThing::kProperties);
+    const bool several = state.thing == DeviceThing::kProperties;
+    const bool at_load = !state.variable->isStaticLocal() && atLoad(state);
+    Diagnosis finding{
+        .place = location,
+        .message =
+            llvm::formatv("the {0} in '{1}' {2} of the device that is current {3}, and {4}",
+                          wordFor(state.thing), state.variable->getName(), several ? "are" : "is",
+                          at_load ? "when the program is loaded" : "at the first call",
+                          several ? "are used for all devices" : "serves all devices")
+                .str(),
+        .op = operatorName(state.made)};
     const SourceLocation made = place(context, state.made);
     if (sources.getExpansionLineNumber(made) != sources.getExpansionLineNumber(location))
-      diag(made, "made here", DiagnosticIDs::Note);
+      finding.related.push_back({made, "made here"});
+    diagnose(std::move(finding));
+  }
+
+  static llvm::StringRef wordFor(DeviceThing thing) {
+    switch (thing) {
+    case DeviceThing::kTensor:
+      return "tensor";
+    case DeviceThing::kStream:
+      return "stream";
+    case DeviceThing::kEvent:
+      return "event";
+    case DeviceThing::kHandle:
+      return "handle";
+    case DeviceThing::kMemory:
+      return "device memory";
+    case DeviceThing::kProperties:
+      return "properties";
+    }
+    llvm_unreachable("all kinds are handled");
   }
 
   static bool atLoad(const StaticState &state) {

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
 #include "analyzer/model/cuda/side_streams.h"
@@ -23,12 +24,16 @@ private:
   void report(ASTContext &context, const SideUse &use) {
     if (!reported_.insert(place(context, use.expr)).second)
       return;
-    diag(place(context, use.expr), "'%0' is used on '%1' and released at the end of the function, "
-                                   "which does not wait for that stream")
-        << use.tensor->getName() << use.stream->getName();
+    Diagnosis finding{.place = place(context, use.expr),
+                      .message = llvm::formatv("'{0}' is used on '{1}' and released at the end of "
+                                               "the function, which does not wait for that stream",
+                                               use.tensor->getName(), use.stream->getName())
+                                     .str(),
+                      .op = operatorName(use.expr)};
     if (use.recorded)
-      diag(place(context, use.recorded), "the stream recorded here is the one that it was made on",
-           DiagnosticIDs::Note);
+      finding.related.push_back({place(context, use.recorded),
+                                 "the stream recorded here is the one that it was made on"});
+    diagnose(std::move(finding));
   }
 
   std::set<SourceLocation> reported_; // the lambdas of dispatch macros are repeated for each type

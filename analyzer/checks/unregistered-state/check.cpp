@@ -1,4 +1,5 @@
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/checks/unregistered-state/registration.h"
 #include "analyzer/model/device_check.h"
@@ -57,20 +58,27 @@ private:
     const bool belongs_there = member.read_on_host && !member.meets_others;
     if ((!module && (!member.initial.onHost() || belongs_there)) || !firstAt(member.initialised))
       return;
-    diag(locationOf(member.initialised),
-         "tensor member '%0' of %select{metric|module}1 '%2' is %select{made on %3 and stays "
-         "there|neither buffer nor parameter, so it does not follow .to()}1")
-        << member.field->getName() << module << record->getName() << member.initial.text()
-        << member.initialised->getSourceRange();
+    Diagnosis finding{
+        .place = locationOf(member.initialised),
+        .message =
+            llvm::formatv("tensor member '{0}' of {1} '{2}' is {3}", member.field->getName(),
+                          module ? "module" : "metric", record->getName(),
+                          module ? "neither buffer nor parameter, so it does not follow .to()"
+                                 : "made on " + member.initial.text() + " and stays there")
+                .str(),
+        .range = member.initialised->getSourceRange(),
+        .op = member.combined ? operatorName(member.combined) : "",
+        .from = member.initial.device(),
+        .related = {{member.field->getLocation(), "declared here"}}};
     // Where a method puts another tensor there, the one that is registered is of no use to it.
     if (module && isTensor(member.field->getType()) && !member.rebound)
-      offerRegistration(record, member, "register_buffer");
+      offerRegistration(finding, record, member, "register_buffer");
     if (!module)
-      advise(locationOf(member.initialised), "create it on the device of the first input");
-    diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
+      finding.remedy = "create it on the device of the first input";
     if (member.combined)
-      diag(locationOf(member.combined), "meets another tensor here", DiagnosticIDs::Note)
-          << member.combined->getSourceRange();
+      finding.related.push_back({locationOf(member.combined), "meets another tensor here",
+                                 member.combined->getSourceRange()});
+    diagnose(std::move(finding));
   }
 
   ModuleState stateOf(const CXXRecordDecl *record, const MemberState &member) {
@@ -92,42 +100,35 @@ private:
     const ModuleState state = stateOf(record, member);
     if (state.isEmpty() || !firstAt(member.initialised))
       return;
-    if (state.tensors)
-      diag(locationOf(member.initialised),
-           "%select{submodule '%0' of module '%1' is not registered, so it does "
-           "not follow .to(), and its|the modules in '%0' of module '%1' are not "
-           "registered, so they do not follow .to(), and their}2 parameters are "
-           "not among the module's")
-          << member.field->getName() << record->getName() << member.several
-          << member.initialised->getSourceRange();
-    else
-      diag(locationOf(member.initialised),
-           "%select{submodule '%0' of module '%1' is|the modules in '%0' of module '%1' are}2 not "
-           "registered, so train() and eval() do not reach %select{it|them}2")
-          << member.field->getName() << record->getName() << member.several
-          << member.initialised->getSourceRange();
-    if (!member.several)
-      offerRegistration(record, member, "register_module");
-    advise(locationOf(member.initialised),
-           member.several ? "give each to `register_module`, or keep them in a `ModuleList`"
-                          : "make it with `register_module`");
-    diag(member.field->getLocation(), "declared here", DiagnosticIDs::Note);
+    const bool several = member.several;
+    const std::string lost =
+        !state.tensors ? std::string("train() and eval() do not reach ") + (several ? "them" : "it")
+        : several      ? "they do not follow .to(), and their parameters are not among the module's"
+                       : "it does not follow .to(), and its parameters are not among the module's";
+    Diagnosis finding{
+        .place = locationOf(member.initialised),
+        .message = llvm::formatv("{0} '{1}' of module '{2}' {3} not registered, so {4}",
+                                 several ? "the modules in" : "submodule", member.field->getName(),
+                                 record->getName(), several ? "are" : "is", lost)
+                       .str(),
+        .range = member.initialised->getSourceRange(),
+        .remedy = several ? "give each to `register_module`, or keep them in a `ModuleList`"
+                          : "make it with `register_module`",
+        .related = {{member.field->getLocation(), "declared here"}}};
+    if (!several)
+      offerRegistration(finding, record, member, "register_module");
+    diagnose(std::move(finding));
   }
 
   // A registered member has a key in checkpoints, which those saved before lack, so this is a fix
   // to choose.
-  void offerRegistration(const CXXRecordDecl *record, const MemberState &member,
+  void offerRegistration(Diagnosis &finding, const CXXRecordDecl *record, const MemberState &member,
                          llvm::StringRef method) {
-    const llvm::SmallVector<FixItHint, 4> fixes =
+    finding.fix =
         registration(record, member, method, states_->definitionsOf(record), model().context());
-    if (fixes.empty())
-      return;
-    auto choice = diag(locationOf(member.initialised),
-                       "registered, it has a key in checkpoints: those saved before lack it, and "
-                       "loading them fails",
-                       DiagnosticIDs::Note);
-    for (const FixItHint &fix : fixes)
-      choice << fix;
+    if (!finding.fix.empty())
+      finding.caution = "registered, it has a key in checkpoints: those saved before lack it, and "
+                        "loading them fails";
   }
 
   std::optional<MemberStates> states_;

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
@@ -14,15 +15,14 @@ constexpr char kCurrentStream[] = "at::cuda::getCurrentCUDAStream";
 
 class WrongStreamCheck : public CudaCheck {
 public:
-  WrongStreamCheck(StringRef name, clang::tidy::ClangTidyContext *context)
-      : CudaCheck(name, context), in_devsan_check_(Options.get(kInDevsanCheck, false)) {}
+  using CudaCheck::CudaCheck;
 
 protected:
   void examine(const CudaProgram &program, ASTContext &context) override {
     for (const CudaWork &work : program.functions()) {
       const bool serves = program.servesTensors(work);
       const ParmVarDecl *given = CudaProgram::givenStream(work);
-      const bool may_serve = in_devsan_check_ && program.mayServeOthers(work);
+      const bool may_serve = isInDevsanCheck() && program.mayServeOthers(work);
       if (!serves && !given && !may_serve)
         continue;
       for (const Launch &launch : work.launches) {
@@ -80,25 +80,33 @@ private:
     const ParmVarDecl *given = found.given;
     const ValueDecl *tensor = CudaProgram::tensorOf(launch.expr, *found.work);
     const SourceLocation used = place(context, launch.expr);
-    {
-      auto finding = diag(
-          in_macro.isValid() ? in_macro : used,
-          "%select{the kernel is launched on|the copy or handle is put on|the call is given|the "
-          "algorithm runs on}0 the default stream, while %select{the work of the caller's tensors "
-          "is on the current one|the work of '%2' is on the current one|the caller gave '%2'}1");
-      const ValueDecl *named = given ? given : tensor;
-      finding << static_cast<int>(launch.kind)
-              << (given    ? 2
-                  : tensor ? 1
-                           : 0)
-              << (named ? named->getName() : "");
-      if (auto fix = given ? std::nullopt : useCurrentStream(context, launch))
-        finding << *fix;
-    }
+    const std::string expected =
+        given    ? "the caller gave '" + given->getNameAsString() + "'"
+        : tensor ? "the work of '" + tensor->getNameAsString() + "' is on the current one"
+                 : "the work of the caller's tensors is on the current one";
+    Diagnosis finding{.place = in_macro.isValid() ? in_macro : used,
+                      .message = whatIsOn(launch.kind) + " the default stream, while " + expected,
+                      .op = operatorName(launch.expr),
+                      .servants = found.servants};
+    if (auto fix = given ? std::nullopt : useCurrentStream(context, launch))
+      finding.fix.push_back(*fix);
     if (in_macro.isValid())
-      diag(used, "the macro is used here", DiagnosticIDs::Note);
-    for (const std::string &usr : found.servants)
-      diag(used, (kServantNote + usr).str(), DiagnosticIDs::Note);
+      finding.related.push_back({used, "the macro is used here"});
+    diagnose(std::move(finding));
+  }
+
+  static std::string whatIsOn(Launch::Kind kind) {
+    switch (kind) {
+    case Launch::Kind::kKernel:
+      return "the kernel is launched on";
+    case Launch::Kind::kCopy:
+      return "the copy or handle is put on";
+    case Launch::Kind::kStreamArgument:
+      return "the call is given";
+    case Launch::Kind::kAlgorithm:
+      return "the algorithm runs on";
+    }
+    llvm_unreachable("all kinds are handled");
   }
 
   // Where a macro of the project writes the launch: once there instead of at each of its uses.
@@ -173,14 +181,16 @@ private:
 
   void reportTakenBeforeGuard(ASTContext &context, const Launch &launch,
                               const CurrentStream &stream) {
-    diag(place(context, launch.expr), "'%0' is the stream of the device that was current before "
-                                      "the guard, not of the tensor's device")
-        << stream.variable->getName();
-    diag(place(context, stream.expr), "the stream is taken here, the guard is set later",
-         DiagnosticIDs::Note);
+    diagnose({.place = place(context, launch.expr),
+              .message = llvm::formatv("'{0}' is the stream of the device that was current before "
+                                       "the guard, not of the tensor's device",
+                                       stream.variable->getName())
+                             .str(),
+              .op = operatorName(launch.expr),
+              .related = {{place(context, stream.expr),
+                           "the stream is taken here, the guard is set later"}}});
   }
 
-  const bool in_devsan_check_;
   llvm::MapVector<SourceLocation, OnDefault> in_macros_;
 };
 

@@ -1,3 +1,4 @@
+#include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/check_registry.h"
 #include "analyzer/model/cuda/cuda_check.h"
@@ -60,21 +61,23 @@ private:
 
   void reportZero(ASTContext &context, const CudaWork &work, const PropertyQuery &query) {
     const ValueDecl *tensor = work.tensors.empty() ? nullptr : work.tensors.front();
-    {
-      auto finding =
-          diag(place(context, query.expr),
-               "asks device 0, while %select{the work may be for another device|'%1' may "
-               "be on another device}0");
-      finding << (tensor != nullptr) << (tensor ? tensor->getName() : "");
-      if (auto fix = currentDevice(context, query))
-        finding << *fix;
-    }
+    Diagnosis finding{.place = place(context, query.expr),
+                      .message =
+                          "asks device 0, while " +
+                          (tensor ? "'" + tensor->getNameAsString() + "' may be on another device"
+                                  : std::string("the work may be for another device")),
+                      .op = operatorName(query.wrapped ? query.wrapped : query.expr)};
+    if (auto fix = currentDevice(context, query))
+      finding.fix.push_back(*fix);
     if (query.wrapped)
-      diag(place(context, query.wrapped), "asked here", DiagnosticIDs::Note);
+      finding.related.push_back({place(context, query.wrapped), "asked here"});
+    diagnose(std::move(finding));
   }
 
   void reportBeforeGuard(ASTContext &context, const PropertyQuery &query) {
-    diag(place(context, query.expr), "asks the device that is current before the guard is set");
+    diagnose({.place = place(context, query.expr),
+              .message = "asks the device that is current before the guard is set",
+              .op = operatorName(query.wrapped ? query.wrapped : query.expr)});
   }
 
   // Asked once for all callers: the current device would be that of the first.

@@ -3,29 +3,17 @@
 #pragma once
 
 #include "analyzer/model/cuda/cuda_work.h"
-
-#include <clang-tidy/ClangTidyCheck.h>
+#include "analyzer/model/diagnosis.h"
 
 namespace devsan::analyzer {
 
-class CudaCheck : public clang::tidy::ClangTidyCheck {
+class CudaCheck : public RuleCheck {
 public:
-  using ClangTidyCheck::ClangTidyCheck;
+  using RuleCheck::RuleCheck;
 
-  bool isLanguageVersionSupported(const clang::LangOptions &options) const override {
-    return options.CPlusPlus;
-  }
   void registerMatchers(clang::ast_matchers::MatchFinder *finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult &result) override;
   void onEndOfTranslationUnit() override;
-
-  // An option that devsan check sets. It looks at the files of a project together: a finding that
-  // holds where a function of another file launches a kernel, or where another file calls the
-  // function around it for tensors, comes with one of these notes and the function's USR. And it
-  // applies a fix that several findings have once, so that each brings it.
-  static constexpr llvm::StringLiteral kInDevsanCheck = "InDevsanCheck";
-  static constexpr llvm::StringLiteral kLauncherNote = "if this launches: ";
-  static constexpr llvm::StringLiteral kServantNote = "if this serves tensors: ";
 
 protected:
   // What a guard that a fix sets is called.
