@@ -6,7 +6,9 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 
+#include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -76,6 +78,19 @@ bool makesUnknownDevice(llvm::ArrayRef<StringRef> words, std::size_t at) {
   return true;
 }
 
+// The file that stands behind `#include`; empty where a macro does.
+std::string includedBy(llvm::ArrayRef<StringRef> words, std::size_t at) {
+  if (at + 1 >= words.size())
+    return {};
+  if (words[at + 1].starts_with("\""))
+    return words[at + 1].trim('"').str();
+  std::string name;
+  if (words[at + 1] == "<")
+    for (std::size_t i = at + 2; i < words.size() && words[i] != ">"; ++i)
+      name += words[i];
+  return name;
+}
+
 } // namespace
 
 DeviceWords deviceWordsIn(StringRef text) {
@@ -86,6 +101,9 @@ DeviceWords deviceWordsIn(StringRef text) {
     found.has_main |= words[i] == "main" && i + 1 < words.size() && words[i + 1] == "(";
     found.is_library |=
         words[i].starts_with("PYBIND11_MODULE") || words[i].starts_with("TORCH_LIBRARY");
+    if (words[i] == "include" && i > 0 && words[i - 1] == "#")
+      if (std::string name = includedBy(words, i); !name.empty())
+        found.includes.push_back(std::move(name));
   }
   return found;
 }
@@ -95,25 +113,105 @@ bool ProjectDevices::isOnHostOnly(const std::string &file) {
   if (root.empty())
     return false;
   const auto [known, is_new] = by_root_.try_emplace(root);
-  if (!is_new)
-    return known->second;
-  bool has_main = false, may_have_devices = false;
-  std::size_t files = 0;
+  Project &project = known->second;
+  if (is_new)
+    project = read(root);
+  if (!project.is_read || project.is_on_host_only)
+    return project.is_on_host_only;
+  bool is_part = false;
+  for (const auto &[on_host_only, files] : project.programs)
+    if (llvm::any_of(files, [&](unsigned i) { return project.files[i].path == file; })) {
+      if (!on_host_only)
+        return false;
+      is_part = true;
+    }
+  return is_part;
+}
+
+ProjectDevices::Project ProjectDevices::read(const std::string &root) {
+  Project project;
+  bool is_called_from_elsewhere = false;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
-    const bool is_code = llvm::any_of(codeExtensions(), [&](std::string_view extension) {
-      return StringRef(path).ends_with(extension);
-    });
     // What is built for Python is called from there.
     const StringRef name = StringRef(path).rsplit('/').second;
-    may_have_devices |= ++files > kMaxFiles || name == "setup.py" || name == "pyproject.toml";
-    if (is_code) {
-      const DeviceWords words = deviceWordsIn(textOf(path));
-      has_main |= words.has_main;
-      may_have_devices |= words.names_device || words.is_library;
+    is_called_from_elsewhere |= name == "setup.py" || name == "pyproject.toml";
+    if (llvm::any_of(codeExtensions(), [&](std::string_view extension) {
+          return StringRef(path).ends_with(extension);
+        })) {
+      project.by_name[name].push_back(project.files.size());
+      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}});
+      project.files.back().words.names_device |= isCudaFile(path);
     }
-    return !may_have_devices;
+    return !is_called_from_elsewhere && project.files.size() <= kMaxFiles;
   });
-  return known->second = has_main && !may_have_devices;
+  project.is_read = !is_called_from_elsewhere && project.files.size() <= kMaxFiles;
+  if (!project.is_read)
+    return {};
+  bool has_main = false, may_have_devices = false;
+  for (const File &file : project.files) {
+    has_main |= file.words.has_main;
+    may_have_devices |= file.words.names_device || file.words.is_library;
+  }
+  project.is_on_host_only = has_main && !may_have_devices;
+  if (may_have_devices) {
+    project.link();
+    for (unsigned i = 0; i < project.files.size(); ++i)
+      if (project.files[i].words.has_main)
+        project.addProgram(i);
+  }
+  return project;
+}
+
+void ProjectDevices::Project::link() {
+  for (unsigned i = 0; i < files.size(); ++i)
+    for (const std::string &spelling : files[i].words.includes)
+      for (const unsigned other : included(files[i], spelling)) {
+        files[i].includes.push_back(other);
+        if (files[other].is_header && !files[i].is_header && !files[i].words.has_main)
+          files[other].sources.push_back(i);
+      }
+}
+
+// The file beside it, or all of that name.
+std::vector<unsigned> ProjectDevices::Project::included(const File &by,
+                                                        const std::string &spelling) const {
+  namespace fs = std::filesystem;
+  const auto found = by_name.find(fs::path(spelling).filename().string());
+  if (found == by_name.end())
+    return {};
+  const std::string beside =
+      (fs::path(by.path).parent_path() / spelling).lexically_normal().string();
+  StringRef tail = spelling;
+  while (tail.consume_front("./") || tail.consume_front("../"))
+    ;
+  const std::string end = ("/" + tail).str();
+  std::vector<unsigned> same_end;
+  for (const unsigned i : found->second) {
+    if (files[i].path == beside)
+      return {i};
+    if (StringRef(files[i].path).ends_with(end))
+      same_end.push_back(i);
+  }
+  return same_end;
+}
+
+// With the headers that it includes, and every source that may hold what these declare.
+void ProjectDevices::Project::addProgram(unsigned main) {
+  std::vector<unsigned> part{main};
+  std::vector<bool> seen(files.size());
+  seen[main] = true;
+  bool on_host_only = true;
+  for (std::size_t next = 0; next < part.size(); ++next) {
+    const File &file = files[part[next]];
+    on_host_only &= !file.words.names_device && !file.words.is_library;
+    for (const std::vector<unsigned> *others : {&file.includes, &file.sources})
+      for (const unsigned other : *others)
+        if (!seen[other]) {
+          seen[other] = true;
+          part.push_back(other);
+        }
+  }
+  programs.emplace_back(on_host_only, std::move(part));
 }
 
 } // namespace devsan::analyzer

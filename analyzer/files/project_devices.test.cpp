@@ -9,6 +9,16 @@
 // A header that asks which compiler it is names none either.
 // RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
 // RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// Of several programs in one project those count that the file is a part of: by its includes, and by those of the sources behind them.
+// RUN: cp -r %t/host %t/several && mkdir %t/several/gpu && echo '#include "../tools.h"' > %t/several/gpu/main.cpp && echo 'int main() { auto where = "cuda"; }' >> %t/several/gpu/main.cpp
+// RUN: echo 'double train();' > %t/several/train.h && echo '#include "train.h"' > %t/several/main.cpp && echo 'int main() { train(); }' >> %t/several/main.cpp
+// RUN: sed -i '1i #include "train.h"' %t/several/train.cpp && touch %t/several/tools.h
+// RUN: %{check} %t/several/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// RUN: cp -r %t/several %t/shared && echo '#include "../train.h"' >> %t/shared/gpu/main.cpp
+// RUN: not %{check} %t/shared/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
+// RUN: cp -r %t/several %t/behind && echo '#include <tools.h>' >> %t/behind/train.cpp && echo '#include "tools.h"' > %t/behind/tools.cpp && echo 'auto where = at::kCUDA;' >> %t/behind/tools.cpp
+// RUN: not %{check} %t/behind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
+// SHARED: [device-host-sync]
 // SILENT: no findings
 // RUN: not %{check} --alone %t/host/train.cpp -- -isystem %mock | FileCheck %s
 // RUN: echo 'int main() { auto where = "cuda:1"; }' > %t/device/main.cpp
