@@ -30,6 +30,7 @@ namespace devsan::analyzer {
   NODE(GotoStmt)                                                                                   \
   NODE(ImplicitCastExpr)                                                                           \
   NODE(IndirectGotoStmt)                                                                           \
+  NODE(InitListExpr)                                                                               \
   NODE(MemberExpr)                                                                                 \
   NODE(NamedDecl)                                                                                  \
   NODE(OverloadExpr)                                                                               \

@@ -2,6 +2,8 @@
 // devsan check is another, which collects what the checks of a file say. One thread at a time.
 #pragma once
 
+#include "analyzer/model/data_holder.h"
+
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang/Basic/Diagnostic.h>
 #include <llvm/ADT/SmallVector.h>
@@ -35,6 +37,8 @@ struct Diagnosis {
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};
   std::vector<std::string> servants = {};
+  // Or only where what these hold is not on the host.
+  std::vector<DataHolder> holders = {};
 };
 
 // Collects what the checks of this thread say for as long as it lives.

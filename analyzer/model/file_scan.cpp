@@ -68,6 +68,8 @@ public:
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (method && method->getParent()->isLambda())
       return AstVisitor::TraverseDecl(decl);
+    if (function->doesThisDeclarationHaveABody())
+      scan_.functions.push_back(function);
     const FunctionDecl *outer = std::exchange(function_, function);
     bool going = AstVisitor::TraverseDecl(decl);
     function_ = outer;

@@ -18,6 +18,7 @@ struct FileScan {
     const clang::Stmt *call;
   };
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers; // by callee
+  std::vector<const clang::FunctionDecl *> functions; // definitions, lambdas apart
   // Registered with TORCH_LIBRARY or pybind11, or the forward side of an autograd::Function.
   llvm::DenseSet<const clang::FunctionDecl *> operators;
   llvm::DenseSet<const clang::FunctionDecl *> host_operators; // for the CPU's dispatch key

@@ -46,7 +46,7 @@ Value defaultOf(const Path &path) {
   value.place = isOfBatch(path)       ? Place::host()
                 : !local              ? Place::deviceOf(path)
                 : path.fields.empty() ? Place::none()
-                                      : Place::unknown();
+                                      : Place::elsewhere(path);
   return value;
 }
 
@@ -243,7 +243,7 @@ void Flow::transfer(const Stmt *statement) {
       if (const auto *variable = dyn_cast<VarDecl>(decl))
         declare(variable);
   } else if (const auto *result = dyn_cast<ReturnStmt>(statement)) {
-    if (recording_ && result->getRetValue() && !result->getRetValue()->containsErrors())
+    if (recording_ && result->getRetValue())
       recordReturn(result->getRetValue());
   } else if (const auto *lambda = dyn_cast<LambdaExpr>(statement)) {
     if (recording_)
@@ -301,6 +301,7 @@ Value Flow::load(const Path &path) const {
     outer.fields.pop_back();
     auto whole = state_.values.find(outer);
     if (whole != state_.values.end() && !whole->second.place.is(Place::Kind::kNone) &&
+        !whole->second.place.is(Place::Kind::kElsewhere) &&
         (whole->second.place.maybeOffHost() || !isOfBatch(path)))
       return whole->second;
   }

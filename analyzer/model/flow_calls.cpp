@@ -269,7 +269,9 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
   if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType())) {
     if (std::optional<Value> returned = returnedBy(call, receiver))
       return *returned;
-    result.place = Place::unknown();
+    result.place = callee && holdsTensor(call->getType())
+                       ? Place::elsewhere({callee->getCanonicalDecl(), {}})
+                       : Place::unknown();
   }
   return result;
 }
@@ -340,6 +342,14 @@ void Flow::recordUnknownCall(const RecoveryExpr *call) {
 
 void Flow::recordReturn(const Expr *result) {
   const Expr *inner = strip(result);
+  if (result->containsErrors()) {
+    facts_.operations.push_back({.kind = Kind::kReturn,
+                                 .expr = result,
+                                 .name = "return",
+                                 .result = Value::unknown(),
+                                 .in_lambda = in_lambda_});
+    return;
+  }
   std::vector<const Expr *> elements;
   auto split = [&](auto &&self, const Expr *expr) -> void {
     expr = strip(expr);

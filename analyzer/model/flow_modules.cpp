@@ -1,6 +1,7 @@
 #include "analyzer/model/flow_transfer.h"
 
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/module_state.h"
 
 namespace devsan::analyzer {
 
@@ -114,12 +115,15 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
   if (holdsTensor(call->getType())) {
     result = calls ? combine(valuesOf(operands)) : Value();
     result.origins.clear();
-    // A module that was made here and never moved computes on the host.
+    // A module that was made here and never moved computes on the host; one without tensors of its
+    // own, wherever those are that it is given.
     bool stays = calls && facts_.value(receiver).has(Origin::Kind::kNewModule) &&
-                 facts_.value(receiver).place.onHost() && !result.place.maybeOffHost();
+                 facts_.value(receiver).place.onHost() && !result.place.maybeOffHost() &&
+                 moduleState(module).tensors;
     if (stays)
       result.place = Place::host();
-    else if (result.place.is(Place::Kind::kNone) || result.place.onHost())
+    else if (result.place.is(Place::Kind::kNone) ||
+             (result.place.onHost() && moduleState(module).tensors))
       result.place = Place::unknown();
   }
   if (calls)

@@ -225,7 +225,7 @@ Value Flow::evaluate(const Expr *expr) {
         return evaluateFactory(unknown, nameOf(factory), nullptr, parts.drop_front());
     // A call of something that a missing header declares.
     recordUnknownCall(unknown);
-    return {};
+    return Value::unknown();
   }
   if (const auto *call = dyn_cast<CallExpr>(expr);
       call && (call->containsErrors() || call->isTypeDependent())) {
@@ -234,10 +234,10 @@ Value Flow::evaluate(const Expr *expr) {
     if (const FunctionDecl *factory = unresolvedFactory(call->getCallee(), arguments))
       return evaluateFactory(call, nameOf(factory), nullptr, arguments);
   }
-  // Code with errors keeps expressions without a type; nothing is known of them, nor of templates'
-  // open ends.
+  // Code with errors keeps expressions without a type; what they give may be anything, as
+  // templates' open ends may.
   if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
-    return {};
+    return Value::unknown();
   if (std::optional<Value> constant = constantDevice(expr))
     return *constant;
   if (const auto *literal = dyn_cast<StringLiteral>(expr)) {

@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/ast/written_arguments.h"
 #include "analyzer/model/model.h"
 
 namespace devsan::analyzer {
@@ -12,11 +13,6 @@ namespace {
 
 // How far callers are followed.
 constexpr unsigned kMaxCallers = 3;
-
-bool isWrittenThrough(QualType type) {
-  return (type->isLValueReferenceType() || type->isPointerType()) &&
-         !type->getPointeeType().isConstQualified();
-}
 
 // The member of `this` that `expr` names, or is a part of.
 const FieldDecl *ownMember(const Expr *expr) {
@@ -38,14 +34,7 @@ public:
   }
 
   bool VisitCallExpr(CallExpr *call) override {
-    const FunctionDecl *callee = call->getDirectCallee();
-    // An operator of LibTorch's writes where the tensor is.
-    if (!callee || (isTorchDecl(callee) && nameOf(callee) != "load"))
-      return true;
-    const unsigned shift = isa<CXXOperatorCallExpr>(call) && ownerOf(callee) ? 1 : 0;
-    for (unsigned i = 0; i < callee->getNumParams() && i + shift < call->getNumArgs(); ++i)
-      if (isWrittenThrough(callee->getParamDecl(i)->getType()))
-        note(call->getArg(i + shift));
+    forEachWritten(call, [&](const Expr *argument) { note(argument); });
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator *op) override {

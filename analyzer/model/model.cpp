@@ -215,7 +215,6 @@ const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
   return found ? found.get() : own;
 }
 
-// What is asked while others are computed is this, in whichever order that happens.
 const FunctionFacts *DeviceModel::ownFacts(const FunctionDecl *function) {
   if (!function || isLibraryDecl(function) || !function->doesThisDeclarationHaveABody())
     return nullptr;

@@ -24,6 +24,10 @@ public:
   // Facts of a function of the program; null for library code, lambdas (part of their function) and
   // what has no body. With what its callers in this file and its class tell of its data.
   const FunctionFacts *facts(const clang::FunctionDecl *function);
+  // Without that: what the function alone says. What is asked while others are computed is this, in
+  // whichever order that happens.
+  const FunctionFacts *ownFacts(const clang::FunctionDecl *function);
+  const FileScan &scan();
 
   // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
   // 'safeDivide', which 'update' calls". Empty where it does not, or only every so many steps.
@@ -79,11 +83,9 @@ private:
   };
   bool isEvaluation(const clang::Stmt *loop);
   Step functionStep(const clang::FunctionDecl *function, int depth);
-  const FileScan &scan();
   const Value *returnedByCallee(const clang::FunctionDecl *callee);
   bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);
   const FunctionFacts *factsOfCallee(const clang::FunctionDecl *callee);
-  const FunctionFacts *ownFacts(const clang::FunctionDecl *function);
   FlowOptions flowOptions(const clang::FunctionDecl *function);
   bool setUpBefore(const clang::Stmt *statement, SetUp what);
   const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);

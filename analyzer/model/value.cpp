@@ -20,14 +20,16 @@ int rank(const Place &place) {
     return 1;
   case Place::Kind::kUnknown:
     return 2;
-  case Place::Kind::kHost:
+  case Place::Kind::kElsewhere:
     return 3;
-  case Place::Kind::kIndexless:
+  case Place::Kind::kHost:
     return 4;
-  case Place::Kind::kFixed:
+  case Place::Kind::kIndexless:
     return 5;
-  case Place::Kind::kOf:
+  case Place::Kind::kFixed:
     return 6;
+  case Place::Kind::kOf:
+    return 7;
   }
   return 0;
 }
@@ -77,6 +79,7 @@ std::optional<Place> Place::parse(llvm::StringRef text) {
 std::string Place::text() const {
   switch (kind) {
   case Kind::kNone:
+  case Kind::kElsewhere:
   case Kind::kUnknown:
     return "an unknown device";
   case Kind::kDefaultHost:

@@ -15,7 +15,8 @@
 namespace devsan::analyzer {
 
 // A variable, or a member reached from one: `x`, `batch.data`, `model->fc`, `this->state_` (root
-// null). Elements of containers are not told apart: they share their container's path.
+// null). Or a function, for what it returns. Elements of containers are not told apart: they share
+// their container's path.
 struct Path {
   const clang::ValueDecl *root = nullptr;
   std::vector<const clang::FieldDecl *> fields;
@@ -34,6 +35,8 @@ struct Place {
     kOf,          // the device of that variable, whatever it is
     kFixed,       // "cuda:0": type and index are written down
     kIndexless,   // "cuda", kMPS: the current device of that type
+    kElsewhere, // where code that is not in this file left it: what `of`, a function, returned, or
+                // a member of something that it made
     kUnknown,
   };
   Kind kind = Kind::kNone;
@@ -46,6 +49,7 @@ struct Place {
   static Place host() { return {Kind::kHost, {}, -1, {}}; }
   static Place unknown() { return {Kind::kUnknown, {}, -1, {}}; }
   static Place deviceOf(Path path) { return {Kind::kOf, {}, -1, std::move(path)}; }
+  static Place elsewhere(Path path) { return {Kind::kElsewhere, {}, -1, std::move(path)}; }
   // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no
   // data) kUnknown.
   static Place named(llvm::StringRef type, int index);
@@ -54,6 +58,7 @@ struct Place {
 
   bool operator==(const Place &) const = default;
   bool is(Kind wanted) const { return kind == wanted; }
+  bool isUnknown() const { return kind == Kind::kUnknown || kind == Kind::kElsewhere; }
   bool onHost() const { return kind == Kind::kHost || kind == Kind::kDefaultHost; }
   // A device that is not the host, or one that only run time tells.
   bool maybeOffHost() const { return kind == Kind::kOf || isSpelledDevice(); }
@@ -96,6 +101,8 @@ struct Value {
   bool own_slice = false; // among gathered tensors, one that was not gathered
   bool no_grad = false;   // known to carry no autograd graph
   bool off_host = false;  // checked not to be on the host
+
+  static Value unknown() { return {.place = Place::unknown()}; }
 
   bool operator==(const Value &) const = default;
   const clang::Expr *origin(Origin::Kind kind) const;

@@ -42,7 +42,7 @@ void addTypes(Text &text) {
   }
 }
 
-Text textOf(const SourceManager &sources, const LangOptions &language, FileID file) {
+Text spelledText(const SourceManager &sources, const LangOptions &language, FileID file) {
   Text text;
   Lexer lexer(file, sources.getBufferOrFake(file), sources, language);
   bool is_directive = false;
@@ -214,7 +214,7 @@ void UnknownMacros::look(FileID file) {
   if (!seen_.insert(file).second)
     return;
   const SourceManager &sources = preprocessor_.getSourceManager();
-  const Text text = textOf(sources, preprocessor_.getLangOpts(), file);
+  const Text text = spelledText(sources, preprocessor_.getLangOpts(), file);
   Finder(text).run([&](const Token &name, bool has_arguments) { define(name, has_arguments); });
 }
 

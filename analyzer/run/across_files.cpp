@@ -1,13 +1,16 @@
 #include "analyzer/run/across_files.h"
 
 #include "analyzer/calls/project_calls.h"
+#include "analyzer/calls/project_data.h"
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
+#include <llvm/Support/Path.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace devsan::analyzer {
 namespace {
@@ -40,12 +43,33 @@ bool mayKnowTensors(const std::string &file) {
   return namesOneOf(file, kWords);
 }
 
-void addAll(ProjectCalls &calls, const std::vector<FileOutcome> &outcomes) {
-  for (const FileOutcome &outcome : outcomes)
-    if (outcome.result)
-      calls.add(outcome.result->calls);
-  calls.settle();
+// By its path in the project.
+bool isTest(llvm::StringRef file) {
+  llvm::StringRef folders = file.rsplit('/').first;
+  folders.consume_front(projectRoot(file));
+  for (llvm::StringRef folder; !folders.empty();) {
+    std::tie(folder, folders) = folders.split('/');
+    if (folder == "test" || folder == "tests" || folder == "unittests")
+      return true;
+  }
+  const llvm::StringRef stem = llvm::sys::path::stem(file);
+  return stem.starts_with("test_") || stem.ends_with("_test") || stem.ends_with("_tests");
 }
+
+struct KnownFiles {
+  ProjectCalls calls;
+  ProjectData data;
+
+  template <typename Files> void add(const Files &files, const std::vector<FileOutcome> &outcomes) {
+    for (const auto &[file, outcome] : llvm::zip_equal(files, outcomes))
+      if (outcome.result) {
+        calls.add(outcome.result->calls);
+        data.add(outcome.result->data, isTest(file));
+      }
+    calls.settle();
+    data.settle([&](llvm::StringRef usr) { return calls.isOpen(usr); });
+  }
+};
 
 } // namespace
 
@@ -53,13 +77,18 @@ void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
-  ProjectCalls calls;
-  addAll(calls, outcomes);
+  KnownFiles known_files;
+  known_files.add(
+      llvm::map_range(commands,
+                      [](const CompileCommand &command) { return llvm::StringRef(command.file); }),
+      outcomes);
+  const ProjectCalls &calls = known_files.calls;
   std::vector<std::string> files, functions, launchers, servants;
+  std::vector<DataHolder> holders;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
-    const std::size_t known = functions.size() + servants.size();
+    const std::size_t known = functions.size() + servants.size() + holders.size();
     for (const auto &[finding, context] :
          llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
       if (dependsOnCallers(finding))
@@ -67,11 +96,12 @@ void resolveCrossFileFindings(
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
       llvm::append_range(servants, context.servants);
+      llvm::append_range(holders, context.holders);
     }
-    if (functions.size() + servants.size() != known)
+    if (functions.size() + servants.size() + holders.size() != known)
       files.push_back(command.file);
   }
-  if (functions.empty() && servants.empty())
+  if (functions.empty() && servants.empty() && holders.empty())
     return;
   std::vector<std::string> others = others_around(files);
   const auto look_around = [&](auto names_to_look_for) {
@@ -83,7 +113,8 @@ void resolveCrossFileFindings(
       const std::size_t count = others.end() - more;
       if (count == 0 || count > kMaxFiles)
         return;
-      addAll(calls, analyze({more, others.end()}));
+      const std::vector<std::string> found(more, others.end());
+      known_files.add(found, analyze(found));
       others.erase(more, others.end());
     }
   };
@@ -92,6 +123,8 @@ void resolveCrossFileFindings(
     look_around([&] { return calls.namesToLookFor(functions, launchers, {}); });
   if (!servants.empty() && (calls.knowTensors() || llvm::any_of(others, mayKnowTensors)))
     look_around([&] { return calls.namesToLookFor({}, {}, servants); });
+  if (!holders.empty())
+    look_around([&] { return known_files.data.namesToLookFor(holders); });
   for (FileOutcome &outcome : outcomes)
     if (outcome.result)
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
@@ -100,6 +133,10 @@ void resolveCrossFileFindings(
         if (!context.servants.empty() &&
             llvm::none_of(context.servants,
                           [&](const std::string &usr) { return calls.servesTensors(usr); }))
+          return true;
+        if (llvm::any_of(context.holders, [&](const DataHolder &holder) {
+              return known_files.data.isOnHost(holder);
+            }))
           return true;
         if (context.launcher.empty())
           return false;

@@ -1,6 +1,7 @@
 #include "analyzer/run/analysis.h"
 
 #include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/model.h"
 #include "analyzer/parse/clang_run.h"
 #include "analyzer/parse/seen_lines.h"
 #include "analyzer/parse/unknown_macros.h"
@@ -172,18 +173,25 @@ private:
 };
 
 // Before the checks, with which it shares the program.
-class Calls : public clang::ASTConsumer {
+// What other files need to know of this one. Keeps the models for the checks that come after it.
+class ForOtherFiles : public clang::ASTConsumer {
 public:
-  explicit Calls(FileCalls &calls) : calls_(calls) {}
+  ForOtherFiles(FileResult &result, bool of_data) : result_(result), of_data_(of_data) {}
 
   void HandleTranslationUnit(clang::ASTContext &context) override {
     program_ = CudaProgram::of(context);
-    calls_ = collectCalls(context);
+    result_.calls = collectCalls(context);
+    if (of_data_) {
+      model_ = DeviceModel::of(context);
+      result_.data = collectData(*model_);
+    }
   }
 
 private:
-  FileCalls &calls_;
+  FileResult &result_;
+  bool of_data_;
   std::shared_ptr<CudaProgram> program_;
+  std::shared_ptr<DeviceModel> model_;
 };
 
 // The checks, and what they say.
@@ -238,9 +246,13 @@ public:
     if (more_)
       for (std::unique_ptr<clang::ASTConsumer> &consumer : more_(compiler))
         consumers.push_back(std::move(consumer));
-    if (llvm::any_of(kRulesAcrossFiles,
-                     [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); }))
-      consumers.push_back(std::make_unique<Calls>(result_.calls));
+    const auto runs_one = [&](llvm::ArrayRef<llvm::StringLiteral> rules) {
+      return llvm::any_of(rules,
+                          [&](llvm::StringRef rule) { return context_.isCheckEnabled(rule); });
+    };
+    const bool of_data = runs_one(kRulesOfData);
+    if (of_data || runs_one(kRulesAcrossFiles))
+      consumers.push_back(std::make_unique<ForOtherFiles>(result_, of_data));
     std::vector<std::unique_ptr<clang::ASTConsumer>> checks;
     checks.push_back(factory_.createASTConsumer(compiler, file));
     consumers.push_back(std::make_unique<Checks>(std::move(checks), names_, said_));

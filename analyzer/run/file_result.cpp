@@ -5,6 +5,8 @@
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
 namespace devsan::analyzer {
 namespace {
 
@@ -52,6 +54,23 @@ llvm::json::Object toJson(const FileCalls &calls) {
   return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
 }
 
+llvm::json::Array toJson(const std::vector<DataHolder> &holders) {
+  llvm::json::Array rows;
+  for (const DataHolder &holder : holders)
+    rows.push_back(llvm::json::Array{llvm::json::fixUTF8(holder.usr), holder.parameter,
+                                     llvm::json::fixUTF8(holder.name),
+                                     llvm::json::fixUTF8(holder.owner)});
+  return rows;
+}
+
+llvm::json::Object toJson(const FileData &data) {
+  llvm::json::Array sources;
+  for (const FileData::Source &source : data.sources)
+    sources.push_back(
+        llvm::json::Array{source.holder, static_cast<unsigned>(source.kind), source.from});
+  return llvm::json::Object{{"holders", toJson(data.holders)}, {"sources", std::move(sources)}};
+}
+
 // An element of a row; null where it is not there.
 const llvm::json::Value &at(const llvm::json::Value &row, std::size_t i) {
   static const llvm::json::Value none = nullptr;
@@ -82,6 +101,26 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
         calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
 }
 
+std::vector<DataHolder> holdersOf(const llvm::json::Array *rows) {
+  std::vector<DataHolder> holders;
+  if (rows)
+    for (const llvm::json::Value &row : *rows)
+      holders.push_back({textAt(row, 0), static_cast<int>(at(row, 1).getAsInteger().value_or(-1)),
+                         textAt(row, 2), textAt(row, 3)});
+  return holders;
+}
+
+void read(const llvm::json::Object &object, FileData &data) {
+  using Kind = FileData::Source::Kind;
+  data.holders = holdersOf(object.getArray("holders"));
+  if (const llvm::json::Array *sources = object.getArray("sources"))
+    for (const llvm::json::Value &source : *sources)
+      if (numberAt(source, 0) < data.holders.size() && numberAt(source, 2) < data.holders.size())
+        data.sources.push_back({numberAt(source, 0),
+                                static_cast<Kind>(std::min(numberAt(source, 1), 2u)),
+                                numberAt(source, 2)});
+}
+
 } // namespace
 
 std::string serialize(const FileResult &result) {
@@ -102,9 +141,10 @@ std::string serialize(const FileResult &result) {
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
-        llvm::json::fixUTF8(context.launcher), toJson(context.servants)});
+        llvm::json::fixUTF8(context.launcher), toJson(context.servants), toJson(context.holders)});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
+  object["data"] = toJson(result.data);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   return text;
@@ -125,11 +165,16 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.contexts.resize(result.findings.size());
   if (const llvm::json::Array *contexts = object->getArray("contexts"))
     for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
-      result.contexts[i] = {numberAt((*contexts)[i], 0), numberAt((*contexts)[i], 1),
-                            textAt((*contexts)[i], 2), textAt((*contexts)[i], 3),
-                            textsOf(at((*contexts)[i], 4).getAsArray())};
+      result.contexts[i] = {numberAt((*contexts)[i], 0),
+                            numberAt((*contexts)[i], 1),
+                            textAt((*contexts)[i], 2),
+                            textAt((*contexts)[i], 3),
+                            textsOf(at((*contexts)[i], 4).getAsArray()),
+                            holdersOf(at((*contexts)[i], 5).getAsArray())};
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
+  if (const llvm::json::Object *data = object->getObject("data"))
+    read(*data, result.data);
   result.missing_headers = textsOf(object->getArray("missing_headers"));
   result.refused = textsOf(object->getArray("refused"));
   read(*object, "files_read", result.files_read);

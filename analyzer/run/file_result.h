@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/calls/file_calls.h"
+#include "analyzer/calls/file_data.h"
 #include "core/finding/finding.h"
 #include "core/system/result.h"
 
@@ -26,12 +27,15 @@ struct FindingContext {
   // USRs of the functions around it, several where a macro writes it: the finding holds where a
   // function with tensors calls one of them.
   std::vector<std::string> servants;
+  // The finding holds where none of these is on the host.
+  std::vector<DataHolder> holders;
 };
 
 struct FileResult {
   std::vector<core::Finding> findings;  // absolute paths
   std::vector<FindingContext> contexts; // of each finding
   FileCalls calls;
+  FileData data;
   std::vector<std::string> missing_headers;
   std::vector<std::string> refused; // "/dev/zero is no regular file": what it includes, unread
   // Absolute paths, no system headers, each with the checksum of the text that was analysed.
@@ -59,6 +63,8 @@ inline constexpr llvm::StringLiteral kRulesOfCallers[] = {"device-missing-guard"
 // These need to know who calls whom.
 inline constexpr llvm::StringLiteral kRulesAcrossFiles[] = {
     "device-missing-guard", "device-index-lost", "device-wrong-stream"};
+// And these what others give the functions and members of a file.
+inline constexpr llvm::StringLiteral kRulesOfData[] = {"device-host-sync", "device-missing-device"};
 
 template <typename Predicate> void dropFindings(FileResult &result, Predicate is_dropped) {
   std::size_t kept = 0;

@@ -1,5 +1,6 @@
 #include "analyzer/tool/report.h"
 
+#include "core/system/whole_file.h"
 #include "core/text/quantities.h"
 #include "core/text/terminal_text.h"
 

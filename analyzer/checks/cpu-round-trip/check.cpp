@@ -31,19 +31,19 @@ private:
                                  ? " on line " + std::to_string(lineOf(there))
                                  : std::string();
     const clang::Expr *original = receiverOf(there);
-    diagnose({.place = locationOf(move.expr),
-              .message =
-                  llvm::formatv("'{0}' goes back to {1} after the data was copied to the CPU{2}: "
-                                "both copies make the host wait; compute on the device, or move "
-                                "once and stay",
-                                spelling(move.receiver),
-                                target.is(Place::Kind::kUnknown) ? "a device" : target.text(), line)
-                      .str(),
-              .range = move.expr->getSourceRange(),
-              .op = operatorName(move.expr),
-              .from = original ? facts.value(original).place.device() : "",
-              .to = target.device(),
-              .related = {{locationOf(there), "copied to the CPU here", there->getSourceRange()}}});
+    diagnose(
+        {.place = locationOf(move.expr),
+         .message = llvm::formatv("'{0}' goes back to {1} after the data was copied to the CPU{2}: "
+                                  "both copies make the host wait; compute on the device, or move "
+                                  "once and stay",
+                                  spelling(move.receiver),
+                                  target.isUnknown() ? "a device" : target.text(), line)
+                        .str(),
+         .range = move.expr->getSourceRange(),
+         .op = operatorName(move.expr),
+         .from = original ? facts.value(original).place.device() : "",
+         .to = target.device(),
+         .related = {{locationOf(there), "copied to the CPU here", there->getSourceRange()}}});
   }
 };
 

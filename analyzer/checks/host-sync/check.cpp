@@ -246,7 +246,8 @@ private:
               .op = operatorName(call),
               .from = std::move(way.from),
               .to = std::move(way.to),
-              .remedy = remedy.str()});
+              .remedy = remedy.str(),
+              .holders = holdersOf(place)});
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.

@@ -125,3 +125,4 @@ private:
   Limits limits_;
   torch::Tensor last_, filled_;
 };
+void look(Controller &controller, torch::Device device) { controller.seen = controller.seen.to(device); }

@@ -31,7 +31,7 @@ private:
       const Place &place = operation.target.place;
       bool puts =
           operation.kind == Operation::Kind::kMove || operation.kind == Operation::Kind::kFactory;
-      if (place.is(Place::Kind::kUnknown))
+      if (place.isUnknown())
         return puts && llvm::any_of(argumentsOf(operation.expr),
                                     [](const Expr *a) { return namesDevice(a->getType()); });
       return puts && place.maybeOffHost();

@@ -278,7 +278,8 @@ private:
                       .range = factory->getSourceRange(),
                       .op = use.kind == Operation::Kind::kReturn ? "" : operatorName(use.expr),
                       .from = Place::host().device(),
-                      .to = place.device()};
+                      .to = place.device(),
+                      .holders = holdersOf(place)};
     if (!device.empty()) {
       finding.fix = fix(factory, device, wraps);
       finding.remedy = wraps ? "copy it there: `.to(" + device + ")`"

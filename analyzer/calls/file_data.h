@@ -1,0 +1,26 @@
+// Where the data of one file's parameters, members and results come from: what a finding in another
+// file needs to know of a tensor that it was handed.
+#pragma once
+
+#include "analyzer/model/data_holder.h"
+
+#include <vector>
+
+namespace devsan::analyzer {
+
+class DeviceModel;
+
+struct FileData {
+  struct Source {
+    enum class Kind { kHost, kHolder, kOther };
+    unsigned holder; // index of `holders`
+    Kind kind;
+    unsigned from = 0; // kHolder: index of `holders`
+  };
+  std::vector<DataHolder> holders;
+  std::vector<Source> sources;
+};
+
+FileData collectData(DeviceModel &model);
+
+} // namespace devsan::analyzer
