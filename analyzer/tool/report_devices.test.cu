@@ -1,7 +1,7 @@
 // The same of CUDA's work: the kernel or function that is called.
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/x.cu
 // RUN: not %check_mock --format=json -o %t/report.json
-// RUN: %python %S/said_in_json.py %t/report.json | sort -n | FileCheck %s --implicit-check-not=device-
+// RUN: %python %S/report_devices.py %t/report.json | sort -n | FileCheck %s --implicit-check-not=device-
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/torch.h>
 

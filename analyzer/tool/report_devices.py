@@ -1,4 +1,4 @@
-"""usage: said_in_json.py REPORT
+"""usage: report_devices.py REPORT
 
 Prints of each finding the line, the rule, the operator and the devices: "7 device-host-sync aten::item: cuda:1 to cpu".
 """

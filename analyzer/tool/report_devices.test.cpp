@@ -1,10 +1,10 @@
 // Findings say what is called and between which devices, as those of a run do; nothing where the facts do not tell.
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/x.cpp
 // RUN: not %devsan_check --alone --torch=none --format=json -o %t/report.json %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
-// RUN: %python %S/said_in_json.py %t/report.json | sort -n | FileCheck %s --implicit-check-not=device-
+// RUN: %python %S/report_devices.py %t/report.json | sort -n | FileCheck %s --implicit-check-not=device-
 // The same from the cache, and in SARIF.
 // RUN: not %devsan_check --alone --torch=none --format=json -o %t/again.json %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
-// RUN: %python %S/said_in_json.py %t/again.json | sort -n | FileCheck %s --implicit-check-not=device-
+// RUN: %python %S/report_devices.py %t/again.json | sort -n | FileCheck %s --implicit-check-not=device-
 // RUN: not %devsan_check --alone --torch=none --format=sarif -o %t/report.sarif %t/x.cpp -- -isystem %mock -isystem %cuda_stubs
 // RUN: FileCheck %s --check-prefix=SARIF --input-file=%t/report.sarif
 // SARIF: "from": "cuda:1"
