@@ -39,6 +39,7 @@ struct CheckArguments {
   bool alone = false;
   std::optional<bool> strict;
   bool print_commands = false;
+  bool dump_facts = false;
 };
 
 inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
@@ -115,6 +116,9 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
       "Do not exit with 2 because of files that do not parse, even if .devsan.toml sets strict");
   app.add_flag("--print-commands", arguments.print_commands,
                "Print how each file is read, as a compile_commands.json, and stop");
+  app.add_flag("--dump-facts", arguments.dump_facts,
+               "Print what is believed of each function of one file, for who debugs a rule or a "
+               "wrong finding, and stop");
   app.add_option("--torch", arguments.torch,
                  "Folder of the torch package, or none (default: looked for, see docs/check.md)")
       ->type_name("DIR");

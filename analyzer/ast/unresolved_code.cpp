@@ -18,6 +18,24 @@ llvm::StringRef textOf(const ASTContext &context, SourceRange range) {
                               context.getLangOpts());
 }
 
+std::string shortText(const ASTContext &context, SourceRange range) {
+  constexpr std::size_t kMaxLength = 60;
+  const SourceManager &sources = context.getSourceManager();
+  CharSourceRange written = Lexer::makeFileCharRange(CharSourceRange::getTokenRange(range), sources,
+                                                     context.getLangOpts());
+  if (written.isInvalid())
+    written = sources.getExpansionRange(range);
+  std::string line;
+  for (char c : Lexer::getSourceText(written, sources, context.getLangOpts()))
+    if (!std::isspace(static_cast<unsigned char>(c)))
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  if (line.size() > kMaxLength)
+    line = line.substr(0, kMaxLength - 1) + "…";
+  return line;
+}
+
 std::optional<LaunchText> unresolvedLaunch(llvm::StringRef text) {
   const auto [kernel, rest] = text.split("<<<");
   if (rest.empty() || kernel.contains_insensitive("<<") || kernel.contains(';') ||

@@ -11,6 +11,9 @@ namespace devsan::analyzer {
 // As it is written, where that is in one piece; a macro's argument where the macro is used.
 llvm::StringRef textOf(const clang::ASTContext &context, clang::SourceRange range);
 
+// The same on one line and not longer than a message bears, with macros as they are used.
+std::string shortText(const clang::ASTContext &context, clang::SourceRange range);
+
 enum class LaunchText { kDefaultStream, kSomeStream };
 // Reads `kernel<<<grid, block, shared, stream>>>(…)`; nothing where the text is something else.
 std::optional<LaunchText> unresolvedLaunch(llvm::StringRef text);

@@ -1,11 +1,7 @@
 #include "analyzer/flags/print_commands.h"
 
-#include "core/system/whole_file.h"
-
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
-
-#include <iostream>
 
 namespace devsan::analyzer {
 namespace {
@@ -26,8 +22,7 @@ std::vector<std::string> withoutOwnArguments(const std::vector<std::string> &arg
 
 } // namespace
 
-core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
-                                 const std::string &output) {
+std::string commandsText(const std::vector<CompileCommand> &commands) {
   std::string text;
   llvm::raw_string_ostream out(text);
   llvm::json::OStream json(out, /*IndentSize=*/2);
@@ -48,15 +43,7 @@ core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
       });
   });
   out << "\n";
-  if (!output.empty()) {
-    const auto write = [&](std::ostream &file) { file << text; };
-    if (core::Result<void> written = core::writeFile(output, write); !written)
-      return core::failure("-o " + output + ": " + written.error().message);
-    return {};
-  }
-  if (!(std::cout << text).flush())
-    return core::failure("cannot write the commands to stdout");
-  return {};
+  return text;
 }
 
 } // namespace devsan::analyzer

@@ -10,8 +10,6 @@
 
 namespace devsan::analyzer {
 
-// Into a file, or to stdout where it is empty.
-core::Result<void> printCommands(const std::vector<CompileCommand> &commands,
-                                 const std::string &output);
+std::string commandsText(const std::vector<CompileCommand> &commands);
 
 } // namespace devsan::analyzer

@@ -45,22 +45,7 @@ bool DeviceCheck::firstAt(const Expr *expr) {
 }
 
 std::string DeviceCheck::spelling(const Expr *expr) {
-  constexpr std::size_t kMaxLength = 60;
-  const SourceManager &sources = model_->context().getSourceManager();
-  CharSourceRange range = Lexer::makeFileCharRange(
-      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, getLangOpts());
-  if (range.isInvalid())
-    range = sources.getExpansionRange(expr->getSourceRange());
-  llvm::StringRef text = Lexer::getSourceText(range, sources, getLangOpts());
-  std::string line;
-  for (char c : text)
-    if (!std::isspace(static_cast<unsigned char>(c)))
-      line += c;
-    else if (!line.empty() && line.back() != ' ')
-      line += ' ';
-  if (line.size() > kMaxLength)
-    line = line.substr(0, kMaxLength - 1) + "…";
-  return line;
+  return shortText(model_->context(), expr->getSourceRange());
 }
 
 SourceLocation DeviceCheck::nameLocation(const Expr *expr) {

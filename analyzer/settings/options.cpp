@@ -75,6 +75,7 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   options.alone = given.alone;
   options.strict = given.strict;
   options.print_commands = given.print_commands;
+  options.dump_facts = given.dump_facts;
   options.total_limit = Seconds(given.total_timeout);
   options.memory = given.memory;
   if (given.timeout)

@@ -50,6 +50,7 @@ struct Options {
   bool alone = false; // no other file of the project is looked at
   std::optional<bool> strict;
   bool print_commands = false;
+  bool dump_facts = false; // of the one file
   bool has_flags = false;
 };
 

@@ -7,6 +7,7 @@
 #include "analyzer/run/across_files.h"
 #include "analyzer/run/analyze_files.h"
 #include "analyzer/run/changes.h"
+#include "analyzer/run/print_facts.h"
 #include "analyzer/run/result_cache.h"
 #include "analyzer/run/schedule.h"
 #include "analyzer/run/through_sources.h"
@@ -178,8 +179,8 @@ public:
   core::Result<int> check() {
     if (auto chosen = choose(); !chosen)
       return tl::unexpected(chosen.error());
-    if (options_.print_commands) {
-      if (auto written = printCommands(commands_, options_.output); !written)
+    if (options_.print_commands || options_.dump_facts) {
+      if (auto written = options_.dump_facts ? dumpFacts() : printCommands(); !written)
         return tl::unexpected(written.error());
       return kClean;
     }
@@ -198,6 +199,20 @@ public:
   }
 
 private:
+  core::Result<void> printCommands() const {
+    return writeText(commandsText(commands_), "the commands", options_.output);
+  }
+
+  core::Result<void> dumpFacts() const {
+    if (commands_.size() != 1)
+      return core::failure("--dump-facts takes one file, and there are " +
+                           std::to_string(commands_.size()));
+    const core::Result<std::string> text = factsOf(commands_.front(), *options_.limit);
+    if (!text)
+      return tl::unexpected(text.error());
+    return writeText(*text, "the facts", options_.output);
+  }
+
   bool isExcluded(const std::string &file) const { return project_.excludes(file); }
 
   // The files with their flags; headers stand for sources that include them.
@@ -206,7 +221,7 @@ private:
     if (!commands)
       return tl::unexpected(commands.error());
     commands_ = std::move(*commands);
-    if (!options_.alone && !options_.print_commands)
+    if (!options_.alone && !options_.print_commands && !options_.dump_facts)
       headers_ = lookThroughSources(
           commands_,
           [&](const std::string &header) {

@@ -27,6 +27,19 @@ std::string subjectOf(const Options &options, std::size_t files, std::size_t all
   return text;
 }
 
+core::Result<void> writeText(const std::string &text, const std::string &what,
+                             const std::string &output) {
+  if (!output.empty()) {
+    const auto write = [&](std::ostream &file) { file << text; };
+    if (core::Result<void> written = core::writeFile(output, write); !written)
+      return core::failure("-o " + output + ": " + written.error().message);
+    return {};
+  }
+  if (!(std::cout << text).flush())
+    return core::failure("cannot write " + what + " to stdout");
+  return {};
+}
+
 core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
                                const core::Summary &summary, const std::string &repository) {
   // With --fix=dry-run stdout is for the difference.

@@ -15,6 +15,9 @@ namespace devsan::analyzer {
 std::string subjectOf(const Options &options, std::size_t files, std::size_t all,
                       std::size_t excluded);
 
+// Into a file, or to stdout where it is empty; `what` is for errors: "the commands".
+core::Result<void> writeText(const std::string &text, const std::string &what,
+                             const std::string &output);
 core::Result<void> writeReport(const Options &options, const std::vector<core::Finding> &findings,
                                const core::Summary &summary, const std::string &repository);
 
