@@ -99,6 +99,8 @@ llvm::StringRef wordFor(Launch::Kind kind) {
 std::string placeText(const Place &place) {
   if (place.is(Place::Kind::kNone))
     return "no place";
+  if (place.is(Place::Kind::kElsewhere))
+    return "where code of another file left '" + place.of.text() + "'";
   return place.text() + (place.is(Place::Kind::kDefaultHost) ? ", by default" : "");
 }
 
@@ -336,7 +338,7 @@ private:
   void summarize(const CudaWork &work) {
     std::string tensors;
     for (const ValueDecl *tensor : work.tensors)
-      tensors += (tensors.empty() ? "" : ", ") + tensor->getNameAsString();
+      tensors += (tensors.empty() ? "" : ", ") + nameOfVariable(tensor);
     const ParmVarDecl *given = CudaProgram::givenStream(work);
     const std::string about =
         joined({tensors.empty() ? "" : "has tensors " + tensors,

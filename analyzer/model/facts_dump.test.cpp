@@ -15,6 +15,7 @@
 // RUN: %devsan_check --help | FileCheck %s --check-prefix=HELP
 // HELP: --dump-facts
 #include <torch/torch.h>
+#include <tuple>
 // CHECK: {{.*}}x.cpp: deals with devices
 
 // CHECK: function sum at [[#@LINE+1]]:8
@@ -43,8 +44,17 @@ template <typename T> at::Tensor same(at::Tensor x) { return x.to(torch::kMPS); 
 // CHECK: function same<float> at [[#@LINE-1]]:34
 at::Tensor use(at::Tensor x) { return same<float>(x); }
 
+at::Tensor made(int i);
+// CHECK: function takenApart at [[#@LINE+1]]:8
+double takenApart(at::Tensor x) {
+  // CHECK: [[#@LINE+1]]:{{[0-9]+}} '[least, where]' is set: the CPU; copied to the host at {{.*}}
+  auto [least, where] = std::make_tuple(x.cpu(), x.cpu());
+  // CHECK: operand 'made(1)': where code of another file left 'made'
+  return made(1).item().toDouble() + least.item().toDouble();
+}
+
 struct Net : torch::nn::Module {
-  // CHECK: module Net at [[#@LINE-1]]:8
+// CHECK: module Net at [[#@LINE-1]]:8
   Net() : scale(torch::ones({3})) { weight = register_parameter("weight", torch::zeros({3})); }
   // CHECK: member scale at [[#@LINE+1]]:14: tensors, not registered, set at [[#@LINE-1]]:17 on the CPU, by default{{.*}}
   at::Tensor scale;

@@ -1,5 +1,6 @@
 #include "analyzer/model/value.h"
 
+#include <clang/AST/DeclCXX.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -41,8 +42,18 @@ bool Path::startsWith(const Path &prefix) const {
          std::equal(prefix.fields.begin(), prefix.fields.end(), fields.begin());
 }
 
+std::string nameOfVariable(const clang::ValueDecl *variable) {
+  const auto *taken_apart = llvm::dyn_cast<clang::DecompositionDecl>(variable);
+  if (!taken_apart)
+    return variable->getNameAsString();
+  std::string names;
+  for (const clang::BindingDecl *part : taken_apart->bindings())
+    names += (names.empty() ? "[" : ", ") + part->getNameAsString();
+  return names + "]";
+}
+
 std::string Path::text() const {
-  std::string text = root ? root->getNameAsString() : std::string();
+  std::string text = root ? nameOfVariable(root) : std::string();
   for (const clang::FieldDecl *field : fields)
     text += (text.empty() ? "" : ".") + field->getNameAsString();
   return text.empty() ? "*this" : text;

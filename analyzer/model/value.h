@@ -14,6 +14,9 @@
 
 namespace devsan::analyzer {
 
+// What the code calls it: "[a, b]" for a variable that is taken apart.
+std::string nameOfVariable(const clang::ValueDecl *variable);
+
 // A variable, or a member reached from one: `x`, `batch.data`, `model->fc`, `this->state_` (root
 // null). Or a function, for what it returns. Elements of containers are not told apart: they share
 // their container's path.
