@@ -14,6 +14,7 @@ ended; --only and --largest take a part of them.
 """
 
 import argparse
+import ctypes
 import gc
 import json
 import math
@@ -36,6 +37,25 @@ ARGMAX = ("MulticlassAccuracy", "MulticlassF1Score", "MulticlassPrecision", "Mul
 
 def task_of(name):
     return next((task for task in ("Binary", "Multiclass", "Multilabel") if name.startswith(task)), None)
+
+
+class InCpp:
+    """What bench/metrics_module.cpp times."""
+
+    def __init__(self, folder):
+        library = ctypes.CDLL(str(folder / "devsan_bench_metrics.so"))
+        self._update, self._read = library.devsan_bench_update, library.devsan_bench_read
+        self._update.restype = self._read.restype = ctypes.c_double
+
+    @staticmethod
+    def _passed(tensors):
+        return (ctypes.c_void_p * len(tensors))(*(tensor._cdata for tensor in tensors)), len(tensors)
+
+    def update(self, name, address, inputs, calls, with_compute):
+        return self._update(name.encode(), ctypes.c_size_t(address), *self._passed(inputs), calls, with_compute)
+
+    def read(self, inputs, calls):
+        return self._read(*self._passed(inputs), calls)
 
 
 class Cases:
@@ -219,22 +239,21 @@ def main():
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep the figures, and leave out cases that are there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot of the growth, and nothing else")
     arguments = parser.parse_args()
-    sys.path[:0] = [str(arguments.build / "python"), str(arguments.build / "bench"), str(Path(__file__).parent / "support")]
+    sys.path[:0] = [str(arguments.build / "python"), str(Path(__file__).parent / "support")]
     import warnings
 
     import torch
 
-    import devsan_bench_metrics
     import metrics_ranks
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    cases = Cases()
+    cases, in_cpp = Cases(), InCpp(arguments.build / "bench")
     if arguments.plot:
         import metrics_plot
 
         def measured(kind, inputs, classes):
-            return measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
+            return measure(cases, in_cpp, kind, inputs, classes, arguments)
 
         figure = metrics_plot.new_figure()
         metrics_plot.draw(figure, metrics_plot.growth(cases, measured), arguments.plot)
@@ -259,7 +278,7 @@ def main():
             inputs = None
             gc.collect()
             held, inputs = shape, cases.inputs(kind, n, classes)
-        rows[row] = measure(cases, devsan_bench_metrics, kind, inputs, classes, arguments)
+        rows[row] = measure(cases, in_cpp, kind, inputs, classes, arguments)
         print_row(row, rows[row])
         if arguments.results:
             with arguments.results.open("a") as results:

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include "metrics/aggregation/cat_metric.h"
 #include "metrics/aggregation/max_metric.h"
@@ -96,9 +95,24 @@ double read_seconds(const std::vector<at::Tensor> &inputs, int calls) {
   });
 }
 
+// Of torch.Tensor._cdata.
+std::vector<at::Tensor> tensors_at(c10::TensorImpl *const *tensors, int count) {
+  std::vector<at::Tensor> all;
+  for (int i = 0; i < count; ++i)
+    all.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(tensors[i]));
+  return all;
+}
+
 } // namespace
 
-PYBIND11_MODULE(devsan_bench_metrics, module) {
-  module.def("update", update_seconds);
-  module.def("read", read_seconds);
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED double devsan_bench_update(const char *name, uintptr_t metric,
+                                    c10::TensorImpl *const *inputs, int count, int calls,
+                                    int with_compute) {
+  return update_seconds(name, metric, tensors_at(inputs, count), calls, with_compute);
+}
+
+EXPORTED double devsan_bench_read(c10::TensorImpl *const *inputs, int count, int calls) {
+  return read_seconds(tensors_at(inputs, count), calls);
 }

@@ -5,10 +5,10 @@ if(DEVSAN_FROM_BUILD)
   if(NOT EXISTS "${DEVSAN_FROM_BUILD}/cmake_install.cmake")
     message(FATAL_ERROR "DEVSAN_FROM_BUILD=${DEVSAN_FROM_BUILD} is no build folder of DevSan")
   endif()
-  load_cache("${DEVSAN_FROM_BUILD}" READ_WITH_PREFIX _built_ DEVSAN_PYTHON_MODULE_SUFFIX)
-  if(NOT _built_DEVSAN_PYTHON_MODULE_SUFFIX STREQUAL ".${SKBUILD_SOABI}.so")
-    message(FATAL_ERROR "${DEVSAN_FROM_BUILD} was built for another Python (${_built_DEVSAN_PYTHON_MODULE_SUFFIX}) than this one \
-(.${SKBUILD_SOABI}.so), or without the metrics: run pip in the one it was configured with")
+  file(GLOB _metrics "${DEVSAN_FROM_BUILD}/python/devsan/metrics/_for/*/_metrics.abi3.so")
+  if(NOT _metrics)
+    message(FATAL_ERROR "${DEVSAN_FROM_BUILD} has no Python binding of the metrics: configure it with a Python that has PyTorch \
+and headers, and build it")
   endif()
   foreach(_component command analyzer runtime metrics metrics_python)
     install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"\${CMAKE_COMMAND}\" --install \"${DEVSAN_FROM_BUILD}\"

@@ -21,19 +21,19 @@ struct Value {
   double number = 0;
 
   Value(Handle &handle, const char *input, PyObject *given) {
-    if (THPVariable_Check(given))
-      tensor = THPVariable_Unpack(given);
-    else if (PyFloat_Check(given) || PyLong_Check(given))
-      number = py::handle(given).cast<double>();
-    else
-      try {
-        tensor =
-            py::module_::import("torch").attr("as_tensor")(py::handle(given)).cast<at::Tensor>();
-      } catch (const py::error_already_set &) {
-        TORCH_CHECK_TYPE(false, handle.stateful().name(), ": `", input, "` is of type ",
-                         Py_TYPE(given)->tp_name,
-                         "; pass a tensor, a number, or a list of numbers");
-      }
+    if (is_tensor(given)) {
+      tensor = tensor_in(given);
+      return;
+    }
+    try {
+      if (PyFloat_Check(given) || PyLong_Check(given))
+        number = number_in(given);
+      else
+        tensor = tensor_in(imported("torch").attribute("as_tensor")(Object::borrowed(given)).get());
+    } catch (const Raised &) {
+      TORCH_CHECK_TYPE(false, handle.stateful().name(), ": `", input, "` is of type ",
+                       type_name(given), "; pass a tensor, a number, or a list of numbers");
+    }
   }
 };
 

@@ -15,92 +15,15 @@ std::vector<std::unique_ptr<Kind>> &kinds() {
   return *all;
 }
 
-py::handle metric_error() {
-  static PyObject *const error = PyErr_NewExceptionWithDoc(
-      "devsan.metrics.MetricError",
-      "What a metric refuses: an argument, an input, or a call. It is all of RuntimeError, "
-      "ValueError and TypeError, one of which TorchMetrics raises, from metric to metric.",
-      py::make_tuple(py::handle(PyExc_RuntimeError), py::handle(PyExc_ValueError),
-                     py::handle(PyExc_TypeError))
-          .ptr(),
-      nullptr);
-  if (!error)
-    throw py::error_already_set();
-  return error;
-}
-
-void raise_as_metric_error() {
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  const bool plain =
-      type == PyExc_RuntimeError || type == PyExc_ValueError || type == PyExc_TypeError;
-  if (!plain) {
-    PyErr_Restore(type, value, trace);
-    return;
-  }
-  const py::object held_type = py::reinterpret_steal<py::object>(type);
-  const py::object held_trace = py::reinterpret_steal<py::object>(trace);
-  const py::object held_value = py::reinterpret_steal<py::object>(value);
-  const std::string text = held_value ? py::str(held_value).cast<std::string>() : "";
-  PyErr_Restore(py::handle(metric_error()).inc_ref().ptr(),
-                py::str(in_words_of_python(text)).release().ptr(), held_trace.inc_ref().ptr());
-}
-
 at::Tensor tensor_input(const Kind &kind, size_t index, PyObject *given) {
   TORCH_CHECK_TYPE(given != Py_None, kind.name, ": `", kind.about.inputs[index],
                    "` cannot be None; pass a torch.Tensor");
-  TORCH_CHECK_TYPE(THPVariable_Check(given), kind.name, ": Expected argument `",
-                   kind.about.inputs[index], "` to be of type `torch.Tensor`, but got ",
-                   Py_TYPE(given)->tp_name);
-  return THPVariable_Unpack(given);
+  TORCH_CHECK_TYPE(is_tensor(given), kind.name, ": Expected argument `", kind.about.inputs[index],
+                   "` to be of type `torch.Tensor`, but got ", type_name(given));
+  return tensor_in(given);
 }
 
 namespace {
-
-// Python's calling convention without a tuple and a dictionary of arguments: update() is called for
-// every batch, and pybind11's own way costs as much as the update of a small one.
-PyObject *fold_in(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-  HANDLE_TH_ERRORS
-  Handle &handle = py::cast<Handle &>(py::handle(self));
-  const Kind &kind = handle.kind();
-  const std::vector<const char *> &names = kind.about.inputs;
-  PyObject *inputs[kMaxInputs] = {};
-  TORCH_CHECK_TYPE(static_cast<size_t>(count) <= names.size(), kind.name, ": update() was passed ",
-                   count, " arguments; pass ", names.size());
-  std::copy_n(args, count, inputs);
-  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t i = 0; i < named; ++i) {
-    const char *const name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i));
-    if (!name)
-      throw py::error_already_set();
-    const auto known = std::find_if(names.begin(), names.end(), [&](const char *other) {
-      return std::string_view(name) == other;
-    });
-    TORCH_CHECK_TYPE(known != names.end(), kind.name, ": update() has no argument `", name,
-                     "`; pass ", names);
-    PyObject *&input = inputs[known - names.begin()];
-    TORCH_CHECK_TYPE(!input, kind.name, ": `", name,
-                     "` was passed to update() twice; pass it once");
-    input = args[count + i];
-  }
-  for (size_t i = 0; i + kind.about.optional_inputs < names.size(); ++i)
-    TORCH_CHECK_TYPE(inputs[i], kind.name, ": update() was called without `", names[i], "`; pass ",
-                     names);
-  kind.update(handle, inputs);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
-PyObject *call_update(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-  PyObject *const none = fold_in(self, args, count, keywords);
-  if (!none)
-    raise_as_metric_error();
-  return none;
-}
-
-PyMethodDef update_method = {"update",
-                             reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(call_update)),
-                             METH_FASTCALL | METH_KEYWORDS, "Folds in a batch."};
 
 // The gates of `handles`, in an order that is the same for everyone, taken until the end.
 class Gates {
@@ -212,8 +135,10 @@ std::optional<at::Device> Core::device() {
   return read([&] { return stateful().device(); });
 }
 
-void Core::set_device_policy(DevicePolicy policy) {
-  change([&](const auto &) { stateful().device_policy(policy); });
+void Core::set_device_policy(PyObject *policy) {
+  const std::string name = stateful().name();
+  const auto chosen = Conversion<DevicePolicy>::from(Place{name, "device_policy"}, policy);
+  change([&](const auto &) { stateful().device_policy(chosen); });
 }
 
 void Core::merge(Core &other) {
@@ -234,8 +159,8 @@ void Core::merge(Core &other) {
   });
 }
 
-void Core::sync(c10d::ProcessGroup &group) {
-  const auto held = c10::intrusive_ptr<c10d::ProcessGroup>::reclaim_copy(&group);
+void Core::sync(PyObject *group) {
+  const auto held = group_in(group);
   change([&](const std::vector<Handle *> &all) {
     stateful().sync(held);
     for (Seen *seen : distinct(all))
@@ -251,22 +176,19 @@ void Core::unsync() {
   });
 }
 
-py::dict Core::states() {
-  const auto states = read([&] { return stateful().state_dict(); });
-  py::dict named;
-  for (const auto &state : states)
-    named[py::str(state.key())] = state.value();
-  return named;
+Object Core::states() {
+  return dict_of(read([&] { return stateful().state_dict(); }));
 }
 
-void Core::load(const py::dict &states) {
+void Core::load(PyObject *states) {
+  TORCH_CHECK_TYPE(PyDict_Check(states), stateful().name(), ": states are of type ",
+                   type_name(states), "; pass a dict");
   torch::OrderedDict<std::string, at::Tensor> named("State");
-  for (const auto &[name, state] : states) {
-    if (!THPVariable_Check(state.ptr()))
-      throw py::type_error(c10::str(stateful().name(), ": state `",
-                                    py::str(name).cast<std::string>(), "` is of type ",
-                                    Py_TYPE(state.ptr())->tp_name, "; pass a torch.Tensor"));
-    named.insert(py::str(name).cast<std::string>(), THPVariable_Unpack(state.ptr()));
+  for (const Object &name : items_of(states)) {
+    const Object state(PyObject_GetItem(states, name.get()));
+    TORCH_CHECK_TYPE(is_tensor(state.get()), stateful().name(), ": state `", str(name.get()),
+                     "` is of type ", type_name(state.get()), "; pass a torch.Tensor");
+    named.insert(str(name.get()), tensor_in(state.get()));
   }
   change([&](const std::vector<Handle *> &all) {
     if (all.size() == 1)
@@ -284,7 +206,7 @@ void Core::swap(Core &other) {
     std::vector<Handle *> all = own;
     all.insert(all.end(), others.begin(), others.end());
     const Gates gates(all);
-    const py::gil_scoped_acquire gil; // under which the counts are read
+    const Gil gil; // under which the counts are read
     for (size_t i = 0; i < own.size(); ++i) {
       std::swap(own[i]->metric_, others[i]->metric_);
       std::swap(own[i]->seen_, others[i]->seen_);
@@ -344,12 +266,8 @@ Values Handle::compute() {
   return computed([&](const Metric &metric) { return kind_->compute(metric, by_class_); });
 }
 
-py::dict Handle::compute_by_name() {
-  const auto values = computed([](const Metric &metric) { return metric.compute_dict(); });
-  py::dict named;
-  for (const auto &value : values)
-    named[py::str(value.key())] = value.value();
-  return named;
+Object Handle::compute_by_name() {
+  return dict_of(computed([](const Metric &metric) { return metric.compute_dict(); }));
 }
 
 at::Tensor Handle::of_images(const at::Tensor &preds, const at::Tensor &target) {
@@ -480,7 +398,7 @@ std::shared_ptr<Core> Bundle::fresh() {
   return bundle;
 }
 
-void Bundle::all_or_nothing(const py::function &update, size_t last) {
+void Bundle::all_or_nothing(PyObject *update, int64_t last) {
   without_gil([&] {
     const std::vector<Handle *> all = handles();
     const Gates gates(all);
@@ -496,12 +414,12 @@ void Bundle::all_or_nothing(const py::function &update, size_t last) {
     for (Handle *handle : all)
       places.emplace_back(handle->metric_, handle->seen_);
     try {
-      together_.update(parts_.at(last).second->stateful(), [&] {
-        const py::gil_scoped_acquire gil;
-        update();
+      together_.update(parts_.at(static_cast<size_t>(last)).second->stateful(), [&] {
+        const Gil gil;
+        Object::borrowed(update)();
       });
     } catch (...) {
-      const py::gil_scoped_acquire gil; // see swap()
+      const Gil gil; // see swap()
       for (size_t i = 0; i < all.size(); ++i)
         std::tie(all[i]->metric_, all[i]->seen_) = places[i];
       for (const auto &[bundle, number] : inner)
@@ -547,98 +465,6 @@ void Bundle::merge_states(Core &other) {
               together_.description(), "; both need the same class and options");
   together_.merge(bundle->together_);
   updates_ += bundle->updates_.load();
-}
-
-PYBIND11_MODULE(_metrics, module) {
-  module.doc() = "The metrics in C++, of which devsan.metrics makes its classes.";
-
-  py::class_<Argument>(module, "Argument")
-      .def_readonly("name", &Argument::name)
-      .def_readonly("annotation", &Argument::annotation)
-      .def_readonly("required", &Argument::required)
-      .def_readonly("default", &Argument::default_value);
-
-  py::class_<Core, std::shared_ptr<Core>>(module, "Core")
-      .def("fresh", &Core::fresh)
-      .def("swap", &Core::swap)
-      .def("reset", &Core::reset)
-      .def("to", &Core::to)
-      .def_property_readonly("device", &Core::device)
-      .def("set_device_policy",
-           [](Core &core, py::handle policy) {
-             core.set_device_policy(Conversion<DevicePolicy>::from(
-                 Place{core.stateful().name(), "device_policy"}, policy));
-           })
-      .def("merge", &Core::merge)
-      .def("sync", &Core::sync)
-      .def("unsync", &Core::unsync)
-      .def_property_readonly("synced", &Core::synced)
-      .def("states", &Core::states)
-      .def("load", &Core::load)
-      .def_property_readonly("largest_state", &Core::largest_state)
-      .def_property("updates", &Core::updates, &Core::set_updates)
-      .def_property_readonly("version", &Core::version)
-      .def_property_readonly("captured", &Core::captured);
-
-  py::class_<Handle, Core, std::shared_ptr<Handle>>(module, "Handle")
-      // Not by the function's own name, under which torch.compile would look for it in the class.
-      .def_property_readonly("updater",
-                             [](py::handle self) {
-                               return py::reinterpret_steal<py::object>(
-                                   PyCFunction_NewEx(&update_method, self.ptr(), nullptr));
-                             })
-      .def("compute", &Handle::compute)
-      .def("compute_by_name", &Handle::compute_by_name)
-      .def("query_values", &Handle::query_values)
-      .def("of_images", &Handle::of_images)
-      .def("check_valid", &Handle::check_valid)
-      .def("join", &Handle::join)
-      .def("leave", &Handle::leave)
-      .def_property_readonly("shares", &Handle::shares)
-      .def_property_readonly("state_signature", &Handle::state_signature)
-      // For extension modules that work on the metric in C++.
-      .def_property_readonly("address", &Handle::address);
-
-  py::class_<Bundle, Core, std::shared_ptr<Bundle>>(module, "Bundle")
-      .def(py::init<std::string, Bundle::Parts>())
-      .def("all_or_nothing", &Bundle::all_or_nothing)
-      .def("merged", &Bundle::merged);
-
-  py::class_<Kind>(module, "Kind")
-      .def_readonly("name", &Kind::name)
-      .def_readonly("function", &Kind::function)
-      .def_readonly("domain", &Kind::domain)
-      .def_readonly("arguments", &Kind::arguments)
-      .def_readonly("results", &Kind::results)
-      .def_property_readonly("summary", [](const Kind &kind) { return kind.about.summary; })
-      .def_property_readonly("inputs", [](const Kind &kind) { return kind.about.inputs; })
-      .def_property_readonly("optional_inputs",
-                             [](const Kind &kind) { return kind.about.optional_inputs; })
-      .def_property_readonly("of_scores", [](const Kind &kind) { return kind.about.of_scores; })
-      .def_property_readonly("by_name", [](const Kind &kind) { return kind.about.by_name; })
-      .def_property_readonly("of_images",
-                             [](const Kind &kind) { return kind.of_images != nullptr; })
-      .def_property_readonly("higher_is_better",
-                             [](const Kind &kind) { return kind.about.higher_is_better; })
-      .def_property_readonly("lower", [](const Kind &kind) { return kind.about.lower; })
-      .def_property_readonly("upper", [](const Kind &kind) { return kind.about.upper; })
-      .def("make", [](const Kind &kind, const py::dict &options) {
-        return with_errors([&] { return kind.make(options); });
-      });
-  module.attr("MetricError") = metric_error();
-
-  bind_aggregation();
-  bind_classification();
-  bind_detection();
-  bind_image();
-  bind_regression();
-  bind_retrieval();
-  bind_segmentation();
-  bind_text();
-  py::list all;
-  for (const std::unique_ptr<Kind> &kind : kinds())
-    all.append(py::cast(*kind, py::return_value_policy::reference));
-  module.attr("kinds") = all;
 }
 
 } // namespace devsan::metrics::python

@@ -17,58 +17,18 @@
 #include <variant>
 #include <vector>
 
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/utils/pybind.h>
-
 #include "metrics/metric.h"
 #include "metrics/python/options.h"
+#include "metrics/python/torch_python.h"
 #include "metrics/weighted_metric.h"
 
-namespace c10d {
-class ProcessGroup;
-}
-
 namespace devsan::metrics::python {
-
-// devsan.metrics.MetricError: what a metric refuses, as whoever catches TorchMetrics' errors knows
-// it, which are ValueError, RuntimeError or TypeError from metric to metric.
-py::handle metric_error();
-
-// Makes the error that Python has, if it is one of these, a MetricError that says the same
-// in_words_of_python().
-void raise_as_metric_error();
-
-// What C++ says of options, with Python's spelling: from_logits(true) is from_logits=True, kMacro
-// is 'macro'. What is no option and no choice of one stays as it is.
-std::string in_words_of_python(const std::string &text);
-
-// Runs `call` as the binding of an operator of torch is run: C++ warnings as Python's, and errors
-// without their C++ backtrace; and the same without the GIL.
-template <class Call> auto with_errors(const Call &call) {
-  try {
-    HANDLE_TH_ERRORS
-    return call();
-    END_HANDLE_TH_ERRORS_PYBIND
-  } catch (py::error_already_set &error) {
-    error.restore();
-    raise_as_metric_error();
-    throw py::error_already_set();
-  }
-}
-
-template <class Call> auto without_gil(const Call &call) {
-  return with_errors([&] {
-    const py::gil_scoped_release no_gil;
-    return call();
-  });
-}
 
 // One option of a metric.
 struct Argument {
   std::string name, annotation;
   bool required;
-  py::object default_value;
+  Object default_value;
 };
 
 constexpr size_t kMaxInputs = 3;
@@ -102,7 +62,7 @@ struct Kind {
   std::vector<const char *> results; // the names of compute()'s results, where there are several
   // The inputs as Python passes them, null where one that is optional was not.
   void (*update)(Handle &, PyObject *const *inputs);
-  std::function<std::shared_ptr<Handle>(const py::dict &)> make;
+  std::function<std::shared_ptr<Handle>(PyObject *options)> make;
   Values (*compute)(const Metric &, bool by_class);
   void (*check_valid)(const Metric &);
   at::Tensor (*query_values)(const Metric &); // of rankings; else null
@@ -141,12 +101,12 @@ public:
   void reset();
   void to(at::Device device);
   std::optional<at::Device> device();
-  void set_device_policy(DevicePolicy policy);
+  void set_device_policy(PyObject *policy);
   void merge(Core &other);
-  void sync(c10d::ProcessGroup &group);
+  void sync(PyObject *group);
   void unsync();
-  py::dict states();
-  void load(const py::dict &states);
+  Object states();
+  void load(PyObject *states);
   // Exchanges the metrics and what was done with them, of a core of the same kind.
   void swap(Core &other);
   // The numbers in the largest state that all have.
@@ -198,7 +158,7 @@ public:
 
   // `change` of the metric, which is an M, without the GIL. Counted where it does not throw.
   template <class M, class Change> void update(const Change &change) {
-    const py::gil_scoped_release no_gil;
+    const NoGil no_gil;
     const std::lock_guard lock(gate_->mutex);
     check_alone("update()");
     change(static_cast<M &>(*metric_));
@@ -214,7 +174,7 @@ public:
 
   Values compute();
   at::Tensor query_values();
-  py::dict compute_by_name();
+  Object compute_by_name();
   at::Tensor of_images(const at::Tensor &preds, const at::Tensor &target);
   void check_valid();
 
@@ -269,7 +229,7 @@ public:
 
   // Runs `update`, a function of Python; where it throws, all states are as they were. Those of
   // part `last`, the last to change, may change in place.
-  void all_or_nothing(const py::function &update, size_t last);
+  void all_or_nothing(PyObject *update, int64_t last);
   // The states of all parts, which are of one kind, merged as those of one metric.
   std::shared_ptr<Handle> merged();
 
@@ -424,7 +384,7 @@ void bind(const char *domain, const char *name, const char *function, About abou
   if constexpr (requires(const M &m) { m.result(); })
     for (const auto &[result, field] : Fields<decltype(std::declval<const M &>().result())>::kAll)
       kind.results.push_back(result);
-  kind.make = [&kind](const py::dict &given) {
+  kind.make = [&kind](PyObject *given) {
     const Options options = options_from<Options>(kind.name, given);
     bool by_class = false;
     if constexpr (requires { options.thresholds(); })
@@ -433,7 +393,7 @@ void bind(const char *domain, const char *name, const char *function, About abou
       by_class = by_class && options.average() == Average::kNone;
     Handle::Resizer resizer;
     if constexpr (requires(Options &o) { o.num_outputs(1); })
-      if (given.contains("num_outputs") && given["num_outputs"].is_none())
+      if (find(given, "num_outputs") == Py_None)
         resizer = [options](int64_t num_outputs) {
           Options resized = options;
           resized.num_outputs(num_outputs);

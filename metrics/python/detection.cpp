@@ -13,11 +13,10 @@ namespace {
 // An image of `preds` or `target`: a dictionary of tensors.
 class Image {
 public:
-  Image(const Kind &kind, size_t input, py::handle given)
-      : kind_(kind), input_(kind.about.inputs[input]), given_(given) {
-    TORCH_CHECK_TYPE(PyDict_Check(given.ptr()), kind.name, ": Expected argument `", input_,
-                     "` to hold a dictionary for each image, but got ",
-                     Py_TYPE(given.ptr())->tp_name);
+  Image(const Kind &kind, size_t input, PyObject *given)
+      : kind_(kind), input_(kind.about.inputs[input]), given_(Object::borrowed(given)) {
+    TORCH_CHECK_TYPE(PyDict_Check(given), kind.name, ": Expected argument `", input_,
+                     "` to hold a dictionary for each image, but got ", type_name(given));
   }
 
   at::Tensor operator[](const char *key) const {
@@ -29,27 +28,27 @@ public:
 
   // Undefined where it is not there.
   at::Tensor get(const char *key) const {
-    PyObject *const found = PyDict_GetItemString(given_.ptr(), key);
+    PyObject *const found = find(given_.get(), key);
     if (!found)
       return {};
-    TORCH_CHECK_TYPE(THPVariable_Check(found), kind_.name, ": Expected all ", key, " in `", input_,
-                     "` to be of type Tensor, but got ", Py_TYPE(found)->tp_name);
-    return THPVariable_Unpack(found);
+    TORCH_CHECK_TYPE(is_tensor(found), kind_.name, ": Expected all ", key, " in `", input_,
+                     "` to be of type Tensor, but got ", type_name(found));
+    return tensor_in(found);
   }
 
 private:
   const Kind &kind_;
   const char *input_;
-  py::handle given_;
+  Object given_;
 };
 
 std::vector<Image> images_of(const Kind &kind, size_t input, PyObject *given) {
   TORCH_CHECK_VALUE(PyList_Check(given) || PyTuple_Check(given), kind.name, ": Expected argument `",
                     kind.about.inputs[input], "` to be of type Sequence, but got ",
-                    Py_TYPE(given)->tp_name);
+                    type_name(given));
   std::vector<Image> images;
-  for (const py::handle image : py::reinterpret_borrow<py::sequence>(given))
-    images.emplace_back(kind, input, image);
+  for (const Object &image : items_of(given))
+    images.emplace_back(kind, input, image.get());
   return images;
 }
 

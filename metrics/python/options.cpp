@@ -10,10 +10,8 @@ namespace devsan::metrics::python {
 
 namespace {
 
-// As Python's own, which pass through the translation of C++ errors.
-[[noreturn]] void raise(const std::string &text) {
-  PyErr_SetString(metric_error().ptr(), text.c_str());
-  throw py::error_already_set();
+[[noreturn]] void refuse(const std::string &text) {
+  throw Raised(metric_error(), text);
 }
 
 // How TorchMetrics begins what it says of an option, where that is not "Expected argument ...".
@@ -35,11 +33,10 @@ constexpr Words kWords[] = {
     {"Retrieval", "top_k", "`top_k` has to be a positive integer or None:", false},
 };
 
-std::string words_for(const Place &place, py::handle given, const std::string &expected) {
+std::string words_for(const Place &place, PyObject *given, const std::string &expected) {
   for (const Words &known : kWords)
     if (place.option == known.option && place.metric.starts_with(known.metric))
-      return known.with_value ? c10::str(known.words, " `", py::str(given).cast<std::string>(),
-                                         "`. Expected ", expected)
+      return known.with_value ? c10::str(known.words, " `", str(given), "`. Expected ", expected)
                               : c10::str(known.words, " ", expected);
   return c10::str("Expected argument `", place.option, "` to be ", expected);
 }
@@ -107,55 +104,53 @@ std::string in_words_of_python(const std::string &text) {
   return said;
 }
 
-void Place::refuse_value(py::handle given, const std::string &expected) const {
-  raise(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ",
-                 py::repr(given).cast<std::string>()));
+void Place::refuse_value(PyObject *given, const std::string &expected) const {
+  refuse(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ", repr(given)));
 }
 
-void Place::refuse_type(py::handle given, const std::string &expected) const {
-  raise(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ",
-                 py::repr(given).cast<std::string>(), " of type ", Py_TYPE(given.ptr())->tp_name));
+void Place::refuse_type(PyObject *given, const std::string &expected) const {
+  refuse(c10::str(metric, ": ", words_for(*this, given, expected), ", but got ", repr(given),
+                  " of type ", type_name(given)));
 }
 
-int64_t Conversion<int64_t>::from(const Place &place, py::handle given) {
-  if (PyBool_Check(given.ptr()) || !PyIndex_Check(given.ptr()))
+int64_t Conversion<int64_t>::from(const Place &place, PyObject *given) {
+  if (PyBool_Check(given) || !PyIndex_Check(given))
     place.refuse_type(given, "an integer");
-  const Py_ssize_t value = PyNumber_AsSsize_t(given.ptr(), PyExc_OverflowError);
+  const Py_ssize_t value = PyNumber_AsSsize_t(given, PyExc_OverflowError);
   if (PyErr_Occurred())
-    throw py::error_already_set();
+    throw Raised();
   return value;
 }
 
-double Conversion<double>::from(const Place &place, py::handle given) {
-  const double value = PyFloat_AsDouble(given.ptr());
-  if (PyErr_Occurred()) {
-    PyErr_Clear();
+double Conversion<double>::from(const Place &place, PyObject *given) {
+  try {
+    return number_in(given);
+  } catch (const Raised &) {
     place.refuse_type(given, "a number");
   }
-  return value;
 }
 
-bool Conversion<bool>::from(const Place &place, py::handle given) {
-  if (!PyBool_Check(given.ptr()))
+bool Conversion<bool>::from(const Place &place, PyObject *given) {
+  if (!PyBool_Check(given))
     place.refuse_type(given, "a boolean");
-  return given.cast<bool>();
+  return given == Py_True;
 }
 
-at::ScalarType Conversion<at::ScalarType>::from(const Place &place, py::handle given) {
-  if (!THPDtype_Check(given.ptr()))
+at::ScalarType Conversion<at::ScalarType>::from(const Place &place, PyObject *given) {
+  if (!is_dtype(given))
     place.refuse_type(given, "a torch.dtype");
-  return given.cast<at::ScalarType>();
+  return dtype_in(given);
 }
 
-Thresholds Conversion<Thresholds>::from(const Place &place, py::handle given) {
-  if (PyLong_Check(given.ptr()))
+Thresholds Conversion<Thresholds>::from(const Place &place, PyObject *given) {
+  if (PyLong_Check(given))
     return Thresholds(Conversion<int64_t>::from(place, given));
-  if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+  if (!PyList_Check(given) && !PyTuple_Check(given))
     place.refuse_type(given,
                       "a number of thresholds, their values as a list or a tensor [T], or None");
   std::vector<double> thresholds;
-  for (const py::handle value : given)
-    thresholds.push_back(Conversion<double>::from(place, value));
+  for (const Object &value : items_of(given))
+    thresholds.push_back(Conversion<double>::from(place, value.get()));
   return Thresholds(thresholds);
 }
 

@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <torch/csrc/utils/pybind.h>
-
 #include "metrics/aggregation/aggregator.h"
 #include "metrics/classification/calibration_error.h"
 #include "metrics/classification/hinge_loss.h"
@@ -24,6 +22,7 @@
 #include "metrics/image/image_options.h"
 #include "metrics/image/multiscale_structural_similarity.h"
 #include "metrics/metric.h"
+#include "metrics/python/torch_python.h"
 #include "metrics/regression/kendall_rank_corr_coef.h"
 #include "metrics/regression/reduction.h"
 #include "metrics/regression/residual_moments.h"
@@ -39,41 +38,45 @@ struct Place {
 
   // Throw MetricError: "METRIC: Expected argument `OPTION` to be EXPECTED, but got GIVEN". Where
   // TorchMetrics says that in other words, it begins with these.
-  [[noreturn]] void refuse_value(py::handle given, const std::string &expected) const;
-  [[noreturn]] void refuse_type(py::handle given, const std::string &expected) const;
+  [[noreturn]] void refuse_value(PyObject *given, const std::string &expected) const;
+  [[noreturn]] void refuse_type(PyObject *given, const std::string &expected) const;
 };
+
+// What C++ says of options, with Python's spelling: from_logits(true) is from_logits=True, kMacro
+// is 'macro'. What is no option and no choice of one stays as it is.
+std::string in_words_of_python(const std::string &text);
 
 // Of each type: annotation(), as type hints have it; from(), which throws for what is none; to().
 template <class T> struct Conversion;
 
 template <> struct Conversion<int64_t> {
   static std::string annotation() { return "int"; }
-  static int64_t from(const Place &place, py::handle given);
-  static py::object to(int64_t value) { return py::int_(value); }
+  static int64_t from(const Place &place, PyObject *given);
+  static Object to(int64_t value) { return object_of(value); }
 };
 
 template <> struct Conversion<double> {
   static std::string annotation() { return "float"; }
-  static double from(const Place &place, py::handle given);
-  static py::object to(double value) { return py::float_(value); }
+  static double from(const Place &place, PyObject *given);
+  static Object to(double value) { return object_of(value); }
 };
 
 template <> struct Conversion<bool> {
   static std::string annotation() { return "bool"; }
-  static bool from(const Place &place, py::handle given);
-  static py::object to(bool value) { return py::bool_(value); }
+  static bool from(const Place &place, PyObject *given);
+  static Object to(bool value) { return object_of(value); }
 };
 
 template <> struct Conversion<at::ScalarType> {
   static std::string annotation() { return "torch.dtype"; }
-  static at::ScalarType from(const Place &place, py::handle given);
-  static py::object to(at::ScalarType value) { return py::cast(value); }
+  static at::ScalarType from(const Place &place, PyObject *given);
+  static Object to(at::ScalarType value) { return object_of(value); }
 };
 
 template <> struct Conversion<Thresholds> {
   static std::string annotation() { return "int | Sequence[float] | Tensor"; }
-  static Thresholds from(const Place &place, py::handle given);
-  static py::object to(const Thresholds &value) { return py::cast(value.values()); }
+  static Thresholds from(const Place &place, PyObject *given);
+  static Object to(const Thresholds &value) { return object_of(value.values()); }
 };
 
 // A number, or a sequence or a set of them.
@@ -82,46 +85,45 @@ template <class T> struct Conversion<std::vector<T>> {
     const std::string number = Conversion<T>::annotation();
     return number + " | Sequence[" + number + "]";
   }
-  static std::vector<T> from(const Place &place, py::handle given) {
-    if (!PySequence_Check(given.ptr()) && !PyAnySet_Check(given.ptr()))
+  static std::vector<T> from(const Place &place, PyObject *given) {
+    if (!PySequence_Check(given) && !PyAnySet_Check(given))
       return {Conversion<T>::from(place, given)};
     std::vector<T> values;
-    for (const py::handle value : given)
-      values.push_back(Conversion<T>::from(place, value));
+    for (const Object &value : items_of(given))
+      values.push_back(Conversion<T>::from(place, value.get()));
     return values;
   }
-  static py::object to(const std::vector<T> &values) {
+  static Object to(const std::vector<T> &values) {
     if (values.size() == 1)
       return Conversion<T>::to(values.front());
-    return py::tuple(py::cast(values));
+    return Object(PyList_AsTuple(object_of(values).get()));
   }
 };
 
 template <> struct Conversion<DataRange> {
   static std::string annotation() { return "float | tuple[float, float]"; }
-  static DataRange from(const Place &place, py::handle given) {
+  static DataRange from(const Place &place, PyObject *given) {
     const std::vector<double> ends = Conversion<std::vector<double>>::from(place, given);
-    if (ends.size() == 1 && !py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+    if (ends.size() == 1 && !PyList_Check(given) && !PyTuple_Check(given))
       return DataRange(ends[0]);
     if (ends.size() != 2)
       place.refuse_value(given, "a number, or the two ends of the range");
     return DataRange(ends[0], ends[1]);
   }
-  static py::object to(const DataRange &value) {
-    return value.clamps() ? py::object(py::make_tuple(value.low(), value.high()))
-                          : py::float_(value.width());
+  static Object to(const DataRange &value) {
+    return value.clamps() ? tuple_of(value.low(), value.high()) : object_of(value.width());
   }
 };
 
 template <class T> struct Conversion<std::optional<T>> {
   static std::string annotation() { return Conversion<T>::annotation() + " | None"; }
-  static std::optional<T> from(const Place &place, py::handle given) {
-    if (given.is_none())
+  static std::optional<T> from(const Place &place, PyObject *given) {
+    if (given == Py_None)
       return std::nullopt;
     return Conversion<T>::from(place, given);
   }
-  static py::object to(const std::optional<T> &value) {
-    return value ? Conversion<T>::to(*value) : py::none();
+  static Object to(const std::optional<T> &value) {
+    return value ? Conversion<T>::to(*value) : Object::borrowed(Py_None);
   }
 };
 
@@ -247,20 +249,20 @@ struct Conversion<E> {
   static std::string annotation() {
     return "Literal[" + names() + "]" + (allows_none() ? " | None" : "");
   }
-  static E from(const Place &place, py::handle given) {
-    const std::string name = given.is_none()                  ? "none"
-                             : py::isinstance<py::str>(given) ? given.cast<std::string>()
-                                                              : "";
+  static E from(const Place &place, PyObject *given) {
+    const std::string name = given == Py_None         ? "none"
+                             : PyUnicode_Check(given) ? text_of(given)
+                                                      : "";
     for (const auto &[known, value] : Choices<E>::kAll)
       if (name == known)
         return value;
     place.refuse_value(given, names() + (allows_none() ? " or None" : ""));
   }
-  static py::object to(E value) {
+  static Object to(E value) {
     for (const auto &[name, known] : Choices<E>::kAll)
       if (known == value)
-        return is_none(name) ? py::object(py::none()) : py::str(name);
-    return py::none();
+        return is_none(name) ? Object::borrowed(Py_None) : object_of(name);
+    return Object::borrowed(Py_None);
   }
 
 private:
@@ -281,12 +283,12 @@ template <> struct Conversion<NanStrategy> {
   static std::string annotation() {
     return Conversion<NanStrategy::Action>::annotation() + " | float";
   }
-  static NanStrategy from(const Place &place, py::handle given) {
-    if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr()))
+  static NanStrategy from(const Place &place, PyObject *given) {
+    if (PyFloat_Check(given) || PyLong_Check(given))
       return NanStrategy(Conversion<double>::from(place, given));
     return Conversion<NanStrategy::Action>::from(place, given);
   }
-  static py::object to(const NanStrategy &value) {
+  static Object to(const NanStrategy &value) {
     return Conversion<NanStrategy::Action>::to(value.action());
   }
 };
@@ -399,15 +401,15 @@ template <class O> O blank_options() {
 }
 
 // Options from those given by name; the others keep their defaults.
-template <class Options> Options options_from(const std::string &metric, const py::dict &given) {
+template <class Options> Options options_from(const std::string &metric, PyObject *given) {
   Options options = blank_options<Options>();
   each_option<Options>([&](const char *name, bool, auto get, auto set) {
     using T = std::decay_t<decltype(get(options))>;
     // That the outputs are those of the first input is for the binding.
-    const bool inferred =
-        std::string_view(name) == "num_outputs" && given.contains(name) && given[name].is_none();
-    if (given.contains(name) && !inferred)
-      set(options, Conversion<T>::from(Place{metric, name}, given[name]));
+    PyObject *const value = find(given, name);
+    const bool inferred = std::string_view(name) == "num_outputs" && value == Py_None;
+    if (value && !inferred)
+      set(options, Conversion<T>::from(Place{metric, name}, value));
   });
   return options;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include <ATen/ops/zeros_like.h>
 #include <torch/arg.h>
 
 #include "metrics/metric.h"

@@ -6,6 +6,7 @@ arguments of every metric.
 
 import functools
 import sys
+import sysconfig
 import textwrap
 from collections import namedtuple
 from inspect import Parameter, Signature
@@ -13,21 +14,25 @@ from pathlib import Path
 
 import torch  # before the module that is linked to it
 
-from devsan.metrics._built_for import TORCH
+_BUILDS = Path(__file__).with_name("_for")  # of each PyTorch a folder
 
 
 def _refuse(why):
-    built = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("_metrics.*.so"))) or "none"
+    built = sorted((path.name for path in _BUILDS.glob("*")), key=lambda name: [int(part) for part in name.split(".")]) or ["none"]
     return ImportError(
-        f"devsan.metrics is built for PyTorch {TORCH} and one Python ({built}), and not for Python {sys.version.split()[0]} with PyTorch "
-        f"{torch.__version__}: {why}; install that PyTorch (pip install torch=={TORCH}), or build a wheel for this one from a checkout of "
-        "DevSan: pip install --no-build-isolation ."
+        f"devsan.metrics is built for PyTorch {', '.join(built)}, and not for Python {sys.version.split()[0]} with PyTorch {torch.__version__}: "
+        f"{why}; install that PyTorch (pip install torch=={built[-1]}), or build a wheel for this one from a checkout of DevSan: "
+        "pip install --no-build-isolation ."
     )
 
 
-# Before the module is loaded, which another PyTorch can make crash.
-if torch.__version__.partition("+")[0] != TORCH:
+# Before the module is loaded, which another PyTorch can make crash, and a Python whose objects have another layout.
+_release = torch.__version__.partition("+")[0]
+if not (_BUILDS / _release).is_dir():
     raise _refuse("its classes in C++ are laid out otherwise")
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise _refuse("a Python without the GIL lays out its objects otherwise")
+sys.modules[__package__].__path__.insert(0, str(_BUILDS / _release))
 try:
     from devsan.metrics import _metrics
 except ImportError as error:

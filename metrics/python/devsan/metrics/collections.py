@@ -5,9 +5,10 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Self
+from typing import Any
 
 import torch
+from typing_extensions import Self
 
 from devsan.metrics import _metrics
 from devsan.metrics._plot import axes_of, draw

@@ -7,10 +7,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import Self  # with PyTorch; `typing` has it from Python 3.11 on
 
 from devsan.metrics._metrics import MetricError
 from devsan.metrics._plot import draw

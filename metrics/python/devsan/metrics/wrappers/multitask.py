@@ -2,10 +2,11 @@
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from devsan.metrics import _metrics
 from devsan.metrics._metrics import MetricError
