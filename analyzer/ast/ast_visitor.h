@@ -20,6 +20,7 @@ namespace devsan::analyzer {
   NODE(BinaryOperator)                                                                             \
   NODE(CUDAKernelCallExpr)                                                                         \
   NODE(CXXConstructExpr)                                                                           \
+  NODE(CXXDependentScopeMemberExpr)                                                                \
   NODE(CXXMemberCallExpr)                                                                          \
   NODE(CXXMethodDecl)                                                                              \
   NODE(CXXOperatorCallExpr)                                                                        \

@@ -152,11 +152,6 @@ bool ProjectCalls::knowTensors() const {
   return llvm::any_of(functions_, [](const Function &function) { return function.knows_tensors; });
 }
 
-bool ProjectCalls::isOpen(llvm::StringRef usr) const {
-  const Function *function = find(usr);
-  return function && function->open;
-}
-
 bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
   const Function *function = find(usr);
   return function && function->callers_guard;

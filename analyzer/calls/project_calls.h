@@ -23,8 +23,6 @@ public:
 
   // Functions with several bodies belong to several programs.
 
-  // It may have callers that are in no file.
-  bool isOpen(llvm::StringRef usr) const;
   // It has callers, in the folder of each of several bodies as many files as bodies, and each of
   // them sets the device before the call or is itself called so.
   bool callersGuard(llvm::StringRef usr) const;

@@ -91,6 +91,14 @@ std::string includedBy(llvm::ArrayRef<StringRef> words, std::size_t at) {
   return name;
 }
 
+// `net.inl`: code that is looked at by nobody.
+bool isOddSource(StringRef name) {
+  const StringRef file = name.rsplit('/').second.empty() ? name : name.rsplit('/').second;
+  return file.contains('.') && llvm::none_of(codeExtensions(), [&](std::string_view extension) {
+           return file.ends_with(extension);
+         });
+}
+
 } // namespace
 
 DeviceWords deviceWordsIn(StringRef text) {
@@ -101,9 +109,12 @@ DeviceWords deviceWordsIn(StringRef text) {
     found.has_main |= words[i] == "main" && i + 1 < words.size() && words[i + 1] == "(";
     found.is_library |=
         words[i].starts_with("PYBIND11_MODULE") || words[i].starts_with("TORCH_LIBRARY");
-    if (words[i] == "include" && i > 0 && words[i - 1] == "#")
-      if (std::string name = includedBy(words, i); !name.empty())
-        found.includes.push_back(std::move(name));
+    if (words[i] == "include" && i > 0 && words[i - 1] == "#") {
+      std::string name = includedBy(words, i);
+      found.includes_unknown |= name.empty() || isOddSource(name);
+      found.includes.push_back(std::move(name));
+    }
+    found.includes_unknown |= words[i] == "import" && i + 2 < words.size() && words[i + 2] == ";";
   }
   return found;
 }
@@ -153,11 +164,22 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
     may_have_devices |= file.words.names_device || file.words.is_library;
   }
   project.is_on_host_only = has_main && !may_have_devices;
-  if (may_have_devices) {
-    project.link();
-    for (unsigned i = 0; i < project.files.size(); ++i)
-      if (project.files[i].words.has_main)
-        project.addProgram(i);
+  if (!may_have_devices)
+    return project;
+  project.link();
+  std::vector<bool> is_used(project.files.size());
+  for (unsigned i = 0; i < project.files.size(); ++i)
+    if (project.files[i].words.has_main)
+      project.addProgram(i);
+  for (const auto &[on_host_only, files] : project.programs)
+    for (const unsigned i : files)
+      is_used[i] = true;
+  // What names a device and is in no program here may use any of it from elsewhere, and so may a
+  // program that has more than is seen.
+  for (unsigned i = 0; i < project.files.size(); ++i) {
+    const DeviceWords &words = project.files[i].words;
+    if (words.includes_unknown || (!is_used[i] && words.names_device))
+      project.programs.clear();
   }
   return project;
 }
@@ -167,8 +189,8 @@ void ProjectDevices::Project::link() {
     for (const std::string &spelling : files[i].words.includes)
       for (const unsigned other : included(files[i], spelling)) {
         files[i].includes.push_back(other);
-        if (files[other].is_header && !files[i].is_header && !files[i].words.has_main)
-          files[other].sources.push_back(i);
+        if (files[other].is_header && !files[i].words.has_main)
+          files[other].included_by.push_back(i);
       }
 }
 
@@ -186,16 +208,20 @@ std::vector<unsigned> ProjectDevices::Project::included(const File &by,
     ;
   const std::string end = ("/" + tail).str();
   std::vector<unsigned> same_end;
+  const bool any_end = llvm::none_of(
+      found->second, [&](unsigned i) { return StringRef(files[i].path).ends_with(end); });
   for (const unsigned i : found->second) {
     if (files[i].path == beside)
       return {i};
-    if (StringRef(files[i].path).ends_with(end))
+    // A folder may have another name where the headers are installed.
+    if (any_end || StringRef(files[i].path).ends_with(end))
       same_end.push_back(i);
   }
   return same_end;
 }
 
-// With the headers that it includes, and every source that may hold what these declare.
+// With the headers that it includes, and every source that may hold what these declare: that
+// includes one of them, itself or by others.
 void ProjectDevices::Project::addProgram(unsigned main) {
   std::vector<unsigned> part{main};
   std::vector<bool> seen(files.size());
@@ -204,7 +230,7 @@ void ProjectDevices::Project::addProgram(unsigned main) {
   for (std::size_t next = 0; next < part.size(); ++next) {
     const File &file = files[part[next]];
     on_host_only &= !file.words.names_device && !file.words.is_library;
-    for (const std::vector<unsigned> *others : {&file.includes, &file.sources})
+    for (const std::vector<unsigned> *others : {&file.includes, &file.included_by})
       for (const unsigned other : *others)
         if (!seen[other]) {
           seen[other] = true;

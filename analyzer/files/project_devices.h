@@ -17,6 +17,7 @@ struct DeviceWords {
   bool has_main = false;
   bool is_library = false; // registers operators, or is bound to Python
   std::vector<std::string> includes;
+  bool includes_unknown = false; // by a macro, or as a module
 };
 DeviceWords deviceWordsIn(llvm::StringRef text);
 
@@ -32,7 +33,7 @@ private:
     DeviceWords words;
     bool is_header = false;
     std::vector<unsigned> includes;
-    std::vector<unsigned> sources; // of a header: those with it and without main()
+    std::vector<unsigned> included_by; // of a header: files without main()
   };
   struct Project {
     bool is_read = false; // else it is too large, or called from elsewhere

@@ -6,6 +6,7 @@
 
 #include <clang/Index/USRGeneration.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringSwitch.h>
 
 namespace devsan::analyzer {
 
@@ -13,18 +14,46 @@ using namespace clang;
 
 namespace {
 
-std::optional<DataHolder> named(const NamedDecl *decl, int parameter = -1) {
+// A tensor, or one of the standard library's containers of them.
+bool holdsItself(QualType type) {
+  type = type.getNonReferenceType();
+  if (isTensor(type))
+    return true;
+  const CXXRecordDecl *record = holdsTensor(type) ? type->getAsCXXRecordDecl() : nullptr;
+  return record && record->isInStdNamespace() && record->getIdentifier() &&
+         llvm::StringSwitch<bool>(record->getName())
+             .Cases({"vector", "deque", "list", "array", "optional", "pair", "tuple"}, true)
+             .Cases({"map", "unordered_map", "set", "queue", "stack"}, true)
+             .Default(false);
+}
+
+std::string placeOf(const Decl *decl) {
+  const SourceManager &sources = decl->getASTContext().getSourceManager();
+  const auto [file, offset] = sources.getDecomposedExpansionLoc(decl->getLocation());
+  const OptionalFileEntryRef entry = sources.getFileEntryRefForID(file);
+  if (!entry)
+    return {};
+  return (entry->getFileEntry().tryGetRealPathName() + ":" +
+          llvm::Twine(sources.getLineNumber(file, offset)))
+      .str();
+}
+
+std::optional<DataHolder> named(const NamedDecl *decl, const Decl *place, int parameter = -1) {
   llvm::SmallString<128> usr;
   if (index::generateUSRForDecl(decl, usr))
     return std::nullopt;
-  return DataHolder{std::string(usr), parameter, decl->getDeclName().getAsString(), {}};
+  DataHolder holder{std::string(usr), parameter, decl->getDeclName().getAsString(), {}, {}};
+  if (place)
+    holder.place = placeOf(place);
+  return holder;
 }
 
 std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter = -1) {
   const auto *method = dyn_cast<CXXMethodDecl>(function);
   if (isLibraryDecl(function) || (method && method->getParent()->isLambda()))
     return std::nullopt;
-  return named(writtenFunction(function), parameter);
+  const FunctionDecl *written = writtenFunction(function), *body = nullptr;
+  return named(written, written->hasBody(body) ? body : nullptr, parameter);
 }
 
 } // namespace
@@ -32,16 +61,22 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
 std::optional<DataHolder> holderOf(const Path &path) {
   const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
   if (const auto *function = dyn_cast_or_null<FunctionDecl>(decl))
-    return ofFunction(function);
-  if (const auto *parameter = dyn_cast_or_null<ParmVarDecl>(decl)) {
-    const auto *function = dyn_cast<FunctionDecl>(parameter->getDeclContext());
-    return function ? ofFunction(function, parameter->getFunctionScopeIndex()) : std::nullopt;
-  }
-  const auto *member = dyn_cast_or_null<FieldDecl>(decl);
-  const auto *owner = member ? dyn_cast<CXXRecordDecl>(member->getParent()) : nullptr;
-  if (!owner || owner->isLambda() || isLibraryDecl(owner) || DeviceModel::isStateful(owner))
+    return holdsItself(function->getReturnType()) ? ofFunction(function) : std::nullopt;
+  if (!decl || !holdsItself(decl->getType()))
     return std::nullopt;
-  std::optional<DataHolder> holder = named(member);
+  if (const auto *parameter = dyn_cast<ParmVarDecl>(decl)) {
+    const auto *function = dyn_cast<FunctionDecl>(parameter->getDeclContext());
+    return function && !isa<CXXConstructorDecl>(function)
+               ? ofFunction(function, parameter->getFunctionScopeIndex())
+               : std::nullopt;
+  }
+  const auto *member = dyn_cast<FieldDecl>(decl);
+  const auto *owner = member ? dyn_cast<CXXRecordDecl>(member->getParent()) : nullptr;
+  if (!owner || owner->isLambda() || owner->isUnion() || isLibraryDecl(owner) ||
+      member->getType()->isReferenceType() || member->hasInClassInitializer() ||
+      DeviceModel::isStateful(owner))
+    return std::nullopt;
+  std::optional<DataHolder> holder = named(member, member);
   if (holder)
     holder->owner = owner->getName().str();
   return holder;
@@ -50,11 +85,6 @@ std::optional<DataHolder> holderOf(const Path &path) {
 std::optional<DataHolder> holderOf(const Place &place) {
   const bool is_named = place.is(Place::Kind::kOf) || place.is(Place::Kind::kElsewhere);
   return is_named ? holderOf(place.of) : std::nullopt;
-}
-
-std::vector<DataHolder> holdersOf(const Place &place) {
-  const std::optional<DataHolder> holder = holderOf(place);
-  return holder ? std::vector<DataHolder>{*holder} : std::vector<DataHolder>();
 }
 
 } // namespace devsan::analyzer

@@ -4,7 +4,9 @@
 
 #include "analyzer/model/value.h"
 
+#include <optional>
 #include <string>
+#include <tuple>
 
 namespace devsan::analyzer {
 
@@ -13,14 +15,17 @@ struct DataHolder {
   int parameter = -1; // index of the function's parameter
   std::string name;   // of the function or member, without its scope
   std::string owner;  // the member's class, whose aggregates set it without its name
+  std::string place;  // "file:line" of the function's body or of the member, where it is known
 
-  auto operator<=>(const DataHolder &) const = default;
+  // Whatever file tells of it.
+  auto key() const { return std::tie(usr, parameter); }
 };
 
-// None for what other files cannot name, and for a module's state, which goes where that goes.
+// None for what other files cannot name, for parameters of constructors, which the standard library
+// calls, for what points to tensors of others, and for a module's state, which goes where that
+// goes.
 std::optional<DataHolder> holderOf(const Path &path);
 // What has the data that lie at `place`; none where that is known.
 std::optional<DataHolder> holderOf(const Place &place);
-std::vector<DataHolder> holdersOf(const Place &place); // that one
 
 } // namespace devsan::analyzer

@@ -108,6 +108,13 @@ bool DeviceCheck::isDiscarded(const Expr *expr) {
   }
 }
 
+std::optional<DataHolder> DeviceCheck::holderFor(const FunctionFacts &facts, const Expr *expr,
+                                                 const Place &place) {
+  return facts.function->isTemplateInstantiation() || expr->getBeginLoc().isMacroID()
+             ? std::nullopt
+             : holderOf(place);
+}
+
 // Options that are there get `.device(…)`, a call without any gets options of its own.
 llvm::SmallVector<FixItHint, 4> DeviceCheck::passDevice(const Expr *factory,
                                                         const std::string &device) {

@@ -36,6 +36,10 @@ protected:
   // none where they cannot be made.
   llvm::SmallVector<clang::FixItHint, 4> passDevice(const clang::Expr *factory,
                                                     const std::string &device);
+  // What has the data at `place` that `expr` uses. None where several may, one after the other: in
+  // instantiations of a template, and behind a macro.
+  static std::optional<DataHolder> holderFor(const FunctionFacts &facts, const clang::Expr *expr,
+                                             const Place &place);
   // Whether text can be edited there: not inside a macro.
   bool editable(const clang::Expr *expr);
 

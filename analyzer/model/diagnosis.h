@@ -37,8 +37,8 @@ struct Diagnosis {
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};
   std::vector<std::string> servants = {};
-  // Or only where what these hold is not on the host.
-  std::vector<DataHolder> holders = {};
+  // Or only where what this holds is not on the host.
+  std::optional<DataHolder> holder = {};
 };
 
 // Collects what the checks of this thread say for as long as it lives.

@@ -2,6 +2,8 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/member_uses.h"
 #include "analyzer/model/value.h"
 
 namespace devsan::analyzer {
@@ -50,7 +52,7 @@ bool appliesAutogradFunction(const FunctionDecl *callee) {
 
 class Scanner : public AstVisitor {
 public:
-  explicit Scanner(FileScan &scan) : scan_(scan) {}
+  Scanner(FileScan &scan, ASTContext &context) : scan_(scan), context_(context) {}
 
   bool shouldVisitTemplateInstantiations() const override { return true; }
 
@@ -87,9 +89,12 @@ public:
     llvm::StringRef name = decl->getDeclName().isIdentifier() ? decl->getName() : "";
     scan_.may_leave_host |= isDevice(decl->getType()) && !isLocalWithInit(decl);
     if (const auto *function = dyn_cast<FunctionDecl>(decl)) {
+      noteMention(reference, function);
       if (isDeviceRuntime(function))
         scan_.names_device = scan_.may_leave_host = true;
       scan_.reads_host_memory |= name == "parallel_for" && isTorchDecl(function);
+    } else if (const auto *field = dyn_cast<FieldDecl>(decl)) {
+      scan_.set_otherwise.insert(field); // &Class::member
     } else if (isDeviceType(decl->getType())) {
       scan_.names_device |= !name.ends_with("CPU");
       scan_.may_leave_host |= !name.ends_with("CPU");
@@ -99,8 +104,33 @@ public:
     return true;
   }
 
+  bool VisitOverloadExpr(OverloadExpr *overloads) override {
+    for (const NamedDecl *decl : overloads->decls())
+      if (const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction())
+        noteMention(overloads, function);
+    return true;
+  }
+
+  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr *member) override {
+    if (member->getMember().isIdentifier())
+      scan_.names_set_otherwise.insert(member->getMember().getAsIdentifierInfo()->getName());
+    return true;
+  }
+
+  bool VisitInitListExpr(InitListExpr *list) override {
+    const InitListExpr *meant = list->isSemanticForm() ? list : list->getSemanticForm();
+    if (meant && meant->getType()->isRecordType())
+      scan_.aggregates.emplace_back(function_, meant);
+    return true;
+  }
+
   bool VisitMemberExpr(MemberExpr *member) override {
     const ValueDecl *decl = member->getMemberDecl();
+    if (const auto *field = dyn_cast<FieldDecl>(decl);
+        field && holdsTensor(field->getType()) && !isUseUnderstood(member, context_))
+      scan_.set_otherwise.insert(field);
+    if (const FunctionDecl *function = decl->getAsFunction())
+      noteMention(member, function);
     if (const auto *method = dyn_cast<CXXMethodDecl>(decl);
         method && isTensor(member->getBase()->getType())) {
       llvm::StringRef name = nameOf(method);
@@ -139,6 +169,8 @@ public:
 
   bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
+    if (callee && function_)
+      callees_.insert(call->getCallee()->IgnoreParenImpCasts());
     if (!function_ || !callee)
       return true;
     scan_.trains |= nameOf(callee) == "backward" && isTorchDecl(callee);
@@ -172,6 +204,11 @@ private:
                : true;
   }
 
+  void noteMention(const Expr *mention, const FunctionDecl *function) {
+    if (!callees_.contains(mention) && !isLibraryDecl(function))
+      scan_.open.insert(writtenFunction(function));
+  }
+
   static bool isLocalWithInit(const ValueDecl *decl) {
     const auto *variable = dyn_cast<VarDecl>(decl);
     return variable && !isa<ParmVarDecl>(variable) && variable->getInit();
@@ -190,14 +227,16 @@ private:
   }
 
   FileScan &scan_;
+  ASTContext &context_;
   const FunctionDecl *function_ = nullptr;
+  llvm::DenseSet<const Expr *> callees_;
 };
 
 } // namespace
 
-FileScan scanFile(const ASTContext &context) {
+FileScan scanFile(ASTContext &context) {
   FileScan scan;
-  Scanner scanner(scan);
+  Scanner scanner(scan, context);
   // The scope leaves out what lies in a precompiled header, which would be read from disk for
   // nothing.
   for (Decl *decl : context.getTraversalScope())

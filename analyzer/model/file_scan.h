@@ -6,7 +6,9 @@
 #include <clang/AST/Decl.h>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/StringSet.h>
 
+#include <utility>
 #include <vector>
 
 namespace devsan::analyzer {
@@ -19,6 +21,15 @@ struct FileScan {
   };
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers; // by callee
   std::vector<const clang::FunctionDecl *> functions; // definitions, lambdas apart
+  // May be called by others than these callers: mentioned elsewhere than in a call, or called where
+  // no function of the program is around.
+  llvm::DenseSet<const clang::FunctionDecl *> open;
+  // Members with tensors that are set in ways that no assignment tells; members of these names too.
+  llvm::DenseSet<const clang::FieldDecl *> set_otherwise;
+  llvm::StringSet<> names_set_otherwise;
+  // Objects whose members are set one after the other, and the functions that make them; null
+  // outside of functions.
+  std::vector<std::pair<const clang::FunctionDecl *, const clang::InitListExpr *>> aggregates;
   // Registered with TORCH_LIBRARY or pybind11, or the forward side of an autograd::Function.
   llvm::DenseSet<const clang::FunctionDecl *> operators;
   llvm::DenseSet<const clang::FunctionDecl *> host_operators; // for the CPU's dispatch key
@@ -29,6 +40,6 @@ struct FileScan {
   bool reads_host_memory = false; // accessors, at::parallel_for, checks for the CPU
 };
 
-FileScan scanFile(const clang::ASTContext &context);
+FileScan scanFile(clang::ASTContext &context);
 
 } // namespace devsan::analyzer

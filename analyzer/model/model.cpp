@@ -202,17 +202,18 @@ const FunctionFacts *DeviceModel::facts(const FunctionDecl *function) {
   const FunctionFacts *own = ownFacts(function);
   if (!own)
     return nullptr;
-  const auto [known, is_new] = facts_.try_emplace(function);
+  if (const auto known = facts_.find(function); known != facts_.end())
+    return known->second ? known->second.get() : own;
   if (!host_data_)
-    host_data_.emplace(scan(), [this](const FunctionDecl *asked) { return ownFacts(asked); });
-  if (is_new)
-    if (std::vector<Path> host = host_data_->of(function); !host.empty()) {
-      FlowOptions options = flowOptions(function);
-      llvm::append_range(options.on_host, host);
-      facts_[function] = analyseFunction(function, context_, options);
-    }
-  const std::unique_ptr<FunctionFacts> &found = facts_[function];
-  return found ? found.get() : own;
+    host_data_.emplace(*this);
+  std::unique_ptr<FunctionFacts> better;
+  if (std::vector<Path> host = host_data_->of(function); !host.empty()) {
+    FlowOptions options = flowOptions(function);
+    llvm::append_range(options.on_host, host);
+    better = analyseFunction(function, context_, options);
+  }
+  const std::unique_ptr<FunctionFacts> &kept = facts_[function] = std::move(better);
+  return kept ? kept.get() : own;
 }
 
 const FunctionFacts *DeviceModel::ownFacts(const FunctionDecl *function) {

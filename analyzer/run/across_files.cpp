@@ -1,8 +1,8 @@
 #include "analyzer/run/across_files.h"
 
 #include "analyzer/calls/project_calls.h"
-#include "analyzer/calls/project_data.h"
 #include "analyzer/files/source_files.h"
+#include "analyzer/model/project_data.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -24,17 +24,23 @@ bool dependsOnCallers(const core::Finding &finding) {
   return llvm::is_contained(kRulesOfCallers, llvm::StringRef(finding.rule));
 }
 
-bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
+// Those of the names that stand in the file; the first of them where one is enough.
+llvm::StringSet<> namedIn(const std::string &file, const llvm::StringSet<> &names, bool one) {
+  llvm::StringSet<> found;
   const std::string text = textOf(file);
   const auto continues_name = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (llvm::StringRef rest = text; !rest.empty();) {
+  for (llvm::StringRef rest = text; !rest.empty() && !(one && !found.empty());) {
     rest = rest.drop_until(continues_name);
     const llvm::StringRef word = rest.take_while(continues_name);
     if (names.contains(word))
-      return true;
+      found.insert(word);
     rest = rest.drop_front(word.size());
   }
-  return false;
+  return found;
+}
+
+bool namesOneOf(const std::string &file, const llvm::StringSet<> &names) {
+  return !namedIn(file, names, /*one=*/true).empty();
 }
 
 // By its text: a program without LibTorch has no tensors to look for.
@@ -59,22 +65,40 @@ bool isTest(llvm::StringRef file) {
 struct KnownFiles {
   ProjectCalls calls;
   ProjectData data;
+  // Of files that were parsed in part: what their data tells of, by name.
+  std::vector<std::pair<std::string, llvm::StringSet<>>> partial;
 
   template <typename Files> void add(const Files &files, const std::vector<FileOutcome> &outcomes) {
     for (const auto &[file, outcome] : llvm::zip_equal(files, outcomes))
       if (outcome.result) {
         calls.add(outcome.result->calls);
         data.add(outcome.result->data, isTest(file));
+        if (!outcome.result->isPartial())
+          continue;
+        auto &names = partial.emplace_back(file, llvm::StringSet<>()).second;
+        for (const DataHolder &holder : outcome.result->data.holders)
+          names.insert(holder.name);
       }
     calls.settle();
-    data.settle([&](llvm::StringRef usr) { return calls.isOpen(usr); });
+    data.settle();
+  }
+
+  // Names that stand in code that was not understood: what it gives them is not known.
+  llvm::StringSet<> lostNames(const std::vector<DataHolder> &holders) const {
+    const llvm::StringSet<> wanted = data.namesToLookFor(holders);
+    llvm::StringSet<> lost;
+    for (const auto &[file, known] : partial)
+      for (const auto &name : namedIn(file, wanted, /*one=*/false))
+        if (!known.contains(name.getKey()))
+          lost.insert(name.getKey());
+    return lost;
   }
 };
 
 } // namespace
 
 void resolveCrossFileFindings(
-    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
   KnownFiles known_files;
@@ -96,7 +120,8 @@ void resolveCrossFileFindings(
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
       llvm::append_range(servants, context.servants);
-      llvm::append_range(holders, context.holders);
+      if (context.holder && !alone)
+        holders.push_back(*context.holder);
     }
     if (functions.size() + servants.size() + holders.size() != known)
       files.push_back(command.file);
@@ -104,6 +129,7 @@ void resolveCrossFileFindings(
   if (functions.empty() && servants.empty() && holders.empty())
     return;
   std::vector<std::string> others = others_around(files);
+  // False where files that might tell more were not read.
   const auto look_around = [&](auto names_to_look_for) {
     for (;;) {
       const llvm::StringSet<> names = names_to_look_for();
@@ -112,9 +138,13 @@ void resolveCrossFileFindings(
       });
       const std::size_t count = others.end() - more;
       if (count == 0 || count > kMaxFiles)
-        return;
+        return count == 0;
       const std::vector<std::string> found(more, others.end());
-      known_files.add(found, analyze(found));
+      const std::vector<FileOutcome> read = analyze(found);
+      known_files.add(found, read);
+      if (!llvm::all_of(read,
+                        [](const FileOutcome &outcome) { return outcome.result.has_value(); }))
+        return false;
       others.erase(more, others.end());
     }
   };
@@ -123,8 +153,18 @@ void resolveCrossFileFindings(
     look_around([&] { return calls.namesToLookFor(functions, launchers, {}); });
   if (!servants.empty() && (calls.knowTensors() || llvm::any_of(others, mayKnowTensors)))
     look_around([&] { return calls.namesToLookFor({}, {}, servants); });
-  if (!holders.empty())
-    look_around([&] { return known_files.data.namesToLookFor(holders); });
+  const bool all_data_known =
+      !holders.empty() &&
+      llvm::all_of(outcomes,
+                   [](const FileOutcome &outcome) { return outcome.result.has_value(); }) &&
+      look_around([&] { return known_files.data.namesToLookFor(holders); });
+  const llvm::StringSet<> lost =
+      all_data_known ? known_files.lostNames(holders) : llvm::StringSet<>();
+  const auto is_on_host = [&](const DataHolder &holder) {
+    return all_data_known && known_files.data.isOnHost(holder) &&
+           llvm::none_of(known_files.data.namesToLookFor({holder}),
+                         [&](const auto &name) { return lost.contains(name.getKey()); });
+  };
   for (FileOutcome &outcome : outcomes)
     if (outcome.result)
       dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
@@ -134,9 +174,7 @@ void resolveCrossFileFindings(
             llvm::none_of(context.servants,
                           [&](const std::string &usr) { return calls.servesTensors(usr); }))
           return true;
-        if (llvm::any_of(context.holders, [&](const DataHolder &holder) {
-              return known_files.data.isOnHost(holder);
-            }))
+        if (context.holder && is_on_host(*context.holder))
           return true;
         if (context.launcher.empty())
           return false;

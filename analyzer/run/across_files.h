@@ -11,13 +11,14 @@ namespace devsan::analyzer {
 
 // Drops the findings in functions all of whose callers set the device, those that rest on a
 // function of another file that launches no kernel (where it launches one, the finding says where),
-// and those in functions without tensors that no function with tensors calls.
+// those in functions without tensors that no function with tensors calls, and, unless the files are
+// looked at `alone`, those about data that is the host's whoever gives it.
 //
 // What is true of a function must not depend on the part of a project looked at: `others_around` is
 // asked once for more files of the projects of these, and those that may hold callers or launchers
-// are analysed too, for their calls alone.
+// are analysed too, for that alone.
 void resolveCrossFileFindings(
-    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes,
+    const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze);
 

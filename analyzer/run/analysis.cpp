@@ -172,7 +172,6 @@ private:
   std::vector<clang::Decl *> decls_;
 };
 
-// Before the checks, with which it shares the program.
 // What other files need to know of this one. Keeps the models for the checks that come after it.
 class ForOtherFiles : public clang::ASTConsumer {
 public:

@@ -54,21 +54,20 @@ llvm::json::Object toJson(const FileCalls &calls) {
   return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
 }
 
-llvm::json::Array toJson(const std::vector<DataHolder> &holders) {
-  llvm::json::Array rows;
-  for (const DataHolder &holder : holders)
-    rows.push_back(llvm::json::Array{llvm::json::fixUTF8(holder.usr), holder.parameter,
-                                     llvm::json::fixUTF8(holder.name),
-                                     llvm::json::fixUTF8(holder.owner)});
-  return rows;
+llvm::json::Array toJson(const DataHolder &holder) {
+  return llvm::json::Array{llvm::json::fixUTF8(holder.usr), holder.parameter,
+                           llvm::json::fixUTF8(holder.name), llvm::json::fixUTF8(holder.owner),
+                           llvm::json::fixUTF8(holder.place)};
 }
 
 llvm::json::Object toJson(const FileData &data) {
-  llvm::json::Array sources;
+  llvm::json::Array holders, sources;
+  for (const DataHolder &holder : data.holders)
+    holders.push_back(toJson(holder));
   for (const FileData::Source &source : data.sources)
     sources.push_back(
         llvm::json::Array{source.holder, static_cast<unsigned>(source.kind), source.from});
-  return llvm::json::Object{{"holders", toJson(data.holders)}, {"sources", std::move(sources)}};
+  return llvm::json::Object{{"holders", std::move(holders)}, {"sources", std::move(sources)}};
 }
 
 // An element of a row; null where it is not there.
@@ -101,18 +100,18 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
         calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
 }
 
-std::vector<DataHolder> holdersOf(const llvm::json::Array *rows) {
-  std::vector<DataHolder> holders;
-  if (rows)
-    for (const llvm::json::Value &row : *rows)
-      holders.push_back({textAt(row, 0), static_cast<int>(at(row, 1).getAsInteger().value_or(-1)),
-                         textAt(row, 2), textAt(row, 3)});
-  return holders;
+std::optional<DataHolder> holderOf(const llvm::json::Value &row) {
+  if (textAt(row, 0).empty())
+    return std::nullopt;
+  return DataHolder{textAt(row, 0), static_cast<int>(at(row, 1).getAsInteger().value_or(-1)),
+                    textAt(row, 2), textAt(row, 3), textAt(row, 4)};
 }
 
 void read(const llvm::json::Object &object, FileData &data) {
   using Kind = FileData::Source::Kind;
-  data.holders = holdersOf(object.getArray("holders"));
+  if (const llvm::json::Array *holders = object.getArray("holders"))
+    for (const llvm::json::Value &row : *holders)
+      data.holders.push_back(holderOf(row).value_or(DataHolder()));
   if (const llvm::json::Array *sources = object.getArray("sources"))
     for (const llvm::json::Value &source : *sources)
       if (numberAt(source, 0) < data.holders.size() && numberAt(source, 2) < data.holders.size())
@@ -141,7 +140,8 @@ std::string serialize(const FileResult &result) {
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
-        llvm::json::fixUTF8(context.launcher), toJson(context.servants), toJson(context.holders)});
+        llvm::json::fixUTF8(context.launcher), toJson(context.servants),
+        context.holder ? toJson(*context.holder) : llvm::json::Array()});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   object["data"] = toJson(result.data);
@@ -170,7 +170,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
                             textAt((*contexts)[i], 2),
                             textAt((*contexts)[i], 3),
                             textsOf(at((*contexts)[i], 4).getAsArray()),
-                            holdersOf(at((*contexts)[i], 5).getAsArray())};
+                            holderOf(at((*contexts)[i], 5))};
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
   if (const llvm::json::Object *data = object->getObject("data"))

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analyzer/calls/file_calls.h"
-#include "analyzer/calls/file_data.h"
+#include "analyzer/model/file_data.h"
 #include "core/finding/finding.h"
 #include "core/system/result.h"
 
@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,8 @@ struct FindingContext {
   // USRs of the functions around it, several where a macro writes it: the finding holds where a
   // function with tensors calls one of them.
   std::vector<std::string> servants;
-  // The finding holds where none of these is on the host.
-  std::vector<DataHolder> holders;
+  // The finding holds where this is not on the host.
+  std::optional<DataHolder> holder;
 };
 
 struct FileResult {

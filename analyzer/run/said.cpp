@@ -107,7 +107,7 @@ void Said::add(const std::vector<Diagnoses::Entry> &entries, clang::SourceManage
     context = places.contextAt(message.FilePath, message.FileOffset);
     context.launcher = said.launcher;
     context.servants = said.servants;
-    context.holders = said.holders;
+    context.holder = said.holder;
   }
 }
 

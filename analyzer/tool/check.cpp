@@ -79,12 +79,18 @@ void dropFindingsOfHost(const std::vector<CompileCommand> &commands,
                         std::vector<FileOutcome> &outcomes) {
   static constexpr llvm::StringLiteral kRules[] = {"device-host-sync", "device-missing-device"};
   ProjectDevices projects;
-  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes))
-    if (outcome.result)
-      dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &) {
-        return llvm::is_contained(kRules, llvm::StringRef(finding.rule)) &&
-               projects.isOnHostOnly(command.file);
-      });
+  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
+    if (!outcome.result)
+      continue;
+    std::optional<bool> on_host_only;
+    dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &) {
+      if (!llvm::is_contained(kRules, llvm::StringRef(finding.rule)))
+        return false;
+      if (!on_host_only)
+        on_host_only = projects.isOnHostOnly(command.file);
+      return *on_host_only;
+    });
+  }
 }
 
 // The run is over then. Whatever this process does itself is broken off soon after.
@@ -295,7 +301,7 @@ private:
   void resolveAcrossFiles(std::vector<FileOutcome> &outcomes, Processes::Clock::duration own_time) {
     RelatedFiles related(settings_, own_time);
     resolveCrossFileFindings(
-        commands_, outcomes,
+        commands_, outcomes, options_.alone,
         [&](const std::vector<std::string> &some) {
           return otherProjectFiles(some, commands_, setup_.files, project_, options_);
         },
@@ -306,7 +312,7 @@ private:
                                          const AnalysisSettings &settings) {
                                        return analyzed(commands, settings);
                                      })
-                      : std::vector<FileOutcome>();
+                      : std::vector<FileOutcome>(some.size());
         });
     related_note_ = related.note();
   }

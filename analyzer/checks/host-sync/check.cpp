@@ -247,7 +247,7 @@ private:
               .from = std::move(way.from),
               .to = std::move(way.to),
               .remedy = remedy.str(),
-              .holders = holdersOf(place)});
+              .holder = holderFor(facts, call, place)});
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.

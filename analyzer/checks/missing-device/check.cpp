@@ -279,7 +279,7 @@ private:
                       .op = use.kind == Operation::Kind::kReturn ? "" : operatorName(use.expr),
                       .from = Place::host().device(),
                       .to = place.device(),
-                      .holders = holdersOf(place)};
+                      .holder = holderFor(facts, use.expr, place)};
     if (!device.empty()) {
       finding.fix = fix(factory, device, wraps);
       finding.remedy = wraps ? "copy it there: `.to(" + device + ")`"

@@ -16,6 +16,8 @@ struct FileData {
     unsigned holder; // index of `holders`
     Kind kind;
     unsigned from = 0; // kHolder: index of `holders`
+
+    auto operator<=>(const Source &) const = default;
   };
   std::vector<DataHolder> holders;
   std::vector<Source> sources;

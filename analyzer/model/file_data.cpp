@@ -1,0 +1,147 @@
+#include "analyzer/model/file_data.h"
+
+#include "analyzer/ast/torch_api.h"
+#include "analyzer/model/model.h"
+
+#include <map>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+using Kind = FileData::Source::Kind;
+
+class Collector {
+public:
+  explicit Collector(DeviceModel &model) : model_(model), scan_(model.scan()) {}
+
+  FileData collect() {
+    for (const auto &[callee, callers] : scan_.callers)
+      for (const FileScan::Caller &caller : callers)
+        addCall(callee, caller);
+    for (const FunctionDecl *function : scan_.open)
+      addUnknownCalls(function);
+    for (const FunctionDecl *function : scan_.functions)
+      addFunction(function);
+    for (const FieldDecl *member : scan_.set_otherwise)
+      add({nullptr, {member}}, Place::unknown());
+    for (const auto &[function, list] : scan_.aggregates)
+      addElements(function, list);
+    for (unsigned i = 0; i < data_.holders.size(); ++i)
+      if (!data_.holders[i].owner.empty() &&
+          scan_.names_set_otherwise.contains(data_.holders[i].name))
+        data_.sources.push_back({i, Kind::kOther});
+    llvm::sort(data_.sources);
+    data_.sources.erase(std::unique(data_.sources.begin(), data_.sources.end()),
+                        data_.sources.end());
+    return std::move(data_);
+  }
+
+private:
+  void addCall(const FunctionDecl *callee, const FileScan::Caller &caller) {
+    const FunctionFacts *facts = model_.ownFacts(caller.function);
+    const auto *call = dyn_cast<CallExpr>(caller.call);
+    for (const ParmVarDecl *parameter : callee->parameters()) {
+      const unsigned i = parameter->getFunctionScopeIndex();
+      const bool is_seen = facts && call && !isa<CXXOperatorCallExpr>(call) &&
+                           i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i));
+      add({parameter, {}}, is_seen ? facts->value(call->getArg(i)).place : Place::unknown());
+    }
+  }
+
+  void addUnknownCalls(const FunctionDecl *function) {
+    for (const ParmVarDecl *parameter : function->parameters())
+      add({parameter, {}}, Place::unknown());
+  }
+
+  void addFunction(const FunctionDecl *function) {
+    const FunctionFacts *facts = model_.ownFacts(function);
+    if (!facts)
+      add({function, {}}, Place::unknown());
+    else
+      for (const Operation &operation : facts->operations)
+        addOperation(function, operation);
+    const auto *method = dyn_cast<CXXMethodDecl>(function);
+    if (!method || !method->isVirtual())
+      return;
+    // Whoever calls the base's method may come to this one.
+    addUnknownCalls(function);
+    for (const CXXMethodDecl *base : method->overridden_methods())
+      add({base, {}}, Place::elsewhere({function, {}}));
+  }
+
+  void addOperation(const FunctionDecl *function, const Operation &operation) {
+    const Place &place = operation.result.place;
+    if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda) {
+      add({function, {}}, place);
+    } else if (operation.kind == Operation::Kind::kAssign && operation.path &&
+               !operation.path->fields.empty()) {
+      // `x = torch::Tensor()` gives it none.
+      const bool is_emptied = place.is(Place::Kind::kNone) && !operation.operands.empty() &&
+                              isEmptyObject(operation.operands[0].expr);
+      if (is_emptied)
+        return;
+      // A member of a member is one of that as well: `pair.first`.
+      for (Path path = *operation.path; !path.fields.empty(); path.fields.pop_back())
+        add(path, place);
+    }
+  }
+
+  static bool isEmptyObject(const Expr *expr) {
+    const auto *made = dyn_cast<CXXConstructExpr>(strip(expr));
+    return made && made->getNumArgs() == 0;
+  }
+
+  void addElements(const FunctionDecl *function, const InitListExpr *list) {
+    const RecordDecl *record = list->getType()->getAsRecordDecl();
+    const auto *derived = dyn_cast<CXXRecordDecl>(record);
+    const FunctionFacts *facts = function ? model_.ownFacts(function) : nullptr;
+    const bool is_plain = facts && (!derived || derived->getNumBases() == 0);
+    unsigned i = 0;
+    for (const FieldDecl *field : record->fields()) {
+      const Expr *element = i < list->getNumInits() ? list->getInit(i) : nullptr;
+      ++i;
+      // Code with errors leaves holes.
+      if (!is_plain || !element)
+        add({nullptr, {field}}, Place::unknown());
+      else if (!isa<ImplicitValueInitExpr>(element) && !isEmptyObject(element))
+        add({nullptr, {field}}, facts->value(element).place);
+    }
+  }
+
+  void add(const Path &path, const Place &place) {
+    const std::optional<DataHolder> holder = holderOf(path);
+    if (!holder)
+      return;
+    const unsigned to = index(*holder);
+    if (const std::optional<DataHolder> from = holderOf(place)) {
+      if (from->key() != holder->key())
+        data_.sources.push_back({to, Kind::kHolder, index(*from)});
+    } else {
+      data_.sources.push_back({to, place.onHost() ? Kind::kHost : Kind::kOther});
+    }
+  }
+
+  unsigned index(const DataHolder &holder) {
+    const auto [known, is_new] =
+        indices_.try_emplace({holder.usr, holder.parameter}, data_.holders.size());
+    if (is_new)
+      data_.holders.push_back(holder);
+    return known->second;
+  }
+
+  DeviceModel &model_;
+  const FileScan &scan_;
+  FileData data_;
+  std::map<std::pair<std::string, int>, unsigned> indices_;
+};
+
+} // namespace
+
+FileData collectData(DeviceModel &model) {
+  return Collector(model).collect();
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,123 @@
+#include "analyzer/model/member_uses.h"
+
+#include "analyzer/ast/torch_api.h"
+
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/ParentMapContext.h>
+#include <llvm/ADT/StringSwitch.h>
+
+namespace devsan::analyzer {
+
+using namespace clang;
+
+namespace {
+
+enum class Use { kUnderstood, kUnknown, kGoesOn };
+
+Use useOfCast(const ImplicitCastExpr *cast) {
+  if (cast->getCastKind() == CK_LValueToRValue || cast->getType().isConstQualified())
+    return Use::kUnderstood;
+  // To the base that has the method.
+  return cast->getCastKind() == CK_UncheckedDerivedToBase || cast->getCastKind() == CK_DerivedToBase
+             ? Use::kGoesOn
+             : Use::kUnknown;
+}
+
+bool givesElement(llvm::StringRef method) {
+  return llvm::StringSwitch<bool>(method)
+      .Cases({"at", "front", "back", "value"}, true)
+      .Default(false);
+}
+
+Use useByMethod(const CXXMethodDecl *method) {
+  const llvm::StringRef name = nameOf(method);
+  if (isTorchDecl(method))
+    return name == "set_data" || name == "reset" ? Use::kUnknown : Use::kUnderstood;
+  if (!method->isInStdNamespace())
+    return Use::kUnknown;
+  if (givesElement(name))
+    return Use::kGoesOn;
+  return llvm::StringSwitch<Use>(name)
+      .Cases({"push_back", "emplace_back", "push_front", "insert", "emplace", "assign"},
+             Use::kUnderstood)
+      .Cases({"clear", "reserve", "resize", "pop_back", "erase"}, Use::kUnderstood)
+      .Default(Use::kUnknown);
+}
+
+// Of the object of an operator. Elements that are assigned are no member's value.
+Use useByOperator(const CXXOperatorCallExpr *call, bool is_element) {
+  switch (call->getOperator()) {
+  case OO_Equal:
+    return is_element ? Use::kUnknown : Use::kUnderstood;
+  case OO_PlusEqual:
+  case OO_MinusEqual:
+  case OO_StarEqual:
+  case OO_SlashEqual:
+    return Use::kUnderstood;
+  case OO_Subscript:
+    return Use::kGoesOn;
+  default:
+    return Use::kUnknown;
+  }
+}
+
+// What `parent` does with `child`; `is_element` where that is an element of the member.
+Use useBy(const Stmt *parent, const Stmt *child, bool &is_element) {
+  if (isa<ParenExpr>(parent))
+    return Use::kGoesOn;
+  if (const auto *cast = dyn_cast<ImplicitCastExpr>(parent))
+    return useOfCast(cast);
+  if (const auto *access = dyn_cast<MemberExpr>(parent)) {
+    // A member of the member is asked about by itself.
+    const auto *method = dyn_cast<CXXMethodDecl>(access->getMemberDecl());
+    const Use use = method ? useByMethod(method) : Use::kUnderstood;
+    is_element |= use == Use::kGoesOn;
+    return use;
+  }
+  // The call of the method that was just named.
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(parent))
+    return call->getCallee()->IgnoreParens() == child ? Use::kGoesOn : Use::kUnknown;
+  if (const auto *call = dyn_cast<CXXOperatorCallExpr>(parent)) {
+    if (call->getNumArgs() == 0 || call->getArg(0) != child || !ownerOf(call->getDirectCallee()))
+      return Use::kUnknown;
+    const Use use = useByOperator(call, is_element);
+    is_element |= use == Use::kGoesOn;
+    return use;
+  }
+  if (const auto *call = dyn_cast<CallExpr>(parent)) {
+    const FunctionDecl *callee = call->getDirectCallee();
+    const bool moves = callee && callee->isInStdNamespace() && nameOf(callee) == "move";
+    // An operator of LibTorch writes into the tensor, wherever that is.
+    const bool writes_there = callee && isTorchDecl(callee) && nameOf(callee) != "load";
+    return moves || writes_there ? Use::kUnderstood : Use::kUnknown;
+  }
+  return isa<CompoundStmt>(parent) ? Use::kUnderstood : Use::kUnknown;
+}
+
+} // namespace
+
+bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
+  bool is_element = false;
+  for (const Stmt *child = member;;) {
+    const DynTypedNodeList parents = context.getParents(*child);
+    const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+    // It replaces what even a constant tensor is.
+    if (const auto *access = dyn_cast_or_null<MemberExpr>(parent);
+        access && nameOf(access->getMemberDecl()->getAsFunction()) == "set_data")
+      return false;
+    if (const auto *cast = dyn_cast<ImplicitCastExpr>(child);
+        (cast && useOfCast(cast) == Use::kUnderstood) || member->getType().isConstQualified())
+      return true;
+    if (!parent)
+      return false;
+    const Use use = isa<ImplicitCastExpr>(parent) &&
+                            useOfCast(cast<ImplicitCastExpr>(parent)) == Use::kUnderstood
+                        ? Use::kGoesOn
+                        : useBy(parent, child, is_element);
+    if (use != Use::kGoesOn)
+      return use == Use::kUnderstood;
+    child = parent;
+  }
+}
+
+} // namespace devsan::analyzer
