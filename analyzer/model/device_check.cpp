@@ -110,9 +110,10 @@ bool DeviceCheck::isDiscarded(const Expr *expr) {
 
 std::optional<DataHolder> DeviceCheck::holderFor(const FunctionFacts &facts, const Expr *expr,
                                                  const Place &place) {
-  return facts.function->isTemplateInstantiation() || expr->getBeginLoc().isMacroID()
-             ? std::nullopt
-             : holderOf(place);
+  // Parameters are those of the template.
+  const bool is_parameter = place.of.fields.empty() && isa_and_nonnull<ParmVarDecl>(place.of.root);
+  const bool is_one = is_parameter || !facts.function->isTemplateInstantiation();
+  return is_one && !expr->getBeginLoc().isMacroID() ? holderOf(place) : std::nullopt;
 }
 
 // Options that are there get `.device(…)`, a call without any gets options of its own.

@@ -3,7 +3,7 @@
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/cuda_work.h"
-#include "analyzer/model/member_uses.h"
+#include "analyzer/model/data/member_uses.h"
 #include "analyzer/model/value.h"
 
 namespace devsan::analyzer {

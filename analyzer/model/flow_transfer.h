@@ -1,8 +1,8 @@
 // The interpreter behind analyseFunction: flow.cpp moves states through the graph,
 // flow_transfer.cpp says what an expression or a tensor operator does to them, flow_calls.cpp what
-// any other call does, flow_unknown.cpp what is left to see where types are unknown,
-// flow_modules.cpp follows which modules were moved and what was put into them
-// afterwards.
+// any other call does, flow_refine.cpp what a condition tells, flow_unknown.cpp what is left to see
+// where types are unknown, flow_modules.cpp follows which modules were moved and what was put into
+// them afterwards.
 #pragma once
 
 #include "analyzer/model/flow.h"
@@ -10,6 +10,9 @@
 #include <clang/AST/ExprCXX.h>
 
 namespace devsan::analyzer {
+
+// What is known of a variable or member that nothing has set yet.
+Value defaultOf(const Path &path);
 
 class Flow {
 public:
@@ -25,6 +28,8 @@ private:
   void assign(const Path &path, const clang::Expr *value, const clang::Expr *at);
   Value load(const Path &path) const;
   std::optional<Path> path(const clang::Expr *expr) const;
+
+  // flow_refine.cpp
   void refine(State &state, const clang::Expr *condition, bool truth) const;
   void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right,
                       bool equal) const;

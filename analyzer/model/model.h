@@ -4,9 +4,9 @@
 #pragma once
 
 #include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/data/host_data.h"
 #include "analyzer/model/file_scan.h"
 #include "analyzer/model/flow.h"
-#include "analyzer/model/host_data.h"
 
 #include <memory>
 

@@ -2,7 +2,7 @@
 
 #include "analyzer/calls/project_calls.h"
 #include "analyzer/files/source_files.h"
-#include "analyzer/model/project_data.h"
+#include "analyzer/model/data/project_data.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analyzer/calls/file_calls.h"
-#include "analyzer/model/file_data.h"
+#include "analyzer/model/data/file_data.h"
 #include "core/finding/finding.h"
 #include "core/system/result.h"
 

@@ -2,7 +2,7 @@
 // decides: parameters of functions that no other file can call, and private members.
 #pragma once
 
-#include "analyzer/model/project_data.h"
+#include "analyzer/model/data/project_data.h"
 
 namespace devsan::analyzer {
 

@@ -1,4 +1,4 @@
-#include "analyzer/model/file_data.h"
+#include "analyzer/model/data/file_data.h"
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/model.h"
@@ -57,6 +57,10 @@ private:
   }
 
   void addFunction(const FunctionDecl *function) {
+    // Where it is, too: two of one name are two programs'.
+    for (const ParmVarDecl *parameter : function->parameters())
+      if (const std::optional<DataHolder> holder = holderOf(Path{parameter, {}}))
+        index(*holder);
     const FunctionFacts *facts = model_.ownFacts(function);
     if (!facts)
       add({function, {}}, Place::unknown());

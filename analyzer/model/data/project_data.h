@@ -1,7 +1,7 @@
 // The data sources of several files put together.
 #pragma once
 
-#include "analyzer/model/file_data.h"
+#include "analyzer/model/data/file_data.h"
 
 #include <llvm/ADT/StringSet.h>
 

@@ -1,4 +1,4 @@
-#include "analyzer/model/data_holder.h"
+#include "analyzer/model/data/data_holder.h"
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/cuda_work.h"

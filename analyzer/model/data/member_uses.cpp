@@ -1,4 +1,4 @@
-#include "analyzer/model/member_uses.h"
+#include "analyzer/model/data/member_uses.h"
 
 #include "analyzer/ast/torch_api.h"
 

@@ -1,4 +1,4 @@
-#include "analyzer/model/host_data.h"
+#include "analyzer/model/data/host_data.h"
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/model.h"

@@ -2,7 +2,7 @@
 // file needs to know of a tensor that it was handed.
 #pragma once
 
-#include "analyzer/model/data_holder.h"
+#include "analyzer/model/data/data_holder.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "analyzer/model/project_data.h"
+#include "analyzer/model/data/project_data.h"
 
 #include <llvm/ADT/STLExtras.h>
 
