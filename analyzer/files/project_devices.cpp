@@ -5,6 +5,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
+#include <llvm/Support/Path.h>
 
 #include <filesystem>
 #include <string_view>
@@ -93,7 +94,7 @@ std::string includedBy(llvm::ArrayRef<StringRef> words, std::size_t at) {
 
 // `net.inl`: code that is looked at by nobody.
 bool isOddSource(StringRef name) {
-  const StringRef file = name.rsplit('/').second.empty() ? name : name.rsplit('/').second;
+  const StringRef file = llvm::sys::path::filename(name);
   return file.contains('.') && llvm::none_of(codeExtensions(), [&](std::string_view extension) {
            return file.ends_with(extension);
          });

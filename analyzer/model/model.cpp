@@ -116,6 +116,12 @@ const FileScan &DeviceModel::scan() {
   return *scan_;
 }
 
+const FileData &DeviceModel::data() {
+  if (!data_)
+    data_ = collectData(*this);
+  return *data_;
+}
+
 bool DeviceModel::knowsDevices() {
   return scan().names_device;
 }

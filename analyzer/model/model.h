@@ -28,6 +28,8 @@ public:
   // whichever order that happens.
   const FunctionFacts *ownFacts(const clang::FunctionDecl *function);
   const FileScan &scan();
+  // Where parameters, members and results of the file get their data from.
+  const FileData &data();
 
   // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
   // 'safeDivide', which 'update' calls". Empty where it does not, or only every so many steps.
@@ -95,6 +97,7 @@ private:
   // By what the function itself says, and where others say more, by that too.
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> own_facts_;
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> facts_;
+  std::optional<FileData> data_;
   std::optional<HostData> host_data_;
   std::optional<FileScan> scan_;
   std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;

@@ -182,7 +182,7 @@ public:
     result_.calls = collectCalls(context);
     if (of_data_) {
       model_ = DeviceModel::of(context);
-      result_.data = collectData(*model_);
+      result_.data = model_->data();
     }
   }
 

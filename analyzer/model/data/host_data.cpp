@@ -8,7 +8,7 @@ namespace devsan::analyzer {
 using namespace clang;
 
 HostData::HostData(DeviceModel &model) : model_(model) {
-  data_.add(collectData(model), /*of_test=*/false);
+  data_.add(model.data(), /*of_test=*/false);
   data_.settle();
 }
 

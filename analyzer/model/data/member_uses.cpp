@@ -14,13 +14,15 @@ namespace {
 
 enum class Use { kUnderstood, kUnknown, kGoesOn };
 
+bool reads(const ImplicitCastExpr *cast) {
+  return cast->getCastKind() == CK_LValueToRValue || cast->getType().isConstQualified();
+}
+
+// To the base that has the method, or to what is read.
 Use useOfCast(const ImplicitCastExpr *cast) {
-  if (cast->getCastKind() == CK_LValueToRValue || cast->getType().isConstQualified())
-    return Use::kUnderstood;
-  // To the base that has the method.
-  return cast->getCastKind() == CK_UncheckedDerivedToBase || cast->getCastKind() == CK_DerivedToBase
-             ? Use::kGoesOn
-             : Use::kUnknown;
+  const bool is_same =
+      cast->getCastKind() == CK_UncheckedDerivedToBase || cast->getCastKind() == CK_DerivedToBase;
+  return is_same || reads(cast) ? Use::kGoesOn : Use::kUnknown;
 }
 
 bool givesElement(llvm::StringRef method) {
@@ -97,7 +99,7 @@ Use useBy(const Stmt *parent, const Stmt *child, bool &is_element) {
 } // namespace
 
 bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
-  bool is_element = false;
+  bool is_read = member->getType().isConstQualified(), is_element = false;
   for (const Stmt *child = member;;) {
     const DynTypedNodeList parents = context.getParents(*child);
     const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
@@ -105,16 +107,11 @@ bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
     if (const auto *access = dyn_cast_or_null<MemberExpr>(parent);
         access && nameOf(access->getMemberDecl()->getAsFunction()) == "set_data")
       return false;
-    if (const auto *cast = dyn_cast<ImplicitCastExpr>(child);
-        (cast && useOfCast(cast) == Use::kUnderstood) || member->getType().isConstQualified())
-      return true;
-    if (!parent)
-      return false;
-    const Use use = isa<ImplicitCastExpr>(parent) &&
-                            useOfCast(cast<ImplicitCastExpr>(parent)) == Use::kUnderstood
-                        ? Use::kGoesOn
-                        : useBy(parent, child, is_element);
-    if (use != Use::kGoesOn)
+    const auto *cast = dyn_cast<ImplicitCastExpr>(child);
+    is_read |= cast && reads(cast);
+    if (is_read || !parent)
+      return is_read;
+    if (const Use use = useBy(parent, child, is_element); use != Use::kGoesOn)
       return use == Use::kUnderstood;
     child = parent;
   }
