@@ -8,8 +8,14 @@ namespace {
 
 using namespace testing;
 
-// What groupByPlace says about waits in the steps given, of a program of so many.
-EventGroup group(unsigned steps, std::initializer_list<unsigned> waits_in) {
+// What groupByPlace says about waits in the steps given, of a program of so many, and whether that
+// happens once.
+struct Grouped {
+  std::uint64_t repeats;
+  bool once;
+};
+
+Grouped group(unsigned steps, std::initializer_list<unsigned> waits_in) {
   LogBuilder log;
   Event wait;
   wait.kind = EventKind::kBlock;
@@ -28,10 +34,12 @@ EventGroup group(unsigned steps, std::initializer_list<unsigned> waits_in) {
       log.add(ended);
   }
   const Recording recording = replay(log);
-  return groupByPlace(
-             recording,
-             [](const ResolvedEvent &event) { return event.event.kind == EventKind::kBlock; })
-      .at(0);
+  const EventGroup group =
+      groupByPlace(
+          recording,
+          [](const ResolvedEvent &event) { return event.event.kind == EventKind::kBlock; })
+          .at(0);
+  return {group.repeats, happensOnce(group)};
 }
 
 TEST(Groups, ALoopIsThreeCallsWhereThereAreNoSteps) {
@@ -107,15 +115,15 @@ TEST(Groups, WhatTheFirstStepAloneDoesAFewTimesIsNoLoop) {
   EXPECT_EQ(group(2, {0, 0, 0}).repeats, 0u);
   EXPECT_EQ(group(2, {0, 0, 0, 1}).repeats, 4u);
   EXPECT_EQ(group(1, {0, 0, 0}).repeats, 3u);
-  EXPECT_TRUE(happensOnce(group(2, {0, 0, 0})));
+  EXPECT_TRUE(group(2, {0, 0, 0}).once);
 }
 
 TEST(Groups, FewStepsMayTellThatItHappensOnce) {
-  EXPECT_FALSE(happensOnce(group(0, {0})));
-  EXPECT_FALSE(happensOnce(group(1, {0})));
-  EXPECT_FALSE(happensOnce(group(2, {0, 1})));
-  EXPECT_TRUE(happensOnce(group(2, {1})));
-  EXPECT_TRUE(happensOnce(group(1, {1}))); // after the last one
+  EXPECT_FALSE(group(0, {0}).once);
+  EXPECT_FALSE(group(1, {0}).once);
+  EXPECT_FALSE(group(2, {0, 1}).once);
+  EXPECT_TRUE(group(2, {1}).once);
+  EXPECT_TRUE(group(1, {1}).once); // after the last one
 }
 
 TEST(Groups, ManyStepsOrManyCallsInOneAre) {
