@@ -28,6 +28,10 @@ target_include_directories(devsan_torch SYSTEM INTERFACE
   "${DEVSAN_TORCH_DIR}/include" "${DEVSAN_TORCH_DIR}/include/torch/csrc/api/include")
 # NDEBUG: ATen's debug assertions expect symbols and states that only a debug LibTorch has.
 target_compile_definitions(devsan_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 NDEBUG)
+# GCC 13 builds PyTorch, and clang spells the symbols of constrained templates as it does up to version 17. Later headers have none.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DEVSAN_TORCH_RELEASE VERSION_LESS 2.11)
+  target_compile_options(devsan_torch INTERFACE -fclang-abi-compat=17)
+endif()
 target_link_libraries(devsan_torch INTERFACE
   "${DEVSAN_TORCH_LIB_DIR}/libtorch_cpu.so" "${DEVSAN_TORCH_LIB_DIR}/libc10.so")
 

@@ -16,10 +16,11 @@ and headers, and build it")
   endforeach()
 endif()
 
-# Folders that script/try-releases --keep wrote, for other LibTorchs.
+# What script/try-releases --keep wrote, for other LibTorchs.
 set(DEVSAN_SHIPPED "" CACHE PATH "Folder of libraries for other LibTorchs that the wheel brings")
 if(DEVSAN_SHIPPED)
-  install(DIRECTORY "${DEVSAN_SHIPPED}/" DESTINATION lib/torch COMPONENT wheel)
+  install(DIRECTORY "${DEVSAN_SHIPPED}/torch/" DESTINATION lib/torch COMPONENT wheel)
+  install(DIRECTORY "${DEVSAN_SHIPPED}/metrics/" DESTINATION python/devsan/metrics/_for COMPONENT wheel)
 endif()
 
 # The metrics are importable without `devsan run`, and under it: the package in the tree finds them on the path.

@@ -24,7 +24,7 @@ PAGES = ("docs/", "README.md")
 REASONS = {
     ("script/update-pins", '"--dry-run", "--ignore-installed"'): "resolves, and installs nothing; its result is what is locked",
     ("script/abroad", '"-m", "pip", "install", "-q", *wanted]'): "the newest of other people's packages is what is tried; nothing is built of it",
-    ("script/try-releases", '"--no-deps", "--no-compile",'): "any release of PyTorch is tried, the newest too; nothing that is shipped comes of it",
+    ("script/try-releases", '"--no-deps", "--no-compile",'): "any release of PyTorch is tried, the newest too",
     ("script/lib/wheel.sh", "-m pip wheel"): "--no-index stands in the array `options`: nothing is downloaded",
     ("command/init.cpp", 'pip install --no-deps -r "$venv/devsan.txt"'): "one version of DevSan, by its hash too where the user adds it; a program cannot hold its own",
     ("command/init.cpp", 'pip install "$TORCH_REQUIREMENT"{project}'): "what the user's own project needs, only that project can pin",
