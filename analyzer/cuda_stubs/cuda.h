@@ -1,6 +1,5 @@
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
+#include "driver_types.h"
 
 #define CUDA_VERSION 12080
 #define CUDAAPI
@@ -18,9 +17,6 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUtensorMap_st {
   unsigned long long opaque[16];
 } CUtensorMap;
-typedef struct CUuuid_st {
-  char bytes[16];
-} CUuuid;
 
 typedef enum cudaError_enum {
   CUDA_SUCCESS = 0,

@@ -27,7 +27,9 @@
 #define __align__(n) __attribute__((aligned(n)))
 
 // After the macros: clang puts headers of its own, which use them, before the library's.
+#include "channel_descriptor.h"
 #include "cuda_runtime_api.h"
+#include "driver_functions.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -35,6 +35,29 @@ template <typename T> __device__ T atomicCAS(T *address, T compare, T value);
 template <typename T> __device__ T atomicMax(T *address, T value);
 template <typename T> __device__ T atomicMin(T *address, T value);
 
+template <typename T> __device__ T tex1Dfetch(cudaTextureObject_t texture, int x);
+template <typename T> __device__ T tex1D(cudaTextureObject_t texture, float x);
+template <typename T> __device__ T tex2D(cudaTextureObject_t texture, float x, float y);
+template <typename T> __device__ T tex3D(cudaTextureObject_t texture, float x, float y, float z);
+template <typename T> __device__ T tex2DLod(cudaTextureObject_t texture, float x, float y, float level);
+template <typename T> __device__ T tex2DLayered(cudaTextureObject_t texture, float x, float y, int layer);
+template <typename T> __device__ T texCubemap(cudaTextureObject_t texture, float x, float y, float z);
+template <typename T> __device__ T texCubemapLod(cudaTextureObject_t texture, float x, float y, float z, float level);
+template <typename T>
+__device__ T surf2Dread(cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap);
+template <typename T>
+__device__ void surf2Dread(T *value, cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap);
+template <typename T>
+__device__ void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap);
+template <typename T>
+__device__ T surf3Dread(cudaSurfaceObject_t surface, int x, int y, int z, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap);
+template <typename T>
+__device__ void surf3Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, int z,
+                            cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap);
+
+__device__ void cudaTriggerProgrammaticLaunchCompletion();
+__device__ void cudaGridDependencySynchronize();
+
 template <typename T> __device__ T __ldg(const T *address);
 template <typename T> __device__ T __ldca(const T *address);
 template <typename T> __device__ T __ldcg(const T *address);

@@ -1,8 +1,9 @@
-"""Generates C from the table of CUDA's entry points.
+"""Generates C from the table of CUDA's entry points, and from what the stand-ins for CUDA's headers declare.
 
     generate.py forwarders OUT      the definitions that the shim exports
     generate.py declarations OUT    prototypes, for programs and the stand-in
     generate.py stubs LIBRARY OUT   weak definitions of all that the stand-in does not write out
+    generate.py errors OUT          the rows of a table of the runtime's errors
     generate.py names LIBRARY OUT   the table of a library's functions by name, for the stand-in's own look-up
     generate.py recall OUT          a program's part that calls every forwarded entry point once
 """
@@ -12,6 +13,22 @@ import sys
 from pathlib import Path
 
 from entry_points import CLASSES, EntryPoint, TableError, read_entry_points
+
+HEADERS = Path(__file__).resolve().parents[2] / "analyzer/cuda_stubs"
+
+# What a function belongs to that is refused.
+REFUSED = (
+    (r"cudaGraphics.*|cudaGL.*", "memory of graphics interfaces"),
+    (r".*Graph.*|.*Capture.*|cudaUserObject.*", "CUDA graphs that C++ captures"),
+    (r"cudaLibrary.*|cudaKernel.*", "GPU kernels that are loaded from code"),
+    (r".*External.*|.*NvSci.*", "memory and semaphores of other interfaces"),
+    (r"cudaMemPool.*", "memory pools shared between processes"),
+    (r".*Texture.*|.*Surface.*|.*Array.*|.*Mipmapped.*", "textures and CUDA arrays"),
+    (r".*Cluster.*", "clusters of blocks"),
+    (r".*MultiDevice", "launches on several devices"),
+    (r".*MemRange.*", "where managed memory is"),
+    (r".*", "this part of CUDA"),
+)
 
 HEADER = "/* Generated from entry_points.txt by generate.py. */\n"
 
@@ -28,7 +45,7 @@ VALUES = {
     "attributeCount": "0", "stream": "stream", "stream12": "stream", "stream13": "stream", "failedOut": "NULL",
     "operationCount": "1", "operations": "&operation", "failedOrFlags": "0", "flagsOrStream": "(size_t)stream",
     "flags64": "0", "value": "0", "byte": "0", "halfWord": "0", "word": "0", "pitched": "pitched", "extent": "extent",
-    "event": "event", "pitchOut": "&size", "pitchedOut": "&pitched", "arrayOut": "&out", "format": "&format",
+    "event": "event", "pitchOut": "&size", "pitchedOut": "&pitched", "arrayOut": "&out", "format": "format",
     "flags": "0", "levels": "1", "pool": "NULL", "hostPtr": "&out", "hostMemory": "host_memory",
     "freedPtr": "takeDevice()", "freedAddress": "(DevSanCudaAddress)takeDevice()", "freedHost": "takeHost()",
     "freedArray": "takeArray()", "freedMipmapped": "takeArray()", "registeredHost": "takeRegistered()",
@@ -113,6 +130,19 @@ def declarations(entries: list[EntryPoint]) -> str:
     )
 
 
+def declared_by_header() -> list[str]:
+    """The functions of CUDA's runtime: what programs are compiled with is what they can be linked with."""
+    text = "".join((HEADERS / name).read_text() for name in ("cuda_runtime_api.h", "cuda_gl_interop.h"))
+    return sorted(set(re.findall(r"^\w[\w *]*?\b(cuda\w+)\(.*\);$", text, re.M)))
+
+
+def refusal(library: str, name: str) -> str:
+    if library == "driver":
+        return f'devsan_standin_refuse("{name}")'
+    what = next(what for pattern, what in REFUSED if re.fullmatch(pattern, name))
+    return f'({{ static int is_said; devsanRefuse("{what} ({name})", &is_said); }})'
+
+
 def stubs(entries: list[EntryPoint], library: str) -> str:
     """What is not written out is refused; a function with a suffix is the one without it."""
     text = HEADER + '#include "declarations.h"\n#include "runtime/cuda/calls.h"\n'
@@ -123,14 +153,24 @@ def stubs(entries: list[EntryPoint], library: str) -> str:
         unused = "".join(f"  (void){p.name};\n" for p in entry.parameters)
         text += (
             f"\n__attribute__((weak)) int {entry.name}({entry.declaration}) {{\n{unused}"
-            f'  devsan_standin_count("{entry.name}");\n  return devsan_standin_refuse("{entry.name}");\n}}\n'
+            f'  devsan_standin_count("{entry.name}");\n  return {refusal(library, entry.name)};\n}}\n'
         )
         for suffix in entry.suffixes:
             text += (
                 f"__attribute__((weak)) int {entry.name}{suffix}({entry.declaration}) {{\n"
                 f"  return {entry.name}({entry.arguments});\n}}\n"
             )
+    known = {name for entry in entries for name in entry.names}
+    for name in declared_by_header() if library == "runtime" else []:
+        if name not in known:
+            text += f"\nint {name}(void);\n__attribute__((weak)) int {name}(void) {{ return {refusal(library, name)}; }}\n"
     return text
+
+
+def errors() -> str:
+    text = (HEADERS / "driver_types.h").read_text()
+    [constants] = re.findall(r"^enum cudaError \{ (.*) \};$", text, re.M)
+    return HEADER + "".join(f'{{{value}, "{name}"}},\n' for name, value in re.findall(r"(\w+) = (\d+)", constants))
 
 
 def names(entries: list[EntryPoint], library: str) -> str:
@@ -160,6 +200,8 @@ def main() -> int:
     entries = read_entry_points()
     if command in ("forwarders", "declarations", "recall") and len(arguments) == 1:
         text = {"forwarders": forwarders, "declarations": declarations, "recall": recall}[command](entries)
+    elif command == "errors" and len(arguments) == 1:
+        text = errors()
     elif command in ("stubs", "names") and len(arguments) == 2 and arguments[0] in ("runtime", "driver"):
         text = {"stubs": stubs, "names": names}[command](entries, arguments[0])
     else:

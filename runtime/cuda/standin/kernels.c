@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "runtime/cuda/standin/kernels.h"
+
 #include "runtime/cuda/standin/memory.h"
+#include "runtime/cuda/standin/runtime.h"
 #include "runtime/cuda/standin/stream_order.h"
 
 #include <dlfcn.h>
@@ -12,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { kSuccess = 0, kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidDeviceFunction = 98 };
 
 /* What devsan/host_kernel.h declares for C++. */
 struct Launch {
@@ -250,17 +250,12 @@ const struct DevSanStandinKernel *devsanKernelHandle(const void *function) {
   return described ? &described->handle : NULL;
 }
 
-static void *driverFunction(const char *name) {
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return driver ? dlsym(driver, name) : NULL;
-}
-
 static const DevSanStandinMemory *deviceMemory(void) {
   static _Atomic(const DevSanStandinMemory *) known;
   const DevSanStandinMemory *memory = known;
   if (!memory) {
     const DevSanStandinMemory *(*get)(void) =
-        (const DevSanStandinMemory *(*)(void))driverFunction("devsan_standin_memory");
+        (const DevSanStandinMemory *(*)(void))devsanDriverFunction("devsan_standin_memory");
     known = memory = get ? get() : NULL;
   }
   return memory;
@@ -350,7 +345,7 @@ static int isSleep(const char *readable) {
 /* At 1 GHz. */
 static void keepBusy(void *stream, int64_t cycles) {
   void (*keep)(void *, uint64_t) =
-      (void (*)(void *, uint64_t))driverFunction("devsan_standin_keep_busy");
+      (void (*)(void *, uint64_t))devsanDriverFunction("devsan_standin_keep_busy");
   if (keep && cycles > 0)
     keep(stream, (uint64_t)cycles);
 }
@@ -362,7 +357,7 @@ static void reportMemoryUses(const struct Described *kernel, const DevSanKernelL
   typedef void (*Use)(void *, const char *, const DevSanMemoryUse *, size_t);
   void *use = function;
   if (!use)
-    function = use = driverFunction("devsan_standin_use");
+    function = use = devsanDriverFunction("devsan_standin_use");
   DevSanMemoryUse uses[kDevSanStandinMaxParameters];
   size_t count = 0;
   for (size_t i = 0; i < kDevSanStandinMaxParameters && kernel->handle.sizes[i]; ++i)
@@ -395,6 +390,20 @@ static int isWithin(const DevSanCudaDim *dim, const unsigned largest[3]) {
          dim->z <= largest[2];
 }
 
+int devsanBlocksPerProcessor(size_t threads, size_t shared_memory) {
+  enum { kReservedShared = 1 << 10 };
+  const size_t whole_warps = (threads + kWarp - 1) / kWarp * kWarp;
+  if (threads == 0 || threads > kThreadsPerBlock)
+    return 0;
+  const size_t limits[] = {kBlocksPerProcessor, kThreadsPerProcessor / whole_warps,
+                           kRegisters / (kRegistersPerThread * whole_warps),
+                           kSharedPerProcessor / (shared_memory + kReservedShared)};
+  size_t least = limits[0];
+  for (size_t i = 1; i < sizeof limits / sizeof *limits; ++i)
+    least = limits[i] < least ? limits[i] : least;
+  return (int)least;
+}
+
 /* What a GPU would answer; `why` says what is wrong. */
 static int checkLimits(const struct Described *kernel, const DevSanKernelLaunch *launch, char *why,
                        size_t size) {
@@ -416,6 +425,17 @@ static int checkLimits(const struct Described *kernel, const DevSanKernelLaunch 
              launch->shared_memory, most);
     return kInvalidValue;
   }
+  const uint64_t blocks = (uint64_t)grid->x * grid->y * grid->z;
+  const uint64_t room = (uint64_t)kProcessors *
+                        (uint64_t)devsanBlocksPerProcessor((size_t)block->x * block->y * block->z,
+                                                           launch->shared_memory);
+  if (launch->is_cooperative && blocks > room) {
+    snprintf(why, size,
+             "%llu blocks in a cooperative launch, %llu of them run at once (see "
+             "cudaOccupancyMaxActiveBlocksPerMultiprocessor)",
+             (unsigned long long)blocks, (unsigned long long)room);
+    return kCooperativeLaunchTooLarge;
+  }
   return kSuccess;
 }
 
@@ -423,7 +443,7 @@ int devsanCheckLaunch(const struct DevSanStandinKernel *handle, const DevSanKern
   struct Described *kernel = (struct Described *)(uintptr_t)handle;
   if (!kernel || !kernel->readable)
     return kInvalidDeviceFunction;
-  char why[120];
+  char why[160];
   const int result = checkLimits(kernel, launch, why, sizeof why);
   if (result != kSuccess && !__atomic_exchange_n(&kernel->is_refusal_said, 1, __ATOMIC_RELAXED))
     dprintf(STDERR_FILENO,

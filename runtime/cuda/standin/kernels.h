@@ -19,12 +19,17 @@ typedef struct {
   void *stream;
   void *const *arguments;
   int device;
+  int is_cooperative;
 } DevSanKernelLaunch;
 
 /* Of dynamic shared memory, what a launch on a device may ask for: as cudaFuncSetAttribute sets it
    there. An error of CUDA's where no device has so much. */
 int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, int device, size_t bytes);
 size_t devsanAllowedSharedMemory(const struct DevSanStandinKernel *handle, int device);
+
+/* How many blocks of so many threads, with so much shared memory, a processor of the device holds.
+ */
+int devsanBlocksPerProcessor(size_t threads, size_t shared_memory);
 
 /* The error of CUDA's that a GPU answers to a grid, a block or a size of shared memory that it does
    not have; says so once. */

@@ -1,28 +1,21 @@
 /* A stand-in for CUDA's runtime, libcudart.so.12 and .13 with their symbol versions, over the
    driver that it finds as CUDA's does: libcuda.so.1 by dlopen, its functions by cuGetProcAddress.
    Symbols of kernels' variables are their host shadows, arrays are linear memory. What is not
-   written out here is refused (see generate.py). */
+   written out, here or beside it, is refused (see generate.py). */
 #define _GNU_SOURCE
-#include "declarations.h"
-#include "runtime/cuda/calls.h"
+#include "runtime/cuda/standin/runtime.h"
+
 #include "runtime/cuda/standin/kernels.h"
 #include "runtime/cuda/standin/simulator.h"
-#include "runtime/cuda/standin/standin.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum {
-  kSuccess = 0,
-  kInvalidValue = 1,
-  kInitializationError = 3,
-  kNoDriver = 35,
-  kInvalidDeviceFunction = 98
-};
-enum { kNoDevice = 100, kInvalidDevice = 101 };
 enum { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3 };
 
 static __thread int own_device;
@@ -33,6 +26,10 @@ static int done(int result) {
   if (result != kSuccess)
     last_error = result;
   return result;
+}
+
+int devsanDone(int result) {
+  return done(result);
 }
 
 typedef int (*GetProcAddress)(const char *, void **, int, uint64_t, int *);
@@ -86,6 +83,10 @@ static int deviceCount(void) {
   return initialize() == kSuccess && DRIVER(cuDeviceGetCount, &count) == kSuccess ? count : 0;
 }
 
+int devsanIsDeviceNumber(int device) {
+  return device >= 0 && device < deviceCount();
+}
+
 /* LibTorch's simulated devices, whose current one is CUDA's; NULL where LibTorch is a CUDA build.
  */
 static const DevSanSimulator *simulator(void) {
@@ -99,8 +100,13 @@ static const DevSanSimulator *simulator(void) {
   return atomic_load(&found);
 }
 
-static int currentDevice(void) {
+int devsanCurrentDevice(void) {
   return simulator() ? simulator()->current_device() : own_device;
+}
+
+void devsanFinishCopies(void) {
+  if (simulator())
+    simulator()->finish_copies();
 }
 
 static void setCurrentDevice(int device) {
@@ -122,12 +128,11 @@ int devsanIsSimulated(void) {
   return value == 2;
 }
 
-/* The context of the thread's device, made where it is not there yet. */
-static int enterContext(void) {
+int devsanEnterContext(void) {
   const int error = initialize();
   if (error != kSuccess)
     return error;
-  const int device = currentDevice();
+  const int device = devsanCurrentDevice();
   if (current_context == device)
     return kSuccess;
   static _Atomic(void *) contexts[64];
@@ -147,7 +152,7 @@ static int enterContext(void) {
 #define ENTER()                                                                                    \
   do {                                                                                             \
     devsan_standin_count(__func__);                                                                \
-    const int context_error = enterContext();                                                      \
+    const int context_error = devsanEnterContext();                                                \
     if (context_error != kSuccess)                                                                 \
       return done(context_error);                                                                  \
   } while (0)
@@ -158,6 +163,7 @@ static DevSanCudaAddress address(const void *memory) {
 
 int cudaGetFuncBySymbol(void **function, const void *kernel) {
   ENTER();
+  REQUIRE(function);
   if (devsanIsSimulated()) {
     *function = (void *)(uintptr_t)devsanKernelHandle(kernel);
     return done(*function ? kSuccess : kInvalidDeviceFunction);
@@ -169,40 +175,44 @@ int cudaGetFuncBySymbol(void **function, const void *kernel) {
 }
 
 int cudaGetDeviceCount(int *count) {
+  REQUIRE(count);
   *count = deviceCount();
   return done(*count ? kSuccess : kNoDevice);
 }
 
 int cudaGetDevice(int *device) {
-  *device = currentDevice();
+  REQUIRE(device);
+  *device = devsanCurrentDevice();
   return kSuccess;
 }
 
 int cudaSetDevice(int device) {
   devsan_standin_count(__func__);
-  if (device < 0 || device >= deviceCount())
+  if (!devsanIsDeviceNumber(device))
     return done(kInvalidDevice);
   setCurrentDevice(device);
-  return done(enterContext());
+  return done(devsanEnterContext());
 }
 
 int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   (void)device_flags, (void)flags;
   devsan_standin_count(__func__);
-  if (device < 0 || device >= deviceCount())
+  if (!devsanIsDeviceNumber(device))
     return done(kInvalidDevice);
-  const int before = currentDevice();
+  const int before = devsanCurrentDevice();
   setCurrentDevice(device);
-  const int result = enterContext();
+  const int result = devsanEnterContext();
   setCurrentDevice(before);
-  return done(result == kSuccess ? enterContext() : result);
+  return done(result == kSuccess ? devsanEnterContext() : result);
 }
 
 int cudaDriverGetVersion(int *version) {
+  REQUIRE(version);
   return done(DRIVER(cuDriverGetVersion, version));
 }
 
 int cudaRuntimeGetVersion(int *version) {
+  REQUIRE(version);
   *version = DEVSAN_STANDIN_VERSION * 1000;
   return kSuccess;
 }
@@ -217,30 +227,36 @@ int cudaPeekAtLastError(void) {
   return last_error;
 }
 
-/* What a program reads of the errors that can happen here. */
 static const struct {
   int error;
   const char *name;
-  const char *text;
 } kErrors[] = {
-    {kSuccess, "cudaSuccess", "no error"},
-    {1, "cudaErrorInvalidValue", "invalid argument"},
-    {2, "cudaErrorMemoryAllocation", "out of memory"},
-    {3, "cudaErrorInitializationError", "initialization error"},
-    {35, "cudaErrorInsufficientDriver",
-     "CUDA driver version is insufficient for CUDA runtime version"},
-    {98, "cudaErrorInvalidDeviceFunction", "invalid device function"},
-    {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
-    {101, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {201, "cudaErrorDeviceUninitialized", "invalid device context"},
-    {400, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {500, "cudaErrorSymbolNotFound", "named symbol not found"},
-    {600, "cudaErrorNotReady", "device not ready"},
-    {712, "cudaErrorHostMemoryAlreadyRegistered",
-     "part or all of the requested memory range is already mapped"},
-    {719, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {900, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
-    {kDevSanCudaNotSupported, "cudaErrorNotSupported", "operation not supported"},
+#include "runtime_errors.inc"
+};
+
+/* What PyTorch's messages and those of programs show of the errors that happen here. */
+static const struct {
+  int error;
+  const char *text;
+} kTexts[] = {
+    {kSuccess, "no error"},
+    {1, "invalid argument"},
+    {2, "out of memory"},
+    {3, "initialization error"},
+    {9, "invalid configuration argument"},
+    {35, "CUDA driver version is insufficient for CUDA runtime version"},
+    {98, "invalid device function"},
+    {100, "no CUDA-capable device is detected"},
+    {101, "invalid device ordinal"},
+    {201, "invalid device context"},
+    {400, "invalid resource handle"},
+    {500, "named symbol not found"},
+    {600, "device not ready"},
+    {712, "part or all of the requested memory range is already mapped"},
+    {719, "unspecified launch failure"},
+    {720, "too many blocks in cooperative launch"},
+    {900, "operation not permitted when stream is capturing"},
+    {kDevSanCudaNotSupported, "operation not supported"},
 };
 
 const char *cudaGetErrorName(int error) {
@@ -253,10 +269,16 @@ const char *cudaGetErrorName(int error) {
 const char *cudaGetErrorString(int error) {
   if (error == kDevSanCudaNotSupported && devsan_standin_refused())
     return devsan_standin_refused();
-  for (size_t i = 0; i < sizeof kErrors / sizeof *kErrors; ++i)
-    if (kErrors[i].error == error)
-      return kErrors[i].text;
-  return "unrecognized error code";
+  for (size_t i = 0; i < sizeof kTexts / sizeof *kTexts; ++i)
+    if (kTexts[i].error == error)
+      return kTexts[i].text;
+  return cudaGetErrorName(error);
+}
+
+int devsanRefuse(const char *what, int *is_said) {
+  if (devsanIsSimulated() && !__atomic_exchange_n(is_said, 1, __ATOMIC_RELAXED))
+    dprintf(STDERR_FILENO, "devsan: not simulated: %s\n", what);
+  return done(devsan_standin_refuse(what));
 }
 
 int cudaPointerGetAttributes(DevSanCudaPointerAttributes *out, const void *memory) {
@@ -264,6 +286,7 @@ int cudaPointerGetAttributes(DevSanCudaPointerAttributes *out, const void *memor
   enum { kReserved = DEVSAN_STANDIN_VERSION >= 13 ? 8 * sizeof(long) : 0 };
   unsigned type = 0, is_managed = 0;
   int device = -1;
+  REQUIRE(out);
   const int error = initialize();
   if (error != kSuccess)
     return done(error);
@@ -281,6 +304,7 @@ int cudaPointerGetAttributes(DevSanCudaPointerAttributes *out, const void *memor
 
 int cudaMemGetInfo(size_t *free_bytes, size_t *total) {
   ENTER();
+  REQUIRE(free_bytes && total);
   return done(DRIVER_AS(cuMemGetInfo_v2, cuMemGetInfo, free_bytes, total));
 }
 
@@ -301,6 +325,7 @@ int cudaDeviceReset(void) {
 
 int cudaMalloc(void **out, size_t size) {
   ENTER();
+  REQUIRE(out);
   if (size == 0) { /* which the driver refuses */
     *out = NULL;
     return kSuccess;
@@ -313,6 +338,7 @@ int cudaMalloc(void **out, size_t size) {
 
 int cudaMallocManaged(void **out, size_t size, unsigned flags) {
   ENTER();
+  REQUIRE(out);
   DevSanCudaAddress allocated = 0;
   const int result = DRIVER(cuMemAllocManaged, &allocated, size, flags);
   *out = (void *)(uintptr_t)allocated;
@@ -321,42 +347,23 @@ int cudaMallocManaged(void **out, size_t size, unsigned flags) {
 
 int cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height) {
   devsan_standin_count(__func__);
+  REQUIRE(pitch);
   *pitch = (width + 511) / 512 * 512;
   return cudaMalloc(out, *pitch * (height ? height : 1));
 }
 
 int cudaMalloc3D(DevSanCudaPitched *out, DevSanCudaExtent extent) {
   devsan_standin_count(__func__);
+  REQUIRE(out);
   out->x_size = extent.width;
   out->y_size = extent.height;
   return cudaMallocPitch(&out->pointer, &out->pitch, extent.width,
                          extent.height * (extent.depth ? extent.depth : 1));
 }
 
-enum { kLargestElement = 16 };
-
-int cudaMallocArray(void **out, const void *format, size_t width, size_t height, unsigned flags) {
-  (void)format, (void)flags;
-  devsan_standin_count(__func__);
-  return cudaMalloc(out, kLargestElement * width * (height ? height : 1));
-}
-
-int cudaMalloc3DArray(void **out, const void *format, DevSanCudaExtent extent, unsigned flags) {
-  (void)format, (void)flags;
-  devsan_standin_count(__func__);
-  return cudaMalloc(out, kLargestElement * extent.width * (extent.height ? extent.height : 1) *
-                             (extent.depth ? extent.depth : 1));
-}
-
-int cudaMallocMipmappedArray(void **out, const void *format, DevSanCudaExtent extent,
-                             unsigned levels, unsigned flags) {
-  (void)levels;
-  devsan_standin_count(__func__);
-  return cudaMalloc3DArray(out, format, extent, flags);
-}
-
 int cudaMallocAsync(void **out, size_t size, void *stream) {
   ENTER();
+  REQUIRE(out);
   DevSanCudaAddress allocated = 0;
   const int result = DRIVER(cuMemAllocAsync, &allocated, size, stream);
   *out = (void *)(uintptr_t)allocated;
@@ -364,18 +371,24 @@ int cudaMallocAsync(void **out, size_t size, void *stream) {
 }
 
 int cudaMallocFromPoolAsync(void **out, size_t size, void *pool, void *stream) {
-  (void)pool;
   devsan_standin_count(__func__);
-  return cudaMallocAsync(out, size, stream);
+  const int device = devsanPoolDevice(pool), before = devsanCurrentDevice();
+  REQUIRE(device >= 0);
+  setCurrentDevice(device);
+  const int result = cudaMallocAsync(out, size, stream);
+  setCurrentDevice(before);
+  return result;
 }
 
 int cudaMallocHost(void **out, size_t size) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER_AS(cuMemAllocHost_v2, cuMemAllocHost, out, size));
 }
 
 int cudaHostAlloc(void **out, size_t size, unsigned flags) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuMemHostAlloc, out, size, flags));
 }
 
@@ -392,16 +405,6 @@ int cudaHostUnregister(void *memory) {
 int cudaFree(void *memory) {
   ENTER();
   return done(DRIVER_AS(cuMemFree_v2, cuMemFree, address(memory)));
-}
-
-int cudaFreeArray(void *array) {
-  devsan_standin_count(__func__);
-  return cudaFree(array);
-}
-
-int cudaFreeMipmappedArray(void *array) {
-  devsan_standin_count(__func__);
-  return cudaFree(array);
 }
 
 int cudaFreeHost(void *memory) {
@@ -494,6 +497,102 @@ int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_p
   return done(DRIVER_AS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, &call, stream));
 }
 
+/* One end of a copy in three dimensions. Positions are bytes in linear memory, elements in an
+   array; so is the width, where an array takes part. */
+typedef struct {
+  DevSanCudaAddress at;
+  size_t pitch, height, element;
+} End;
+
+static int endOf(const DevSanCudaPitched *linear, const void *array,
+                 const DevSanCudaPosition *position, End *out) {
+  DevSanArrayLayout layout = {1, linear->pitch, linear->y_size};
+  const char *memory = array ? devsanArray(array, &layout) : linear->pointer;
+  *out = (End){address(memory) + position->x * layout.element +
+                   (position->y + position->z * layout.height) * layout.pitch,
+               layout.pitch, layout.height, array ? layout.element : 0};
+  return memory ? kSuccess : kInvalidValue;
+}
+
+static int box(const DevSanCudaExtent *extent, const End *from, const End *to,
+               DevSanDriverCopy3D *call) {
+  const size_t element = from->element ? from->element : to->element ? to->element : 1;
+  memset(call, 0, sizeof *call);
+  call->from_type = call->to_type = kDevSanDriverUnified;
+  call->from_device = from->at;
+  call->from_pitch = from->pitch;
+  call->from_height = from->height;
+  call->to_device = to->at;
+  call->to_pitch = to->pitch;
+  call->to_height = to->height;
+  call->width = extent->width * element;
+  call->height = extent->height;
+  call->depth = extent->depth;
+  if (from->element && to->element && from->element != to->element)
+    return kInvalidValue;
+  const int has_rows = extent->height > 1 || extent->depth > 1;
+  return has_rows && (from->pitch < call->width || to->pitch < call->width) ? kInvalidPitch
+                                                                            : kSuccess;
+}
+
+/* cudaMemcpy3DParms and that of peers are alike but for the devices. */
+#define BOX(copy, call)                                                                            \
+  End from, to;                                                                                    \
+  int refusal = endOf(&(copy)->from, (copy)->from_array, &(copy)->from_position, &from);           \
+  if (refusal == kSuccess)                                                                         \
+    refusal = endOf(&(copy)->to, (copy)->to_array, &(copy)->to_position, &to);                     \
+  if (refusal == kSuccess)                                                                         \
+    refusal = box(&(copy)->extent, &from, &to, call);                                              \
+  if (refusal != kSuccess)                                                                         \
+  return done(refusal)
+
+int cudaMemcpy3D(const DevSanCudaCopy3D *copy) {
+  ENTER();
+  REQUIRE(copy);
+  DevSanDriverCopy3D call;
+  BOX(copy, &call);
+  return done(DRIVER_AS(cuMemcpy3D_v2, cuMemcpy3D, &call));
+}
+
+int cudaMemcpy3DAsync(const DevSanCudaCopy3D *copy, void *stream) {
+  ENTER();
+  REQUIRE(copy);
+  DevSanDriverCopy3D call;
+  BOX(copy, &call);
+  return done(DRIVER_AS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, &call, stream));
+}
+
+int cudaMemcpy3DPeer(const DevSanCudaCopy3DPeer *copy) {
+  ENTER();
+  REQUIRE(copy);
+  DevSanDriverCopy3D call;
+  BOX(copy, &call);
+  return done(DRIVER(cuMemcpy3DPeer, &call));
+}
+
+int cudaMemcpy3DPeerAsync(const DevSanCudaCopy3DPeer *copy, void *stream) {
+  ENTER();
+  REQUIRE(copy);
+  DevSanDriverCopy3D call;
+  BOX(copy, &call);
+  return done(DRIVER(cuMemcpy3DPeerAsync, &call, stream));
+}
+
+/* CUDA 12 has one more parameter before the stream. */
+int cudaMemcpyBatchAsync(void **to, void **from, size_t *bytes, size_t count, void *attributes,
+                         size_t *indices, size_t attribute_count, void *stream_13,
+                         void *stream_12) {
+  (void)attributes, (void)indices, (void)attribute_count;
+  devsan_standin_count(__func__);
+  enum { kDefault = 4 };
+  REQUIRE(count && to && from && bytes);
+  int result = kSuccess;
+  for (size_t i = 0; i < count && result == kSuccess; ++i)
+    result = cudaMemcpyAsync(to[i], from[i], bytes[i], kDefault,
+                             DEVSAN_STANDIN_VERSION >= 13 ? stream_13 : stream_12);
+  return result;
+}
+
 int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                        int kind) {
   (void)kind;
@@ -544,18 +643,43 @@ int cudaMemset2DAsync(void *memory, size_t pitch, int value, size_t width, size_
                      stream));
 }
 
+static int setLayers(const DevSanCudaPitched *memory, int value, const DevSanCudaExtent *extent,
+                     void *stream, int is_async) {
+  int result = memory->pointer || !extent->width ? kSuccess : kInvalidValue;
+  for (size_t z = 0; z < extent->depth && result == kSuccess; ++z) {
+    char *layer = (char *)memory->pointer + z * memory->pitch * memory->y_size;
+    result = is_async ? cudaMemset2DAsync(layer, memory->pitch, value, extent->width,
+                                          extent->height, stream)
+                      : cudaMemset2D(layer, memory->pitch, value, extent->width, extent->height);
+  }
+  return done(result);
+}
+
+int cudaMemset3D(DevSanCudaPitched memory, int value, DevSanCudaExtent extent) {
+  devsan_standin_count(__func__);
+  return setLayers(&memory, value, &extent, NULL, 0);
+}
+
+int cudaMemset3DAsync(DevSanCudaPitched memory, int value, DevSanCudaExtent extent, void *stream) {
+  devsan_standin_count(__func__);
+  return setLayers(&memory, value, &extent, stream, 1);
+}
+
 int cudaStreamCreate(void **out) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuStreamCreate, out, 0));
 }
 
 int cudaStreamCreateWithFlags(void **out, unsigned flags) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuStreamCreate, out, flags));
 }
 
 int cudaStreamCreateWithPriority(void **out, unsigned flags, int priority) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuStreamCreateWithPriority, out, flags, priority));
 }
 
@@ -581,11 +705,13 @@ int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) {
 
 int cudaEventCreate(void **out) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuEventCreate, out, 0));
 }
 
 int cudaEventCreateWithFlags(void **out, unsigned flags) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuEventCreate, out, flags));
 }
 
@@ -606,6 +732,7 @@ int cudaEventQuery(void *event) {
 
 int cudaEventElapsedTime(float *milliseconds, void *event, void *later) {
   ENTER();
+  REQUIRE(milliseconds);
   return done(DRIVER(cuEventElapsedTime, milliseconds, event, later));
 }
 
@@ -616,6 +743,7 @@ int cudaEventDestroy(void *event) {
 
 int cudaIpcGetMemHandle(DevSanCudaIpcHandle *out, void *memory) {
   ENTER();
+  REQUIRE(out);
   const int result = DRIVER(cuIpcGetMemHandle, out, address(memory));
   return done(result == kDevSanCudaNotSupported
                   ? devsan_standin_refuse("device memory shared between processes with "
@@ -625,6 +753,7 @@ int cudaIpcGetMemHandle(DevSanCudaIpcHandle *out, void *memory) {
 
 int cudaIpcOpenMemHandle(void **out, DevSanCudaIpcHandle handle, unsigned flags) {
   ENTER();
+  REQUIRE(out);
   DevSanCudaAddress mapped = 0;
   const int result = DRIVER_AS(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, &mapped, handle, flags);
   *out = (void *)(uintptr_t)mapped;
@@ -638,19 +767,21 @@ int cudaIpcCloseMemHandle(void *memory) {
 
 int cudaIpcGetEventHandle(DevSanCudaIpcHandle *out, void *event) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuIpcGetEventHandle, out, event));
 }
 
 int cudaIpcOpenEventHandle(void **out, DevSanCudaIpcHandle handle) {
   ENTER();
+  REQUIRE(out);
   return done(DRIVER(cuIpcOpenEventHandle, out, handle));
 }
 
 /* On simulated devices `kernel` is a handle. */
 static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
-                  size_t shared_memory, void *stream) {
-  const DevSanKernelLaunch issued = {grid,   block,     shared_memory,
-                                     stream, arguments, currentDevice()};
+                  size_t shared_memory, void *stream, int is_cooperative) {
+  const DevSanKernelLaunch issued = {
+      grid, block, shared_memory, stream, arguments, devsanCurrentDevice(), is_cooperative};
   const int refusal = devsanIsSimulated() ? devsanCheckLaunch(kernel, &issued) : kSuccess;
   if (refusal != kSuccess)
     return refusal;
@@ -660,34 +791,47 @@ static int launch(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, v
 }
 
 static int launchSymbol(const void *symbol, DevSanCudaDim grid, DevSanCudaDim block,
-                        void **arguments, size_t shared_memory, void *stream) {
+                        void **arguments, size_t shared_memory, void *stream, int is_cooperative) {
   const void *kernel = devsanIsSimulated() ? devsanKernelHandle(symbol) : symbol;
-  return kernel ? launch(kernel, grid, block, arguments, shared_memory, stream)
+  return kernel ? launch(kernel, grid, block, arguments, shared_memory, stream, is_cooperative)
                 : kInvalidDeviceFunction;
 }
 
 int cudaLaunchKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block, void **arguments,
                      size_t shared_memory, void *stream) {
   ENTER();
-  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream));
+  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream, 0));
 }
 
 int __cudaLaunchKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block,
                        void **arguments, size_t shared_memory, void *stream) {
   ENTER();
-  return done(launch(kernel, grid, block, arguments, shared_memory, stream));
+  return done(launch(kernel, grid, block, arguments, shared_memory, stream, 0));
 }
 
 int cudaLaunchCooperativeKernel(const void *kernel, DevSanCudaDim grid, DevSanCudaDim block,
                                 void **arguments, size_t shared_memory, void *stream) {
   ENTER();
-  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream));
+  return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream, 1));
+}
+
+static int isCooperative(const DevSanCudaLaunch *call) {
+  enum { kCooperative = 2 };
+  const struct {
+    int id;
+    int value[17];
+  } *attributes = call->attributes;
+  for (unsigned i = 0; i < call->attribute_count; ++i)
+    if (attributes[i].id == kCooperative && attributes[i].value[1])
+      return 1;
+  return 0;
 }
 
 int cudaLaunchKernelExC(const DevSanCudaLaunch *call, const void *kernel, void **arguments) {
   ENTER();
-  return done(
-      launchSymbol(kernel, call->grid, call->block, arguments, call->shared_memory, call->stream));
+  REQUIRE(call);
+  return done(launchSymbol(kernel, call->grid, call->block, arguments, call->shared_memory,
+                           call->stream, isCooperative(call)));
 }
 
 int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
@@ -695,7 +839,8 @@ int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
   const struct DevSanStandinKernel *handle =
       devsanIsSimulated() && attribute == kMaxDynamicSharedMemory ? devsanKernelHandle(kernel)
                                                                   : NULL;
-  return done(handle ? devsanAllowSharedMemory(handle, currentDevice(), (size_t)value) : kSuccess);
+  return done(handle ? devsanAllowSharedMemory(handle, devsanCurrentDevice(), (size_t)value)
+                     : kSuccess);
 }
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,

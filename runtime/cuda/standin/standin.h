@@ -24,7 +24,15 @@ enum {
   kSharedPerBlock = 48 << 10,
   kSharedPerBlockOptIn = 163 << 10,
   kSharedPerProcessor = 164 << 10,
-  kRegisters = 65536
+  kRegisters = 65536,
+  kBlocksPerProcessor = 32,
+  kCopyEngines = 3,
+  kConstant = 64 << 10,
+  kL2 = 40 << 20,
+  kMostPitch = 2147483647,
+  kTextureAlignment = 512,
+  kTexturePitch = 32,
+  kRegistersPerThread = 32 /* of any kernel, since its code is not looked at */
 };
 
 static const unsigned kDevSanLargestBlock[] = {1024, 1024, 64};
@@ -57,5 +65,8 @@ const char *devsan_standin_refused(void);
 
 /* Of the runtime's stand-in: whether its devices are simulated ones. */
 int devsanIsSimulated(void);
+/* Of the runtime's stand-in: the result of a function that simulated devices have not; says so once
+   for each. */
+int devsanRefuse(const char *what, int *is_said);
 
 #endif

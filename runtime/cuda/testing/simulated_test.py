@@ -74,8 +74,13 @@ out, size = Output, c_size_t
 memory, stream, event, context = c_void_p(malloc(64)), c_void_p(), c_void_p(), c_void_p()
 assert cuda.cudaStreamCreate(byref(stream)) == cuda.cudaEventCreate(byref(event)) == 0
 assert cuda.cudaEventRecord(event, stream) == 0 and driver.cuCtxGetCurrent(byref(context)) == 0
-format, kernel, handle = ctypes.create_string_buffer(64), ctypes.create_string_buffer(8), Ipc()
-name = c_char_p(b"cuInit")
+format, kernel, handle = (c_int * 16)(8, 8), ctypes.create_string_buffer(8), Ipc()
+array, pool, pinned, object = c_void_p(), c_void_p(), c_void_p(), ctypes.c_ulonglong()
+assert cuda.cudaMallocArray(byref(array), format, size(2), size(2), 0) == 0 and cuda.cudaMallocHost(byref(pinned), size(8)) == 0
+assert cuda.cudaDeviceGetDefaultMemPool(byref(pool), 0) == 0
+resource, room = (c_void_p * 32)(0, array.value), ctypes.create_string_buffer(256)
+assert cuda.cudaCreateTextureObject(byref(object), resource, room, room) == 0
+name, bus = c_char_p(b"cuInit"), c_char_p(b"0000:01:00.0")
 POINTER, INT, LONG = 8, 4, 8
 CALLS = {{
     "cudaGetFuncBySymbol": [(out(POINTER), kernel)],
@@ -93,7 +98,7 @@ CALLS = {{
     "cudaMalloc3DArray": [(out(POINTER), format, Triple((2, 2, 2)), 0)],
     "cudaMallocMipmappedArray": [(out(POINTER), format, Triple((2, 2, 2)), 1, 0)],
     "cudaMallocAsync": [(out(POINTER), size(8), stream)],
-    "cudaMallocFromPoolAsync": [(out(POINTER), size(8), None, stream)],
+    "cudaMallocFromPoolAsync": [(out(POINTER), size(8), pool, stream)],
     "cudaMallocHost": [(out(POINTER), size(8))],
     "cudaHostAlloc": [(out(POINTER), size(8), 0)],
     "cudaStreamCreate": [(out(POINTER),)],
@@ -115,7 +120,7 @@ CALLS = {{
     "cudaDeviceCanAccessPeer": [(out(INT), 0, 1)],
     "cudaDeviceGetPCIBusId": [(out(length), length, 0) for length in (1, 5, 13, 32)],
     "cudaDeviceGetDefaultMemPool": [(out(POINTER), 0)],
-    "cudaMemPoolGetAttribute": [(None, attribute, out(LONG if attribute in (4, 5, 6, 7, 8, 13) else INT))
+    "cudaMemPoolGetAttribute": [(pool, attribute, out(LONG if attribute in (4, 5, 6, 7, 8, 13) else INT))
                                 for attribute in range(1, 16)],
     "cudaFuncGetAttributes": [(out(144), kernel)],
     "cudaOccupancyMaxActiveBlocksPerMultiprocessor": [(out(INT), kernel, 32, size(0))],
@@ -130,6 +135,40 @@ CALLS = {{
     "cudaGetSymbolAddress": [(out(POINTER), kernel)],
     "__cudaGetKernel": [(out(POINTER), kernel)],
     "__cudaPopCallConfiguration": [(out(12), out(12), out(LONG), out(POINTER))],
+    "cudaArrayGetInfo": [(out(20), out(24), out(INT), array)],
+    "cudaGetChannelDesc": [(out(20), array)],
+    "cudaCreateTextureObject": [(out(LONG), resource, room, None)],
+    "cudaCreateSurfaceObject": [(out(LONG), resource)],
+    "cudaGetTextureObjectResourceDesc": [(out(64 if VERSION == 12 else 144), object)],
+    "cudaGetTextureObjectTextureDesc": [(out(72), object)],
+    "cudaGetTextureObjectResourceViewDesc": [(out(48 if VERSION == 12 else 112), object)],
+    "cudaGetSurfaceObjectResourceDesc": [(out(0), object)],
+    "cudaDeviceGetMemPool": [(out(POINTER), 0)],
+    "cudaMemPoolCreate": [(out(POINTER), (c_int * 32)(1, 0, 1, 0))],
+    "cudaMemPoolGetAccess": [(out(INT), pool, (c_int * 2)(1, 0))],
+    "cudaDeviceGetLimit": [(out(LONG), limit) for limit in range(8)],
+    "cudaThreadGetLimit": [(out(LONG), limit) for limit in range(8)],
+    "cudaDeviceGetCacheConfig": [(out(INT),)],
+    "cudaThreadGetCacheConfig": [(out(INT),)],
+    "cudaDeviceGetSharedMemConfig": [(out(INT),)],
+    "cudaGetDeviceFlags": [(out(INT),)],
+    "cudaChooseDevice": [(out(INT), room)],
+    "cudaDeviceGetByPCIBusId": [(out(INT), bus)],
+    "cudaDeviceGetP2PAttribute": [(out(INT), 1, 0, 1)],
+    "cudaStreamGetFlags": [(stream, out(INT))],
+    "cudaStreamGetDevice": [(stream, out(INT))],
+    "cudaStreamGetId": [(stream, out(LONG))],
+    "cudaStreamGetAttribute": [(stream, attribute, out(64)) for attribute in range(16)],
+    "cudaEventElapsedTime_v2": [(out(4), event, event)],
+    "cudaHostGetDevicePointer": [(out(POINTER), pinned, 0)],
+    "cudaHostGetFlags": [(out(INT), pinned)],
+    "cudaFuncGetName": [(out(POINTER), kernel)],
+    "cudaFuncGetParamInfo": [(kernel, size(0), out(LONG), out(LONG))],
+    "cudaGetKernel": [(out(POINTER), kernel)],
+    "cudaGetSymbolSize": [(out(LONG), kernel)],
+    "cudaOccupancyAvailableDynamicSMemPerBlock": [(out(LONG), kernel, 2, 32)],
+    "cuStreamGetDevice": [(stream, out(INT))],
+    "cuStreamGetFlags": [(stream, out(INT))],
     "cuDevicePrimaryCtxRetain": [(out(POINTER), 0)],
     "cuDevicePrimaryCtxGetState": [(0, out(INT), out(INT))],
     "cuCtxCreate_v2": [(out(POINTER), 0, 0)],
@@ -185,13 +224,14 @@ STANDIN = Path(__file__).resolve().parent.parent / "standin"
 def functions_that_write():
     """Those of the stand-ins' sources that have an output."""
     names = []
-    for file in [STANDIN / "runtime.c", STANDIN / "program.c", *sorted(STANDIN.glob("driver/*.c"))]:
+    for file in [*(STANDIN / f"{name}.c" for name in ("arrays", "pools", "program", "runtime", "settings")),
+                 *sorted(STANDIN.glob("driver/*.c"))]:
         for name, parameters in re.findall(r"^(?:int|char|unsigned) (\w*cu\w+)\(([^;{]*)\) {", file.read_text(), re.M):
             for parameter in re.split(r",\s*", parameters.replace("const void **", "void **")):
                 if re.fullmatch(r"(?!const )[\w ]+ \*+\w+", parameter) and not re.fullmatch(
                         r"void (\*(?!out|value|table|stream$)\w+|\*stream|\*\*(arguments|packed|handle))", parameter):
                     names.append(name)
-    return sorted(set(names) - {"cudaMemPoolSetAttribute"})
+    return sorted(set(names) - {"cudaMemcpyBatchAsync", "cudaSetDoubleForDevice", "cudaSetDoubleForHost"})
 
 
 class Simulated(unittest.TestCase):

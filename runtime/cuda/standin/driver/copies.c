@@ -17,15 +17,18 @@ static const char *placeOf(const void *address, int type, char text[16]) {
 
 /* Lets the host wait as CUDA does: always for a copy that is not in a stream's order, else where
    one side is pageable and it is no small upload. */
-static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                    size_t rows, struct Stream *stream, int is_async) {
+static int copyLayers(void *to, size_t to_pitch, size_t to_height, const void *from,
+                      size_t from_pitch, size_t from_height, size_t width, size_t height,
+                      size_t depth, struct Stream *stream, int is_async) {
+  const size_t rows = height * depth;
   if (!devsanCurrent)
     return kInvalidContext;
   if ((!to || !from) && width * rows)
     return kInvalidValue;
   devsanFinishCopies();
   for (size_t i = 0; i < rows; ++i)
-    memmove((char *)devsanReach(to) + i * to_pitch, (char *)devsanReach(from) + i * from_pitch,
+    memmove((char *)devsanReach(to) + (i / height * to_height + i % height) * to_pitch,
+            (char *)devsanReach(from) + (i / height * from_height + i % height) * from_pitch,
             width);
   const int to_type = devsanTypeOf(to), from_type = devsanTypeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
@@ -45,7 +48,7 @@ static int copyRows(void *to, size_t to_pitch, const void *from, size_t from_pit
 }
 
 static int copy(void *to, const void *from, size_t bytes, void *stream, int is_async) {
-  return copyRows(to, 0, from, 0, bytes, 1, devsanStreamOf(stream), is_async);
+  return copyLayers(to, 0, 0, from, 0, 0, bytes, 1, 1, devsanStreamOf(stream), is_async);
 }
 
 int cuMemcpy(DevSanCudaAddress to, DevSanCudaAddress from, size_t bytes) {
@@ -102,13 +105,47 @@ int cuMemcpyPeerAsync(DevSanCudaAddress to, void *to_context, DevSanCudaAddress 
   return copy(devsanHost(to), devsanHost(from), bytes, stream, 1);
 }
 
+static char *end(int type, const void *host, DevSanCudaAddress device) {
+  return type == kDevSanDriverHost ? (char *)(uintptr_t)host : devsanHost(device);
+}
+
 static int copy2D(const DevSanDriverCopy2D *call, void *stream, int is_async) {
-  char *to = call->to_type == kDevSanDriverHost ? call->to_host : devsanHost(call->to_device);
-  const char *from =
-      call->from_type == kDevSanDriverHost ? call->from_host : devsanHost(call->from_device);
-  return copyRows(to + call->to_y * call->to_pitch + call->to_x, call->to_pitch,
-                  from + call->from_y * call->from_pitch + call->from_x, call->from_pitch,
-                  call->width, call->height, devsanStreamOf(stream), is_async);
+  char *to = end(call->to_type, call->to_host, call->to_device);
+  const char *from = end(call->from_type, call->from_host, call->from_device);
+  return copyLayers(to + call->to_y * call->to_pitch + call->to_x, call->to_pitch, 0,
+                    from + call->from_y * call->from_pitch + call->from_x, call->from_pitch, 0,
+                    call->width, call->height, 1, devsanStreamOf(stream), is_async);
+}
+
+static int copy3D(const DevSanDriverCopy3D *call, void *stream, int is_async) {
+  char *to = end(call->to_type, call->to_host, call->to_device);
+  const char *from = end(call->from_type, call->from_host, call->from_device);
+  return copyLayers(to + (call->to_z * call->to_height + call->to_y) * call->to_pitch + call->to_x,
+                    call->to_pitch, call->to_height,
+                    from + (call->from_z * call->from_height + call->from_y) * call->from_pitch +
+                        call->from_x,
+                    call->from_pitch, call->from_height, call->width, call->height, call->depth,
+                    devsanStreamOf(stream), is_async);
+}
+
+int cuMemcpy3D_v2(const DevSanDriverCopy3D *call) {
+  devsan_standin_count("cuMemcpy3D_v2");
+  return copy3D(call, NULL, 0);
+}
+
+int cuMemcpy3DAsync_v2(const DevSanDriverCopy3D *call, void *stream) {
+  devsan_standin_count("cuMemcpy3DAsync_v2");
+  return copy3D(call, stream, 1);
+}
+
+int cuMemcpy3DPeer(const DevSanDriverCopy3D *call) {
+  devsan_standin_count("cuMemcpy3DPeer");
+  return copy3D(call, NULL, 0);
+}
+
+int cuMemcpy3DPeerAsync(const DevSanDriverCopy3D *call, void *stream) {
+  devsan_standin_count("cuMemcpy3DPeerAsync");
+  return copy3D(call, stream, 1);
 }
 
 int cuMemcpy2D_v2(const DevSanDriverCopy2D *call) {

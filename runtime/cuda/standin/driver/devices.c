@@ -178,46 +178,47 @@ int devsanIsDevice(int device) {
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
   if (!devsanIsDevice(device))
     return kInvalidDevice;
-  switch (attribute) {
-  case 1:
-    *value = kThreadsPerBlock;
-    return kSuccess;
-  case 2:
-  case 3:
-  case 4:
+  /* By the numbers of CUdevice_attribute, which are those of cudaDeviceAttr. */
+  static const struct {
+    int attribute, value;
+  } kValues[] = {
+      {1, kThreadsPerBlock},
+      {8, kSharedPerBlock},
+      {9, kConstant},
+      {10, kWarp},
+      {11, kMostPitch},
+      {12, kRegisters},
+      {14, kTextureAlignment},
+      {15, 1}, /* copies overlap with kernels */
+      {16, kProcessors},
+      {19, 1}, /* host memory is mapped */
+      {31, 1}, /* kernels run at once */
+      {38, kL2},
+      {39, kThreadsPerProcessor},
+      {40, kCopyEngines},
+      {41, 1}, /* one space of addresses */
+      {51, kTexturePitch},
+      {75, kMajor},
+      {76, kMinor},
+      {78, 1}, /* streams have priorities */
+      {81, kSharedPerProcessor},
+      {82, kRegisters},
+      {83, 1}, /* managed memory */
+      {95, 1}, /* cooperative launches */
+      {97, kSharedPerBlockOptIn},
+      {99, 1}, /* host memory is registered */
+      {106, kBlocksPerProcessor},
+      {115, 1}, /* memory pools */
+  };
+  *value = 0;
+  if (attribute >= 2 && attribute <= 4)
     *value = (int)kDevSanLargestBlock[attribute - 2];
-    return kSuccess;
-  case 5:
-  case 6:
-  case 7:
+  else if (attribute >= 5 && attribute <= 7)
     *value = (int)kDevSanLargestGrid[attribute - 5];
-    return kSuccess;
-  case 8:
-    *value = kSharedPerBlock;
-    return kSuccess;
-  case 10:
-    *value = kWarp;
-    return kSuccess;
-  case 16:
-    *value = kProcessors;
-    return kSuccess;
-  case 39:
-    *value = kThreadsPerProcessor;
-    return kSuccess;
-  case 75:
-    *value = kMajor;
-    return kSuccess;
-  case 76:
-    *value = kMinor;
-    return kSuccess;
-  case 81:
-    *value = kSharedPerProcessor;
-    return kSuccess;
-  case 97:
-    *value = kSharedPerBlockOptIn;
-    return kSuccess;
-  default:
-    *value = 0;
-    return kSuccess;
-  }
+  else if (attribute == 33) /* on the bus */
+    *value = device + 1;
+  for (size_t i = 0; i < sizeof kValues / sizeof *kValues; ++i)
+    if (kValues[i].attribute == attribute)
+      *value = kValues[i].value;
+  return kSuccess;
 }

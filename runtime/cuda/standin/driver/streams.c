@@ -246,6 +246,23 @@ int cuStreamGetPriority(void *handle, int *priority) {
   return kSuccess;
 }
 
+int cuStreamGetDevice(void *handle, int *device) {
+  const struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  *device = stream->context->device;
+  return kSuccess;
+}
+
+int cuStreamGetFlags(void *handle, unsigned *flags) {
+  enum { kNonBlocking = 1 };
+  const struct Stream *stream = devsanStreamOf(handle);
+  if (!stream)
+    return kInvalidContext;
+  *flags = !stream->handle || stream->is_blocking ? 0 : kNonBlocking;
+  return kSuccess;
+}
+
 int cuStreamSynchronize(void *handle) {
   devsan_standin_count("cuStreamSynchronize");
   devsan_standin_note("wait stream");
