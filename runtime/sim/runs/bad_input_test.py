@@ -61,6 +61,18 @@ class NumberOfDevices(unittest.TestCase):
         self.assertNotIn(UNUSED, plain)
         self.assertIn("LibTorch is for the CPU alone: with --sim=N", plain)
 
+    def test_a_program_that_calls_cuda_itself_uses_them(self):
+        code = LOAD + f"""
+folder = '{os.path.dirname(DEVSAN)}/../lib/cuda'
+driver = ctypes.CDLL(folder + '/libcuda.so.1', ctypes.RTLD_GLOBAL)
+runtime = ctypes.CDLL(folder + '/12/libcudart.so.12')
+memory = ctypes.c_void_p()
+print(runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(64)), runtime.cudaMemset(memory, 0, ctypes.c_size_t(64)))
+"""
+        result = run(["--sim=2"], code)
+        self.assertEqual(result.stdout, "0 0\n", result.stderr)
+        self.assertNotIn(UNUSED, result.stderr)
+
 
 class RunInsideARun(unittest.TestCase):
     def nested(self, options):

@@ -33,6 +33,7 @@ AccessKind kindOf(int access) {
 
 void use(int device, const void *stream, const char *op, const DevSanMemoryUse *uses,
          std::size_t count) {
+  markUsed(static_cast<c10::DeviceIndex>(device));
   if (!areAccessesNoted())
     return;
   TouchedMemory touched;
