@@ -74,13 +74,22 @@ def variants(name):
     return {name}
 
 
+# What LibTorch has instantiated of at::cuda::cub, whose templates its headers only declare.
+KEYS = ("bool", "uint8_t", "int8_t", "short", "int", "int64_t", "uint16_t", "uint32_t", "uint64_t", "float", "double", "at::Half", "at::BFloat16")
+CUB = ([f"radix_sort_keys<{key}>" for key in KEYS] + [f"detail::radix_sort_pairs_impl<{key}, 8>" for key in KEYS]
+       + [f"detail::radix_sort_pairs_impl<{key}, {size}>" for key in ("int", "int64_t") for size in (1, 2, 4)]
+       + [f"inclusive_sum_truncating<{types}>" for types in ("int, int", "int64_t, int64_t", "int, int64_t")]
+       + [f"exclusive_sum_in_common_type<{types}>" for types in ("int, int", "int64_t, int64_t", "bool, int64_t", "uint8_t, int64_t")])
+
+
 def by_gxx(torch):
-    """The templates whose names g++ writes in another way than clang."""
+    """The templates whose names g++ writes in another way than clang, and those that no header instantiates."""
     from elftools.elf.elffile import ELFFile
 
     types = ("double", "float", "c10::complex<double>", "c10::complex<float>", "at::Half", "at::BFloat16", "at::Half, float", "at::BFloat16, float")
     uses = [f"&at::cuda::blas::{name}<{each}>" for name in ("gemm", "bgemm") for each in types]
-    source = "#include <ATen/cuda/CUDABlas.h>\n" + "".join(f"auto used{place} = {use};\n" for place, use in enumerate(uses))
+    uses += [f"&at::cuda::cub::{each}" for each in CUB]
+    source = "#include <ATen/cuda/CUDABlas.h>\n#include <ATen/cuda/cub.h>\n" + "".join(f"auto used{place} = {use};\n" for place, use in enumerate(uses))
     with tempfile.NamedTemporaryFile(suffix=".o") as out:
         command = ["g++", "-x", "c++", "-", "-c", "-o", out.name, "-std=c++20", "-w", "-isystem", TOOLKIT, f"-I{torch}/include"]
         subprocess.run(command, input=source, text=True, check=True)

@@ -1,0 +1,69 @@
+// at::cuda::cub on memory of simulated devices, in a program built against a CPU LibTorch.
+#include <torch/torch.h>
+
+#include <ATen/cuda/cub.h>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using at::cuda::cub::exclusive_sum;
+using at::cuda::cub::inclusive_sum;
+
+const torch::Device kDevice(torch::kCUDA, 0);
+
+template <typename Key> void sortsAsTheCpu(torch::Tensor keys) {
+  const torch::Tensor on_device = keys.to(kDevice), sorted = torch::empty_like(on_device);
+  for (bool descending : {false, true}) {
+    at::cuda::cub::radix_sort_keys(on_device.data_ptr<Key>(), sorted.data_ptr<Key>(), keys.numel(),
+                                   descending);
+    EXPECT_TRUE(torch::equal(sorted.cpu(), std::get<0>(keys.sort(0, descending))))
+        << keys << sorted.cpu();
+  }
+}
+
+TEST(Cub, SortsKeysOfEachKind) {
+  const torch::Tensor numbers = torch::tensor({3, -1, 0, 7, -128, 127, 5, -1});
+  sortsAsTheCpu<std::int8_t>(numbers.to(torch::kChar));
+  sortsAsTheCpu<std::uint8_t>(numbers.to(torch::kByte));
+  sortsAsTheCpu<int>(numbers.to(torch::kInt) * 100000);
+  sortsAsTheCpu<std::int64_t>(numbers.to(torch::kLong) * (std::int64_t(1) << 40));
+  sortsAsTheCpu<bool>(numbers > 2);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const torch::Tensor reals =
+      torch::tensor({0.5f, -2.f, kInfinity, 0.25f, -kInfinity, 1e-6f, -0.75f});
+  sortsAsTheCpu<float>(reals);
+  sortsAsTheCpu<double>(reals.to(torch::kDouble));
+  sortsAsTheCpu<at::Half>(reals.to(torch::kHalf));
+  sortsAsTheCpu<at::BFloat16>(reals.to(torch::kBFloat16));
+}
+
+TEST(Cub, SortsPairsBySomeBitsAndKeepsTheOrderOfEqualKeys) {
+  const torch::Tensor keys = torch::tensor({0x13, 0x22, 0x31, 0x12, 0x23}, torch::kInt).to(kDevice);
+  const torch::Tensor values = torch::arange(5, kDevice), sorted = torch::empty_like(values);
+  torch::Tensor sorted_keys = torch::empty_like(keys);
+  at::cuda::cub::radix_sort_pairs(keys.data_ptr<int>(), sorted_keys.data_ptr<int>(),
+                                  values.data_ptr<std::int64_t>(), sorted.data_ptr<std::int64_t>(),
+                                  5, /*descending=*/false, /*begin_bit=*/0, /*end_bit=*/4);
+  EXPECT_TRUE(torch::equal(sorted.cpu(), torch::tensor({2, 1, 3, 0, 4})));
+  EXPECT_TRUE(torch::equal(sorted_keys.cpu(), keys.cpu().index({torch::tensor({2, 1, 3, 0, 4})})));
+  at::cuda::cub::radix_sort_pairs<int, std::int64_t>(
+      keys.data_ptr<int>(), nullptr, values.data_ptr<std::int64_t>(),
+      sorted.data_ptr<std::int64_t>(), 5, /*descending=*/true, 4, 8);
+  EXPECT_TRUE(torch::equal(sorted.cpu(), torch::tensor({2, 1, 4, 0, 3})));
+}
+
+TEST(Cub, Sums) {
+  const torch::Tensor numbers = torch::tensor({1, 2, 3, 4}, kDevice);
+  const torch::Tensor sums = torch::empty_like(numbers);
+  inclusive_sum(numbers.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>(), 4);
+  EXPECT_TRUE(torch::equal(sums.cpu(), torch::tensor({1, 3, 6, 10})));
+  exclusive_sum(numbers.data_ptr<std::int64_t>(), sums.data_ptr<std::int64_t>(), 4);
+  EXPECT_TRUE(torch::equal(sums.cpu(), torch::tensor({0, 1, 3, 6})));
+  const torch::Tensor mask = numbers != 2;
+  at::cuda::cub::mask_exclusive_sum(mask.data_ptr<bool>(), sums.data_ptr<std::int64_t>(), 4);
+  EXPECT_TRUE(torch::equal(sums.cpu(), torch::tensor({0, 1, 1, 2})));
+}
+
+} // namespace
