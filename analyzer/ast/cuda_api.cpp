@@ -8,7 +8,6 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
-#include <llvm/ADT/StringSwitch.h>
 
 namespace devsan::analyzer {
 
@@ -167,25 +166,34 @@ const FunctionDecl *calledFunction(const CallExpr *call) {
   return bestOverload(functions, call);
 }
 
-std::optional<unsigned> streamParameter(llvm::StringRef name) {
-  const int index =
-      llvm::StringSwitch<int>(name)
-          .Cases({"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "hipLaunchKernel"}, 5)
-          .Cases({"cuLaunchKernel", "cuLaunchCooperativeKernel", "hipModuleLaunchKernel"}, 8)
-          .Cases({"cudaMemcpyAsync", "hipMemcpyAsync", "cudaMemset2DAsync"}, 5 - 1)
-          .Cases({"cudaMemsetAsync", "hipMemsetAsync", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
-                  "cuMemcpyDtoDAsync", "cuMemcpyAsync", "cuMemsetD8Async", "cuMemsetD16Async",
-                  "cuMemsetD32Async"},
-                 3)
-          .Case("cudaMemcpy2DAsync", 7)
-          .Case("cudaMemcpy3DAsync", 1)
-          .Cases({"cudaMemcpyPeerAsync", "cudaMemcpyToSymbolAsync", "cudaMemcpyFromSymbolAsync"}, 5)
-          .Cases({"cublasSetStream_v2", "cublasSetStream", "cusparseSetStream",
-                  "cusolverDnSetStream", "curandSetStream", "cudnnSetStream", "cufftSetStream",
-                  "nvjpegSetStream"},
-                 1)
-          .Default(-1);
-  return index < 0 ? std::nullopt : std::optional<unsigned>(index);
+// Whether a function of CUDA's or HIP's copies or sets memory; and whether in a stream's order.
+static bool isMemoryWork(llvm::StringRef name, bool is_async) {
+  return name.ends_with("Async") == is_async &&
+         (name.consume_front("cuda") || name.consume_front("hip") || name.consume_front("cu")) &&
+         (name.starts_with("Memcpy") || name.starts_with("Memset"));
+}
+
+bool isWaitingCopy(llvm::StringRef name) {
+  return isMemoryWork(name, /*is_async=*/false) && name.contains("Memcpy");
+}
+
+std::optional<unsigned> streamParameter(const FunctionDecl *function) {
+  static const llvm::StringSet<> kHandles{
+      "cublasSetStream_v2", "cublasSetStream", "cusparseSetStream", "cusolverDnSetStream",
+      "curandSetStream",    "cudnnSetStream",  "cufftSetStream",    "nvjpegSetStream"};
+  const llvm::StringRef name = nameOf(function);
+  return isMemoryWork(name, /*is_async=*/true) || isKernelLaunch(name) || kHandles.contains(name)
+             ? declaredStreamParameter(function)
+             : std::nullopt;
+}
+
+std::optional<unsigned> directionParameter(const FunctionDecl *function) {
+  for (unsigned i = 0; i < function->getNumParams(); ++i) {
+    const auto *kind = function->getParamDecl(i)->getType()->getAs<EnumType>();
+    if (kind && kind->getDecl()->getName().ends_with("MemcpyKind"))
+      return i;
+  }
+  return std::nullopt;
 }
 
 std::optional<unsigned> declaredStreamParameter(const FunctionDecl *function) {
@@ -240,7 +248,7 @@ bool isKernelLaunch(llvm::StringRef name) {
 }
 
 bool usesDefaultStreamOnly(llvm::StringRef name) {
-  return name == "cudaMemset" || name == "cudaMemset2D" || name == "hipMemset";
+  return isMemoryWork(name, /*is_async=*/false) && name.contains("Memset");
 }
 
 bool isThrustOnDefaultStream(const CallExpr *call, const FunctionDecl *callee) {

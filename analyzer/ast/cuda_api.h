@@ -27,9 +27,13 @@ bool holdsStream(clang::QualType type);
 const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 
 // Where CUDA's own function takes the stream that orders its work, counted from 0.
-std::optional<unsigned> streamParameter(llvm::StringRef name);
+std::optional<unsigned> streamParameter(const clang::FunctionDecl *function);
 // The same for any function, from its declaration: a parameter that is a stream handle.
 std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *function);
+// Of a copy that is told its direction: that parameter.
+std::optional<unsigned> directionParameter(const clang::FunctionDecl *function);
+// Copies memory while the host waits: cudaMemcpy, cudaMemcpy3D.
+bool isWaitingCopy(llvm::StringRef name);
 // Whether it may do more with its stream parameter than order memory by it, as allocators do, or
 // ignore it.
 bool putsWorkOnStream(const clang::FunctionDecl *function, unsigned parameter);

@@ -1,5 +1,6 @@
 #include "analyzer/ast/torch_api.h"
 
+#include "analyzer/ast/cuda_api.h"
 #include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
@@ -401,26 +402,22 @@ bool acceptsHostOperand(llvm::StringRef name) {
 }
 
 bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
-  static const llvm::StringSet<> kRuntime{"cudaDeviceSynchronize",
-                                          "cudaThreadSynchronize",
-                                          "cudaStreamSynchronize",
-                                          "cuCtxSynchronize",
-                                          "cuStreamSynchronize",
-                                          "hipDeviceSynchronize",
-                                          "hipStreamSynchronize",
-                                          "cudaMemcpy",
-                                          "hipMemcpy"};
+  static const llvm::StringSet<> kRuntime{
+      "cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize",
+      "cuStreamSynchronize",   "hipDeviceSynchronize",  "hipStreamSynchronize"};
   static const llvm::StringSet<> kLibrary{"synchronize", "device_synchronize",
                                           "stream_synchronize"};
   llvm::StringRef name = nameOf(callee);
-  if (kRuntime.contains(name)) {
+  const bool is_copy = isWaitingCopy(name);
+  if (is_copy || kRuntime.contains(name)) {
     if (ownerOf(callee) || !namespaceOf(callee).empty())
       return false;
-    if (!name.ends_with("Memcpy"))
+    if (!is_copy)
       return true;
     // Only to the host: what goes the other way may well be there once and for all.
     Expr::EvalResult direction;
-    const Expr *kind = call->getNumArgs() == 4 ? call->getArg(3) : nullptr;
+    const auto index = directionParameter(callee);
+    const Expr *kind = index ? passedFor(call, callee, *index) : nullptr;
     return kind && !kind->isValueDependent() &&
            kind->EvaluateAsInt(direction, callee->getASTContext()) && direction.Val.getInt() == 2;
   }

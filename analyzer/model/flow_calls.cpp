@@ -25,7 +25,7 @@ bool namesHost(const Expr *expr) {
 // A function of the program's own that puts work on the stream it is given.
 bool isLauncher(const FunctionDecl *callee) {
   const std::optional<unsigned> stream = callee ? declaredStreamParameter(callee) : std::nullopt;
-  return stream && !streamParameter(nameOf(callee)) && putsWorkOnStream(callee, *stream);
+  return stream && !streamParameter(callee) && putsWorkOnStream(callee, *stream);
 }
 
 } // namespace

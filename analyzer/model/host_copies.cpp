@@ -33,17 +33,18 @@ bool waits(const FunctionDecl *callee) {
                 "memcpy_and_sync", "synchronizeDevice", "wait"},
                true)
         .Default(false);
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize",
-              "cudaStreamQuery", "cudaEventQuery", "cudaThreadSynchronize"},
-             true)
-      .Cases({"cudaMemcpy", "cudaMemcpy2D", "cudaFree", "cudaFreeHost", "cudaStreamDestroy",
-              "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"},
-             true)
-      .Cases({"hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy",
-              "hipFree"},
-             true)
-      .Default(false);
+  return isWaitingCopy(name) ||
+         llvm::StringSwitch<bool>(name)
+             .Cases({"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize",
+                     "cudaStreamQuery", "cudaEventQuery", "cudaThreadSynchronize"},
+                    true)
+             .Cases({"cudaFree", "cudaFreeHost", "cudaFreeArray", "cudaStreamDestroy",
+                     "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"},
+                    true)
+             .Cases(
+                 {"hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipFree"},
+                 true)
+             .Default(false);
 }
 
 bool mayWaitWithin(const CallExpr *call, unsigned depth);
@@ -182,13 +183,18 @@ private:
     if (!callee || isa<CUDAKernelCallExpr>(call))
       return;
     const llvm::StringRef name = nameOf(callee);
-    if ((name == "cudaMemcpyAsync" || name == "hipMemcpyAsync") && call->getNumArgs() >= 4) {
-      const Direction direction = directionOf(call->getArg(3));
-      const Expr *stream = call->getNumArgs() > 4 ? call->getArg(4) : nullptr;
+    // Of rows, pitches stand beside the memory.
+    const bool is_2d = name == "cudaMemcpy2DAsync" || name == "hipMemcpy2DAsync";
+    const unsigned from = is_2d ? 2 : 1, kind = is_2d ? 6 : 3;
+    if ((is_2d || name == "cudaMemcpyAsync" || name == "hipMemcpyAsync") &&
+        call->getNumArgs() > kind) {
+      const Direction direction = directionOf(call->getArg(kind));
+      const Expr *stream = call->getNumArgs() > kind + 1 ? call->getArg(kind + 1) : nullptr;
       if (direction == Direction::kToHost)
         add(CopyStep::Kind::kToHost, call, memoryNamed(call->getArg(0)), call->getArg(0), stream);
       else if (direction == Direction::kToDevice)
-        add(CopyStep::Kind::kToDevice, call, memoryNamed(call->getArg(1)), call->getArg(1), stream);
+        add(CopyStep::Kind::kToDevice, call, memoryNamed(call->getArg(from)), call->getArg(from),
+            stream);
     } else if (name == "cudaStreamWaitEvent" || name == "hipStreamWaitEvent" ||
                (name == "block" && isTorchDecl(callee))) {
       add(CopyStep::Kind::kOrder, call);

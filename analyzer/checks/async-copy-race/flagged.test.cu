@@ -26,6 +26,14 @@ int vector(const int *counts, cudaStream_t stream) {
   return host[0] + 1;
 }
 
+int rows(const int *counts, cudaStream_t stream) {
+  std::vector<int> host(4);
+  cudaMemcpy2DAsync(host.data(), 8, counts, 512, 8, 2, cudaMemcpyDeviceToHost, stream);
+  // CHECK: :[[@LINE-1]]:3: error: the host uses 'host' before{{.*}}[device-async-copy-race]
+  // CHECK: note: used here
+  return host[0];
+}
+
 struct Context {
   std::vector<void *> staging;
   cudaStream_t streams[4];

@@ -1,6 +1,7 @@
 // RUN: not %check_mock | %file_check
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime.h>
 #include <torch/autograd.h>
 #include <torch/library.h>
 #include <torch/torch.h>
@@ -79,6 +80,18 @@ struct Invert : torch::autograd::Function<Invert> {
     // CHECK: remedy: order the work with streams and events, and wait once after the loop, if at all
     torch::cuda::synchronize();
     return {y};
+
+struct Copies : torch::autograd::Function<Copies> {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *context, torch::Tensor x) {
+    float host[16];
+    cudaMemcpy2D(host, 16, x.data_ptr(), 512, 16, 4, cudaMemcpyHostToDevice);
+    // CHECK: warning: 'cudaMemcpy2D({{.*}}' makes the host wait for the device on every step (in 'forward') [device-host-sync]
+    cudaMemcpy2D(host, 16, x.data_ptr(), 512, 16, 4, cudaMemcpyDeviceToHost);
+    // CHECK: warning: 'cudaMemcpyFromArray({{.*}}' makes the host wait for the device on every step (in 'forward') [device-host-sync]
+    cudaMemcpyFromArray(host, nullptr, 0, 0, 64, cudaMemcpyDeviceToHost);
+    return {x};
+  }
+};
   }
 };
 torch::Tensor applied(const torch::Tensor &x) {

@@ -70,6 +70,12 @@ void runtimeCalls(at::Tensor x, at::Tensor y) {
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
   cudaMemcpyAsync(x.data_ptr(), y.data_ptr(), 4, cudaMemcpyDeviceToDevice);
   // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream, while the work of 'x'{{.*}}[device-wrong-stream]
+  cudaMemset2DAsync(x.data_ptr(), 8, 0, 8, 4, 0);
+  // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream{{.*}}[device-wrong-stream]
+  cudaMemcpy2DAsync(x.data_ptr(), 8, y.data_ptr(), 8, 8, 4, cudaMemcpyDeviceToDevice);
+  // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream{{.*}}[device-wrong-stream]
+  cudaMemcpyToArrayAsync(nullptr, 0, 0, x.data_ptr(), 8, cudaMemcpyDeviceToDevice, 0);
+  // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream{{.*}}[device-wrong-stream]
   cublasSetStream(at::cuda::getCurrentCUDABlasHandle(), 0);
   // CHECK: :[[@LINE-1]]:3: error: the copy or handle is put on the default stream{{.*}}[device-wrong-stream]
 }

@@ -408,7 +408,7 @@ private:
   }
 
   bool noteCudaCall(const CallExpr *call, const FunctionDecl *callee, llvm::StringRef name) {
-    if (const auto index = streamParameter(name)) {
+    if (const auto index = streamParameter(callee)) {
       Launch launch =
           launchOf(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
       if (*index < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(*index)))

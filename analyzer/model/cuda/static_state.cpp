@@ -45,7 +45,8 @@ std::optional<DeviceThing> makes(const CallExpr *call) {
               "cusolverDnCreate", "curandCreateGenerator", "cufftPlan1d", "cufftPlan2d",
               "cufftPlanMany", "hipblasCreate", "rocblas_create_handle"},
              DeviceThing::kHandle)
-      .Cases({"cudaMalloc", "cudaMallocAsync", "hipMalloc"}, DeviceThing::kMemory)
+      .Cases({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "hipMalloc"},
+             DeviceThing::kMemory)
       .Default(std::nullopt);
 }
 
