@@ -144,10 +144,11 @@ int cudaGetDeviceProperties_v2(void *out, int device) {
 
 int cudaDeviceGetAttribute(int *value, int attribute, int device) {
   REQUIRE(value);
+  if (!devsanIsDeviceNumber(device))
+    return devsanDone(kInvalidDevice);
   int (*ask)(int *, int, int) =
       (int (*)(int *, int, int))devsanDriverFunction("cuDeviceGetAttribute");
-  return devsanDone(ask && devsanIsDeviceNumber(device) ? ask(value, attribute, device)
-                                                        : kInvalidDevice);
+  return devsanDone(ask ? ask(value, attribute, device) : kNoDriver);
 }
 
 int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {

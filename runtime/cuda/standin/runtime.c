@@ -122,7 +122,9 @@ int devsanIsSimulated(void) {
   if (value)
     return value == 2;
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  int (*ask)(void) = driver ? (int (*)(void))dlsym(driver, "devsan_standin_is_simulated") : NULL;
+  if (!driver)
+    return 0; /* Not known before it is there. */
+  int (*ask)(void) = (int (*)(void))dlsym(driver, "devsan_standin_is_simulated");
   value = ask && ask() ? 2 : 1;
   atomic_store(&known, value);
   return value == 2;

@@ -203,11 +203,13 @@ int cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
 
 /* Streams of LibTorch's may be the simulator's, which the driver knows. */
 static int ask(const char *name, void *stream, void *value) {
-  int (*function)(void *, void *) = (int (*)(void *, void *))devsanDriverFunction(name);
   REQUIRE(value);
   /* Whose default stream it may be. */
   const int result = devsanEnterContext();
-  return devsanDone(result != kSuccess ? result : function ? function(stream, value) : kNoDriver);
+  if (result != kSuccess)
+    return devsanDone(result);
+  int (*function)(void *, void *) = (int (*)(void *, void *))devsanDriverFunction(name);
+  return devsanDone(function ? function(stream, value) : kNoDriver);
 }
 
 int cudaStreamGetPriority(void *stream, int *priority);
