@@ -60,13 +60,7 @@ void MetricCollection::share_states() {
     if (!signature.empty()) {
       const auto [group, is_new] = first_of.emplace(signature, i);
       if (!is_new) {
-        SupervisedMetric &first = *entries_[group->second].metric;
-        TORCH_CHECK(first.device() == metric.device() &&
-                        first.device_policy() == metric.device_policy(),
-                    name(), ": `", entries_[i].name, "` and `", entries_[group->second].name,
-                    "` hold the same states, but were given other devices or device policies; "
-                    "give them to the collection");
-        SharedStates::join(metric, first);
+        SharedStates::join(metric, *entries_[group->second].metric);
         continue;
       }
     }

@@ -7,7 +7,11 @@
 namespace devsan::metrics {
 
 std::string SharedStates::signature(Metric &metric) {
-  return metric.sharer().state_signature();
+  const Metric &sharer = metric.sharer();
+  const std::string text = sharer.state_signature();
+  return text.empty()
+             ? text
+             : c10::str(text, "|", sharer.device(), "|", static_cast<int>(sharer.device_policy()));
 }
 
 void SharedStates::join(Metric &metric, Metric &first) {

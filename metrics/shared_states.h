@@ -11,8 +11,8 @@ namespace devsan::metrics {
 
 class SharedStates {
 public:
-  // Metrics for which it is the same, and not empty, may be joined before they have seen something.
-  // See Metric::state_signature().
+  // Metrics for which it is the same, and not empty, may be joined before they have seen something:
+  // their Metric::state_signature(), device and policy.
   static std::string signature(Metric &metric);
 
   // `metric` has the states of `first` from now on, instead of its own.

@@ -236,8 +236,7 @@ class MetricCollection(torch.nn.ModuleDict):
         if sharer._core.states():
             self._had_states = True
             return ""
-        signature = sharer._core.state_signature
-        return signature and f"{signature}|{sharer._core.device}|{sharer._device_policy}"
+        return sharer._core.state_signature
 
     def _join(self):
         for first, *others in self._groups:
