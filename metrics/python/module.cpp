@@ -8,6 +8,7 @@
 #include <c10/util/Logging.h> // vectors as text
 
 #include "metrics/python/binding.h"
+#include "metrics/wrappers/metric_tracker.h"
 
 #include <structmember.h> // needs Python.h before it
 
@@ -268,6 +269,18 @@ PyObject *make(PyObject *self, PyObject *options) {
 }
 PyMethodDef make_method = {"make", make, METH_O, "A metric of this kind."};
 
+PyObject *best_of(PyObject *, PyObject *const *given, Py_ssize_t count) {
+  return guarded([&] {
+    TORCH_CHECK_TYPE(count == 2, "takes values and whether a higher one is better");
+    const BestMetric best = metrics::best_of(passed<at::Tensor>(given[0]), given[1] == Py_True);
+    return tuple_of(best.value, best.step);
+  });
+}
+PyMethodDef functions[] = {
+    {"best_of", as_function(best_of), METH_FASTCALL,
+     "best_of(values, maximize): the best of them, and the number of its step."},
+    {}};
+
 Object described(const Kind &kind) {
   std::vector<Object> arguments;
   for (const Argument &argument : kind.arguments)
@@ -298,7 +311,7 @@ Object make_module() {
                                    "_metrics",
                                    "The metrics in C++, of which devsan.metrics makes its classes.",
                                    -1,
-                                   nullptr,
+                                   functions,
                                    nullptr,
                                    nullptr,
                                    nullptr,

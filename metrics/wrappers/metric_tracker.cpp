@@ -10,9 +10,13 @@ namespace devsan::metrics {
 
 BestMetric best_of(const at::Tensor &values, bool maximize) {
   const double worst = std::numeric_limits<double>::infinity() * (maximize ? -1 : 1);
+  const at::Tensor nan = detail::is_nan(values);
   const at::Tensor comparable =
-      values.is_floating_point() ? values.masked_fill(detail::is_nan(values), worst) : values;
-  const at::Tensor step = maximize ? comparable.argmax(0) : comparable.argmin(0);
+      values.is_floating_point() ? values.masked_fill(nan, worst) : values;
+  const at::Tensor best = maximize ? comparable.amax(0) : comparable.amin(0);
+  // Where the best is the worst, a NaN is as good in `comparable`.
+  const at::Tensor step =
+      comparable.eq(best).logical_and(nan.logical_not()).to(at::kByte).argmax(0);
   return {values.gather(0, step.unsqueeze(0)).squeeze(0), step};
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/stack.h>
+
 #include "metrics/collection.h"
 
 namespace devsan::metrics {

@@ -455,6 +455,14 @@ TEST_P(Wrappers, TrackerTakesCollectionsAndAggregators) {
   EXPECT_EQ(values(found.value)[0], 5);
   EXPECT_EQ(values<int64_t>(found.step)[0], 3);
   EXPECT_TRUE(std::isnan(values(best_of(at::full({2}, NAN, device()), false).value)[0]));
+  for (const bool maximize : {true, false}) {
+    const double worst = maximize ? -INFINITY : INFINITY;
+    const at::Tensor rows =
+        at::tensor(std::vector<double>{NAN, NAN, worst, 1, worst, NAN}).view({3, 2});
+    const BestMetric of_each = best_of(rows.to(at::kFloat).to(device()), maximize);
+    EXPECT_EQ(values(of_each.value), (std::vector<double>{worst, 1}));
+    EXPECT_EQ(values<int64_t>(of_each.step), (std::vector<int64_t>{1, 1}));
+  }
 }
 
 TEST_P(Wrappers, CloneGoOnByThemselves) {

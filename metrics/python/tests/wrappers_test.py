@@ -345,6 +345,11 @@ def test_trackers_that_cannot_say():
         tracker.increment()
         tracker.update(torch.ones(5) if constant else torch.arange(5.0), torch.arange(5.0))
     assert tracker.best_metric(return_step=True) == (1.0, 1)  # NaN is not the best
+    tracker = MetricTracker(devsan.metrics.SumMetric(nan_strategy="ignore"), maximize=True)
+    for value in (float("nan"), float("-inf"), float("-inf")):
+        tracker.increment()
+        tracker.update(torch.tensor([value]) if value == value else torch.tensor([float("inf"), float("-inf")]))
+    assert tracker.compute_all()[0].isnan() and tracker.best_metric(return_step=True) == (float("-inf"), 1)
     tracker = MetricTracker(devsan.metrics.MulticlassRecall(**TASK, average=None))
     tracker.increment()
     tracker.update(*batches(1)[0])

@@ -119,7 +119,7 @@ class MetricTracker(torch.nn.ModuleList):
 
     def best_metric(self, return_step: bool = False) -> Any:
         """The best value over the steps, of each result where there are several; with `return_step` also the number of its step.
-        NaN is not the best of anything else. Waits for the device. None, with a warning, where no value is the best."""
+        NaN is not the best of anything else. These are numbers, for which this waits for the device. None, with a warning, where no value is the best."""
         values = self.compute_all()
         if isinstance(values, list):
             warnings.warn("MetricTracker: Encountered nested structure, results in results, which has no best value; returning None")
@@ -146,12 +146,10 @@ class MetricTracker(torch.nn.ModuleList):
     @staticmethod
     def _best(name, values, maximize):
         try:
-            worst = float("-inf" if maximize else "inf")
-            comparable = values.masked_fill(values.isnan(), worst) if values.is_floating_point() else values
-            step = int((torch.argmax if maximize else torch.argmin)(comparable))
             if values.dim() != 1:
                 raise RuntimeError(f"a step has a value of shape {tuple(values.shape[1:])}")
-            return values[step].item(), step
+            value, step = _metrics.best_of(values, maximize)
+            return value.item(), step.item()
         except RuntimeError as error:
             warnings.warn(
                 f"MetricTracker: Encountered the following error when trying to get the best metric of {name}: {error}. It has no best "
