@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "metrics/shared_states.h"
+#include "metrics/wrappers/running.h"
 
 namespace devsan::metrics::python {
 
@@ -434,6 +435,17 @@ void Bundle::all_or_nothing(PyObject *update, int64_t last) {
   ++updates_;
 }
 
+void Bundle::expect_states(const torch::OrderedDict<std::string, at::Tensor> &states) {
+  for (const auto &[name, part] : parts_) {
+    torch::OrderedDict<std::string, at::Tensor> of_part("State");
+    for (const auto &state : states)
+      if (state.key().starts_with(name + "."))
+        of_part.insert(state.key().substr(name.size() + 1), state.value());
+    if (!of_part.is_empty())
+      part->expect_states(of_part);
+  }
+}
+
 void Bundle::swap_counts(Core &other) {
   auto &bundle = dynamic_cast<Bundle &>(other);
   updates_ = bundle.updates_.exchange(updates_);
@@ -453,8 +465,10 @@ std::shared_ptr<Handle> Bundle::merged() {
   auto total = std::static_pointer_cast<Handle>(all.front()->fresh());
   without_gil([&] {
     const Gates gates(all);
-    for (auto handle = all.rbegin(); handle != all.rend(); ++handle) // the oldest first
-      Together::add(total->metric(), (*handle)->metric());
+    std::vector<const Metric *> updates;
+    for (Handle *handle : all)
+      updates.push_back(&handle->metric());
+    Running::add_up(total->metric(), updates);
   });
   return total;
 }

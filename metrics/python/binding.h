@@ -230,13 +230,14 @@ public:
   // Runs `update`, a function of Python; where it throws, all states are as they were. Those of
   // part `last`, the last to change, may change in place.
   void all_or_nothing(PyObject *update, int64_t last);
-  // The states of all parts, which are of one kind, merged as those of one metric.
+  // The states of all parts, which are of one kind, the newest first, as those of one metric.
   std::shared_ptr<Handle> merged();
 
   int64_t updates() override { return updates_; }
   void set_updates(int64_t updates) override { updates_ = updates; }
 
 protected:
+  void expect_states(const torch::OrderedDict<std::string, at::Tensor> &states) override;
   void merge_states(Core &other) override;
   void swap_counts(Core &other) override;
 
@@ -249,7 +250,6 @@ private:
     template <class Update> void update(const Stateful &last, const Update &update) {
       all_or_nothing(last, update);
     }
-    static void add(Metric &into, const Metric &part) { merge_parts(into, part); }
 
   protected:
     void collect(const std::string &prefix, Holders &holders) const override;

@@ -21,9 +21,22 @@ void Running::update(const at::Tensor &preds, const at::Tensor &target) {
 
 WrapperMetric::Part Running::total() const {
   Part total(*updates_.front());
-  for (size_t i = 1; i < updates_.size(); ++i)
-    merge_parts(*total, *updates_[i]);
+  total->reset();
+  std::vector<const Metric *> updates;
+  for (const Part &update : updates_)
+    updates.push_back(&*update);
+  add_up(*total, updates);
   return total;
+}
+
+void Running::add_up(Metric &total, const std::vector<const Metric *> &updates) {
+  for (const Metric *update : updates)
+    if (const auto device = update->device()) {
+      total.to(*device);
+      break;
+    }
+  for (auto update = updates.rbegin(); update != updates.rend(); ++update)
+    merge_parts(total, **update);
 }
 
 at::Tensor Running::compute() const {

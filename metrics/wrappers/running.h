@@ -16,8 +16,8 @@ struct MetricWindowOptions {
 //
 // update()   as the metric's.
 // compute()  as the metric's, of the updates in the window: their states are merged anew each time,
-//            so that nothing drifts. Merged and synchronised metrics are of the last updates of
-//            each.
+//            the oldest first, so that nothing drifts. Merged and synchronised metrics are of the
+//            last updates of each.
 //
 // With another DevicePolicy than kFollow the states of an update stay where its inputs were, and
 // the value is computed where those of the newest are.
@@ -30,6 +30,9 @@ public:
   void update(const at::Tensor &preds, const at::Tensor &target) override;
   at::Tensor compute() const override;
   torch::OrderedDict<std::string, at::Tensor> compute_dict() const override;
+
+  // Adds what `updates` have seen, the newest first, to `total`, which has seen nothing.
+  static void add_up(Metric &total, const std::vector<const Metric *> &updates);
 
 protected:
   void collect(const std::string &prefix, Holders &holders) const override;

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import warnings
 
 import pytest
 import torch
@@ -153,6 +154,60 @@ def test_windows_of_lists_and_moments_are_those_of_the_last_updates():
             for last in given[max(0, number - 2) : number + 1]:
                 whole.update(*last)
             assert_same(metric.compute(), whole.compute(), 0, 0)
+
+
+def test_a_window_has_seen_its_updates():
+    metric = Running(devsan.metrics.MulticlassAccuracy(**TASK), window=2)
+    metric.update(*batches(1)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for each in (metric, copy.deepcopy(metric)):
+            each.compute()
+    metric.reset()
+    with pytest.warns(UserWarning, match="before the ``update`` method"):
+        metric.compute()
+
+
+def of_outputs():
+    lib = devsan.metrics
+    return {
+        "plain": lib.PearsonCorrCoef(num_outputs=None),
+        "window": lib.Running(lib.MeanSquaredError(num_outputs=None), 2),
+        "bootstrap": lib.BootStrapper(lib.MeanSquaredError(num_outputs=None), 2, raw=True),
+    }
+
+
+@pytest.mark.parametrize("how", [*of_outputs(), "all"])
+def test_copies_have_as_many_outputs(how):
+    def make():
+        return MetricCollection(of_outputs()) if how == "all" else of_outputs()[how]
+
+    metric, loaded = make(), make()
+    metric.update(*pairs(9))
+    metric.persistent(True)
+    loaded.load_state_dict(metric.state_dict())
+    for copied in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), loaded):
+        assert_equal_values(values(copied.compute()), values(metric.compute()), 0)
+        copied.update(*pairs(5, 1))
+
+
+def test_extremes_are_merged():
+    def seen_one(value):
+        metric = MinMaxMetric(devsan.metrics.MeanMetric())
+        metric.update(value)
+        metric.compute()
+        return metric
+
+    for wrap in (lambda metric: metric, lambda metric: MetricCollection({"m": metric}, prefix="p_")):
+        metric = wrap(seen_one(1.0))
+        metric.merge_state(wrap(seen_one(9.0)))
+        assert list(metric.compute().values()) == [5, 9, 1]
+
+
+def test_extremes_of_whole_numbers():
+    metric = MinMaxMetric(devsan.metrics.CatMetric())
+    metric.update(torch.tensor([3]))
+    assert {name: value.item() for name, value in metric.compute().items()} == {"raw": 3, "max": 3, "min": 3}
 
 
 def test_extremes_leave_out_nan():

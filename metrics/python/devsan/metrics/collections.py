@@ -400,6 +400,8 @@ class MetricCollection(torch.nn.ModuleDict):
             raise TypeError(f"MetricCollection: incoming_state is of type {type(incoming_state).__name__}; pass a collection")
         if self._core is not None:
             self._core.merge(incoming_state._core)
+            for name, metric in self._own().items():
+                metric._merge_others(incoming_state[name])
         for name, metric in self._others().items():
             metric.merge_state(incoming_state[name])
 

@@ -218,6 +218,11 @@ class Metric(torch.nn.Module):
                 "metric_state"
             )
         self._core.merge(other)
+        if isinstance(incoming_state, Metric):
+            self._merge_others(incoming_state)
+
+    def _merge_others(self, metric):
+        """Adds what of another metric's states is not in its core."""
 
     def check_valid(self) -> None:
         """Throws (or warns, with nan_strategy="warn") if values were left out because the metric is not defined for them,

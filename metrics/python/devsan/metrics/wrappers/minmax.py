@@ -33,11 +33,16 @@ class MinMaxMetric(OfOne):
         value = self._base_metric.compute()
         if not torch.is_tensor(value) or value.numel() != 1:
             raise RuntimeError(f"MinMaxMetric: Returned value from base metric should be a float or scalar tensor, but got {value}")
-        nan = value.isnan()
-        infinity = float("inf")
-        self.max_val = torch.maximum(self.max_val.to(value.device), value.masked_fill(nan, -infinity).reshape(()))
-        self.min_val = torch.minimum(self.min_val.to(value.device), value.masked_fill(nan, infinity).reshape(()))
+        real = (value if value.is_floating_point() else value.float()).reshape(())
+        self._keep(real.masked_fill(real.isnan(), float("-inf")), real.masked_fill(real.isnan(), float("inf")))
         return {"raw": value, "max": self.max_val, "min": self.min_val}
+
+    def _keep(self, largest, smallest):
+        self.max_val = torch.maximum(self.max_val.to(largest.device), largest)
+        self.min_val = torch.minimum(self.min_val.to(smallest.device), smallest)
+
+    def _merge_others(self, metric):
+        self._keep(metric.max_val, metric.min_val)
 
     def reset(self) -> None:
         """Forgets everything seen, and the extremes."""

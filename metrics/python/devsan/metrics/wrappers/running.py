@@ -57,6 +57,7 @@ class Running(Wrapper):
 
     def _value(self) -> Any:
         core, total = self.base_metric._core, self._core.merged()
+        total.updates = self._core.updates
         core.swap(total)
         try:
             return self.base_metric.compute()
