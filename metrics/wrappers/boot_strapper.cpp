@@ -8,8 +8,8 @@ namespace devsan::metrics {
 
 BootStrapper::BootStrapper(const SupervisedMetric &base_metric, const BootStrapperOptions &options)
     : options_(options) {
-  TORCH_CHECK(options.num_bootstraps() >= 2, name(), ": num_bootstraps is ",
-              options.num_bootstraps(), "; pass at least 2");
+  TORCH_CHECK(options.num_bootstraps() >= 1, name(), ": num_bootstraps is ",
+              options.num_bootstraps(), "; pass at least 1");
   TORCH_CHECK(!options.quantile() || (*options.quantile() >= 0 && *options.quantile() <= 1), name(),
               ": quantile is ", options.quantile().value_or(0), "; pass a number in [0, 1]");
   for (int64_t i = 0; i < options.num_bootstraps(); ++i)

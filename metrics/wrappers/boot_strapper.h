@@ -38,9 +38,9 @@ struct BootStrapperOptions {
 //                 they are drawn there and their indices copied from pinned memory, 8 bytes for
 //                 each sample and bootstrap.
 // compute()       [num_bootstraps, ...], the values of the copies.
-// compute_dict()  "mean", "std" (by num_bootstraps - 1), "quantile" and "raw" of them, as far as
-//                 asked for. TorchMetrics takes the quantile over all numbers of a value that is no
-//                 scalar, this over the bootstraps alone.
+// compute_dict()  "mean", "std" (by num_bootstraps - 1, so that it is NaN of one), "quantile" and
+//                 "raw" of them, as far as asked for. TorchMetrics takes the quantile over all
+//                 numbers of a value that is no scalar, this over the bootstraps alone.
 class BootStrapper : public WrapperMetric {
 public:
   explicit BootStrapper(const SupervisedMetric &base_metric,

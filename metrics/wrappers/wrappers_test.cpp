@@ -370,7 +370,7 @@ TEST_P(Wrappers, BootStrapperMergesAndLoads) {
     own.sync(group);
     EXPECT_NEAR(values(own.compute())[1], (20 * of_a[1] + 10 * of_b[1]) / 30, 1e-12);
   });
-  EXPECT_ERROR(BootStrapper(mse_, 1), "num_bootstraps is 1");
+  EXPECT_ERROR(BootStrapper(mse_, 0), "num_bootstraps is 0");
   EXPECT_ERROR(a.update(first.preds, second.target), "BootStrapper", "same N");
 
   // All copies, or none.

@@ -243,6 +243,24 @@ def test_a_bootstrap_keeps_all_or_none_of_a_batch():
     assert [part.update_count for part in metric.metrics] == [1, 1, 1]
 
 
+def test_a_bootstrap_may_draw_nothing():
+    class Strict(devsan.metrics.MulticlassAccuracy):
+        def update(self, preds, target):
+            assert len(target)
+            super().update(preds, target)
+
+    inputs = batches(1)[0]
+    for strategy, n in (("poisson", 1), ("poisson", 0), ("multinomial", 0)):
+        torch.manual_seed(0)
+        metric = BootStrapper(Strict(CLASSES), num_bootstraps=8, sampling_strategy=strategy)
+        metric.update(*(given[:n] for given in inputs))
+        assert not all(part.metric_state for part in metric.metrics)  # as TorchMetrics, which does not update with nothing
+        assert [part.update_count for part in metric.metrics] == [1] * 8
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            metric.compute()
+
+
 def test_bootstraps_are_as_wide_as_they_should_be():
     torch.manual_seed(3)
     for strategy in ("poisson", "multinomial"):

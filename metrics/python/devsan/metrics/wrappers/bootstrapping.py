@@ -45,14 +45,17 @@ class BootStrapper(OfSeveral):
         self.sampling_strategy = sampling_strategy
 
     def _draw(self, size, device):
-        """The samples of one bootstrap."""
-        if self.sampling_strategy == "poisson":
-            drawn = torch.arange(size).repeat_interleave(torch.poisson(torch.ones(size)).long())
+        """The samples of each bootstrap."""
+        once = torch.ones(self.num_bootstraps, size)
+        if self.sampling_strategy == "poisson" or not size:
+            times = torch.poisson(once).long()
+            drawn = torch.arange(size).repeat(self.num_bootstraps).repeat_interleave(times.view(-1))
+            sizes = times.sum(1).tolist()
         else:
-            drawn = torch.multinomial(torch.ones(size), num_samples=size, replacement=True)
-        if device.type in ("cpu", "meta"):
-            return drawn.to(device)
-        return drawn.pin_memory().to(device, non_blocking=True)  # from pinned memory: nobody waits
+            drawn = torch.multinomial(once, num_samples=size, replacement=True).view(-1)
+            sizes = size
+        pinned = drawn if device.type in ("cpu", "meta") else drawn.pin_memory()  # from where nobody waits
+        return pinned.to(device, non_blocking=True).split(sizes)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As that of the metric, of inputs [N, ...]; each bootstrap sees samples of its own."""
@@ -62,14 +65,15 @@ class BootStrapper(OfSeveral):
         self._check_not_captured([first], "the host draws the samples")
 
         def each():
-            for metric in self.metrics:
-                drawn = self._draw(len(first), first.device)
+            for metric, drawn in zip(self.metrics, self._draw(len(first), first.device)):
                 if len(drawn):
 
                     def samples(given):
                         return given.index_select(0, drawn) if torch.is_tensor(given) else given
 
                     metric.update(*map(samples, args), **{name: samples(given) for name, given in kwargs.items()})
+                else:
+                    metric._core.updates += 1  # of nothing, which not every update() in Python takes
 
         self._core.all_or_nothing(each, self.num_bootstraps - 1)
 
