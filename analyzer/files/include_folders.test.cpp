@@ -8,16 +8,18 @@
 // RUN: echo '#define INNER 2' > %t/other/lib/part/inner.h
 // RUN: echo '#define DEPENDENCY' > %t/third_party/dep/dep/dep.hpp
 // RUN: echo '#error not the header of libc' > %t/python/csrc/semaphore.h
+// RUN: mkdir -p %t/python/tools/include && echo 'typedef int uintptr_t;' > %t/python/tools/include/stdint.h
 // RUN: not %devsan_check --torch=none --checks=device-raw-set-device --strict %t/python -- -isystem %mock -isystem %cuda_stubs | FileCheck %s
 // RUN: mkdir -p %t/build/some && echo "#define STALE" > %t/build/some/stale.h
 // RUN: not %devsan_check --torch=none --checks=device-raw-set-device %t/python -- -isystem %mock -isystem %cuda_stubs -DSTALE_WANTED | FileCheck %s --check-prefix=STALE
-// CHECK: x.cpp:[[#@LINE+14]]:3: warning: {{.*}}[device-raw-set-device]
+// CHECK: x.cpp:[[#@LINE+15]]:3: warning: {{.*}}[device-raw-set-device]
 // CHECK-NOT: parsed in part
 // STALE: not found: some/stale.h
 #include <torch/torch.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include "lib/outer.h"
 #include <dep/dep.hpp>
+#include <cstdint>
 #include <semaphore.h>
 #ifdef STALE_WANTED
 #include "some/stale.h"

@@ -107,7 +107,7 @@ Project readProject(const fs::path &root) {
   std::set<fs::path> headers;
   std::size_t files = 0;
   walk(root, [&](const fs::path &file) {
-    project.has_cuda |= file.extension() == ".cu";
+    project.has_cuda |= isCudaFile(file.native()) && isSource(file);
     if (isHeader(file.native())) {
       headers.insert(file.parent_path());
       for (fs::path folder = file.parent_path(); folder != root && folder.has_relative_path();
@@ -175,7 +175,11 @@ bool needsCuda(const std::string &header) {
 }
 
 bool isCudaFile(std::string_view path) {
-  return path.ends_with(".cu") || path.ends_with(".cuh");
+  // Of kernel.cu.cc too: build systems that know no .cu name them so.
+  const auto is_named = [](const fs::path &name) {
+    return name.extension() == ".cu" || name.extension() == ".cuh";
+  };
+  return is_named(path) || is_named(fs::path(path).stem());
 }
 
 std::span<const std::string_view> codeExtensions() {

@@ -6,6 +6,7 @@
 #include "core/system/whole_file.h"
 
 #include <clang/Tooling/CompilationDatabase.h>
+#include <clang/Tooling/Inclusions/StandardLibrary.h>
 #include <clang/Tooling/JSONCompilationDatabase.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
@@ -98,6 +99,20 @@ bool isFlatJson(StringRef text) {
 // An absolute `file` lies where it says.
 bool holds(StringRef folder, StringRef file) {
   return llvm::sys::fs::exists(absolute(folder, file));
+}
+
+// Such as those that a parser of C is given in place of the system's.
+bool hidesStandardHeaders(StringRef folder) {
+  using clang::tooling::stdlib::Header;
+  return llvm::any_of(Header::all(clang::tooling::stdlib::Lang::C), [&](const Header &header) {
+    return holds(folder, header.name().drop_front().drop_back());
+  });
+}
+
+// Ours would come to stand beside those of a toolkit that lacks some of what LibTorch includes.
+bool isWholeToolkit(StringRef folder) {
+  return holds(folder, "cublas_v2.h") && holds(folder, "cusolverDn.h") &&
+         holds(folder, "cusparse.h");
 }
 
 // One of the two folders that LibTorch's headers lie in.
@@ -237,7 +252,10 @@ void CompileCommands::derive(CompileCommand &command) {
   // Only what is called "include" is meant to come before the system's folders: a semaphore.h or
   // string.h of the project must not hide libc's.
   for (const std::string &folder : project.include_folders)
-    add(llvm::sys::path::filename(folder) == "include" ? "-I" : "-idirafter", folder);
+    add(llvm::sys::path::filename(folder) == "include" && !hidesStandardHeaders(folder)
+            ? "-I"
+            : "-idirafter",
+        folder);
   // Those from which the file's includes resolve as they are spelled come first.
   if (project.includes) {
     const IncludeFolders::Reached reached =
@@ -273,15 +291,18 @@ void CompileCommands::finish(CompileCommand &command) {
   for (const std::string &folder : system_folders)
     if (!llvm::is_contained(common, folder))
       common.insert(common.end(), {"-isystem", folder});
-  if (command.needs_cuda || isCudaFile(command.file) || isCudaHeader(command.file)) {
-    // Our declarations instead of a toolkit's headers, which need nvcc's or the driver's own
-    // preparations.
-    for (std::vector<std::string> *list : {&command.local, &common})
-      for (size_t i = 0; i + 1 < list->size();)
-        if ((*list)[i].starts_with("-i") && holds((*list)[i + 1], "crt/host_config.h"))
-          list->erase(list->begin() + i, list->begin() + i + 2);
-        else
-          ++i;
+  const bool is_cuda = command.needs_cuda || isCudaFile(command.file) || isCudaHeader(command.file);
+  // Our declarations instead of a toolkit's headers, where these need nvcc's or the driver's own
+  // preparations, or are not all there.
+  for (std::vector<std::string> *list : {&command.local, &common})
+    for (size_t i = 0; i + 1 < list->size();)
+      if (const std::string &folder = (*list)[i + 1];
+          ((*list)[i] == "-I" || (*list)[i].starts_with("-i")) &&
+          holds(folder, "crt/host_config.h") && (is_cuda || !isWholeToolkit(folder)))
+        list->erase(list->begin() + i, list->begin() + i + 2);
+      else
+        ++i;
+  if (is_cuda) {
     common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
                                  "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include",
                                  stubs_ + "/forced_include.h"});
