@@ -98,11 +98,24 @@ private:
     diagnose(std::move(finding));
   }
 
+  // A method of an object that was told the device when it was made here.
+  static bool isOfToldObject(const CallExpr *call, const CudaWork &work) {
+    const auto *of_object = dyn_cast<CXXMemberCallExpr>(call);
+    const auto *object =
+        of_object ? dyn_cast<DeclRefExpr>(strip(of_object->getImplicitObjectArgument())) : nullptr;
+    const auto *variable = object ? dyn_cast<VarDecl>(object->getDecl()) : nullptr;
+    const Expr *init = variable ? variable->getInit() : nullptr;
+    const auto *made = init ? dyn_cast<CXXConstructExpr>(strip(init)) : nullptr;
+    return made && anyNamesDevice(llvm::ArrayRef(made->getArgs(), made->getNumArgs()));
+  }
+
   // A function of another file that is given memory of tensors, and none of them.
   static bool mayLaunchElsewhere(const CudaProgram &program, const CudaWork &work,
                                  const WorkCall &call) {
+    const auto *method = dyn_cast<CXXMethodDecl>(call.callee);
     return !program.work(call.callee) && call.callee->isExternallyVisible() &&
-           !isa<CXXMethodDecl>(call.callee) && !CudaProgram::tensorsOf(call.expr, work).empty() &&
+           !(method && method->isVirtual()) && !isOfToldObject(call.expr, work) &&
+           !CudaProgram::tensorsOf(call.expr, work).empty() &&
            llvm::none_of(call.callee->parameters(), [](const ParmVarDecl *parameter) {
              return holdsTensor(parameter->getType());
            });

@@ -94,6 +94,9 @@ bool isNullStreamHelper(const FunctionDecl *function) {
 } // namespace
 
 const FunctionDecl *writtenFunction(const FunctionDecl *function) {
+  // What is specialised is written there.
+  if (function->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
+    return function->getCanonicalDecl();
   // Not its definition alone: inside of a template, what is named is not instantiated yet.
   if (const FunctionDecl *written =
           function->getTemplateInstantiationPattern(/*ForDefinition=*/false))

@@ -51,10 +51,12 @@ public:
       work.stream_values.erase(variable);
     for (const auto &[index, config] : configurations_)
       resolveConfiguration(work.launches[index], config);
-    // Of a library's calls, those that are given memory of tensors work on the device.
+    // Of a library's calls, those that are given memory of tensors work on the device; without
+    // tensors, those that are given memory of the callers'.
     llvm::erase_if(work.launches, [&](const Launch &launch) {
       return library_calls_.contains(launch.expr) &&
-             CudaProgram::tensorsOf(launch.expr, work).empty();
+             CudaProgram::tensorsOf(launch.expr, work).empty() &&
+             (work.touches_tensors || !isGivenMemory(cast<CallExpr>(launch.expr)));
     });
     // A guard whose class was not found leaves nothing behind in a file with errors: its name in
     // the text has to do.
@@ -436,6 +438,14 @@ private:
       return true;
     }
     return false;
+  }
+
+  static bool isGivenMemory(const CallExpr *call) {
+    return llvm::any_of(call->arguments(), [](const Expr *argument) {
+      const auto *named = dyn_cast<DeclRefExpr>(strip(argument)->IgnoreParenCasts());
+      return named && isa<ParmVarDecl>(named->getDecl()) && named->getType()->isPointerType() &&
+             !isLibraryHandle(named->getType());
+    });
   }
 
   // cuBLAS and kin work where their handle was made. One that the function itself makes, or takes
