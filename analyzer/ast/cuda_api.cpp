@@ -364,7 +364,7 @@ bool anyNamesDevice(llvm::ArrayRef<const Expr *> arguments) {
         return true;
       continue;
     }
-    if (!type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
+    if (!type.isNull() && !type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
       return true;
     finder.TraverseStmt(const_cast<Expr *>(argument));
   }

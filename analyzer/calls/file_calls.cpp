@@ -82,8 +82,8 @@ private:
     const CudaWork *work = program_.work(function);
     described.open = (method && method->isVirtual()) || (work && startsThreads(*work));
     described.knows_tensors = work && work->touches_tensors;
-    if (const Launch *launch = program_.bareLaunch(function))
-      described.launch = place(launch->expr->getBeginLoc());
+    if (const Expr *launch = program_.bareLaunch(function))
+      described.launch = place(launch->getBeginLoc());
     return described;
   }
 

@@ -307,9 +307,9 @@ private:
                                launch.own_guard ? "own guard" : guardText(launch)}));
     }
     for (const WorkCall &call : work.calls) {
-      const Launch *inner = program_->bareLaunch(call.callee);
+      const Expr *inner = program_->bareLaunch(call.callee);
       add(call.expr, joined({"call of " + call.callee->getQualifiedNameAsString(), guardText(call),
-                             inner ? "launches at " + at(inner->expr) : ""}));
+                             inner ? "launches at " + at(inner) : ""}));
     }
     for (const HandedStream &handed : work.handed_streams)
       add(handed.expr, "hands on a stream " + quoted(handed.expr) + ", " + guardText(handed));

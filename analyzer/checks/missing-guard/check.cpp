@@ -44,7 +44,7 @@ protected:
         if (isOnDevice(launch) && may_miss(launch) && is_new(launch.expr))
           report(context, work, launch.expr);
       for (const WorkCall &call : work.calls)
-        if (const Launch *launch = may_miss(call) ? program.bareLaunch(call.callee) : nullptr)
+        if (const Expr *launch = may_miss(call) ? program.bareLaunch(call.callee) : nullptr)
           if (is_new(call.expr))
             report(context, work, call.expr, launch);
       for (const HandedStream &handed : work.handed_streams)
@@ -81,7 +81,7 @@ private:
 
   // `launcher` is the USR of a function that may launch.
   void report(ASTContext &context, const CudaWork &work, const Expr *call,
-              const Launch *inner = nullptr, llvm::StringRef launcher = "") {
+              const Expr *inner = nullptr, llvm::StringRef launcher = "") {
     const ValueDecl *tensor = CudaProgram::tensorOf(call, work);
     if (!tensor)
       return;
@@ -90,11 +90,11 @@ private:
                                                "not be that of '{0}': no guard is live here",
                                                tensor->getName())
                                      .str(),
-                      .op = operatorName(inner ? inner->expr : call),
+                      .op = operatorName(inner ? inner : call),
                       .fix = guardBefore(context, work, tensor),
                       .launcher = launcher.str()};
     if (inner)
-      finding.related.push_back({place(context, inner->expr), "launched here"});
+      finding.related.push_back({place(context, inner), "launched here"});
     diagnose(std::move(finding));
   }
 

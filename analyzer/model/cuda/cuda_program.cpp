@@ -266,7 +266,7 @@ const ParmVarDecl *CudaProgram::givenStream(const CudaWork &work) {
 // From the launches up, so that each function gets the nearest.
 void CudaProgram::findBareLaunches() {
   std::vector<const CudaWork *> pending;
-  const auto add = [&](const CudaWork *work, const Launch *launch) {
+  const auto add = [&](const CudaWork *work, const Expr *launch) {
     if (!work->touches_tensors && bare_launches_.try_emplace(work, launch).second)
       pending.push_back(work);
   };
@@ -276,7 +276,10 @@ void CudaProgram::findBareLaunches() {
              !launch.guarded;
     });
     if (launch != work.launches.end())
-      add(&work, &*launch);
+      add(&work, launch->expr);
+    for (const HandedStream &handed : work.handed_streams)
+      if (handed.unresolved && !handed.guarded)
+        add(&work, handed.expr);
   }
   for (std::size_t i = 0; i < pending.size(); ++i) // NOLINT(modernize-loop-convert): it grows
     if (const auto callers = callers_.find(writtenFunction(pending[i]->function));
@@ -286,7 +289,7 @@ void CudaProgram::findBareLaunches() {
           add(caller.work, bare_launches_.lookup(pending[i]));
 }
 
-const Launch *CudaProgram::bareLaunch(const FunctionDecl *function) const {
+const Expr *CudaProgram::bareLaunch(const FunctionDecl *function) const {
   const CudaWork *work = this->work(function);
   return work ? bare_launches_.lookup(work) : nullptr;
 }

@@ -247,11 +247,7 @@ public:
       work_.launches.push_back(std::move(launch));
       return true;
     }
-    const bool is_handed = llvm::any_of(expr->subExpressions(),
-                                        [](const Expr *part) { return isStream(part->getType()); });
-    if (is_handed && !namesLibraryFunction(textOf(context(), expr->getSourceRange())) &&
-        !anyNamesDevice(expr->subExpressions()))
-      work_.handed_streams.push_back({expr, guarded(), bodies_.back().in_new_thread, path_});
+    noteUnresolvedCall(expr, expr->subExpressions(), givesMemory(expr->subExpressions()));
     return true;
   }
 
@@ -268,8 +264,12 @@ public:
       return true;
     }
     const FunctionDecl *callee = calledFunction(call);
-    if (!callee)
+    if (!callee) {
+      const llvm::ArrayRef<const Expr *> arguments(call->getArgs(), call->getNumArgs());
+      if (givesMemory(arguments) && !isCallOfOwn(call))
+        noteUnresolvedCall(call, arguments, /*gives_memory=*/true);
       return true;
+    }
     const llvm::StringRef name = nameOf(callee);
     if (setsDevice(call)) {
       // A device that was set stays so for the rest of the function, also where an `if` set it: it
@@ -333,6 +333,39 @@ private:
     const auto *reference = dyn_cast<DeclRefExpr>(called);
     if (const auto *parameter = reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr)
       work_.called_parameters.push_back({parameter, guard_live_});
+  }
+
+  // Of a lambda or a parameter, whose body is elsewhere in the program, or of an object that was
+  // told the device.
+  static bool isCallOfOwn(const CallExpr *call) {
+    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
+    const auto *reference =
+        dyn_cast<DeclRefExpr>(strip(op && op->getNumArgs() ? op->getArg(0) : call->getCallee()));
+    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+    if (!variable || !variable->getInit())
+      return isa_and_nonnull<ParmVarDecl>(variable);
+    const Expr *init = strip(variable->getInit());
+    llvm::SmallVector<const Expr *, 4> parts;
+    for (const Stmt *part : init->children())
+      if (const auto *expr = dyn_cast_or_null<Expr>(part))
+        parts.push_back(expr);
+    return isa<ParmVarDecl>(variable) || isa<LambdaExpr>(init) || anyNamesDevice(parts);
+  }
+
+  static bool givesMemory(llvm::ArrayRef<const Expr *> parts) {
+    return llvm::any_of(parts, [](const Expr *part) {
+      return part->getType()->isPointerType() && !isStream(part->getType());
+    });
+  }
+
+  void noteUnresolvedCall(const Expr *expr, llvm::ArrayRef<const Expr *> parts, bool gives_memory) {
+    const bool is_handed =
+        llvm::any_of(parts, [](const Expr *part) { return isStream(part->getType()); });
+    if (!is_handed || namesLibraryFunction(textOf(context(), expr->getSourceRange())) ||
+        anyNamesDevice(parts))
+      return;
+    work_.handed_streams.push_back(
+        {expr, gives_memory, guarded(), bodies_.back().in_new_thread, path_});
   }
 
   // What calls them is in a statement or macro that did not parse, where any guard may be live.
@@ -550,7 +583,8 @@ private:
         });
     if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
         !anyNamesDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
-      work_.handed_streams.push_back({call, guarded(), bodies_.back().in_new_thread, path_});
+      work_.handed_streams.push_back(
+          {call, /*unresolved=*/false, guarded(), bodies_.back().in_new_thread, path_});
   }
 
   void assumeGuarded() {

@@ -58,6 +58,7 @@ struct WorkCall {
 // tensor: it can only put its work on the stream.
 struct HandedStream {
   const clang::Expr *expr;
+  bool unresolved = false; // no other file is going to tell what it does
   bool guarded = false;
   bool in_new_thread = false;
   BlockPath path;
@@ -149,9 +150,9 @@ public:
   bool callersGuard(const CudaWork &work) const;
   // Nothing but new threads runs the function, as far as this file shows.
   bool isThreadEntry(const CudaWork &work) const;
-  // The launch that a call to this function without tensors comes to, with no guard on the way;
-  // else null.
-  const Launch *bareLaunch(const clang::FunctionDecl *function) const;
+  // The launch that a call to this function without tensors comes to, with no guard on the way, or
+  // the unresolved call that works on the stream it was given; else null.
+  const clang::Expr *bareLaunch(const clang::FunctionDecl *function) const;
 
   // The default stream, seen through variables that keep it.
   static bool isDefaultStream(const clang::Expr *stream, const CudaWork &work);
@@ -191,7 +192,7 @@ private:
   llvm::DenseMap<const clang::FunctionDecl *, unsigned> index_;
   llvm::DenseMap<const clang::FunctionDecl *, std::vector<Caller>> callers_;
   llvm::DenseSet<const CudaWork *> servants_;
-  llvm::DenseMap<const CudaWork *, const Launch *> bare_launches_;
+  llvm::DenseMap<const CudaWork *, const clang::Expr *> bare_launches_;
   llvm::DenseSet<const clang::FunctionDecl *> guarded_, thread_entries_;
   bool sees_torch_ = false;
 };
