@@ -347,60 +347,6 @@ bool isFactory(const FunctionDecl *function) {
   return false;
 }
 
-bool isInPlace(llvm::StringRef name) {
-  return name.size() > 1 && name.ends_with("_") && !name.ends_with("__");
-}
-
-bool dropsGrad(llvm::StringRef name) {
-  static const llvm::StringSet<> kNames{
-      "detach",    "detach_",    "data",       "variable_data", "grad",     "argmax",
-      "argmin",    "argsort",    "sign",       "nonzero",       "bincount", "zeros_like",
-      "ones_like", "empty_like", "full_like",  "new_zeros",     "new_ones", "new_empty",
-      "new_full",  "rand_like",  "randn_like", "randint_like"};
-  return kNames.contains(name) || givesBool(name);
-}
-
-bool givesBool(llvm::StringRef name) {
-  static const llvm::StringSet<> kNames{
-      "eq",          "ne",         "lt",          "le",          "gt",        "ge",    "equal_to",
-      "logical_and", "logical_or", "logical_not", "logical_xor", "isnan",     "isinf", "isfinite",
-      "isin",        "isclose",    "isneginf",    "isposinf",    "any",       "all",   "operator==",
-      "operator!=",  "operator<",  "operator<=",  "operator>",   "operator>="};
-  return kNames.contains(name);
-}
-
-bool acceptsHostOperand(llvm::StringRef name) {
-  // copy_ and assignment through an index move the data; indices are moved by ATen; lengths have to
-  // be on the host; of some only the shape is taken.
-  static const llvm::StringSet<> kNames{"copy_",
-                                        "index",
-                                        "index_put_",
-                                        "index_put",
-                                        "_index_put_impl_",
-                                        "set_data",
-                                        "tensor_split",
-                                        "ctc_loss",
-                                        "_ctc_loss",
-                                        "pack_padded_sequence",
-                                        "_pack_padded_sequence",
-                                        "expand_as",
-                                        "view_as",
-                                        "reshape_as",
-                                        "resize_as_",
-                                        "same_storage",
-                                        "is_same",
-                                        "is_alias_of",
-                                        "operator=",
-                                        "operator[]",
-                                        "expect",
-                                        "backward",
-                                        "set_",
-                                        "swap",
-                                        "save",
-                                        "load"};
-  return kNames.contains(name);
-}
-
 bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
   static const llvm::StringSet<> kRuntime{
       "cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize",
@@ -426,10 +372,6 @@ bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
   llvm::StringRef owner = simpleName(ownerOf(callee));
   // What a collective calls so makes streams wait for each other.
   return owner.empty() || owner.ends_with("Stream") || owner.ends_with("Event");
-}
-
-bool givesMemory(llvm::StringRef name) {
-  return name.ends_with("data_ptr") || name.contains("packed_accessor");
 }
 
 bool isStepName(llvm::StringRef name) {

@@ -60,13 +60,8 @@ llvm::SmallVector<const clang::Expr *, 4> argumentsOf(const clang::Expr *call);
 
 // Tensor methods and functions by what they do to data.
 bool isFactory(
-    const clang::FunctionDecl *function);      // takes the device in its options and makes a tensor
-bool isInPlace(llvm::StringRef name);          // writes to its receiver: add_, copy_ …
-bool dropsGrad(llvm::StringRef name);          // the result carries no autograd graph
-bool givesBool(llvm::StringRef name);          // the result is a mask
-bool acceptsHostOperand(llvm::StringRef name); // may be given a host tensor beside a device tensor
-bool givesMemory(llvm::StringRef name);        // a pointer to, or a view of, its receiver's memory
-bool isStepName(llvm::StringRef name);         // a function that names itself a training step
+    const clang::FunctionDecl *function); // takes the device in its options and makes a tensor
+bool isStepName(llvm::StringRef name);    // a function that names itself a training step
 // The call makes the host wait for the device, whatever the data: cudaDeviceSynchronize(),
 // stream.synchronize(), a cudaMemcpy to the host.
 bool waitsForDevice(const clang::FunctionDecl *callee, const clang::CallExpr *call);

@@ -2,7 +2,7 @@
 // devsan check is another, which collects what the checks of a file say. One thread at a time.
 #pragma once
 
-#include "analyzer/model/data/data_holder.h"
+#include "analyzer/facts/finding.h"
 
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang/Basic/Diagnostic.h>

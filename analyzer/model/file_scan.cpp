@@ -2,9 +2,9 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/facts/value.h"
 #include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/data/member_uses.h"
-#include "analyzer/model/value.h"
 
 namespace devsan::analyzer {
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/handles.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclCXX.h>
@@ -136,8 +137,9 @@ class Handling : public AstVisitor {
 public:
   explicit Handling(const Path &path) {
     if (path.root)
-      decls_.push_back(path.root);
-    decls_.append(path.fields.begin(), path.fields.end());
+      decls_.push_back(declOf(path.root));
+    for (Variable field : path.fields)
+      decls_.push_back(declOf(field));
   }
 
   struct Assignment {
@@ -283,17 +285,18 @@ bool FixScope::sees(const ValueDecl *decl) const {
 }
 
 std::optional<std::string> FixScope::spell(const Path &path) const {
-  const ValueDecl *first = path.root;
-  llvm::ArrayRef<const FieldDecl *> fields = path.fields;
+  const ValueDecl *first = declOf(path.root);
+  llvm::ArrayRef<Variable> fields = path.fields;
   if (!first && !fields.empty()) {
-    first = fields.front();
+    first = declOf(fields.front());
     fields = fields.drop_front();
   }
   if (!first || !sees(first))
     return std::nullopt;
   std::string text = first->getNameAsString();
   QualType type = first->getType();
-  for (const FieldDecl *field : fields) {
+  for (Variable member : fields) {
+    const auto *field = cast<FieldDecl>(declOf(member));
     if (field->getName().empty())
       return std::nullopt;
     if (hasField(pointee(type), field))
@@ -310,7 +313,7 @@ std::optional<std::string> FixScope::spell(const Path &path) const {
 
 std::optional<std::string> FixScope::device(const Path &path) const {
   std::optional<std::string> text = spell(path);
-  const ValueDecl *last = path.fields.empty() ? path.root : path.fields.back();
+  const ValueDecl *last = declOf(path.last());
   if (!text || !isSure(path))
     return std::nullopt;
   QualType type = last->getType().getNonReferenceType();

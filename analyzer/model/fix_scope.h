@@ -4,7 +4,7 @@
 // words.
 #pragma once
 
-#include "analyzer/model/value.h"
+#include "analyzer/facts/value.h"
 
 #include <clang/AST/Decl.h>
 #include <clang/AST/Stmt.h>

@@ -28,8 +28,8 @@ constexpr std::size_t kMaxRemembered = 500'000;
 
 // A tensor of a batch as it comes from a DataLoader.
 bool isOfBatch(const Path &path) {
-  return llvm::any_of(path.fields, [](const FieldDecl *field) {
-    return isExample(dyn_cast<CXXRecordDecl>(field->getParent()));
+  return llvm::any_of(path.fields, [](Variable member) {
+    return isExample(dyn_cast<CXXRecordDecl>(declOf(member)->getDeclContext()));
   });
 }
 
@@ -114,13 +114,13 @@ std::unique_ptr<CFG> buildGraph(const FunctionDecl *function, Stmt *body, ASTCon
 } // namespace
 
 Value defaultOf(const Path &path) {
-  const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
+  const ValueDecl *decl = declOf(path.last());
   if (!decl)
     return {};
   QualType type = decl->getType();
   if (!holdsTensor(type) && !namesDevice(type) && !isModule(type))
     return {};
-  const auto *variable = dyn_cast_or_null<VarDecl>(path.root);
+  const auto *variable = dyn_cast_or_null<VarDecl>(declOf(path.root));
   bool local = variable && variable->isLocalVarDecl() && !variable->isStaticLocal();
   Value value;
   value.place = isOfBatch(path)       ? Place::host()
@@ -130,19 +130,22 @@ Value defaultOf(const Path &path) {
   return value;
 }
 
-llvm::SmallVector<Value, 4> valuesOf(llvm::ArrayRef<Operand> operands) {
-  llvm::SmallVector<Value, 4> values;
-  for (const Operand &operand : operands)
-    values.push_back(operand.value);
-  return values;
+std::string nameOfVariable(const ValueDecl *variable) {
+  const auto *taken_apart = dyn_cast<DecompositionDecl>(variable);
+  if (!taken_apart)
+    return variable->getNameAsString();
+  std::string names;
+  for (const BindingDecl *part : taken_apart->bindings())
+    names += (names.empty() ? "[" : ", ") + part->getNameAsString();
+  return names + "]";
 }
 
-Value FunctionFacts::value(const Expr *expr) const {
-  auto found = values_.find(strip(expr));
+Value FlowFacts::value(Code expr) const {
+  auto found = values_.find(strip(exprOf(expr)));
   return found == values_.end() ? Value() : found->second;
 }
 
-Flow::Flow(FunctionFacts &facts, ASTContext &context, const FlowOptions &options)
+Flow::Flow(FlowFacts &facts, ASTContext &context, const FlowOptions &options)
     : facts_(facts), context_(context), options_(options), budget_(kBudget) {}
 
 bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
@@ -308,7 +311,7 @@ Value Flow::load(const Path &path) const {
   return defaultOf(path);
 }
 
-std::optional<Path> FunctionFacts::path(const Expr *expr) const {
+std::optional<Path> FlowFacts::path(const Expr *expr) const {
   expr = strip(expr);
   if (!expr)
     return std::nullopt;
@@ -361,7 +364,7 @@ std::unique_ptr<FunctionFacts> analyseFunction(const FunctionDecl *function, AST
                                                const FlowOptions &options) {
   if (!function->doesThisDeclarationHaveABody() || !function->getBody())
     return nullptr;
-  auto facts = std::make_unique<FunctionFacts>();
+  auto facts = std::make_unique<FlowFacts>();
   facts->function = function;
   State entry;
   if (options.assume_moved)

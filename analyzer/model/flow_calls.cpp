@@ -75,7 +75,7 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
   if ((name == "checkBackend" || name == "checkDeviceType") && !arguments.empty() &&
       namesHost(arguments.back()))
     for (const Operand &checked : tensorOperands(nullptr, arguments))
-      refineToHost(state_, checked.expr);
+      refineToHost(state_, exprOf(checked.expr));
   if (isFactory(call->getDirectCallee()))
     return evaluateFactory(call, name, nullptr, arguments);
   if (Value loaded; loadCall(call, name, loaded))
@@ -138,7 +138,7 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
 // filling one fills both.
 std::vector<Path> Flow::sameTensors(const Path &container) const {
   std::vector<Path> same{container};
-  const auto *variable = dyn_cast_or_null<VarDecl>(container.root);
+  const auto *variable = dyn_cast_or_null<VarDecl>(declOf(container.root));
   if (!variable || !variable->getInit() || !container.fields.empty())
     return same;
   auto collect = [&](auto &&self, const Stmt *statement) -> void {
@@ -313,7 +313,7 @@ std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver
     value.place = load(*object).place;
     return value;
   }
-  const auto *parameter = dyn_cast<ParmVarDecl>(of.root);
+  const auto *parameter = dyn_cast<ParmVarDecl>(declOf(of.root));
   if (!parameter || parameter->getDeclContext() != callee->getDefinition() ||
       isa<CXXOperatorCallExpr>(call) || parameter->getFunctionScopeIndex() >= call->getNumArgs())
     return std::nullopt;

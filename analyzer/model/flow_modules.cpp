@@ -162,7 +162,7 @@ void Flow::putPart(const Path &module, const Path &part, const Expr *part_value,
 
 // `model->fc = …`, also around register_module, which then names the part.
 void Flow::replaceByAssignment(const Path &path, const Expr *value) {
-  if (path.fields.empty() || !isModule(path.fields.back()->getType()))
+  if (path.fields.empty() || !isModule(declOf(path.last())->getType()))
     return;
   const CallExpr *registered = registerCall(value);
   if (registered) {
@@ -226,8 +226,8 @@ void Flow::loadInto(const CallExpr *call) {
 
 // `expr` is moved, or in other hands now, which may move it; gives the loads that were in it.
 // Copies of a module share its parameters, so they are forgotten too.
-std::set<const Expr *> Flow::forgetLoaded(const Expr *expr) {
-  std::set<const Expr *> loads;
+std::set<Code> Flow::forgetLoaded(const Expr *expr) {
+  std::set<Code> loads;
   std::optional<Path> gone = path(expr);
   if (!gone)
     return loads;

@@ -48,8 +48,8 @@ const Expr *Flow::resolveVariable(const Expr *expr) const {
         if (child)
           self(self, child);
     };
-    if (facts_.function->getBody())
-      collect(collect, facts_.function->getBody());
+    if (const Stmt *body = functionOf(facts_.function)->getBody())
+      collect(collect, body);
     for (const VarDecl *local : written)
       constants_->erase(local);
   }
@@ -254,7 +254,7 @@ void Flow::relyOnHost(const Expr *tensor) {
   if (!named)
     return;
   Place known = load(*named).place;
-  const ValueDecl *source = known.of.fields.empty() ? known.of.root : known.of.fields.back();
+  const ValueDecl *source = declOf(known.of.last());
   bool given = known.is(Place::Kind::kOf) && source && holdsTensor(source->getType());
   if (given || !known.maybeOffHost())
     refineToHost(state_, *named, known);

@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/facts/operators.h"
 #include "analyzer/model/cuda/device_kinds.h"
 
 #include <clang/AST/ASTContext.h>
@@ -126,7 +127,7 @@ void Flow::record(Operation operation) {
       met && first != first_turns_.end() && valuesOf(first->second) != valuesOf(operation.operands))
     operation.first_turn = std::move(first->second);
   if (operation.receiver && !operation.path)
-    operation.path = path(operation.receiver);
+    operation.path = path(exprOf(operation.receiver));
   facts_.operations.push_back(std::move(operation));
 }
 
@@ -501,13 +502,7 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
                                 -1);
     target.add(Origin::Kind::kDeviceName, call);
   }
-  result.place = target.place;
-  result.drop(Origin::Kind::kFactory).drop(Origin::Kind::kLoaded);
-  bool to_host = target.place.onHost();
-  if (to_host && !self.place.onHost())
-    result.add(Origin::Kind::kHostCopy, call);
-  if (!to_host)
-    result.drop(Origin::Kind::kHostCopy).drop(Origin::Kind::kHostScalar);
+  result = moved(std::move(result), target.place, call);
   record({Kind::kMove, call, name, receiver, target, {{receiver, self}}, result, {}});
   return result;
 }
@@ -588,7 +583,7 @@ Value Flow::evaluateTensorOp(const CallExpr *call, llvm::StringRef name, const E
   if (receiver && givesMemory(name)) {
     const Value self = facts_.value(receiver);
     result.place = self.place;
-    if (const Expr *factory = self.origin(Origin::Kind::kFactory))
+    if (const Code factory = self.origin(Origin::Kind::kFactory))
       result.add(Origin::Kind::kFactory, factory);
   }
   record({Kind::kTensorOp, call, name, receiver, {}, operands, result, {}});

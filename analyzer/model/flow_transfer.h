@@ -16,7 +16,7 @@ Value defaultOf(const Path &path);
 
 class Flow {
 public:
-  Flow(FunctionFacts &facts, clang::ASTContext &context, const FlowOptions &options);
+  Flow(FlowFacts &facts, clang::ASTContext &context, const FlowOptions &options);
   // False where it gave up: the facts are not whole then.
   bool run(const clang::FunctionDecl *function, clang::Stmt *body, State entry);
 
@@ -92,10 +92,10 @@ private:
   void replaceByAssignment(const Path &path, const clang::Expr *value);
   bool loadCall(const clang::CallExpr *call, llvm::StringRef name, Value &result);
   void loadInto(const clang::CallExpr *call);
-  std::set<const clang::Expr *> forgetLoaded(const clang::Expr *expr);
+  std::set<Code> forgetLoaded(const clang::Expr *expr);
   void callWithModules(const clang::CallExpr *call, const clang::Expr *receiver);
 
-  FunctionFacts &facts_;
+  FlowFacts &facts_;
   clang::ASTContext &context_;
   const FlowOptions &options_;
   State state_;
@@ -103,7 +103,7 @@ private:
   bool recording_ = false; // the last pass, with all states settled
   bool in_lambda_ = false;
   bool first_visit_ = false;
-  llvm::DenseMap<const clang::Expr *, std::vector<Operand>> first_turns_;
+  std::map<Code, std::vector<Operand>> first_turns_;
   // Numbers and truths that are never written again, made when first asked for.
   mutable std::optional<llvm::DenseMap<const clang::VarDecl *, const clang::Expr *>> constants_;
   std::size_t budget_; // of work left, shared with the lambdas inside

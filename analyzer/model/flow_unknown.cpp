@@ -78,7 +78,7 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
 // In a template, its instantiations know better.
 void Flow::recordUnknownRead(const CallExpr *call) {
   const auto [object, name] = unknownMethod(call);
-  if (!object || name != "item" || facts_.function->isDependentContext())
+  if (!object || name != "item" || functionOf(facts_.function)->isDependentContext())
     return;
   const std::optional<Place> place = placeOfUnknown(object, kMaxSteps);
   if (!place)

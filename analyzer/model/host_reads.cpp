@@ -140,7 +140,7 @@ private:
         pointer = pointers_.lookup(variable);
     if (pointer &&
         llvm::none_of(found, [&](const HostRead &read) { return read.pointer == pointer; }))
-      found.push_back({pointer, access});
+      found.push_back({pointer, pointer->getImplicitObjectArgument(), access});
   }
 
   llvm::DenseMap<const VarDecl *, const CXXMemberCallExpr *> pointers_;

@@ -58,10 +58,10 @@ bool registersElsewhere(const std::vector<const CXXMethodDecl *> &methods) {
 
 // The argument of a registration is the member, or the variable that the member was set from.
 bool registersValueOf(const Expr *argument, const MemberState &member) {
-  if (names(argument, member.field))
+  if (names(argument, declOf(member.field)))
     return true;
-  return llvm::any_of(member.sites, [&](const Expr *site) {
-    const auto *variable = dyn_cast<DeclRefExpr>(strip(site));
+  return llvm::any_of(member.sites, [&](Code site) {
+    const auto *variable = dyn_cast<DeclRefExpr>(strip(exprOf(site)));
     return variable && names(argument, variable->getDecl());
   });
 }
@@ -72,25 +72,25 @@ void collectHandedOn(const std::vector<const CXXMethodDecl *> &methods, MemberSt
     return isModuleRegistration(nameOf(calleeOf(dyn_cast<CallExpr>(part))));
   };
   member.registered |= llvm::any_of(
-      member.sites, [&](const Expr *site) { return contains(asWritten(site), registers); });
+      member.sites, [&](Code site) { return contains(asWritten(exprOf(site)), registers); });
   auto handsOn = [&](const Stmt *part) {
     const auto *call = dyn_cast<CallExpr>(part);
     const auto *construct = dyn_cast<CXXConstructExpr>(part);
     // What did not parse may well register it.
     if (isa<RecoveryExpr>(part) || (call && !call->getDirectCallee()))
-      return names(part, member.field);
+      return names(part, declOf(member.field));
     if (!call && !construct)
       return false;
     llvm::StringRef name = nameOf(calleeOf(cast<Expr>(part)));
     bool unknown = call && (!call->getDirectCallee() || !isLibraryDecl(call->getDirectCallee()));
     const Expr *object = receiverOf(call);
-    if (name == "to" && object && names(object, member.field))
+    if (name == "to" && object && names(object, declOf(member.field)))
       return true;
     return llvm::any_of(argumentsOf(cast<Expr>(part)), [&](const Expr *argument) {
       if (isRegistration(name))
         return registersValueOf(argument, member);
       const auto *given = dyn_cast<MemberExpr>(strip(argument));
-      return unknown && given && given->getMemberDecl() == member.field;
+      return unknown && given && given->getMemberDecl() == declOf(member.field);
     });
   };
   for (const CXXMethodDecl *method : methods) {
@@ -123,15 +123,17 @@ bool registers(const Stmt *statement) {
 bool made(const Value &value) {
   if (value.has(Origin::Kind::kFactory) || value.place.isSpelledDevice())
     return true;
-  const ValueDecl *chosen = value.place.is(Place::Kind::kOf) ? value.place.of.root : nullptr;
+  const ValueDecl *chosen =
+      value.place.is(Place::Kind::kOf) ? declOf(value.place.of.root) : nullptr;
   return chosen && namesDevice(chosen->getType());
 }
 
 // In-class initialisers of a class without a constructor of its own.
 void collectDefaults(std::vector<MemberState> &members) {
   for (MemberState &member : members) {
+    const auto *field = cast<FieldDecl>(declOf(member.field));
     const Expr *initializer =
-        member.field->hasInClassInitializer() ? member.field->getInClassInitializer() : nullptr;
+        field->hasInClassInitializer() ? field->getInClassInitializer() : nullptr;
     if (!initializer || member.several)
       continue;
     const Expr *value = !member.submodule          ? factoryIn(initializer)
@@ -149,20 +151,20 @@ void collectDefaults(std::vector<MemberState> &members) {
 bool moves(const FunctionFacts &facts, const Expr *expr) {
   return llvm::any_of(facts.operations, [&](const Operation &operation) {
     return operation.kind == Operation::Kind::kMove &&
-           contains(expr, [&](const Stmt *part) { return part == operation.expr; });
+           contains(expr, [&](const Stmt *part) { return part == exprOf(operation.expr); });
   });
 }
 
 void collectAssignment(const FunctionFacts &facts, const Operation &assignment,
                        const CXXMethodDecl *method, MemberState &member) {
   const Value &value = assignment.result;
-  const Expr *expr = assignment.operands.front().expr;
+  const Expr *expr = exprOf(assignment.operands.front().expr);
   if (value.has(Origin::Kind::kRegistered))
     member.registered = true;
   member.rebound |= !isResetOfConstructor(method);
   // The old value goes into the new one: a running sum, which stays where it is, unless it is
   // moved on the way.
-  if (names(expr, member.field))
+  if (names(expr, declOf(member.field)))
     member.follows |= moves(facts, expr);
   else if (!value.place.onHost() && !value.place.is(Place::Kind::kNone))
     member.follows = true;
@@ -174,13 +176,19 @@ void collectAssignment(const FunctionFacts &facts, const Operation &assignment,
 }
 
 void collectKeptModules(const std::vector<const CXXMethodDecl *> &methods, MemberState &member) {
-  member.initialised = firstModuleMade(methods, member.field);
-  member.registered = member.initialised && llvm::any_of(methods, [&](const CXXMethodDecl *method) {
-                        return handsOnModules(method, member.field);
-                      });
+  const auto *field = cast<FieldDecl>(declOf(member.field));
+  member.initialised = firstModuleMade(methods, field);
+  member.registered =
+      bool(member.initialised) && llvm::any_of(methods, [&](const CXXMethodDecl *method) {
+        return handsOnModules(method, field);
+      });
 }
 
 } // namespace
+
+ClassFacts MemberStates::factsOf(const CXXRecordDecl *record) {
+  return {record, record->getName().str(), derivesFromModule(record), of(record)};
+}
 
 std::vector<MemberState> MemberStates::of(const CXXRecordDecl *record) {
   std::vector<MemberState> members;
@@ -195,6 +203,7 @@ std::vector<MemberState> MemberStates::of(const CXXRecordDecl *record) {
       members.back().field = field;
       members.back().submodule = submodule || several;
       members.back().several = several;
+      members.back().is_tensor = isTensor(type);
     }
   }
   if (members.empty())
@@ -252,7 +261,7 @@ void MemberStates::collectConstruction(const FunctionFacts &facts,
     if (member.several)
       continue;
     // Of several constructors the first one's place is reported.
-    const bool by_earlier = member.initialised;
+    const bool by_earlier = bool(member.initialised);
     Path path{nullptr, {member.field}};
     auto last = facts.exit.values.find(path);
     if (last != facts.exit.values.end() && last->second.has(Origin::Kind::kRegistered))
@@ -261,7 +270,8 @@ void MemberStates::collectConstruction(const FunctionFacts &facts,
       if (operation.kind != Operation::Kind::kAssign || operation.path != path)
         continue;
       const Value &value = operation.result;
-      if (member.submodule && !written(facts.function, operation.operands.front().expr))
+      if (member.submodule &&
+          !written(functionOf(facts.function), exprOf(operation.operands.front().expr)))
         continue;
       // Whatever is registered under this name, or under another and kept here too.
       if (value.has(Origin::Kind::kRegistered))
@@ -270,7 +280,7 @@ void MemberStates::collectConstruction(const FunctionFacts &facts,
         member.sites.push_back(operation.operands.front().expr);
         if (by_earlier)
           continue;
-        member.initialised = strip(operation.operands.front().expr);
+        member.initialised = strip(exprOf(operation.operands.front().expr));
         member.initial = value.place;
       }
     }
@@ -313,12 +323,12 @@ void MemberStates::collectUnresolved(const std::vector<const CXXMethodDecl *> &m
     contains(method->getBody(), [&](const Stmt *part) {
       const auto *expr = dyn_cast<Expr>(part);
       if (!expr || !(expr->containsErrors() || expr->isTypeDependent()) ||
-          !names(expr, member.field))
+          !names(expr, declOf(member.field)))
         return false;
       const auto *assignment = dyn_cast<BinaryOperator>(expr);
       member.follows |= assignment && assignment->isAssignmentOp() &&
                         !isa<CXXConstructorDecl>(method) &&
-                        names(assignment->getLHS(), member.field);
+                        names(assignment->getLHS(), declOf(member.field));
       const llvm::StringRef text = textOf(model_.context(), expr->getSourceRange());
       member.registered |= text.contains("register_buffer") || text.contains("register_parameter");
       return false;

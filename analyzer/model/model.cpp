@@ -93,7 +93,7 @@ const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
   if (std::unique_ptr<FunctionFacts> facts = analyseFunction(definition, context_, options))
     for (const ReplacedPart &part : facts->exit.replaced)
       if (!found && !part.moved && !facts->moved_later.contains(part.expr))
-        found = part.expr;
+        found = exprOf(part.expr);
   asking_.erase(definition);
   return found;
 }
@@ -173,7 +173,7 @@ const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
   const FunctionFacts *facts = factsOfCallee(callee);
   if (!facts)
     return nullptr;
-  auto known = returned_.find(facts->function);
+  auto known = returned_.find(functionOf(facts->function));
   if (known == returned_.end()) {
     std::optional<Value> returned;
     for (const Operation &operation : facts->operations)
@@ -181,7 +181,7 @@ const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
         returned = returned ? join(*returned, operation.result) : operation.result;
     if (returned && returned->place.is(Place::Kind::kNone))
       returned.reset();
-    known = returned_.emplace(facts->function, std::move(returned)).first;
+    known = returned_.emplace(functionOf(facts->function), std::move(returned)).first;
   }
   return known->second ? &*known->second : nullptr;
 }
@@ -189,9 +189,9 @@ const Value *DeviceModel::returnedByCallee(const FunctionDecl *callee) {
 // A helper that only checks: `TORCH_CHECK(t.is_cpu())`.
 bool DeviceModel::hostCheckedByCallee(const FunctionDecl *callee, unsigned parameter) {
   const FunctionFacts *facts = factsOfCallee(callee);
-  if (!facts || parameter >= facts->function->getNumParams())
+  if (!facts || parameter >= functionOf(facts->function)->getNumParams())
     return false;
-  const Path path{facts->function->getParamDecl(parameter), {}};
+  const Path path{functionOf(facts->function)->getParamDecl(parameter), {}};
   auto left = facts->exit.values.find(path);
   // A parameter that is set has other data then.
   return left != facts->exit.values.end() && left->second.place.is(Place::Kind::kHost) &&

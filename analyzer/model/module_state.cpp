@@ -153,12 +153,6 @@ private:
 
 } // namespace
 
-ModuleState &ModuleState::add(const ModuleState &other) {
-  tensors |= other.tensors;
-  depends_on_mode |= other.depends_on_mode;
-  return *this;
-}
-
 ModuleState moduleState(const CXXRecordDecl *module) {
   return StateFinder().ofClass(module);
 }

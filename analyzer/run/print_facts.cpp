@@ -1,7 +1,7 @@
 #include "analyzer/run/print_facts.h"
 
+#include "analyzer/answers/facts_dump.h"
 #include "analyzer/files/report_paths.h"
-#include "analyzer/model/facts_dump.h"
 #include "analyzer/parse/clang_run.h"
 #include "analyzer/run/analysis.h"
 

@@ -88,8 +88,8 @@ class NewRule(unittest.TestCase):
         self.new_rule("late-copy")
         self.assertEqual(self.touched(), {Path("analyzer/checks/late-copy")})
         self.rule_table()
-        (self.folder / "checks.inc").write_text('DEVSAN_CHECK("device-late-copy", late_copy)\n')
-        check = self.compile("analyzer/checks/late-copy/check.cpp", "analyzer/module.cpp")
+        (self.folder / "checks.inc").write_text('DEVSAN_FACTS_RULE("device-late-copy", late_copy)\n')
+        check = self.compile("analyzer/checks/late-copy/rule.cpp", "analyzer/module.cpp")
         module = self.compile("analyzer/module.cpp", "analyzer/module.cpp")
         rules = self.compile("core/finding/rule_table.cpp", "core/finding/rule_table.cpp")
 
@@ -112,13 +112,13 @@ class NewRule(unittest.TestCase):
         self.assertIn("PASS: analyzer :: checks/late-copy/suppressed.test.cpp", out)
 
         # The test passes as soon as the check does something.
-        file = self.root / "analyzer/checks/late-copy/check.cpp"
+        file = self.root / "analyzer/checks/late-copy/rule.cpp"
         text = file.read_text()
-        changed = text.replace("static bool isBug(const Operation &) { return false; }",
-                               "static bool isBug(const Operation &operation) { return operation.kind == Operation::Kind::kMove; }")
+        changed = text.replace("isLateCopy(const Operation &) {\n  return false;",
+                               "isLateCopy(const Operation &operation) {\n  return operation.kind == Operation::Kind::kMove;")
         self.assertNotEqual(text, changed)
         file.write_text(changed)
-        self.compile("analyzer/checks/late-copy/check.cpp", "analyzer/module.cpp")
+        self.compile("analyzer/checks/late-copy/rule.cpp", "analyzer/module.cpp")
         run("bash", "-c", line, cwd=BUILD)
         run(LIT, "-v", f"-Dsource_dir={self.root}", f"-Dbuild_dir={fresh}", f"-Dpython={sys.executable}", "-Dcxx=clang++-22",
             self.root / "test/lit/analyzer", "--filter", "late-copy/(flagged|suppressed)")

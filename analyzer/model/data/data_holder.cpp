@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/handles.h"
 #include "analyzer/model/model.h"
 
 #include <clang/Index/USRGeneration.h>
@@ -59,7 +60,7 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
 } // namespace
 
 std::optional<DataHolder> holderOf(const Path &path) {
-  const ValueDecl *decl = path.fields.empty() ? path.root : path.fields.back();
+  const ValueDecl *decl = declOf(path.last());
   if (const auto *function = dyn_cast_or_null<FunctionDecl>(decl))
     return holdsItself(function->getReturnType()) ? ofFunction(function) : std::nullopt;
   if (!decl || !holdsItself(decl->getType()))

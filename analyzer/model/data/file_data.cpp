@@ -84,7 +84,7 @@ private:
                !operation.path->fields.empty()) {
       // `x = torch::Tensor()` gives it none.
       const bool is_emptied = place.is(Place::Kind::kNone) && !operation.operands.empty() &&
-                              isEmptyObject(operation.operands[0].expr);
+                              isEmptyObject(exprOf(operation.operands[0].expr));
       if (is_emptied)
         return;
       // A member of a member is one of that as well: `pair.first`.

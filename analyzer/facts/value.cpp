@@ -1,10 +1,8 @@
-#include "analyzer/model/value.h"
-
-#include <clang/AST/DeclCXX.h>
-#include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringSwitch.h>
+#include "analyzer/facts/value.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 namespace devsan::analyzer {
 
@@ -37,29 +35,19 @@ int rank(const Place &place) {
 
 } // namespace
 
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char &letter : small)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  return small;
+}
+
 bool Path::startsWith(const Path &prefix) const {
   return root == prefix.root && fields.size() >= prefix.fields.size() &&
          std::equal(prefix.fields.begin(), prefix.fields.end(), fields.begin());
 }
 
-std::string nameOfVariable(const clang::ValueDecl *variable) {
-  const auto *taken_apart = llvm::dyn_cast<clang::DecompositionDecl>(variable);
-  if (!taken_apart)
-    return variable->getNameAsString();
-  std::string names;
-  for (const clang::BindingDecl *part : taken_apart->bindings())
-    names += (names.empty() ? "[" : ", ") + part->getNameAsString();
-  return names + "]";
-}
-
-std::string Path::text() const {
-  std::string text = root ? nameOfVariable(root) : std::string();
-  for (const clang::FieldDecl *field : fields)
-    text += (text.empty() ? "" : ".") + field->getNameAsString();
-  return text.empty() ? "*this" : text;
-}
-
-Place Place::named(llvm::StringRef type, int index) {
+Place Place::named(std::string_view type, int index) {
   if (type == "CPU")
     return host();
   if (type == "Meta" || type.empty())
@@ -67,43 +55,25 @@ Place Place::named(llvm::StringRef type, int index) {
   return index < 0 ? Place{Kind::kIndexless, type, -1, {}} : Place{Kind::kFixed, type, index, {}};
 }
 
-std::optional<Place> Place::parse(llvm::StringRef text) {
-  auto [name, number] = text.split(':');
-  llvm::StringRef type = llvm::StringSwitch<llvm::StringRef>(name)
-                             .Case("cpu", "CPU")
-                             .Case("cuda", "CUDA")
-                             .Case("mps", "MPS")
-                             .Case("xpu", "XPU")
-                             .Case("hip", "HIP")
-                             .Case("xla", "XLA")
-                             .Case("hpu", "HPU")
-                             .Case("mtia", "MTIA")
-                             .Case("privateuseone", "PrivateUse1")
-                             .Case("meta", "Meta")
-                             .Default("");
-  int index = -1;
-  if (type.empty() || (text.contains(':') && number.getAsInteger(10, index)))
+std::optional<Place> Place::parse(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"cpu", "CPU"},   {"cuda", "CUDA"},
+      {"mps", "MPS"},   {"xpu", "XPU"},
+      {"hip", "HIP"},   {"xla", "XLA"},
+      {"hpu", "HPU"},   {"mtia", "MTIA"},
+      {"meta", "Meta"}, {"privateuseone", "PrivateUse1"}};
+  const std::string_view name = text.substr(0, text.find(':'));
+  const auto *known = std::ranges::find(kTypes, name, [](const auto &type) { return type.first; });
+  if (known == std::end(kTypes))
     return std::nullopt;
-  return named(type, index);
-}
-
-std::string Place::text() const {
-  switch (kind) {
-  case Kind::kNone:
-  case Kind::kElsewhere:
-  case Kind::kUnknown:
-    return "an unknown device";
-  case Kind::kDefaultHost:
-  case Kind::kHost:
-    return "the CPU";
-  case Kind::kOf:
-    return "the device of '" + of.text() + "'";
-  case Kind::kFixed:
-    return type.lower() + ":" + std::to_string(index);
-  case Kind::kIndexless:
-    return "the current " + type.lower() + " device";
+  int index = -1;
+  if (name.size() < text.size()) {
+    const char *end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + name.size() + 1, end, index);
+    if (error != std::errc() || stop != end)
+      return std::nullopt;
   }
-  return {};
+  return named(known->second, index);
 }
 
 std::string Place::device() const {
@@ -111,7 +81,7 @@ std::string Place::device() const {
     return "cpu";
   if (!isSpelledDevice())
     return {};
-  const std::string name = type == "PrivateUse1" ? "privateuseone" : type.lower();
+  std::string name = type == "PrivateUse1" ? "privateuseone" : lower(type);
   return index < 0 ? name : name + ":" + std::to_string(index);
 }
 
@@ -130,14 +100,14 @@ Place join(const Place &a, const Place &b) {
   return Place::unknown();
 }
 
-const clang::Expr *Value::origin(Origin::Kind kind) const {
+Code Value::origin(Origin::Kind kind) const {
   for (const Origin &origin : origins)
     if (origin.kind == kind)
       return origin.expr;
   return nullptr;
 }
 
-Value &Value::add(Origin::Kind kind, const clang::Expr *expr) {
+Value &Value::add(Origin::Kind kind, Code expr) {
   Origin added{kind, expr};
   auto place = std::lower_bound(origins.begin(), origins.end(), added);
   if ((place == origins.end() || *place != added) && origins.size() < kMaxOrigins)
@@ -152,7 +122,7 @@ Value &Value::addAll(const Value &other) {
 }
 
 Value &Value::drop(Origin::Kind kind) {
-  llvm::erase_if(origins, [kind](const Origin &origin) { return origin.kind == kind; });
+  std::erase_if(origins, [kind](const Origin &origin) { return origin.kind == kind; });
   return *this;
 }
 
@@ -174,7 +144,18 @@ Value join(const Value &a, const Value &b) {
   return joined;
 }
 
-Value combine(llvm::ArrayRef<Value> operands) {
+Value moved(Value data, const Place &target, Code by) {
+  data.off_host = false;
+  data.drop(Origin::Kind::kFactory).drop(Origin::Kind::kLoaded);
+  if (!target.onHost())
+    data.drop(Origin::Kind::kHostCopy).drop(Origin::Kind::kHostScalar);
+  else if (!data.place.onHost())
+    data.add(Origin::Kind::kHostCopy, by);
+  data.place = target;
+  return data;
+}
+
+Value combine(std::span<const Value> operands) {
   Value result;
   bool first = true;
   for (const Value &operand : operands) {

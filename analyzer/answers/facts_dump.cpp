@@ -1,10 +1,9 @@
-#include "analyzer/model/facts_dump.h"
+#include "analyzer/answers/facts_dump.h"
 
+#include "analyzer/answers/source_program.h"
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/unresolved_code.h"
-#include "analyzer/model/member_state.h"
-#include "analyzer/model/model.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -96,14 +95,6 @@ llvm::StringRef wordFor(Launch::Kind kind) {
   llvm_unreachable("all kinds are handled");
 }
 
-std::string placeText(const Place &place) {
-  if (place.is(Place::Kind::kNone))
-    return "no place";
-  if (place.is(Place::Kind::kElsewhere))
-    return "where code of another file left '" + place.of.text() + "'";
-  return place.text() + (place.is(Place::Kind::kDefaultHost) ? ", by default" : "");
-}
-
 // ", " between what is there.
 std::string joined(std::initializer_list<llvm::StringRef> parts) {
   std::string text;
@@ -136,7 +127,8 @@ class Dump {
 public:
   Dump(ASTContext &context, llvm::raw_ostream &out)
       : context_(context), sources_(context.getSourceManager()), out_(out),
-        model_(DeviceModel::of(context)), program_(CudaProgram::of(context)) {}
+        answers_(SourceProgram::of(context)), model_(&answers_->model()),
+        program_(CudaProgram::of(context)) {}
 
   void run() {
     Written written;
@@ -149,9 +141,8 @@ public:
                     model_->hostOnly() ? "an implementation for the host" : ""}));
     for (const FunctionDecl *function : written.functions)
       dump(*function);
-    MemberStates states(*model_);
     for (const CXXRecordDecl *record : written.classes)
-      dump(*record, states);
+      dump(*record);
   }
 
 private:
@@ -179,13 +170,20 @@ private:
                : (llvm::sys::path::filename(place.getFilename()) + ":" + text).str();
   }
   // As findings give it: a method's name in a chain of calls.
-  std::string at(const Expr *expr) const {
+  std::string at(Code code) const {
+    const Expr *expr = exprOf(code);
     const auto *call = dyn_cast<CXXMemberCallExpr>(expr->IgnoreImplicit());
     const auto *member = call ? dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens()) : nullptr;
     return at(member ? member->getMemberLoc() : expr->getBeginLoc());
   }
-  std::string quoted(const Expr *expr) const {
-    return "'" + shortText(context_, expr->getSourceRange()) + "'";
+  std::string quoted(Code code) const { return "'" + answers_->spelling(code) + "'"; }
+
+  std::string placeText(const Place &place) const {
+    if (place.is(Place::Kind::kNone))
+      return "no place";
+    if (place.is(Place::Kind::kElsewhere))
+      return "where code of another file left '" + answers_->text(place.of) + "'";
+    return answers_->text(place) + (place.is(Place::Kind::kDefaultHost) ? ", by default" : "");
   }
 
   std::string valueText(const Value &value) const {
@@ -229,14 +227,15 @@ private:
     std::vector<std::string> rest;
     for (const ReplacedPart &part : facts.exit.replaced)
       rest.push_back(
-          "part '" + part.part.text() + "' of '" + part.module.text() + "' set at " +
-          at(part.expr) + (part.loaded ? " by loading" : "") +
+          "part '" + answers_->text(part.part) + "' of '" + answers_->text(part.module) +
+          "' set at " + at(part.expr) + (part.loaded ? " by loading" : "") +
           (part.moved ? ", after the move at " + at(part.moved) : ", after a move by a caller") +
           (facts.moved_later.contains(part.expr) ? ", moved later on some path" : ""));
     for (const auto &[path, value] : facts.exit.values)
-      rest.push_back("at the end '" + path.text() + "': " + valueText(value));
+      rest.push_back("at the end '" + answers_->text(path) + "': " + valueText(value));
     for (const auto &[one, other] : facts.exit.same) {
-      const std::string a = one.text(), b = other.text(); // the lesser by address comes first
+      const std::string a = answers_->text(one),
+                        b = answers_->text(other); // the lesser by address comes first
       rest.push_back("'" + std::min(a, b) + "' and '" + std::max(a, b) + "' are on one device");
     }
     llvm::sort(rest);
@@ -245,22 +244,23 @@ private:
   }
 
   void dump(const FunctionFacts &facts, const Operation &operation) {
-    if (shortText(context_, operation.expr->getSourceRange()) == ":")
+    if (answers_->spelling(operation.expr) == ":")
       return; // a step of a range-based loop, which nobody wrote
     const std::string where = at(operation.expr) + " ";
     if (operation.kind == Operation::Kind::kAssign) {
-      line(1, where + "'" + (operation.path ? operation.path->text() : "?") +
+      line(1, where + "'" + (operation.path ? answers_->text(*operation.path) : "?") +
                   "' is set: " + valueText(operation.result));
       return;
     }
     const bool calls = operation.kind != Operation::Kind::kReturn;
-    const std::string op = calls ? operatorName(operation.expr) : "";
+    const std::string op = calls ? answers_->operatorName(operation.expr) : "";
     line(1,
-         where + joined({(wordFor(operation.kind) + " " + quoted(operation.expr)).str(),
-                         calls && !names(op, operation.name) ? ("by " + operation.name).str() : "",
-                         op.empty() ? "" : "named " + op,
-                         operation.path ? "of '" + operation.path->text() + "'" : "",
-                         operation.in_lambda ? "in a lambda" : ""}));
+         where +
+             joined({(wordFor(operation.kind) + " " + quoted(operation.expr)).str(),
+                     calls && !names(op, operation.name) ? "by " + std::string(operation.name) : "",
+                     op.empty() ? "" : "named " + op,
+                     operation.path ? "of '" + answers_->text(*operation.path) + "'" : "",
+                     operation.in_lambda ? "in a lambda" : ""}));
     for (const Operand &operand : operation.operands)
       line(2, "operand " + quoted(operand.expr) + ": " + valueText(operand.value));
     for (const Operand &operand : operation.first_turn)
@@ -269,12 +269,12 @@ private:
       line(2, "target: " + valueText(operation.target));
     if (operation.result != Value())
       line(2, "result: " + valueText(operation.result));
-    const std::string step = model_->everyStep(operation.expr, facts.function);
+    const std::string step = answers_->everyStep(operation.expr, facts.function);
     const std::string around =
         joined({step.empty() ? "" : "on every step (" + step + ")",
-                model_->guarded(operation.expr, facts.function) ? "under a device guard" : "",
-                model_->gradOff(operation.expr) ? "without autograd" : "",
-                model_->syncAllowed(operation.expr) ? "waiting is allowed" : ""});
+                answers_->isGuarded(operation.expr, facts.function) ? "under a device guard" : "",
+                answers_->isWithoutGrad(operation.expr) ? "without autograd" : "",
+                answers_->isSyncAllowed(operation.expr) ? "waiting is allowed" : ""});
     if (!around.empty())
       line(2, around);
   }
@@ -350,11 +350,11 @@ private:
       line(1, "CUDA: " + about);
   }
 
-  void dump(const CXXRecordDecl &record, MemberStates &states) {
+  void dump(const CXXRecordDecl &record) {
     line(0, "");
     line(0, std::string(DeviceModel::isMetric(&record) ? "metric " : "module ") +
                 record.getQualifiedNameAsString() + " at " + at(record.getLocation()));
-    for (const MemberState &member : states.of(&record)) {
+    for (const MemberState &member : answers_->members().of(&record)) {
       const std::string text = joined(
           {member.several     ? "modules"
            : member.submodule ? "a module"
@@ -367,15 +367,16 @@ private:
            member.combined ? "meets another tensor at " + at(member.combined) : "",
            member.meets_others ? "meets tensors that may be elsewhere" : "",
            member.read_on_host ? "read on the host" : ""});
-      line(1, "member " + member.field->getNameAsString() + " at " +
-                  at(member.field->getLocation()) + ": " + text);
+      line(1, "member " + answers_->name(member.field) + " at " +
+                  at(declOf(member.field)->getLocation()) + ": " + text);
     }
   }
 
   ASTContext &context_;
   const SourceManager &sources_;
   llvm::raw_ostream &out_;
-  std::shared_ptr<DeviceModel> model_;
+  std::shared_ptr<SourceProgram> answers_;
+  DeviceModel *model_;
   std::shared_ptr<CudaProgram> program_;
   unsigned lines_ = 0;
 };

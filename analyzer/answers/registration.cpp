@@ -1,4 +1,4 @@
-#include "analyzer/checks/unregistered-state/registration.h"
+#include "analyzer/answers/registration.h"
 
 #include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
@@ -114,11 +114,11 @@ llvm::SmallVector<FixItHint, 4> registration(const CXXRecordDecl *record, const 
   });
   const bool once = member.sites.size() == std::max<std::size_t>(constructors, 1);
   if (!once || record->isDependentContext() || isa<ClassTemplateSpecializationDecl>(record) ||
-      usesKey(methods, member.field->getName()))
+      usesKey(methods, declOf(member.field)->getName()))
     return {};
-  Registration registration(*member.field, method, methods, context);
-  for (const Expr *site : member.sites)
-    if (!registration.registerAt(site))
+  Registration registration(*cast<FieldDecl>(declOf(member.field)), method, methods, context);
+  for (const Code site : member.sites)
+    if (!registration.registerAt(exprOf(site)))
       return {};
   return registration.fixes();
 }

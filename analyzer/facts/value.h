@@ -1,32 +1,31 @@
 // What the device model knows of a value: a lattice of places, and where the data came from. Pure
-// data; the transfer functions that compute it are in flow.cpp, the checks that judge it under
-// checks/.
+// data; the transfer functions that compute it are in analyzer/model/flow.cpp, the rules that judge
+// it under checks/.
 #pragma once
 
-#include <clang/AST/Decl.h>
-#include <clang/AST/Expr.h>
-#include <llvm/ADT/SmallVector.h>
-#include <llvm/ADT/StringRef.h>
+#include "analyzer/facts/handle.h"
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devsan::analyzer {
 
-// What the code calls it: "[a, b]" for a variable that is taken apart.
-std::string nameOfVariable(const clang::ValueDecl *variable);
+std::string lower(std::string_view text);
 
 // A variable, or a member reached from one: `x`, `batch.data`, `model->fc`, `this->state_` (root
 // null). Or a function, for what it returns. Elements of containers are not told apart: they share
 // their container's path.
 struct Path {
-  const clang::ValueDecl *root = nullptr;
-  std::vector<const clang::FieldDecl *> fields;
+  Variable root;
+  std::vector<Variable> fields;
 
   auto operator<=>(const Path &) const = default;
   bool startsWith(const Path &prefix) const;
-  std::string text() const;
+  // What holds the data itself; null for `*this`.
+  Variable last() const { return fields.empty() ? root : fields.back(); }
 };
 
 // Where a tensor or module lives, or which device a device or options value names.
@@ -43,7 +42,7 @@ struct Place {
     kUnknown,
   };
   Kind kind = Kind::kNone;
-  llvm::StringRef type; // as c10::DeviceType's enumerator spells it: "CUDA"
+  std::string_view type; // as c10::DeviceType's enumerator spells it: "CUDA"
   int index = -1;
   Path of;
 
@@ -55,9 +54,9 @@ struct Place {
   static Place elsewhere(Path path) { return {Kind::kElsewhere, {}, -1, std::move(path)}; }
   // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no
   // data) kUnknown.
-  static Place named(llvm::StringRef type, int index);
+  static Place named(std::string_view type, int index);
   // Of "cuda:1", "mps"; none where the text names no device.
-  static std::optional<Place> parse(llvm::StringRef text);
+  static std::optional<Place> parse(std::string_view text);
 
   bool operator==(const Place &) const = default;
   bool is(Kind wanted) const { return kind == wanted; }
@@ -67,8 +66,6 @@ struct Place {
   bool maybeOffHost() const { return kind == Kind::kOf || isSpelledDevice(); }
   // A device written down in the program and not taken from a tensor.
   bool isSpelledDevice() const { return kind == Kind::kFixed || kind == Kind::kIndexless; }
-  // For messages: "the CPU", "cuda:0", "the current cuda device", "the device of 'x'".
-  std::string text() const;
   // As at run time: "cpu", "cuda:0", "cuda" where the index is open. Empty where only that knows.
   std::string device() const;
 };
@@ -91,14 +88,14 @@ struct Origin {
     kRegistered, // passed through register_buffer or register_parameter
   };
   Kind kind;
-  const clang::Expr *expr;
+  Code expr;
 
   auto operator<=>(const Origin &) const = default;
 };
 
 struct Value {
   Place place;
-  llvm::SmallVector<Origin, 2> origins; // sorted, unique
+  std::vector<Origin> origins = {}; // sorted, unique
   Dtype dtype = Dtype::kUnknown;
   bool zero_dim = false;  // ATen lets a 0-dim host tensor meet tensors of any device
   bool own_slice = false; // among gathered tensors, one that was not gathered
@@ -108,9 +105,9 @@ struct Value {
   static Value unknown() { return {.place = Place::unknown()}; }
 
   bool operator==(const Value &) const = default;
-  const clang::Expr *origin(Origin::Kind kind) const;
-  bool has(Origin::Kind kind) const { return origin(kind) != nullptr; }
-  Value &add(Origin::Kind kind, const clang::Expr *expr);
+  Code origin(Origin::Kind kind) const;
+  bool has(Origin::Kind kind) const { return bool(origin(kind)); }
+  Value &add(Origin::Kind kind, Code expr);
   Value &addAll(const Value &other);
   Value &drop(Origin::Kind kind);
 };
@@ -118,8 +115,11 @@ struct Value {
 // Where control flow meets: what holds on both ways.
 Value join(const Value &a, const Value &b);
 
+// What a copy of the data to that place gives.
+Value moved(Value data, const Place &target, Code by);
+
 // What an operator on these operands gives. ATen demands one device of them, so any operand whose
 // device is known tells it for all.
-Value combine(llvm::ArrayRef<Value> operands);
+Value combine(std::span<const Value> operands);
 
 } // namespace devsan::analyzer

@@ -1,0 +1,59 @@
+#include "analyzer/facts/rule.h"
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+namespace {
+
+// Tensor::to() moves nothing, unlike Module::to(): whoever drops its result has moved nothing.
+class DiscardedMove {
+public:
+  DiscardedMove(const FunctionFacts &facts, Program &program) : facts_(facts), program_(program) {}
+
+  Findings judge() {
+    for (const Operation &operation : facts_.operations)
+      // Modules are moved without operands. `torch::zeros({1}).to(device);` wakes the device up.
+      if (operation.kind == Operation::Kind::kMove && !operation.operands.empty() &&
+          !program_.isTemporary(operation.receiver) && program_.isDiscarded(operation.expr))
+        discarded_.push_back(&operation);
+    Findings findings;
+    for (const Operation *move : discarded_)
+      if (!isWarmupOnly(*move))
+        findings.push_back(
+            {.at = move->expr,
+             .message = "'" + program_.spelling(move->expr) +
+                        "' moves nothing in place: the tensor that it returns is discarded",
+             .op = program_.operatorName(move->expr),
+             .from = move->operands.front().value.place.device(),
+             .to = move->target.place.device(),
+             .fix = program_.assignBack(move->expr)});
+    return findings;
+  }
+
+private:
+  // A tensor that is made here for nothing but such moves: the first use of a device, or a
+  // measurement.
+  bool isWarmupOnly(const Operation &move) {
+    if (!move.path || !move.path->fields.empty() || program_.role(move.path->root) != Role::kLocal)
+      return false;
+    const Variable variable = move.path->root;
+    const Code made = program_.initialiser(variable);
+    return made && facts_.find(Operation::Kind::kFactory, made) &&
+           std::ranges::count_if(discarded_, [&](const Operation *other) {
+             return other->path == move.path;
+           }) == program_.mentions(facts_.function, variable);
+  }
+
+  const FunctionFacts &facts_;
+  Program &program_;
+  std::vector<const Operation *> discarded_;
+};
+
+Findings discardedMove(const FunctionFacts &facts, Program &program) {
+  return DiscardedMove(facts, program).judge();
+}
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_RULE(discarded_move, discardedMove)

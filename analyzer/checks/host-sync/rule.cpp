@@ -1,0 +1,294 @@
+#include "analyzer/facts/rule.h"
+#include "analyzer/facts/operators.h"
+#include "analyzer/facts/text.h"
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+namespace {
+
+class HostSync {
+public:
+  HostSync(const FunctionFacts &facts, Program &program) : facts_(facts), program_(program) {}
+
+  Findings judge() {
+    if (program_.hostOnly() || program_.withoutDevices())
+      return {};
+    for (const Operation &operation : facts_.operations) {
+      if (operation.kind == Operation::Kind::kWait && !program_.isBesideClock(operation.expr))
+        report({.operation = operation,
+                .place = Place::host(),
+                .what = "makes the host wait for the device",
+                .remedy = waitRemedy(operation.name)});
+      if (operation.operands.empty())
+        continue;
+      if (operation.kind == Operation::Kind::kMove)
+        examineMove(operation);
+      else if (operation.kind == Operation::Kind::kTensorOp)
+        examineOperation(operation);
+    }
+    for (const Operation &operation : facts_.operations)
+      examineHostValues(operation);
+    return std::move(findings_);
+  }
+
+private:
+  // What makes the host wait.
+  struct Wait {
+    const Operation &operation;
+    Code read = {};                 // the data that the host wants
+    Place place;                    // of that
+    std::string from = {}, to = {}; // devices, as findings say them
+    std::string_view what, remedy = "";
+  };
+
+  static constexpr std::string_view kMakeThere =
+      "make it once, before the loop, or fill it on the device: `torch::full`";
+
+  // Reads data of the device to tell the host something: a number, a truth, or how many elements a
+  // result has.
+  static bool reads(std::string_view name) {
+    static const Names kReads{"item",
+                              "nonzero",
+                              "nonzero_numpy",
+                              "argwhere",
+                              "masked_select",
+                              "is_nonzero",
+                              "equal",
+                              "allclose",
+                              "unique",
+                              "_unique",
+                              "_unique2",
+                              "unique_dim",
+                              "unique_consecutive",
+                              "unique_dim_consecutive",
+                              "bincount",
+                              "tolist",
+                              "clip_grad_norm_",
+                              "local_scalar_dense",
+                              "_local_scalar_dense",
+                              "operator<<"};
+    return kReads.contains(name);
+  }
+
+  // Size their result by what is in the data, unless they are told the size.
+  bool readsSize(const Operation &operation) {
+    if (operation.name == "one_hot")
+      return program_.argument(operation.expr, "num_classes") == Argument::kLeftOut;
+    // Repeats given as one number are no data.
+    return operation.name == "repeat_interleave" &&
+           (operation.operands.size() > 1 ||
+            (!operation.receiver &&
+             program_.argument(operation.expr, "dim") == Argument::kNoParameter)) &&
+           program_.argument(operation.expr, "output_size") == Argument::kLeftOut;
+  }
+
+  // Compute a result and then read from the device whether that worked. Each has a twin that leaves
+  // the look to the caller.
+  static std::string_view uncheckedTwin(std::string_view name) {
+    static constexpr std::pair<std::string_view, std::string_view> kTwins[] = {
+        {"inverse", "linalg_inv_ex"},
+        {"linalg_inv", "linalg_inv_ex"},
+        {"cholesky", "linalg_cholesky_ex"},
+        {"linalg_cholesky", "linalg_cholesky_ex"},
+        {"linalg_solve", "linalg_solve_ex"},
+        {"linalg_lu_factor", "linalg_lu_factor_ex"},
+        {"linalg_ldl_factor", "linalg_ldl_factor_ex"}};
+    for (const auto &[checked, twin] : kTwins)
+      if (checked == name)
+        return twin;
+    return "";
+  }
+
+  static bool isMask(const Operation &operation) {
+    static const Names kIndexes{"index", "operator[]", "index_put_", "index_put"};
+    return kIndexes.contains(operation.name) &&
+           std::any_of(operation.operands.begin() + 1, operation.operands.end(),
+                       [](const Operand &index) { return index.value.dtype == Dtype::kBool; });
+  }
+
+  // What the host reads of an operand.
+  void reportRead(const Operation &operation, const Operand &read, std::string_view what,
+                  std::string_view remedy = "") {
+    report({.operation = operation,
+            .read = read.expr,
+            .place = read.value.place,
+            .from = read.value.place.device(),
+            .to = Place::host().device(),
+            .what = what,
+            .remedy = remedy});
+  }
+
+  void examineOperation(const Operation &operation) {
+    const Operand &first = operation.operands.front();
+    if (const std::string_view twin = uncheckedTwin(operation.name);
+        !twin.empty() && !onHost(first.value))
+      reportRead(operation, first,
+                 "reads on the host whether it succeeded, so the host waits for the device",
+                 fill("use `{}`, and look at its info once, if at all", {twin}));
+    examineCopy(operation);
+    const bool mask = isMask(operation);
+    // where(condition) alone is nonzero under another name.
+    const bool where = operation.name == "where" &&
+                       program_.arguments(operation.expr).size() + bool(operation.receiver) == 1;
+    const bool size = readsSize(operation);
+    if (!mask && !where && !size && !reads(operation.name))
+      return;
+    // For repeat_interleave(x, repeats) the last tensor tells the size.
+    const Operand &read = size ? operation.operands.back() : first;
+    if (onHost(read.value))
+      return;
+    // A mask assigned with a number becomes masked_fill, which does not wait.
+    if (mask && operation.name.starts_with("index_put") && operation.operands.size() < 3)
+      return;
+    reportRead(
+        operation, read,
+        mask   ? "needs the number of true elements of the mask, so the host waits for the device"
+        : size ? "needs the size of its result, so the host waits for the device"
+        : operation.name == "item" ? "makes the host wait for the device"
+                                   : "gives the host a result of the device, so the host waits",
+        mask                          ? "keep the shape: `torch::where` or `masked_fill`"
+        : operation.name == "one_hot" ? "pass `num_classes`"
+        : operation.name == "clip_grad_norm_"
+            ? "scale the gradients on the device, by `torch::clamp_max(max_norm / norm, 1)`"
+        : size ? "pass `output_size`"
+               : "");
+  }
+
+  static std::string_view waitRemedy(std::string_view name) {
+    return name.ends_with("Memcpy")
+               ? "copy asynchronously, to pinned memory, and wait for an event where the data is "
+                 "needed"
+               : "order the work with streams and events, and wait once after the loop, if at all";
+  }
+
+  void examineMove(const Operation &move) {
+    const Operand &moved = move.operands.front();
+    // The copy goes to pinned memory, and nobody waits.
+    if (isNonBlocking(move))
+      return;
+    if (move.target.place.onHost()) {
+      // A round trip is reported as one, where the data goes back.
+      if (!onHost(moved.value) && !returnsToDevice(move))
+        reportRead(move, moved, kCopies);
+    } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
+               moved.value.zero_dim) {
+      reportMade(move, moved.expr, moved.value.place, "copies one host value to the device");
+    }
+  }
+
+  static constexpr std::string_view kCopies = "copies from the device, so the host waits for it";
+
+  void reportMade(const Operation &operation, Code read, const Place &place,
+                  std::string_view what) {
+    report({.operation = operation,
+            .read = read,
+            .place = place,
+            .from = Place::host().device(),
+            .to = operation.target.place.device(),
+            .what = what,
+            .remedy = kMakeThere});
+  }
+
+  // torch::tensor({v}, x.device()) is a tensor on the host and a copy; one number fills a tensor.
+  void examineHostValues(const Operation &made) {
+    const Place &target = made.target.place;
+    if (made.kind == Operation::Kind::kFactory && made.name == "tensor" && !made.receiver &&
+        !made.result.zero_dim && !target.onHost() && !target.is(Place::Kind::kNone))
+      reportMade(made, made.expr, made.result.place, "copies a host value to the device");
+  }
+
+  // host.copy_(x) for x on the device.
+  void examineCopy(const Operation &copy) {
+    if (copy.name == "copy_" && copy.operands.size() == 2 && !isNonBlocking(copy) &&
+        copy.operands[0].value.place.onHost() && copy.operands[1].value.place.maybeOffHost())
+      reportRead(copy, copy.operands[1], kCopies);
+  }
+
+  // to(kCPU, /*non_blocking=*/true); a variable may be true.
+  bool isNonBlocking(const Operation &copy) {
+    const Argument given = program_.argument(copy.expr, "non_blocking");
+    return given == Argument::kTrue || given == Argument::kUnknown;
+  }
+
+  // Where nothing in the file deals with devices, tensors that come from nowhere in particular are
+  // the host's.
+  bool onHost(const Value &value) {
+    return value.place.onHost() || (!value.place.maybeOffHost() && !program_.knowsDevices());
+  }
+
+  bool returnsToDevice(const Operation &copy) {
+    return std::ranges::any_of(facts_.operations, [&](const Operation &back) {
+      return back.kind == Operation::Kind::kMove && !back.operands.empty() &&
+             !back.target.place.onHost() &&
+             std::ranges::count(back.operands.front().value.origins,
+                                Origin{Origin::Kind::kHostCopy, copy.expr}) > 0;
+    });
+  }
+
+  void report(Wait wait) {
+    const Code call = wait.operation.expr;
+    // What an operator got from elsewhere may well be the host's: sizes, offsets.
+    if (!wait.place.maybeOffHost() && !wait.place.onHost() &&
+        program_.isOperator(facts_.function) && !program_.isStep(facts_.function) &&
+        !program_.loopAround(call))
+      return;
+    const std::string when = program_.everyStep(call, facts_.function);
+    if (when.empty() || program_.isSyncAllowed(call) ||
+        (wait.read &&
+         (isReadOncePerLoop(call, wait.read) || !isFirstOfTensor(wait.operation, wait.read))))
+      return;
+    findings_.push_back(
+        {.at = call,
+         .message = fill("'{}' {} on every step ({})", {program_.spelling(call), wait.what, when}),
+         .op = program_.operatorName(call),
+         .from = std::move(wait.from),
+         .to = std::move(wait.to),
+         .remedy = std::string(wait.remedy),
+         .holder = program_.holder(facts_, call, wait.place)});
+  }
+
+  // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.
+  bool isFirstOfTensor(const Operation &operation, Code read) {
+    bool is_element = false;
+    const std::optional<Path> tensor = program_.whole(facts_, read, is_element);
+    if (!tensor || (!is_element && operation.name != "item"))
+      return true;
+    const std::pair seen{program_.loopAround(operation.expr), *tensor};
+    if (std::ranges::count(seen_, seen) > 0)
+      return false;
+    seen_.push_back(seen);
+    return true;
+  }
+
+  // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;
+  // print(loss.item()); }` reads once for all batches. The outer one may be in a caller.
+  bool isReadOncePerLoop(Code call, Code read) {
+    const Loop loop = program_.loopAround(call);
+    const std::optional<Path> variable = program_.source(facts_, read);
+    if (!variable || (!loop && !program_.isLoopBody(facts_.function)))
+      return false;
+    return std::ranges::any_of(facts_.operations, [&](const Operation &operation) {
+      const bool writes = operation.kind == Operation::Kind::kAssign || isInPlace(operation.name) ||
+                          operation.name == "operator+=" || operation.name == "operator=";
+      if (!writes || operation.path != variable)
+        return false;
+      const Loop inner = program_.loopAround(operation.expr);
+      return inner && inner != loop && program_.isOverBefore(inner, loop, call);
+    });
+  }
+
+  const FunctionFacts &facts_;
+  Program &program_;
+  std::vector<std::pair<Loop, Path>> seen_; // what was reported of each loop's tensors
+  Findings findings_;
+};
+
+Findings hostSync(const FunctionFacts &facts, Program &program) {
+  return HostSync(facts, program).judge();
+}
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_RULE(host_sync, hostSync)

@@ -1,0 +1,64 @@
+#include "analyzer/facts/operators.h"
+
+namespace devsan::analyzer {
+
+bool isInPlace(std::string_view name) {
+  return name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
+}
+
+bool dropsGrad(std::string_view name) {
+  static const Names kNames{"detach",     "detach_",     "data",      "variable_data", "grad",
+                            "argmax",     "argmin",      "argsort",   "sign",          "nonzero",
+                            "bincount",   "zeros_like",  "ones_like", "empty_like",    "full_like",
+                            "new_zeros",  "new_ones",    "new_empty", "new_full",      "rand_like",
+                            "randn_like", "randint_like"};
+  return kNames.contains(name) || givesBool(name);
+}
+
+bool givesBool(std::string_view name) {
+  static const Names kNames{"eq",          "ne",         "lt",          "le",         "gt",
+                            "ge",          "equal_to",   "logical_and", "logical_or", "logical_not",
+                            "logical_xor", "isnan",      "isinf",       "isfinite",   "isin",
+                            "isclose",     "isneginf",   "isposinf",    "any",        "all",
+                            "operator==",  "operator!=", "operator<",   "operator<=", "operator>",
+                            "operator>="};
+  return kNames.contains(name);
+}
+
+bool acceptsHostOperand(std::string_view name) {
+  // copy_ and assignment through an index move the data; indices are moved by ATen; lengths have to
+  // be on the host; of some only the shape is taken.
+  static const Names kNames{"copy_",
+                            "index",
+                            "index_put_",
+                            "index_put",
+                            "_index_put_impl_",
+                            "set_data",
+                            "tensor_split",
+                            "ctc_loss",
+                            "_ctc_loss",
+                            "pack_padded_sequence",
+                            "_pack_padded_sequence",
+                            "expand_as",
+                            "view_as",
+                            "reshape_as",
+                            "resize_as_",
+                            "same_storage",
+                            "is_same",
+                            "is_alias_of",
+                            "operator=",
+                            "operator[]",
+                            "expect",
+                            "backward",
+                            "set_",
+                            "swap",
+                            "save",
+                            "load"};
+  return kNames.contains(name);
+}
+
+bool givesMemory(std::string_view name) {
+  return name.ends_with("data_ptr") || name.find("packed_accessor") != std::string_view::npos;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,162 @@
+// What rules ask beyond the facts of a function or class: about the file, about where code runs,
+// how it is spelled, and for the edits of a fix. The model answers from clang's tree when it is
+// asked (analyzer/answers/); a test answers from a table. What is not known has the answer that
+// keeps a rule silent.
+#pragma once
+
+#include "analyzer/facts/class_facts.h"
+#include "analyzer/facts/finding.h"
+#include "analyzer/facts/function_facts.h"
+
+namespace devsan::analyzer {
+
+enum class Role { kLocal, kParameter, kLambdaParameter, kMember, kOther };
+enum class Type {
+  kOther,
+  kTensor,
+  kTensors,   // a list or another container of a library's
+  kStructure, // something of the program's with tensors in it
+  kModule,
+  kData, // anything that a saved module is given or gives
+  kDevice,
+  kDeviceType,
+  kMaybeDevice, // an optional one
+  kOptions,
+};
+
+// Host code follows a pointer into a tensor's memory.
+struct HostRead {
+  Code pointer; // x.data_ptr(), x.accessor()
+  Code tensor;
+  Code access; // the first that follows the pointer
+};
+
+// What was given for a parameter.
+enum class Argument { kNoParameter, kLeftOut, kFalse, kTrue, kUnknown };
+
+// How a call may be told the device: by an argument behind the last one, by another, not at all.
+enum class DeviceParameter { kNone, kSomewhere, kNext };
+
+class Program {
+public:
+  virtual ~Program();
+
+  // For messages: "x", "batch.data", "*this"; "the CPU", "cuda:0", "the current cuda device", "the
+  // device of 'x'".
+  std::string text(const Path &path);
+  std::string text(const Place &place);
+  virtual std::string name(Variable variable) = 0;
+  virtual std::string spelling(Code code) = 0; // on one line, not longer than a message bears
+  virtual std::string calleeSpelling(Code call) = 0;
+  virtual std::string operatorName(Code call) = 0;
+  virtual unsigned line(Code code) = 0;
+
+  // Something in the file deals with devices: names one, keeps one, calls their runtime.
+  virtual bool knowsDevices() = 0;
+  // Nothing does, and main() is here: all that the program has is on the host.
+  virtual bool withoutDevices() = 0;
+  // Nothing does, and the file reads tensors' memory on the host: a CPU implementation.
+  virtual bool hostOnly() = 0;
+  // The file moves tensors to devices that only run time tells, and none of them to the host.
+  virtual bool followsDevices() = 0;
+
+  // Of a function.
+  virtual bool isStep(Function function) = 0;     // forward(), update(), train_step()
+  virtual bool isOperator(Function function) = 0; // run whenever a program uses the library
+  virtual bool isOfModule(Function function) = 0; // a method of one
+  virtual bool isMethod(Function function) = 0;
+  virtual bool isConstructor(Function function) = 0;
+  virtual bool isMain(Function function) = 0;
+  virtual bool knowsPinnedMemory(Function function) = 0;
+  // Runs again only because a caller calls it in a loop.
+  virtual bool isLoopBody(Function function) = 0;
+  // Why it runs on every step: "in 'forward'". Empty where it does not.
+  virtual std::string stepOf(Function function) = 0;
+  virtual std::vector<HostRead> hostReads(Function function) = 0;
+  virtual unsigned mentions(Function function, Variable variable) = 0;
+  virtual std::vector<Variable> parameters(Function function) = 0; // with a name
+  virtual std::vector<Variable> members(Function method) = 0;      // of its class
+  // The class of a method, if its objects are made of a tensor.
+  virtual std::string ownerMadeOfTensor(Function function) = 0;
+  // The function asks whether there is anything: `x.defined()`, `p != nullptr`.
+  virtual bool isTested(Function function, const Path &path) = 0;
+  // `part` goes into a value that is assigned there.
+  virtual bool isAssignedFrom(Function function, const Path &path, Code part) = 0;
+
+  // Of a variable or member.
+  virtual Role role(Variable variable) = 0;
+  virtual Type type(Variable variable) = 0;
+  virtual Code initialiser(Variable variable) = 0;
+
+  // Of code that runs in a function.
+  virtual std::string everyStep(Code code, Function function) = 0;
+  virtual Loop loopAround(Code code) = 0; // the innermost
+  virtual bool isIn(Code code, Loop loop) = 0;
+  virtual bool isDeclaredIn(Variable variable, Loop loop) = 0;
+  // `inner` is in `outer`, or in the same function where that is null, and over before `code`.
+  virtual bool isOverBefore(Loop inner, Loop outer, Code code) = 0;
+  // Of the loop around it: under no condition.
+  virtual bool isOnEveryTurn(Code code) = 0;
+  virtual bool isWithoutGrad(Code code) = 0; // autograd is off
+  virtual bool isSyncAllowed(Code code) = 0; // the user said that waiting is meant
+  virtual bool isBesideClock(Code code) = 0; // the host waits to measure time
+  virtual bool isDiscarded(Code code) = 0;   // the value goes nowhere
+  virtual bool isDefaultOfMember(Code code) = 0;
+  // The current device is set there, or wherever this file calls the function.
+  virtual bool isGuarded(Code code, Function function) = 0;
+  // The device is that kind of which a tensor is: `x.is_cuda() ? kCUDA : kCPU`.
+  virtual bool isOfAskedKind(Code device, Function function) = 0;
+
+  // Of an expression or call.
+  virtual Type type(Code code) = 0;
+  virtual bool isPointer(Code code) = 0;
+  virtual bool isTemporary(Code code) = 0;  // nobody can use it afterwards
+  virtual bool isName(Code code) = 0;       // of a variable or member
+  virtual Variable variable(Code code) = 0; // that the code names; null for a member
+  virtual bool isKernel(Code launch) = 0;   // launched here, not by a function that is called
+  virtual Code receiver(Code call) = 0;
+  virtual Code object(Code receiver) = 0;             // without the `->` that reached it
+  virtual std::vector<Code> arguments(Code call) = 0; // default ones apart
+  virtual Argument argument(Code call, std::string_view parameter) = 0;
+  virtual bool givesDevice(Code call) = 0; // by an argument
+  virtual DeviceParameter deviceParameter(Code call) = 0;
+  virtual std::vector<Variable> devicesIn(Code call) = 0; // variables that its arguments mention
+  virtual bool hasZeroSize(Code factory) = 0;             // empty({0})
+  virtual bool isLibraryModule(Code module) = 0;
+  // A tensor is laid over memory that a container or variable holds.
+  virtual bool isOverOrdinaryMemory(Code factory) = 0;
+  // The variable at the start of a chain of calls: `total` in total.sum().mean().
+  virtual std::optional<Path> source(const FunctionFacts &facts, Code code) = 0;
+  // The variable of whose tensor `code` is an element or the whole; `is_element` says which.
+  virtual std::optional<Path> whole(const FunctionFacts &facts, Code code, bool &is_element) = 0;
+  // What other files may tell of the data at `place` that `code` uses.
+  virtual std::optional<DataHolder> holder(const FunctionFacts &facts, Code code,
+                                           const Place &place) = 0;
+
+  // What a fix may write at a place of a function: whether a name means the same there, and the
+  // expression for the device that a path is on.
+  virtual bool sees(Function function, Code at, Variable variable) = 0;
+  virtual std::string deviceOf(Function function, Code at, const Path &path) = 0;
+
+  // Of the members of a class.
+  virtual ModuleState stateOf(const ClassFacts &facts, const MemberState &member) = 0;
+
+  // Edits by their purpose; none where they cannot be made.
+  // The factory makes its tensor on that device; its dtype stays what it is.
+  virtual Edits passDevice(Code factory, const std::string &device) = 0;
+  virtual Edits copyTo(Code code, const std::string &device) = 0;
+  virtual Edits appendArgument(Code call, const std::string &argument) = 0;
+  // What the call returns goes into the variable that it was called on.
+  virtual Edits assignBack(Code call) = 0;
+  // `randn(s).cuda()` becomes `randn(s, x.device())`: no tensor on the host, no copy.
+  virtual Edits makeThere(Code move, const std::string &device) = 0;
+  // A bare `.cuda()` becomes `.to(device)`; with `replace` also a device type that is spelled.
+  virtual Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) = 0;
+  // The own tensor goes back among the gathered ones.
+  virtual Edits putOwnBack(Code gather) = 0;
+  // Each value that a constructor gives the member goes through that method.
+  virtual Edits registerMember(const ClassFacts &facts, const MemberState &member,
+                               std::string_view method) = 0;
+};
+
+} // namespace devsan::analyzer
