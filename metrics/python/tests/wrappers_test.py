@@ -202,6 +202,10 @@ def test_extremes_are_merged():
         metric = wrap(seen_one(1.0))
         metric.merge_state(wrap(seen_one(9.0)))
         assert list(metric.compute().values()) == [5, 9, 1]
+        alone = devsan.metrics.MeanMetric()
+        alone.update(8.0)
+        metric.merge_state(wrap(alone))
+        assert list(metric.compute().values()) == [6, 9, 1]
 
 
 def test_extremes_of_whole_numbers():

@@ -42,7 +42,8 @@ class MinMaxMetric(OfOne):
         self.min_val = torch.minimum(self.min_val.to(smallest.device), smallest)
 
     def _merge_others(self, metric):
-        self._keep(metric.max_val, metric.min_val)
+        if isinstance(metric, MinMaxMetric):  # and not the metric alone, whose states are the same
+            self._keep(metric.max_val, metric.min_val)
 
     def reset(self) -> None:
         """Forgets everything seen, and the extremes."""
