@@ -5,9 +5,11 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclContextInternals.h>
+#include <clang/Lex/Lexer.h>
 #include <clang/Sema/Lookup.h>
 #include <clang/Sema/Scope.h>
 #include <clang/Sema/Sema.h>
+#include <clang/Sema/TypoCorrection.h>
 #include <llvm/ADT/StringExtras.h>
 
 namespace devsan::analyzer {
@@ -95,18 +97,41 @@ bool isRangeOfLoop(llvm::StringRef before) {
   return head.rtrim().ends_with("for") && !llvm::StringRef(declared).contains(';');
 }
 
+// The namespace that it is or stands for, unless that is the standard library's.
+NamespaceDecl *namespaceOf(NamedDecl *decl) {
+  if (const auto *alias = dyn_cast_or_null<NamespaceAliasDecl>(decl))
+    decl = const_cast<NamespaceDecl *>(alias->getNamespace());
+  auto *space = dyn_cast_or_null<NamespaceDecl>(decl);
+  return space && !space->isInStdNamespace() && !space->isStdNamespace() ? space : nullptr;
+}
+
+NamespaceDecl *namespaceIn(DeclContext::lookup_result found) {
+  for (NamedDecl *decl : found)
+    if (NamespaceDecl *space = namespaceOf(decl))
+      return space;
+  return nullptr;
+}
+
 } // namespace
 
 // What the text around the name makes of it.
-UnknownNames::Use UnknownNames::useOf(const LookupResult &result, const Scope *scope) const {
+UnknownNames::Use UnknownNames::useOf(const IdentifierInfo *name, SourceLocation begin,
+                                      SourceLocation location, const Scope *scope) const {
+  return useOf(name, begin, location, scope->getFnParent() && !scope->isClassScope(),
+               scope->isFunctionPrototypeScope());
+}
+
+UnknownNames::Use UnknownNames::useOf(const IdentifierInfo *name, SourceLocation begin,
+                                      SourceLocation location, bool is_in_body,
+                                      bool is_parameter) const {
   const SourceManager &sources = sema_->getSourceManager();
-  const auto [file, offset] = sources.getDecomposedLoc(sources.getSpellingLoc(result.getNameLoc()));
+  const auto [file, offset] = sources.getDecomposedLoc(sources.getSpellingLoc(location));
+  const auto [begin_file, begin_offset] = sources.getDecomposedLoc(sources.getSpellingLoc(begin));
+  if (begin_file != file || begin_offset > offset)
+    return Use::kNone;
   const llvm::StringRef text = sources.getBufferData(file);
-  const llvm::StringRef before = text.take_front(offset).rtrim();
-  llvm::StringRef after =
-      text.drop_front(offset + result.getLookupName().getAsIdentifierInfo()->getLength()).ltrim();
-  const bool is_in_body = scope->getFnParent() && !scope->isClassScope();
-  const bool is_parameter = scope->isFunctionPrototypeScope();
+  const llvm::StringRef before = text.take_front(begin_offset).rtrim();
+  llvm::StringRef after = text.drop_front(offset + name->getLength()).ltrim();
   // The classes of an alias's users would not be known for those that nothing may lay out.
   if (!is_in_body && (before.ends_with("typedef") || isAliased(before)))
     return Use::kNone;
@@ -137,33 +162,38 @@ UnknownNames::Use UnknownNames::useOf(const LookupResult &result, const Scope *s
   return is_parameter || after.starts_with("(") || after.starts_with("<") ? Use::kNone : value;
 }
 
+bool UnknownNames::isUsersName(SourceLocation location) const {
+  return sema_ && location.isValid() && is_wanted_() && !sema_->isSFINAEContext() &&
+         isInUserCode(sema_->getSourceManager(), location) &&
+         !sema_->getSourceManager().isWrittenInScratchSpace(
+             sema_->getSourceManager().getSpellingLoc(location));
+}
+
+NamedDecl *UnknownNames::makeStandIn(const IdentifierInfo *name, Use use,
+                                     SourceLocation location) const {
+  ASTContext &ast = sema_->Context;
+  DeclContext *unit = ast.getTranslationUnitDecl();
+  auto *id = const_cast<IdentifierInfo *>(name);
+  TypeSourceInfo *type = ast.getTrivialTypeSourceInfo(ast.DependentTy, location);
+  if (use == Use::kType)
+    return TypedefDecl::Create(ast, unit, location, location, id, type);
+  return VarDecl::Create(ast, unit, location, location, id, ast.DependentTy, type, SC_Extern);
+}
+
 bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
   const IdentifierInfo *name = result.getLookupName().getAsIdentifierInfo();
   const SourceLocation location = result.getNameLoc();
   const bool asks_for_any = result.getLookupKind() == Sema::LookupOrdinaryName ||
                             result.getLookupKind() == Sema::LookupNestedNameSpecifierName;
-  if (!sema_ || !name || !asks_for_any || !scope || result.isForRedeclaration() ||
-      location.isInvalid() || !is_wanted_() || sema_->isSFINAEContext() ||
-      !isInUserCode(sema_->getSourceManager(), location) ||
-      sema_->getSourceManager().isWrittenInScratchSpace(
-          sema_->getSourceManager().getSpellingLoc(location)))
+  if (!name || !asks_for_any || !scope || result.isForRedeclaration() || !isUsersName(location))
     return false;
-  const Use use = useOf(result, scope);
+  const Use use = useOf(name, location, location, scope);
   if (use == Use::kNone ||
       (use == Use::kValue && result.getLookupKind() != Sema::LookupOrdinaryName))
     return false;
   NamedDecl *&decl = made_[{name, static_cast<int>(use)}];
-  if (!decl) {
-    ASTContext &context = sema_->Context;
-    DeclContext *unit = context.getTranslationUnitDecl();
-    auto *id = const_cast<IdentifierInfo *>(name);
-    TypeSourceInfo *type = context.getTrivialTypeSourceInfo(context.DependentTy, location);
-    if (use == Use::kType)
-      decl = TypedefDecl::Create(context, unit, location, location, id, type);
-    else
-      decl = VarDecl::Create(context, unit, location, location, id, context.DependentTy, type,
-                             SC_Extern);
-  }
+  if (!decl)
+    decl = makeStandIn(name, use, location);
   // Until the class is settled nothing may ask for its layout.
   if (use == Use::kType && scope->isClassScope())
     if (auto *record = dyn_cast_or_null<CXXRecordDecl>(scope->getEntity()))
@@ -174,9 +204,73 @@ bool UnknownNames::LookupUnqualified(LookupResult &result, Scope *scope) {
   return true;
 }
 
+void UnknownNames::declareTypesIn(const Decl *function) const {
+  const SourceManager &sources = sema_->getSourceManager();
+  const auto [file, offset] =
+      sources.getDecomposedLoc(sources.getExpansionLoc(function->getLocation()));
+  const llvm::StringRef text = sources.getBufferData(file);
+  Lexer lexer(sources.getLocForStartOfFile(file), sema_->getLangOpts(), text.begin(),
+              text.begin() + offset, text.end());
+  NamespaceDecl *space = nullptr; // named by what stands before
+  SourceLocation begin;
+  int depth = 0;
+  tok::TokenKind before = tok::unknown;
+  for (Token token; !lexer.LexFromRawLexer(token); before = token.getKind()) {
+    depth += token.is(tok::l_brace);
+    if (token.is(tok::r_brace) && --depth <= 0)
+      return;
+    if (token.is(tok::coloncolon) && before == tok::raw_identifier)
+      continue;
+    const bool is_qualified = space && before == tok::coloncolon;
+    if (!token.is(tok::raw_identifier) || (before == tok::coloncolon && !is_qualified)) {
+      space = nullptr;
+      continue;
+    }
+    NamespaceDecl *in = std::exchange(space, nullptr);
+    IdentifierInfo *name = &sema_->Context.Idents.get(token.getRawIdentifier());
+    if (!is_qualified) {
+      begin = token.getLocation();
+      for (const DeclContext *outer = function->getDeclContext(); outer && !space;
+           outer = outer->getParent())
+        space = namespaceIn(outer->lookup(name));
+      continue;
+    }
+    LookupResult found(*sema_, name, token.getLocation(), Sema::LookupOrdinaryName);
+    found.suppressDiagnostics();
+    sema_->LookupQualifiedName(found, in);
+    if (!found.empty())
+      space = found.isSingleResult() ? namespaceOf(found.getFoundDecl()) : nullptr;
+    else if (useOf(name, begin, token.getLocation(), /*is_in_body=*/true,
+                   /*is_parameter=*/false) == Use::kType)
+      in->makeDeclVisibleInContext(makeStandIn(name, Use::kType, token.getLocation()));
+  }
+}
+
+TypoCorrection UnknownNames::CorrectTypo(const DeclarationNameInfo &typo, int, Scope *scope,
+                                         CXXScopeSpec *qualifier,
+                                         CorrectionCandidateCallback &candidates, DeclContext *,
+                                         bool, const ObjCObjectPointerType *) {
+  const IdentifierInfo *name = typo.getName().getAsIdentifierInfo();
+  if (!name || !scope || !qualifier || !qualifier->isValid() || !isUsersName(typo.getLoc()))
+    return {};
+  NamespaceDecl *space =
+      namespaceOf(dyn_cast_or_null<NamespaceDecl>(sema_->computeDeclContext(*qualifier)));
+  if (!space || !space->lookup(typo.getName()).empty())
+    return {};
+  const Use use = useOf(name, qualifier->getBeginLoc(), typo.getLoc(), scope);
+  if (use == Use::kNone)
+    return {};
+  const TypoCorrection correction(makeStandIn(name, use, typo.getLoc()));
+  if (!candidates.ValidateCandidate(correction))
+    return {};
+  space->makeDeclVisibleInContext(correction.getCorrectionDecl());
+  return correction;
+}
+
 void UnknownNames::enter(const Decl *function) {
   if (!is_wanted_())
     return;
+  declareTypesIn(function);
   llvm::SmallPtrSet<const CXXRecordDecl *, 4> records;
   for (const DeclContext *at = function->getDeclContext(); at; at = at->getParent()) {
     settle(at);

@@ -20,6 +20,13 @@ public:
 
   void InitializeSema(clang::Sema &sema) override { sema_ = &sema; }
   bool LookupUnqualified(clang::LookupResult &result, clang::Scope *scope) override;
+  // Asked about `lib::Name` where the namespace is there and lacks the name: another header, or the
+  // release of a library that the code was written for, declares that.
+  clang::TypoCorrection CorrectTypo(const clang::DeclarationNameInfo &typo, int lookup_kind,
+                                    clang::Scope *scope, clang::CXXScopeSpec *qualifier,
+                                    clang::CorrectionCandidateCallback &candidates,
+                                    clang::DeclContext *member_context, bool entering_context,
+                                    const clang::ObjCObjectPointerType *type) override;
 
   // Before the body of a function is parsed. In it, members of unknown type are names that nobody
   // declares, so `*member_` has no meaning instead of an error.
@@ -32,7 +39,17 @@ private:
   void hide(clang::FieldDecl *field);
 
   enum class Use { kNone, kType, kValue };
-  Use useOf(const clang::LookupResult &result, const clang::Scope *scope) const;
+  bool isUsersName(clang::SourceLocation location) const;
+  // Of the name at `location`, whose qualifiers, if any, start at `begin`.
+  Use useOf(const clang::IdentifierInfo *name, clang::SourceLocation begin,
+            clang::SourceLocation location, bool is_in_body, bool is_parameter) const;
+  Use useOf(const clang::IdentifierInfo *name, clang::SourceLocation begin,
+            clang::SourceLocation location, const clang::Scope *scope) const;
+  // Types that the body of a function asks of namespaces in vain: clang reads `lib::Name x;` as an
+  // expression where it knows no such type, and does not ask whether somebody else does.
+  void declareTypesIn(const clang::Decl *function) const;
+  clang::NamedDecl *makeStandIn(const clang::IdentifierInfo *name, Use use,
+                                clang::SourceLocation location) const;
 
   std::function<bool()> is_wanted_;
   clang::Sema *sema_ = nullptr;

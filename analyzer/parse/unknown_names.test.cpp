@@ -1,5 +1,5 @@
-// What a missing header would have declared has no meaning, and the code around it keeps its own: bodies of loops, arguments of
-// calls, and what is computed from a batch of unknown type.
+// What a missing header would have declared has no meaning, and the code around it keeps its own:
+// bodies of loops, arguments of calls, and what is computed from a batch of unknown type.
 // RUN: not %check_mock --checks=device-host-sync | %file_check
 #include <torch/torch.h>
 

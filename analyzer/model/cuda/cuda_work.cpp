@@ -352,20 +352,26 @@ private:
     return isa<ParmVarDecl>(variable) || isa<LambdaExpr>(init) || anyNamesDevice(parts);
   }
 
+  // By pointers, or by what may hold some: it is of no known type.
   static bool givesMemory(llvm::ArrayRef<const Expr *> parts) {
     return llvm::any_of(parts, [](const Expr *part) {
-      return part->getType()->isPointerType() && !isStream(part->getType());
+      const QualType type = part->getType();
+      // A list in a template has no type.
+      return !type.isNull() && !isStream(type) &&
+             (type->isPointerType() || type->isSpecificBuiltinType(BuiltinType::Dependent) ||
+              type->getAs<DependentNameType>());
     });
   }
 
   void noteUnresolvedCall(const Expr *expr, llvm::ArrayRef<const Expr *> parts, bool gives_memory) {
+    const llvm::StringRef text = textOf(context(), expr->getSourceRange());
+    const llvm::StringRef callee = text.take_until([](char c) { return c == '('; });
     const bool is_handed =
         llvm::any_of(parts, [](const Expr *part) { return isStream(part->getType()); });
-    if (!is_handed || namesLibraryFunction(textOf(context(), expr->getSourceRange())) ||
-        anyNamesDevice(parts))
-      return;
-    work_.handed_streams.push_back(
-        {expr, gives_memory, guarded(), bodies_.back().in_new_thread, path_});
+    if (is_handed && !namesLibraryFunction(text) && !callee.contains_insensitive("alloc") &&
+        !callee.contains_insensitive("free") && !anyNamesDevice(parts))
+      work_.handed_streams.push_back(
+          {expr, gives_memory, guarded(), bodies_.back().in_new_thread, path_});
   }
 
   // What calls them is in a statement or macro that did not parse, where any guard may be live.
