@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/ast/unresolved_code.h"
+#include "analyzer/model/cuda/visible_names.h"
 
 #include <clang/AST/ParentMapContext.h>
 #include <clang/Lex/Lexer.h>
@@ -116,6 +117,32 @@ Hints deviceNamed(const Expr *request, const Expr *spelled, const std::string &d
       isEditable(spelled))
     return {FixItHint::CreateReplacement(spelled->getSourceRange(), device)};
   return {};
+}
+
+namespace {
+
+// Asked once for all callers: the current device would be that of the first.
+bool isKept(ASTContext &context, const Expr *query) {
+  DynTypedNode node = DynTypedNode::create(*query);
+  while (!node.get<FunctionDecl>()) {
+    if (const auto *variable = node.get<VarDecl>(); variable && variable->hasGlobalStorage())
+      return true;
+    const DynTypedNodeList parents = context.getParents(node);
+    if (parents.empty())
+      return false;
+    node = parents[0];
+  }
+  return false;
+}
+
+} // namespace
+
+Hints currentDeviceAsked(ASTContext &context, const Expr *query, const Expr *device) {
+  device = device->IgnoreParenImpCasts();
+  if (!isa<IntegerLiteral>(device) || !device->getBeginLoc().isFileID() || isKept(context, query) ||
+      !sees(context, "c10::cuda::current_device"))
+    return {};
+  return {FixItHint::CreateReplacement(device->getSourceRange(), "c10::cuda::current_device()")};
 }
 
 namespace {

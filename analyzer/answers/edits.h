@@ -28,6 +28,8 @@ Hints assignedBack(clang::ASTContext &context, const clang::Expr *call);
 Hints madeThere(clang::ASTContext &context, const clang::Expr *move, const std::string &device);
 Hints deviceNamed(const clang::Expr *request, const clang::Expr *spelled, const std::string &device,
                   bool replace);
+Hints currentDeviceAsked(clang::ASTContext &context, const clang::Expr *query,
+                         const clang::Expr *device);
 Hints ownPutBack(clang::ASTContext &context, const clang::Expr *gather);
 
 } // namespace devsan::analyzer

@@ -22,8 +22,11 @@ public:
 
 private:
   void report(RuleFinding finding);
-  // False where this place was reported before, or that of the macro's body that it comes from.
-  bool isFirstAt(Code code);
+  clang::SourceLocation locationOf(const RuleFinding &finding);
+  clang::SourceLocation locationOf(Code code);
+  // Of two findings with one key the first counts.
+  clang::SourceLocation keyOf(const RuleFinding &finding);
+  const clang::SourceManager &sources() { return program_->context().getSourceManager(); }
 
   const Rule &rule_;
   std::shared_ptr<SourceProgram> program_;

@@ -66,20 +66,9 @@ std::string SourceProgram::operatorName(Code call) {
   return analyzer::operatorName(exprOf(call));
 }
 
-unsigned SourceProgram::line(Code code) {
-  return context().getSourceManager().getExpansionLineNumber(locationOf(code));
-}
-
-bool SourceProgram::knowsDevices() {
-  return model_->knowsDevices();
-}
-
-bool SourceProgram::withoutDevices() {
-  return model_->programWithoutDevices();
-}
-
-bool SourceProgram::hostOnly() {
-  return model_->hostOnly();
+unsigned SourceProgram::line(Variable variable) {
+  const SourceManager &sources = context().getSourceManager();
+  return sources.getExpansionLineNumber(sources.getFileLoc(declOf(variable)->getLocation()));
 }
 
 bool SourceProgram::followsDevices() {
@@ -88,24 +77,12 @@ bool SourceProgram::followsDevices() {
   return *follows_devices_;
 }
 
-bool SourceProgram::isStep(Function function) {
-  return DeviceModel::isStep(functionOf(function));
-}
-
-bool SourceProgram::isOperator(Function function) {
-  return model_->isOperator(functionOf(function));
-}
-
 bool SourceProgram::isOfModule(Function function) {
   return derivesFromModule(ownerOf(functionOf(function)));
 }
 
 bool SourceProgram::isMethod(Function function) {
   return ownerOf(functionOf(function)) != nullptr;
-}
-
-bool SourceProgram::isMain(Function function) {
-  return functionOf(function)->isMain();
 }
 
 bool SourceProgram::isConstructor(Function function) {
@@ -119,14 +96,6 @@ bool SourceProgram::knowsPinnedMemory(Function function) {
     return name == "pin_memory" || name == "pinned_memory" || name == "is_pinned" ||
            name == "cudaHostRegister";
   });
-}
-
-bool SourceProgram::isLoopBody(Function function) {
-  return model_->isLoopBody(functionOf(function));
-}
-
-std::string SourceProgram::stepOf(Function function) {
-  return model_->stepOf(functionOf(function));
 }
 
 std::vector<HostRead> SourceProgram::hostReads(Function function) {
@@ -227,14 +196,6 @@ Code SourceProgram::initialiser(Variable variable) {
   return decl && decl->getInit() ? strip(decl->getInit()) : nullptr;
 }
 
-std::string SourceProgram::everyStep(Code code, Function function) {
-  return model_->everyStep(exprOf(code), functionOf(function));
-}
-
-Loop SourceProgram::loopAround(Code code) {
-  return model_->loopAround(exprOf(code));
-}
-
 static bool isWithin(SourceLocation location, const Stmt *part, const SourceManager &sources) {
   return sources.isPointWithin(sources.getFileLoc(location),
                                sources.getFileLoc(part->getBeginLoc()),
@@ -272,18 +233,6 @@ bool SourceProgram::isOnEveryTurn(Code code) {
     child = parent;
   }
   return loop != nullptr;
-}
-
-bool SourceProgram::isWithoutGrad(Code code) {
-  return model_->gradOff(exprOf(code));
-}
-
-bool SourceProgram::isSyncAllowed(Code code) {
-  return model_->syncAllowed(exprOf(code));
-}
-
-bool SourceProgram::isBesideClock(Code code) {
-  return model_->besideClock(exprOf(code));
 }
 
 namespace {
@@ -328,13 +277,8 @@ bool SourceProgram::isDefaultOfMember(Code code) {
   return isa<CXXDefaultInitExpr>(exprOf(code));
 }
 
-bool SourceProgram::isGuarded(Code code, Function function) {
-  return model_->guarded(exprOf(code), functionOf(function));
-}
-
 bool SourceProgram::isOfAskedKind(Code device, Function function) {
-  const auto program = CudaProgram::of(context());
-  const CudaWork *work = program->work(functionOf(function));
+  const CudaWork *work = cuda().work(functionOf(function));
   return work && llvm::any_of(deviceKinds(*work), [&](const DeviceKind &kind) {
            return kind.from == DeviceKind::From::kIsCuda &&
                   context().getSourceManager().isPointWithin(exprOf(device)->getBeginLoc(),
@@ -345,10 +289,6 @@ bool SourceProgram::isOfAskedKind(Code device, Function function) {
 
 Type SourceProgram::type(Code code) {
   return typeOf(exprOf(code)->getType());
-}
-
-bool SourceProgram::isPointer(Code code) {
-  return exprOf(code)->getType()->isPointerType();
 }
 
 bool SourceProgram::isTemporary(Code code) {

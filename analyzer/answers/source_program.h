@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/facts/program.h"
+#include "analyzer/model/cuda/device_queries.h"
 #include "analyzer/model/member_state.h"
 
 namespace devsan::analyzer {
@@ -26,22 +27,25 @@ public:
   std::string spelling(Code code) override;
   std::string calleeSpelling(Code call) override;
   std::string operatorName(Code call) override;
-  unsigned line(Code code) override;
+  unsigned line(Code code) override {
+    return context().getSourceManager().getExpansionLineNumber(locationOf(code));
+  }
+  unsigned line(Variable variable) override;
 
-  bool knowsDevices() override;
-  bool withoutDevices() override;
-  bool hostOnly() override;
+  bool knowsDevices() override { return model_->knowsDevices(); }
+  bool withoutDevices() override { return model_->programWithoutDevices(); }
+  bool hostOnly() override { return model_->hostOnly(); }
   bool followsDevices() override;
 
-  bool isStep(Function function) override;
-  bool isOperator(Function function) override;
+  bool isStep(Function function) override { return DeviceModel::isStep(functionOf(function)); }
+  bool isOperator(Function function) override { return model_->isOperator(functionOf(function)); }
   bool isOfModule(Function function) override;
   bool isMethod(Function function) override;
   bool isConstructor(Function function) override;
-  bool isMain(Function function) override;
+  bool isMain(Function function) override { return functionOf(function)->isMain(); }
   bool knowsPinnedMemory(Function function) override;
-  bool isLoopBody(Function function) override;
-  std::string stepOf(Function function) override;
+  bool isLoopBody(Function function) override { return model_->isLoopBody(functionOf(function)); }
+  std::string stepOf(Function function) override { return model_->stepOf(functionOf(function)); }
   std::vector<HostRead> hostReads(Function function) override;
   unsigned mentions(Function function, Variable variable) override;
   std::vector<Variable> parameters(Function function) override;
@@ -50,26 +54,42 @@ public:
   bool isTested(Function function, const Path &path) override;
   bool isAssignedFrom(Function function, const Path &path, Code part) override;
 
+  std::vector<Function> functionsWithCuda() override;
+  bool worksOnDevices(Function function) override;
+  bool choosesZero(Function function) override;
+  bool callersGuard(Function function) override { return cuda().callersGuard(work(function)); }
+  Variable firstTensor(Function function) override;
+  std::vector<SideUse> sideUses(Function function) override;
+  std::vector<CopyStep> copySteps(Function function) override;
+  std::vector<PropertyQuery> propertyQueries(Function function) override;
+  std::vector<StaticState> staticStates() override;
+  bool isSame(Code one, Code other) override;
+  bool isSameStream(Code one, Code other, Function function) override;
+
   Role role(Variable variable) override;
   Type type(Variable variable) override;
   Code initialiser(Variable variable) override;
 
-  std::string everyStep(Code code, Function function) override;
-  Loop loopAround(Code code) override;
+  std::string everyStep(Code code, Function function) override {
+    return model_->everyStep(exprOf(code), functionOf(function));
+  }
+  Loop loopAround(Code code) override { return model_->loopAround(exprOf(code)); }
   bool isIn(Code code, Loop loop) override;
   bool isDeclaredIn(Variable variable, Loop loop) override;
   bool isOverBefore(Loop inner, Loop outer, Code code) override;
   bool isOnEveryTurn(Code code) override;
-  bool isWithoutGrad(Code code) override;
-  bool isSyncAllowed(Code code) override;
-  bool isBesideClock(Code code) override;
+  bool isWithoutGrad(Code code) override { return model_->gradOff(exprOf(code)); }
+  bool isSyncAllowed(Code code) override { return model_->syncAllowed(exprOf(code)); }
+  bool isBesideClock(Code code) override { return model_->besideClock(exprOf(code)); }
   bool isDiscarded(Code code) override;
   bool isDefaultOfMember(Code code) override;
-  bool isGuarded(Code code, Function function) override;
+  bool isGuarded(Code code, Function function) override {
+    return model_->guarded(exprOf(code), functionOf(function));
+  }
   bool isOfAskedKind(Code device, Function function) override;
 
   Type type(Code code) override;
-  bool isPointer(Code code) override;
+  bool isPointer(Code code) override { return exprOf(code)->getType()->isPointerType(); }
   bool isTemporary(Code code) override;
   bool isName(Code code) override;
   Variable variable(Code code) override;
@@ -100,12 +120,18 @@ public:
   Edits assignBack(Code call) override;
   Edits makeThere(Code move, const std::string &device) override;
   Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) override;
+  Edits askCurrentDevice(Code query, Code device) override;
   Edits putOwnBack(Code gather) override;
   Edits registerMember(const ClassFacts &facts, const MemberState &member,
                        std::string_view method) override;
 
 private:
+  CudaProgram &cuda();
+  const CudaWork &work(Function function) { return *cuda().work(functionOf(function)); }
+
   std::shared_ptr<DeviceModel> model_;
+  std::shared_ptr<CudaProgram> cuda_;
+  std::optional<DeviceQueries> queries_;
   MemberStates members_;
   std::optional<bool> follows_devices_;
 };

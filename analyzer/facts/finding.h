@@ -40,7 +40,8 @@ struct RuleFinding {
     std::string message = {};
   };
 
-  Code at; // the first finding of a rule about it counts
+  Code at = {}; // the first finding of a rule about it counts; or
+  Variable at_variable = {};
   std::string message;
   // As at run time: "aten::item", "ns::kernel"; "cpu", "cuda:1", "cuda" where the index is that of
   // the current device. Empty where the facts do not tell.

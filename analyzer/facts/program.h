@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analyzer/facts/class_facts.h"
+#include "analyzer/facts/cuda_facts.h"
 #include "analyzer/facts/finding.h"
 #include "analyzer/facts/function_facts.h"
 
@@ -50,6 +51,7 @@ public:
   virtual std::string calleeSpelling(Code call) = 0;
   virtual std::string operatorName(Code call) = 0;
   virtual unsigned line(Code code) = 0;
+  virtual unsigned line(Variable variable) = 0; // of its declaration
 
   // Something in the file deals with devices: names one, keeps one, calls their runtime.
   virtual bool knowsDevices() = 0;
@@ -82,6 +84,20 @@ public:
   virtual bool isTested(Function function, const Path &path) = 0;
   // `part` goes into a value that is assigned there.
   virtual bool isAssignedFrom(Function function, const Path &path, Code part) = 0;
+
+  // Of the functions of the file that CUDA's runtime may matter to.
+  virtual std::vector<Function> functionsWithCuda() = 0;
+  virtual bool worksOnDevices(Function function) = 0; // has tensors, launches, is given a stream
+  virtual bool choosesZero(Function function) = 0;    // sets device 0 on purpose
+  virtual bool callersGuard(Function function) = 0;   // all of them set the device before the call
+  virtual Variable firstTensor(Function function) = 0;
+  virtual std::vector<SideUse> sideUses(Function function) = 0;
+  virtual std::vector<CopyStep> copySteps(Function function) = 0;
+  virtual std::vector<PropertyQuery> propertyQueries(Function function) = 0;
+  virtual std::vector<StaticState> staticStates() = 0;
+  virtual bool isSame(Code one, Code other) = 0; // both read the same
+  // Both name one stream, as far as their text and variables tell.
+  virtual bool isSameStream(Code one, Code other, Function function) = 0;
 
   // Of a variable or member.
   virtual Role role(Variable variable) = 0;
@@ -152,6 +168,8 @@ public:
   virtual Edits makeThere(Code move, const std::string &device) = 0;
   // A bare `.cuda()` becomes `.to(device)`; with `replace` also a device type that is spelled.
   virtual Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) = 0;
+  // A query of device 0 asks the current one.
+  virtual Edits askCurrentDevice(Code query, Code device) = 0;
   // The own tensor goes back among the gathered ones.
   virtual Edits putOwnBack(Code gather) = 0;
   // Each value that a constructor gives the member goes through that method.

@@ -11,11 +11,15 @@ public:
   using OfFunction = Findings (*)(const FunctionFacts &facts, Program &program);
   using OfClass = Findings (*)(const ClassFacts &facts, Program &program);
 
+  using OfFile = Findings (*)(Program &program);
+
   constexpr Rule(OfFunction judge) : of_function(judge) {}
   constexpr Rule(OfClass judge) : of_class(judge) {}
+  constexpr Rule(OfFile judge) : of_file(judge) {}
 
   OfFunction of_function = nullptr;
   OfClass of_class = nullptr;
+  OfFile of_file = nullptr;
 };
 
 } // namespace devsan::analyzer

@@ -332,21 +332,13 @@ private:
   const CudaWork &work_;
   const FunctionFacts *facts_;
   llvm::DenseMap<const VarDecl *, const ValueDecl *> alias_;
-  llvm::SmallVector<std::pair<const Stmt *, const Stmt *>, 4> branches_;
+  std::vector<std::pair<CopyStep::Branch, CopyStep::Branch>> branches_;
 };
 
 } // namespace
 
 std::vector<CopyStep> copySteps(const CudaWork &work, const FunctionFacts *facts) {
   return std::move(HostCopyCollector(work, facts).steps);
-}
-
-bool exclude(const CopyStep &a, const CopyStep &b) {
-  for (const auto &[statement, way] : a.branches)
-    for (const auto &[other_statement, other_way] : b.branches)
-      if (statement == other_statement && way != other_way)
-        return true;
-  return false;
 }
 
 bool sameStream(const Expr *a, const Expr *b, const CudaWork &work, const ASTContext &context) {

@@ -93,12 +93,20 @@ class WrittenProgram final : public Program {
 public:
   bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false;
   ModuleState state = {.tensors = true};
+  // Of the functions of the file, all the same.
+  std::vector<Function> functions = {};
+  bool works_on_devices = false, chooses_zero = false, callers_guard = false;
+  std::vector<SideUse> side_uses = {};
+  std::vector<CopyStep> copy_steps = {};
+  std::vector<PropertyQuery> property_queries = {};
+  std::vector<StaticState> static_states = {};
 
   std::string name(Variable variable) override;
   std::string spelling(Code code) override;
   std::string calleeSpelling(Code call) override;
   std::string operatorName(Code call) override;
   unsigned line(Code code) override;
+  unsigned line(Variable) override { return 0; }
   bool knowsDevices() override { return knows_devices; }
   bool withoutDevices() override { return without_devices; }
   bool hostOnly() override { return host_only; }
@@ -119,6 +127,17 @@ public:
   std::string ownerMadeOfTensor(Function) override { return {}; }
   bool isTested(Function, const Path &) override { return false; }
   bool isAssignedFrom(Function, const Path &, Code) override { return false; }
+  std::vector<Function> functionsWithCuda() override { return functions; }
+  bool worksOnDevices(Function) override { return works_on_devices; }
+  bool choosesZero(Function) override { return chooses_zero; }
+  bool callersGuard(Function) override { return callers_guard; }
+  Variable firstTensor(Function) override { return nullptr; }
+  std::vector<SideUse> sideUses(Function) override { return side_uses; }
+  std::vector<CopyStep> copySteps(Function) override { return copy_steps; }
+  std::vector<PropertyQuery> propertyQueries(Function) override { return property_queries; }
+  std::vector<StaticState> staticStates() override { return static_states; }
+  bool isSame(Code one, Code other) override { return one == other; }
+  bool isSameStream(Code one, Code other, Function) override { return one == other; }
   Role role(Variable variable) override;
   Type type(Variable variable) override;
   Code initialiser(Variable variable) override;
@@ -167,6 +186,7 @@ public:
   Edits nameDevice(Code, Code, const std::string &device, bool) override {
     return {{.text = device}};
   }
+  Edits askCurrentDevice(Code, Code) override { return {{.text = "current"}}; }
   Edits putOwnBack(Code) override { return {{.text = "own"}}; }
   Edits registerMember(const ClassFacts &, const MemberState &, std::string_view method) override {
     return {{.text = std::string(method)}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/cuda/visible_names.h"
 #include "analyzer/model/diagnosis.h"
 
 namespace devsan::analyzer {
@@ -21,9 +22,6 @@ protected:
 
   virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
 
-  // Whether this file sees a class or function by this name, such as "c10::cuda::CUDAGuard": a fix
-  // must not need a new include.
-  static bool sees(clang::ASTContext &context, llvm::StringRef qualified_name);
   // The user's text, also inside the arguments of a macro.
   static std::string text(clang::ASTContext &context, clang::SourceRange range);
   // Where the user wrote it.

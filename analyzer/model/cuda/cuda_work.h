@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analyzer/ast/cuda_api.h"
+#include "analyzer/model/handles.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Decl.h>

@@ -63,7 +63,7 @@ public:
     // A guard only tells of queries before it.
     for (PropertyQuery &query : found)
       query.guard_follows = !query.device && last_guard_.isValid() && !guardedAt(query) &&
-                            query.expr->getBeginLoc() < last_guard_;
+                            exprOf(query.expr)->getBeginLoc() < last_guard_;
   }
 
   bool VisitVarDecl(VarDecl *variable) override {
@@ -107,7 +107,7 @@ public:
 
 private:
   bool guardedAt(const PropertyQuery &query) const {
-    return first_guard_.isValid() && first_guard_ < query.expr->getBeginLoc();
+    return first_guard_.isValid() && first_guard_ < exprOf(query.expr)->getBeginLoc();
   }
 
   std::function<std::pair<unsigned, const Expr *>(const FunctionDecl *)> asWrapper;
@@ -126,10 +126,11 @@ DeviceQueries::DeviceQueries(const CudaProgram &program) {
   const auto none = [](const FunctionDecl *) { return std::pair<unsigned, const Expr *>(); };
   for (const CudaWork &work : program.functions())
     for (const PropertyQuery &query : DeviceQueryCollector(work, none).found)
-      if (const ParmVarDecl *parameter = query.device ? namedParameter(query.device) : nullptr;
+      if (const ParmVarDecl *parameter =
+              query.device ? namedParameter(exprOf(query.device)) : nullptr;
           parameter && llvm::is_contained(work.function->parameters(), parameter))
         wrappers_[work.function->getCanonicalDecl()] = {parameter->getFunctionScopeIndex(),
-                                                        query.expr};
+                                                        exprOf(query.expr)};
 }
 
 std::vector<PropertyQuery> DeviceQueries::of(const CudaWork &work) const {
@@ -144,9 +145,11 @@ std::vector<PropertyQuery> DeviceQueries::of(const CudaWork &work) const {
   DeviceQueryCollector collector(work, as_wrapper);
   // A query that reads the field of a KernelHardwareInfo says nothing that its assignment did not.
   llvm::erase_if(collector.found, [&](const PropertyQuery &query) {
-    const MemberExpr *field = query.device ? hardwareDevice(strip(query.device)) : nullptr;
+    const MemberExpr *field = query.device ? hardwareDevice(strip(exprOf(query.device))) : nullptr;
     return field && !collector.set_fields.empty();
   });
+  for (PropertyQuery &query : collector.found)
+    query.of_zero = query.device && isZeroDevice(exprOf(query.device), work);
   return std::move(collector.found);
 }
 

@@ -3,19 +3,12 @@
 // a call read them.
 #pragma once
 
+#include "analyzer/facts/cuda_facts.h"
 #include "analyzer/model/cuda/cuda_work.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 
 namespace devsan::analyzer {
-
-struct PropertyQuery {
-  const clang::Expr *expr;             // the call, or the field of a KernelHardwareInfo that is set
-  const clang::Expr *device = nullptr; // asked for; null where it is the current one
-  const clang::Expr *wrapped =
-      nullptr;                // inside the called function of the project, where it is one
-  bool guard_follows = false; // none is live yet, but one is set further down
-};
 
 class DeviceQueries {
 public:

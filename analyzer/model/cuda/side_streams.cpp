@@ -53,10 +53,11 @@ public:
   explicit SideStreamCollector(const CudaWork &work) : work_(work) {
     TraverseStmt(work.function->getBody());
     llvm::erase_if(uses, [&](const SideUse &use) {
-      return kept_.contains(use.tensor) || recorded_.contains({use.tensor, use.stream});
+      return kept_.contains(use.tensor.as<VarDecl>()) ||
+             recorded_.contains({use.tensor.as<VarDecl>(), use.stream.as<VarDecl>()});
     });
     for (SideUse &use : uses)
-      use.recorded = recorded_elsewhere_.lookup(use.tensor);
+      use.recorded = recorded_elsewhere_.lookup(use.tensor.as<VarDecl>());
   }
 
   bool TraverseCompoundStmt(CompoundStmt *block, DataRecursionQueue * = nullptr) override {

@@ -401,6 +401,11 @@ private:
 
 } // namespace
 
+static bool isIn(const Expr *made, const Expr *initialiser) {
+  return initialiser && !(made->getBeginLoc() < initialiser->getBeginLoc()) &&
+         !(initialiser->getEndLoc() < made->getBeginLoc());
+}
+
 std::vector<StaticState> staticDeviceState(const CudaProgram &program, ASTContext &context) {
   const std::shared_ptr<DeviceModel> model = DeviceModel::of(context);
   StaticStateCollector::States states;
@@ -420,6 +425,8 @@ std::vector<StaticState> staticDeviceState(const CudaProgram &program, ASTContex
   std::vector<StaticState> found;
   for (auto &[variable, state] : states) {
     state.one_per_device = told_apart.contains(variable);
+    state.at_load =
+        !variable->isStaticLocal() && isIn(exprOf(state.made), variable->getAnyInitializer());
     found.push_back(state);
   }
   return found;

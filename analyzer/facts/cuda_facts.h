@@ -1,0 +1,62 @@
+// What a file does with streams, copies beside the host, and things that belong to one device. Data
+// only, as the facts of a function are.
+#pragma once
+
+#include "analyzer/facts/handle.h"
+
+#include <utility>
+#include <vector>
+
+namespace devsan::analyzer {
+
+// Memory of a tensor is used on a stream that the function made, and nothing keeps it until that
+// work is done: nothing waits for the stream, records it, or keeps the tensor.
+struct SideUse {
+  Code expr;          // the launch, or the use under a stream guard
+  Variable tensor;    // a local of the function, allocated on its current stream
+  Variable stream;    // not the current one
+  Code recorded = {}; // a record_stream that names another stream
+};
+
+// What a function does that matters to copies between a device and the host that go on while the
+// host does: in the order of the source.
+struct CopyStep {
+  enum class Kind {
+    kToHost,   // an asynchronous copy into host memory
+    kToDevice, // one out of host memory
+    kTouch,    // the host reads the memory, or returns it
+    kWait,  // the host waits for a stream, an event or a device, or may do so in a called function
+    kOrder, // a stream is made to wait for another
+  };
+  using Branch = Handle<struct BranchTag>;
+
+  Kind kind;
+  Code expr;
+  Variable memory = {}; // the variable or member that holds the host's memory
+  Code pointer = {};    // of CUDA's own functions, as written
+  Code stream = {};     // of CUDA's own functions
+  // The branches around it, outermost first: what branches, and which way.
+  std::vector<std::pair<Branch, Branch>> branches = {};
+};
+
+enum class DeviceThing { kTensor, kStream, kEvent, kHandle, kMemory, kProperties };
+
+// A variable that outlives every call and holds something that belongs to one device.
+struct StaticState {
+  Variable variable;
+  DeviceThing thing;
+  Code made;                   // the call that makes it, for whatever device is current there
+  bool one_per_device = false; // something is kept, or made anew, for each device
+  bool at_load = false;        // made when the program is loaded, not at the first call
+};
+
+// A function asks what a device is like: properties, attributes, the number of its multiprocessors.
+struct PropertyQuery {
+  Code expr;                  // the call, or the field of a KernelHardwareInfo that is set
+  Code device = {};           // asked for; null where it is the current one
+  Code wrapped = {};          // inside the called function of the project, where it is one
+  bool of_zero = false;       // the device asked for is 0
+  bool guard_follows = false; // none is live yet, but one is set further down
+};
+
+} // namespace devsan::analyzer

@@ -1,0 +1,12 @@
+// Names that a fix may use.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+
+namespace devsan::analyzer {
+
+// Whether this file sees a class or function by this name, such as "c10::cuda::CUDAGuard": a fix
+// must not need a new include.
+bool sees(clang::ASTContext &context, llvm::StringRef qualified_name);
+
+} // namespace devsan::analyzer
