@@ -16,6 +16,7 @@
 
 #include <clang/AST/ParentMapContext.h>
 #include <clang/AST/StmtCXX.h>
+#include <clang/Lex/Lexer.h>
 
 namespace devsan::analyzer {
 
@@ -56,6 +57,15 @@ std::string SourceProgram::name(Variable variable) {
 
 std::string SourceProgram::spelling(Code code) {
   return shortText(context(), exprOf(code)->getSourceRange());
+}
+
+// Also inside the arguments of a macro.
+std::string SourceProgram::fullText(Code code) {
+  const SourceManager &sources = context().getSourceManager();
+  const CharSourceRange written =
+      Lexer::makeFileCharRange(CharSourceRange::getTokenRange(exprOf(code)->getSourceRange()),
+                               sources, context().getLangOpts());
+  return Lexer::getSourceText(written, sources, context().getLangOpts()).str();
 }
 
 std::string SourceProgram::calleeSpelling(Code call) {
@@ -279,11 +289,11 @@ bool SourceProgram::isDefaultOfMember(Code code) {
 
 bool SourceProgram::isOfAskedKind(Code device, Function function) {
   const CudaWork *work = cuda().work(functionOf(function));
-  return work && llvm::any_of(deviceKinds(*work), [&](const DeviceKind &kind) {
+  return work && llvm::any_of(analyzer::deviceKinds(*work), [&](const DeviceKind &kind) {
            return kind.from == DeviceKind::From::kIsCuda &&
                   context().getSourceManager().isPointWithin(exprOf(device)->getBeginLoc(),
-                                                             kind.expr->getBeginLoc(),
-                                                             kind.expr->getEndLoc());
+                                                             exprOf(kind.expr)->getBeginLoc(),
+                                                             exprOf(kind.expr)->getEndLoc());
          });
 }
 

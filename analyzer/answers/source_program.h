@@ -25,6 +25,7 @@ public:
 
   std::string name(Variable variable) override;
   std::string spelling(Code code) override;
+  std::string fullText(Code code) override;
   std::string calleeSpelling(Code call) override;
   std::string operatorName(Code call) override;
   unsigned line(Code code) override {
@@ -56,12 +57,19 @@ public:
 
   std::vector<Function> functionsWithCuda() override;
   bool worksOnDevices(Function function) override;
+  bool touchesTensors(Function function) override { return work(function).touches_tensors; }
+  bool usesCuda(Function function) override;
+  bool isThreadEntry(Function function) override { return cuda().isThreadEntry(work(function)); }
+  bool isGuardedByDispatcher(Function function) override;
   bool choosesZero(Function function) override;
   bool callersGuard(Function function) override { return cuda().callersGuard(work(function)); }
   Variable firstTensor(Function function) override;
   std::vector<SideUse> sideUses(Function function) override;
   std::vector<CopyStep> copySteps(Function function) override;
   std::vector<PropertyQuery> propertyQueries(Function function) override;
+  std::vector<DeviceKind> deviceKinds(Function function) override;
+  std::vector<ServedStream> bareStreams(Function function) override;
+  DeviceSets deviceSets(Function function) override;
   std::vector<StaticState> staticStates() override;
   bool isSame(Code one, Code other) override;
   bool isSameStream(Code one, Code other, Function function) override;
@@ -120,6 +128,8 @@ public:
   Edits assignBack(Code call) override;
   Edits makeThere(Code move, const std::string &device) override;
   Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) override;
+  Edits replaceCall(Code call, const std::string &text) override;
+  Edits guardInstead(Code set, Function function) override;
   Edits askCurrentDevice(Code query, Code device) override;
   Edits putOwnBack(Code gather) override;
   Edits registerMember(const ClassFacts &facts, const MemberState &member,

@@ -50,6 +50,38 @@ struct StaticState {
   bool at_load = false;        // made when the program is loaded, not at the first call
 };
 
+// A function takes from a tensor which kind of device it is on, and drops which one of that kind:
+// `x.type()`, `x.device().type()`, `x.is_cuda() ? kCUDA : kCPU`.
+struct DeviceKind {
+  enum class From { kLegacyType, kLegacyCuda, kDeviceType, kIsCuda };
+  From from;
+  Code expr;               // what names the kind
+  Code tensor = {};        // whose kind it is
+  bool guarded = false;    // a guard is live
+  bool device_set = false; // a device was set before, for the rest of the function
+  bool on_host = false;    // the tensor is
+};
+
+// What a function does with the device that is current for its caller.
+struct DeviceSets {
+  struct Set {
+    Code expr;
+    bool in_new_thread = false; // which starts on a device of its own
+    bool restores = false;      // sets the device back to one that was asked for before
+    bool is_left = false;       // some way to the end of the function passes no restoring one
+  };
+  std::vector<Set> sets = {};
+  bool by_guard = false;         // a project's own guard: the destructor restores
+  bool is_wrapper = false;       // nothing but sets the device that it is given
+  bool restored_at_exit = false; // by an object whose destructor runs a lambda
+};
+
+// The current stream is taken for the work of a tensor, with no guard.
+struct ServedStream {
+  Code expr;
+  Variable tensor;
+};
+
 // A function asks what a device is like: properties, attributes, the number of its multiprocessors.
 struct PropertyQuery {
   Code expr;                  // the call, or the field of a KernelHardwareInfo that is set

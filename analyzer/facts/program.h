@@ -48,6 +48,7 @@ public:
   std::string text(const Place &place);
   virtual std::string name(Variable variable) = 0;
   virtual std::string spelling(Code code) = 0; // on one line, not longer than a message bears
+  virtual std::string fullText(Code code) = 0;
   virtual std::string calleeSpelling(Code call) = 0;
   virtual std::string operatorName(Code call) = 0;
   virtual unsigned line(Code code) = 0;
@@ -88,12 +89,19 @@ public:
   // Of the functions of the file that CUDA's runtime may matter to.
   virtual std::vector<Function> functionsWithCuda() = 0;
   virtual bool worksOnDevices(Function function) = 0; // has tensors, launches, is given a stream
-  virtual bool choosesZero(Function function) = 0;    // sets device 0 on purpose
-  virtual bool callersGuard(Function function) = 0;   // all of them set the device before the call
+  virtual bool touchesTensors(Function function) = 0;
+  virtual bool usesCuda(Function function) = 0; // launches, sets the device, takes a stream
+  virtual bool isThreadEntry(Function function) = 0;
+  virtual bool isGuardedByDispatcher(Function function) = 0;
+  virtual bool choosesZero(Function function) = 0;  // sets device 0 on purpose
+  virtual bool callersGuard(Function function) = 0; // all of them set the device before the call
   virtual Variable firstTensor(Function function) = 0;
   virtual std::vector<SideUse> sideUses(Function function) = 0;
   virtual std::vector<CopyStep> copySteps(Function function) = 0;
   virtual std::vector<PropertyQuery> propertyQueries(Function function) = 0;
+  virtual std::vector<DeviceKind> deviceKinds(Function function) = 0;
+  virtual std::vector<ServedStream> bareStreams(Function function) = 0;
+  virtual DeviceSets deviceSets(Function function) = 0;
   virtual std::vector<StaticState> staticStates() = 0;
   virtual bool isSame(Code one, Code other) = 0; // both read the same
   // Both name one stream, as far as their text and variables tell.
@@ -168,6 +176,9 @@ public:
   virtual Edits makeThere(Code move, const std::string &device) = 0;
   // A bare `.cuda()` becomes `.to(device)`; with `replace` also a device type that is spelled.
   virtual Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) = 0;
+  virtual Edits replaceCall(Code call, const std::string &text) = 0;
+  // A guard sets the device of the tensor whose device is set.
+  virtual Edits guardInstead(Code set, Function function) = 0;
   // A query of device 0 asks the current one.
   virtual Edits askCurrentDevice(Code query, Code device) = 0;
   // The own tensor goes back among the gathered ones.

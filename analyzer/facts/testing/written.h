@@ -95,14 +95,19 @@ public:
   ModuleState state = {.tensors = true};
   // Of the functions of the file, all the same.
   std::vector<Function> functions = {};
+  bool touches_tensors = false, uses_cuda = false;
   bool works_on_devices = false, chooses_zero = false, callers_guard = false;
   std::vector<SideUse> side_uses = {};
   std::vector<CopyStep> copy_steps = {};
   std::vector<PropertyQuery> property_queries = {};
   std::vector<StaticState> static_states = {};
+  std::vector<DeviceKind> device_kinds = {};
+  std::vector<ServedStream> bare_streams = {};
+  DeviceSets device_sets = {};
 
   std::string name(Variable variable) override;
   std::string spelling(Code code) override;
+  std::string fullText(Code code) override { return spelling(code); }
   std::string calleeSpelling(Code call) override;
   std::string operatorName(Code call) override;
   unsigned line(Code code) override;
@@ -129,12 +134,19 @@ public:
   bool isAssignedFrom(Function, const Path &, Code) override { return false; }
   std::vector<Function> functionsWithCuda() override { return functions; }
   bool worksOnDevices(Function) override { return works_on_devices; }
+  bool touchesTensors(Function) override { return touches_tensors; }
+  bool usesCuda(Function) override { return uses_cuda; }
+  bool isThreadEntry(Function) override { return false; }
+  bool isGuardedByDispatcher(Function) override { return false; }
   bool choosesZero(Function) override { return chooses_zero; }
   bool callersGuard(Function) override { return callers_guard; }
   Variable firstTensor(Function) override { return nullptr; }
   std::vector<SideUse> sideUses(Function) override { return side_uses; }
   std::vector<CopyStep> copySteps(Function) override { return copy_steps; }
   std::vector<PropertyQuery> propertyQueries(Function) override { return property_queries; }
+  std::vector<DeviceKind> deviceKinds(Function) override { return device_kinds; }
+  std::vector<ServedStream> bareStreams(Function) override { return bare_streams; }
+  DeviceSets deviceSets(Function) override { return device_sets; }
   std::vector<StaticState> staticStates() override { return static_states; }
   bool isSame(Code one, Code other) override { return one == other; }
   bool isSameStream(Code one, Code other, Function) override { return one == other; }
@@ -186,6 +198,8 @@ public:
   Edits nameDevice(Code, Code, const std::string &device, bool) override {
     return {{.text = device}};
   }
+  Edits replaceCall(Code, const std::string &text) override { return {{.text = text}}; }
+  Edits guardInstead(Code, Function) override { return {{.text = "guard"}}; }
   Edits askCurrentDevice(Code, Code) override { return {{.text = "current"}}; }
   Edits putOwnBack(Code) override { return {{.text = "own"}}; }
   Edits registerMember(const ClassFacts &, const MemberState &, std::string_view method) override {

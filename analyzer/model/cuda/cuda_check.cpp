@@ -24,13 +24,6 @@ void CudaCheck::onEndOfTranslationUnit() {
   program_.reset();
 }
 
-std::string CudaCheck::text(ASTContext &context, SourceRange range) {
-  const SourceManager &sources = context.getSourceManager();
-  const CharSourceRange written = Lexer::makeFileCharRange(CharSourceRange::getTokenRange(range),
-                                                           sources, context.getLangOpts());
-  return Lexer::getSourceText(written, sources, context.getLangOpts()).str();
-}
-
 SourceLocation CudaCheck::place(ASTContext &context, const Expr *expr) {
   return context.getSourceManager().getFileLoc(expr->getBeginLoc());
 }

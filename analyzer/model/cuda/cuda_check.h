@@ -17,13 +17,8 @@ public:
   void onEndOfTranslationUnit() override;
 
 protected:
-  // What a guard that a fix sets is called.
-  static constexpr llvm::StringLiteral kGuardName = "device_guard";
-
   virtual void examine(const CudaProgram &program, clang::ASTContext &context) = 0;
 
-  // The user's text, also inside the arguments of a macro.
-  static std::string text(clang::ASTContext &context, clang::SourceRange range);
   // Where the user wrote it.
   static clang::SourceLocation place(clang::ASTContext &context, const clang::Expr *expr);
 

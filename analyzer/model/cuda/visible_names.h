@@ -5,6 +5,9 @@
 
 namespace devsan::analyzer {
 
+// What a guard that a fix sets is called.
+inline constexpr llvm::StringLiteral kGuardName = "device_guard";
+
 // Whether this file sees a class or function by this name, such as "c10::cuda::CUDAGuard": a fix
 // must not need a new include.
 bool sees(clang::ASTContext &context, llvm::StringRef qualified_name);

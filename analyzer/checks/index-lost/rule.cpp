@@ -1,0 +1,67 @@
+#include "analyzer/facts/rule.h"
+#include "analyzer/facts/text.h"
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+namespace {
+
+// Old code for the CPU spells its options like this too. Where it has set the device, the tensor
+// lands there today; the next edit, or an early return, takes the call away from its device.
+bool isLegacy(const DeviceKind &kind) {
+  return kind.from == DeviceKind::From::kLegacyType || kind.from == DeviceKind::From::kLegacyCuda;
+}
+
+std::string whatIsLost(DeviceKind::From from, const std::string &tensor) {
+  switch (from) {
+  case DeviceKind::From::kLegacyType:
+    return "'" + tensor + ".type()' keeps the kind of the device and loses its index";
+  case DeviceKind::From::kLegacyCuda:
+    return "'CUDA' is the current device, whatever device the tensors are on";
+  case DeviceKind::From::kDeviceType:
+    return "the device of '" + tensor + "' loses its index";
+  case DeviceKind::From::kIsCuda:
+    return "'" + tensor + "' may be on a device with another index";
+  }
+  return {};
+}
+
+RuleFinding losesIndex(const DeviceKind &kind, Program &program) {
+  const std::string tensor = kind.tensor ? program.fullText(kind.tensor) : "";
+  RuleFinding finding{.at = kind.expr,
+                      .message = whatIsLost(kind.from, tensor) + ": no guard is live here"};
+  // The others say what they say of any kind of device.
+  if (kind.from == DeviceKind::From::kLegacyCuda || kind.from == DeviceKind::From::kIsCuda)
+    finding.from = "cuda";
+  // `x.device().type()` as a device is `x.device()`.
+  if (kind.from == DeviceKind::From::kDeviceType && !tensor.empty())
+    finding.fix = program.replaceCall(kind.expr, tensor + ".device()");
+  return finding;
+}
+
+Findings indexLost(Program &program) {
+  Findings findings;
+  const std::vector<Function> functions = program.functionsWithCuda();
+  const bool uses_cuda =
+      std::ranges::any_of(functions, [&](Function function) { return program.usesCuda(function); });
+  for (const Function function : functions) {
+    if (!program.touchesTensors(function) || program.isGuardedByDispatcher(function) ||
+        program.callersGuard(function))
+      continue;
+    for (const DeviceKind &kind : program.deviceKinds(function))
+      if (!kind.guarded && (isLegacy(kind) ? uses_cuda : !kind.device_set) && !kind.on_host)
+        findings.push_back(losesIndex(kind, program));
+    for (const ServedStream &stream : program.bareStreams(function))
+      findings.push_back({.at = stream.expr,
+                          .message = fill("the stream is of the current device, which need not be "
+                                          "that of '{}': no guard is live here",
+                                          {program.name(stream.tensor)}),
+                          .op = program.operatorName(stream.expr)});
+  }
+  return findings;
+}
+
+} // namespace
+} // namespace devsan::analyzer
+
+DEVSAN_RULE(index_lost, indexLost)
