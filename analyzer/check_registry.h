@@ -1,5 +1,5 @@
-// The checks, one folder each under checks/. The build globs the folders and writes the table of
-// factories, so that a new folder is all that a new check takes. module.cpp reads the table for the
+// The checks, one for each rule under checks/. The build globs the folders and writes the table of
+// rules, so that a new folder is all that a new rule takes. module.cpp reads the table for the
 // clang-tidy plugin and for devsan-check.
 #pragma once
 
@@ -22,15 +22,3 @@ struct CheckEntry {
 std::span<const CheckEntry> allChecks();
 
 } // namespace devsan::analyzer
-
-// Ends a check.cpp. `folder` is the name of the check's folder with `_` for `-`; a wrong one does
-// not link.
-#define DEVSAN_REGISTER_CHECK(Class, folder)                                                       \
-  namespace devsan::analyzer::factories {                                                          \
-  std::unique_ptr<::clang::tidy::ClangTidyCheck> folder(::llvm::StringRef name,                    \
-                                                        ::clang::tidy::ClangTidyContext *context); \
-  std::unique_ptr<::clang::tidy::ClangTidyCheck>                                                   \
-  folder(::llvm::StringRef name, ::clang::tidy::ClangTidyContext *context) {                       \
-    return std::make_unique<Class>(name, context);                                                 \
-  }                                                                                                \
-  }

@@ -8,22 +8,10 @@
 
 namespace devsan::analyzer {
 
-namespace factories {
-#define DEVSAN_CHECK(rule, folder)                                                                 \
-  std::unique_ptr<clang::tidy::ClangTidyCheck> folder(llvm::StringRef name,                        \
-                                                      clang::tidy::ClangTidyContext *context);
-#define DEVSAN_FACTS_RULE(rule, folder)
-#include "checks.inc"
-#undef DEVSAN_FACTS_RULE
-#undef DEVSAN_CHECK
-} // namespace factories
-
 namespace rules {
-#define DEVSAN_CHECK(rule, folder)
 #define DEVSAN_FACTS_RULE(rule, folder) extern const Rule folder;
 #include "checks.inc"
 #undef DEVSAN_FACTS_RULE
-#undef DEVSAN_CHECK
 } // namespace rules
 
 namespace {
@@ -49,11 +37,9 @@ public:
 const ReleaseOfTheProgram release_of_the_program;
 
 constexpr CheckEntry kChecks[] = {
-#define DEVSAN_CHECK(rule, folder) {rule, factories::folder},
 #define DEVSAN_FACTS_RULE(rule, folder) {rule, makeFactsCheck<rules::folder>},
 #include "checks.inc"
 #undef DEVSAN_FACTS_RULE
-#undef DEVSAN_CHECK
 };
 
 class DeviceModule : public clang::tidy::ClangTidyModule {

@@ -8,9 +8,11 @@
 #include "analyzer/model/cuda/side_streams.h"
 #include "analyzer/model/cuda/static_state.h"
 #include "analyzer/model/cuda/visible_names.h"
+#include "analyzer/model/diagnosis.h"
 #include "analyzer/model/fix_scope.h"
 #include "analyzer/model/host_copies.h"
 
+#include <clang/Index/USRGeneration.h>
 #include <clang/Lex/Lexer.h>
 
 namespace devsan::analyzer {
@@ -81,6 +83,158 @@ bool SourceProgram::usesCuda(Function function) {
 
 bool SourceProgram::isGuardedByDispatcher(Function function) {
   return analyzer::isGuardedByDispatcher(functionOf(function));
+}
+
+bool SourceProgram::isInDevsanCheck() {
+  return Diagnoses::current() != nullptr;
+}
+
+std::string SourceProgram::usr(Function function) {
+  llvm::SmallString<128> usr;
+  index::generateUSRForDecl(writtenFunction(functionOf(function)), usr);
+  return std::string(usr);
+}
+
+bool SourceProgram::mayServeOthers(Function function) {
+  return isInDevsanCheck() && cuda().mayServeOthers(work(function));
+}
+
+namespace {
+
+// Where a macro of the project writes the launch: once there instead of at each of its uses.
+SourceLocation launchInMacro(ASTContext &context, const Launch &launch) {
+  const auto *kernel = dyn_cast<CUDAKernelCallExpr>(launch.expr);
+  const SourceLocation begin = kernel && kernel->getConfig() ? kernel->getConfig()->getBeginLoc()
+                                                             : launch.expr->getBeginLoc();
+  const SourceManager &sources = context.getSourceManager();
+  if (!begin.isMacroID())
+    return {};
+  const SourceLocation written = sources.getSpellingLoc(begin);
+  const CharSourceRange use =
+      sources.getExpansionRange(launch.expr->getBeginLoc()); // with the macro's arguments
+  const bool is_argument = sources.isPointWithin(written, use.getBegin(), use.getEnd());
+  return is_argument || sources.isWrittenInScratchSpace(written) ||
+                 sources.isWrittenInCommandLineFile(written) || sources.isInSystemHeader(written)
+             ? SourceLocation()
+             : written;
+}
+
+// `stream = getCurrentCUDAStream(); CUDAGuard guard(x.device()); kernel<<<…, stream>>>`: the
+// stream is of the device that was current before.
+const CurrentStream *takenBeforeGuard(const CudaWork &work, const Launch &launch) {
+  if (!launch.own_guard)
+    return nullptr;
+  const Expr *stream = strip(launch.stream)->IgnoreParenCasts();
+  while (const auto *member = dyn_cast<CXXMemberCallExpr>(stream))
+    stream = strip(member->getImplicitObjectArgument())->IgnoreParenCasts();
+  const auto *reference = dyn_cast<DeclRefExpr>(stream);
+  if (!reference)
+    return nullptr;
+  for (const CurrentStream &current : work.current_streams)
+    if (current.variable && current.variable == reference->getDecl() && !current.guarded &&
+        work.initialisers.contains(current.variable))
+      return &current;
+  return nullptr;
+}
+
+} // namespace
+
+std::vector<StreamWork> SourceProgram::streamWork(Function function) {
+  const CudaWork &work = this->work(function);
+  std::vector<StreamWork> all;
+  for (const Launch &launch : work.launches) {
+    if (!launch.stream_known)
+      continue;
+    StreamWork &one = all.emplace_back(StreamWork{launch.kind, launch.expr});
+    one.on_default = !launch.stream || CudaProgram::isDefaultStream(launch.stream, work);
+    if (one.on_default) {
+      one.in_macro = launchInMacro(context(), launch).getRawEncoding();
+    } else if (const CurrentStream *taken = takenBeforeGuard(work, launch)) {
+      one.stream = taken->variable;
+      one.taken_before_guard = taken->expr;
+    }
+  }
+  return all;
+}
+
+std::vector<DeviceWork> SourceProgram::deviceWork(Function function) {
+  const CudaWork &work = this->work(function);
+  const SourceManager &sources = context().getSourceManager();
+  std::vector<DeviceWork> all;
+  const auto add = [&](DeviceWork::Kind kind, const auto &part) -> DeviceWork & {
+    const SourceLocation place = sources.getFileLoc(part.expr->getBeginLoc());
+    DeviceWork one{.kind = kind, .expr = part.expr, .guarded = part.guarded};
+    one.line = {sources.getFileID(place).getHashValue(), sources.getSpellingLineNumber(place)};
+    return all.emplace_back(std::move(one));
+  };
+  for (const Launch &launch : work.launches)
+    if (isLaunch(launch.kind))
+      add(DeviceWork::Kind::kLaunch, launch).in_new_thread = launch.in_new_thread;
+  for (const WorkCall &call : work.calls) {
+    DeviceWork &one = add(DeviceWork::Kind::kCall, call);
+    one.in_new_thread = call.in_new_thread;
+    if (const Expr *inner = cuda().bareLaunch(call.callee))
+      one.inner = inner;
+  }
+  for (const HandedStream &handed : work.handed_streams)
+    add(DeviceWork::Kind::kHanded, handed).in_new_thread = handed.in_new_thread;
+  for (const CurrentStream &stream : work.current_streams)
+    if (stream.variable)
+      add(DeviceWork::Kind::kStream, stream).stream = stream.variable;
+  return all;
+}
+
+std::vector<LateGuard> SourceProgram::lateGuards(Function function) {
+  std::vector<LateGuard> late;
+  for (const DeviceQuery &query : work(function).queries)
+    if (!query.guarded && query.guard_device)
+      late.push_back({query.expr, calledFunction(query.expr)->getName().str(), query.guard_device});
+  return late;
+}
+
+// Its tensors were made where it runs: on the device that is current in this thread.
+bool SourceProgram::fitsCurrentDevice(Code call, Function function) {
+  const CudaWork &work = this->work(function);
+  const auto fit = [&](const auto &tensors) {
+    return !tensors.empty() && llvm::all_of(tensors, [&](const ValueDecl *tensor) {
+      return isMadeOnCurrent(tensor, work);
+    });
+  };
+  const auto given = CudaProgram::tensorsOf(exprOf(call), work);
+  return given.empty() ? fit(work.tensors) : fit(given);
+}
+
+// A method of an object that was told the device when it was made here.
+static bool isOfToldObject(const CallExpr *call) {
+  const auto *of_object = dyn_cast<CXXMemberCallExpr>(call);
+  const auto *object =
+      of_object ? dyn_cast<DeclRefExpr>(strip(of_object->getImplicitObjectArgument())) : nullptr;
+  const auto *variable = object ? dyn_cast<VarDecl>(object->getDecl()) : nullptr;
+  const Expr *init = variable ? variable->getInit() : nullptr;
+  const auto *made = init ? dyn_cast<CXXConstructExpr>(strip(init)) : nullptr;
+  return made && anyNamesDevice(llvm::ArrayRef(made->getArgs(), made->getNumArgs()));
+}
+
+// A function of another file that is given memory of tensors, and none of them.
+bool SourceProgram::mayLaunchElsewhere(const CudaWork &work, const WorkCall &call) {
+  const auto *method = dyn_cast<CXXMethodDecl>(call.callee);
+  return !cuda().work(call.callee) && call.callee->isExternallyVisible() &&
+         !(method && method->isVirtual()) && !isOfToldObject(call.expr) &&
+         !CudaProgram::tensorsOf(call.expr, work).empty() &&
+         llvm::none_of(call.callee->parameters(), [](const ParmVarDecl *parameter) {
+           return holdsTensor(parameter->getType());
+         });
+}
+
+std::string SourceProgram::launcherElsewhere(Code expr, Function function) {
+  const CudaWork &work = this->work(function);
+  for (const WorkCall &call : work.calls)
+    if (isInDevsanCheck() && expr == call.expr && mayLaunchElsewhere(work, call)) {
+      llvm::SmallString<128> usr;
+      if (!index::generateUSRForDecl(call.callee, usr))
+        return std::string(usr);
+    }
+  return {};
 }
 
 std::vector<DeviceKind> SourceProgram::deviceKinds(Function function) {
@@ -154,10 +308,6 @@ Edits SourceProgram::guardInstead(Code set, Function function) {
       llvm::find_if(work.sets, [&](const SetDevice &other) { return set == other.expr; });
   const std::optional<FixItHint> guard = guardFor(context(), work, *found);
   return guard ? editsOf(*guard) : Edits();
-}
-
-Edits SourceProgram::askCurrentDevice(Code query, Code device) {
-  return editsOf(currentDeviceAsked(context(), exprOf(query), exprOf(device)));
 }
 
 } // namespace devsan::analyzer

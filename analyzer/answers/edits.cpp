@@ -1,5 +1,7 @@
 #include "analyzer/answers/edits.h"
 
+#include "analyzer/answers/registration.h"
+#include "analyzer/answers/source_program.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/ast/unresolved_code.h"
 #include "analyzer/model/cuda/visible_names.h"
@@ -34,6 +36,8 @@ Hints hintsOf(const Edits &edits) {
 bool isEditable(const Expr *expr) {
   return expr->getBeginLoc().isFileID() && expr->getEndLoc().isFileID();
 }
+
+namespace {
 
 // Options that are there get `.device(…)`, a call without any gets options of its own.
 Hints deviceGiven(ASTContext &context, const Expr *factory, const std::string &device) {
@@ -119,8 +123,6 @@ Hints deviceNamed(const Expr *request, const Expr *spelled, const std::string &d
   return {};
 }
 
-namespace {
-
 // Asked once for all callers: the current device would be that of the first.
 bool isKept(ASTContext &context, const Expr *query) {
   DynTypedNode node = DynTypedNode::create(*query);
@@ -135,8 +137,6 @@ bool isKept(ASTContext &context, const Expr *query) {
   return false;
 }
 
-} // namespace
-
 Hints currentDeviceAsked(ASTContext &context, const Expr *query, const Expr *device) {
   device = device->IgnoreParenImpCasts();
   if (!isa<IntegerLiteral>(device) || !device->getBeginLoc().isFileID() || isKept(context, query) ||
@@ -144,8 +144,6 @@ Hints currentDeviceAsked(ASTContext &context, const Expr *query, const Expr *dev
     return {};
   return {FixItHint::CreateReplacement(device->getSourceRange(), "c10::cuda::current_device()")};
 }
-
-namespace {
 
 const VarDecl *variableIn(const Expr *expr) {
   const auto *reference = dyn_cast<DeclRefExpr>(strip(expr));
@@ -199,8 +197,6 @@ bool keepsAssigned(const Expr *receiver) {
          !tensor->getType().isConstQualified() && !(variable && variable->isCXXForRangeDecl());
 }
 
-} // namespace
-
 Hints assignedBack(ASTContext &context, const Expr *call) {
   const Expr *receiver = receiverOf(call);
   if (!receiver || !keepsAssigned(receiver) || !isEditable(call))
@@ -233,6 +229,47 @@ Hints ownPutBack(ASTContext &context, const Expr *gather) {
   return {FixItHint::CreateInsertion(end, "\n" + indentAt(context, call) +
                                               outputs->getNameAsString() + "[0][" + rank +
                                               "] = " + inputs->getNameAsString() + "[0];")};
+}
+
+} // namespace
+
+Edits SourceProgram::passDevice(Code factory, const std::string &device) {
+  return editsOf(deviceGiven(context(), exprOf(factory), device));
+}
+
+Edits SourceProgram::copyTo(Code code, const std::string &device) {
+  return editsOf(copiedTo(exprOf(code), device));
+}
+
+Edits SourceProgram::appendArgument(Code call, const std::string &argument) {
+  return editsOf(argumentAppended(exprOf(call), argument));
+}
+
+Edits SourceProgram::assignBack(Code call) {
+  return editsOf(assignedBack(context(), exprOf(call)));
+}
+
+Edits SourceProgram::makeThere(Code move, const std::string &device) {
+  return editsOf(madeThere(context(), exprOf(move), device));
+}
+
+Edits SourceProgram::nameDevice(Code request, Code spelled, const std::string &device,
+                                bool replace) {
+  return editsOf(deviceNamed(exprOf(request), exprOf(spelled), device, replace));
+}
+
+Edits SourceProgram::putOwnBack(Code gather) {
+  return editsOf(ownPutBack(context(), exprOf(gather)));
+}
+
+Edits SourceProgram::registerMember(const ClassFacts &facts, const MemberState &member,
+                                    std::string_view method) {
+  const auto *record = facts.id.as<CXXRecordDecl>();
+  return editsOf(registration(record, member, method, members_.definitionsOf(record), context()));
+}
+
+Edits SourceProgram::askCurrentDevice(Code query, Code device) {
+  return editsOf(currentDeviceAsked(context(), exprOf(query), exprOf(device)));
 }
 
 } // namespace devsan::analyzer

@@ -53,6 +53,8 @@ void FactsCheck::onEndOfTranslationUnit() {
 // A rule on a whole file is about launches and other code that begins where it begins; of the
 // chains of calls that other rules are about, the method's name is the place.
 SourceLocation FactsCheck::locationOf(const RuleFinding &finding) {
+  if (finding.at_position != 0)
+    return SourceLocation::getFromRawEncoding(finding.at_position);
   if (finding.at_variable)
     return sources().getFileLoc(declOf(finding.at_variable)->getLocation());
   return locationOf(finding.at);
@@ -87,6 +89,8 @@ void FactsCheck::report(RuleFinding finding) {
                       .remedy = std::move(finding.remedy),
                       .fix = hintsOf(finding.fix),
                       .caution = std::move(finding.caution),
+                      .launcher = std::move(finding.launcher),
+                      .servants = std::move(finding.servants),
                       .holder = std::move(finding.holder)};
   for (RuleFinding::Note &note : finding.related)
     if (note.code)

@@ -57,6 +57,12 @@ public:
 
   std::vector<Function> functionsWithCuda() override;
   bool worksOnDevices(Function function) override;
+  std::string usr(Function function) override;
+  bool servesTensors(Function function) override { return cuda().servesTensors(work(function)); }
+  bool mayServeOthers(Function function) override;
+  Variable givenStream(Function function) override {
+    return CudaProgram::givenStream(work(function));
+  }
   bool touchesTensors(Function function) override { return work(function).touches_tensors; }
   bool usesCuda(Function function) override;
   bool isThreadEntry(Function function) override { return cuda().isThreadEntry(work(function)); }
@@ -67,6 +73,14 @@ public:
   std::vector<SideUse> sideUses(Function function) override;
   std::vector<CopyStep> copySteps(Function function) override;
   std::vector<PropertyQuery> propertyQueries(Function function) override;
+  std::vector<StreamWork> streamWork(Function function) override;
+  std::vector<DeviceWork> deviceWork(Function function) override;
+  std::vector<LateGuard> lateGuards(Function function) override;
+  Variable tensorOf(Code call, Function function) override {
+    return CudaProgram::tensorOf(exprOf(call), work(function));
+  }
+  bool fitsCurrentDevice(Code call, Function function) override;
+  std::string launcherElsewhere(Code call, Function function) override;
   std::vector<DeviceKind> deviceKinds(Function function) override;
   std::vector<ServedStream> bareStreams(Function function) override;
   DeviceSets deviceSets(Function function) override;
@@ -129,6 +143,8 @@ public:
   Edits makeThere(Code move, const std::string &device) override;
   Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) override;
   Edits replaceCall(Code call, const std::string &text) override;
+  Edits useCurrentStream(Code launch, Function function) override;
+  Edits guardBefore(Function function, Variable tensor) override;
   Edits guardInstead(Code set, Function function) override;
   Edits askCurrentDevice(Code query, Code device) override;
   Edits putOwnBack(Code gather) override;
@@ -137,11 +153,17 @@ public:
 
 private:
   CudaProgram &cuda();
+  // devsan check looks at the files of a project together, so it can tell whether a finding holds
+  // that others have a say in. And it applies a fix that several findings have once.
+  static bool isInDevsanCheck();
+  bool mayLaunchElsewhere(const CudaWork &work, const WorkCall &call);
+  bool servesOnly(const CudaWork &work, const clang::ValueDecl *tensor);
   const CudaWork &work(Function function) { return *cuda().work(functionOf(function)); }
 
   std::shared_ptr<DeviceModel> model_;
   std::shared_ptr<CudaProgram> cuda_;
   std::optional<DeviceQueries> queries_;
+  llvm::SmallPtrSet<const clang::Stmt *, 8> guarded_; // in front of which a fix sets a guard
   MemberStates members_;
   std::optional<bool> follows_devices_;
 };

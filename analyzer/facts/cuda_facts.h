@@ -4,6 +4,8 @@
 
 #include "analyzer/facts/handle.h"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,48 @@ struct StaticState {
   Code made;                   // the call that makes it, for whatever device is current there
   bool one_per_device = false; // something is kept, or made anew, for each device
   bool at_load = false;        // made when the program is loaded, not at the first call
+};
+
+// kAlgorithm is one of a library that launches kernels of its own: CUB, Thrust.
+enum class LaunchKind { kKernel, kCopy, kStreamArgument, kAlgorithm };
+
+inline bool isLaunch(LaunchKind kind) {
+  return kind == LaunchKind::kKernel || kind == LaunchKind::kAlgorithm;
+}
+
+// Work that is put on a stream that the file shows.
+struct StreamWork {
+  LaunchKind kind;
+  Code expr;
+  bool on_default = false;
+  // The stream, and where it was taken, if that was before the function's guard.
+  Variable stream = {};
+  Code taken_before_guard = {};
+  std::uint32_t in_macro = 0; // where a macro of the project writes it, as an Edit's `begin`
+};
+
+// What runs on the device that is current, or asks for it.
+struct DeviceWork {
+  enum class Kind {
+    kLaunch, // of a kernel or an algorithm
+    kCall,   // of a function of the program
+    kHanded, // a stream goes to a function that can only put its work on it
+    kStream, // the current stream is taken, and kept in a variable
+  };
+  Kind kind;
+  Code expr;
+  std::pair<unsigned, unsigned> line = {}; // of which file
+  bool guarded = false;                    // the current device has been set here
+  bool in_new_thread = false;              // which starts on a device of its own
+  Code inner = {};                         // kCall: the launch that it comes to, with no guard
+  Variable stream = {};                    // kStream
+};
+
+// Something was asked of the current device before the guard set the right one.
+struct LateGuard {
+  Code query;
+  std::string name; // of what was asked
+  Code guard;
 };
 
 // A function takes from a tensor which kind of device it is on, and drops which one of that kind:

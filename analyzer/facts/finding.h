@@ -42,6 +42,7 @@ struct RuleFinding {
 
   Code at = {}; // the first finding of a rule about it counts; or
   Variable at_variable = {};
+  std::uint32_t at_position = 0; // in a macro, of which `at` is a use
   std::string message;
   // As at run time: "aten::item", "ns::kernel"; "cpu", "cuda:1", "cuda" where the index is that of
   // the current device. Empty where the facts do not tell.
@@ -52,7 +53,11 @@ struct RuleFinding {
   std::vector<Note> related = {};
   Edits fix = {};
   std::string caution = {}; // what the fix changes beside the code: it is made only when asked for
-  // The finding holds only where what this holds is not on the host.
+  // The finding holds only where others do: USR of a function of another file that has to launch,
+  // USRs of functions of which a function with tensors has to call one.
+  std::string launcher = {};
+  std::vector<std::string> servants = {};
+  // Or only where what this holds is not on the host.
   std::optional<DataHolder> holder = {};
 };
 using Findings = std::vector<RuleFinding>;

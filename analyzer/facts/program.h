@@ -89,6 +89,13 @@ public:
   // Of the functions of the file that CUDA's runtime may matter to.
   virtual std::vector<Function> functionsWithCuda() = 0;
   virtual bool worksOnDevices(Function function) = 0; // has tensors, launches, is given a stream
+  virtual std::string usr(Function function) = 0;     // clang's name for it across files
+  // It, or a caller, has a tensor; or the callers are elsewhere, in a program that uses LibTorch.
+  virtual bool servesTensors(Function function) = 0;
+  // The file knows nothing of LibTorch, but others of the program may, and are looked at too.
+  virtual bool mayServeOthers(Function function) = 0;
+  // The parameter by which its caller says which stream to work on.
+  virtual Variable givenStream(Function function) = 0;
   virtual bool touchesTensors(Function function) = 0;
   virtual bool usesCuda(Function function) = 0; // launches, sets the device, takes a stream
   virtual bool isThreadEntry(Function function) = 0;
@@ -99,6 +106,15 @@ public:
   virtual std::vector<SideUse> sideUses(Function function) = 0;
   virtual std::vector<CopyStep> copySteps(Function function) = 0;
   virtual std::vector<PropertyQuery> propertyQueries(Function function) = 0;
+  virtual std::vector<StreamWork> streamWork(Function function) = 0;
+  virtual std::vector<DeviceWork> deviceWork(Function function) = 0;
+  virtual std::vector<LateGuard> lateGuards(Function function) = 0;
+  // The tensor whose memory the call is given; else one of the function's.
+  virtual Variable tensorOf(Code call, Function function) = 0;
+  // Its tensors were made where it runs: on the device that is current.
+  virtual bool fitsCurrentDevice(Code call, Function function) = 0;
+  // USR of the called function of another file, which may launch on the memory that it is given.
+  virtual std::string launcherElsewhere(Code call, Function function) = 0;
   virtual std::vector<DeviceKind> deviceKinds(Function function) = 0;
   virtual std::vector<ServedStream> bareStreams(Function function) = 0;
   virtual DeviceSets deviceSets(Function function) = 0;
@@ -177,6 +193,9 @@ public:
   // A bare `.cuda()` becomes `.to(device)`; with `replace` also a device type that is spelled.
   virtual Edits nameDevice(Code request, Code spelled, const std::string &device, bool replace) = 0;
   virtual Edits replaceCall(Code call, const std::string &text) = 0;
+  virtual Edits useCurrentStream(Code launch, Function function) = 0;
+  // In front of everything in the function that asks which device is current.
+  virtual Edits guardBefore(Function function, Variable tensor) = 0;
   // A guard sets the device of the tensor whose device is set.
   virtual Edits guardInstead(Code set, Function function) = 0;
   // A query of device 0 asks the current one.

@@ -7,7 +7,6 @@
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang/Basic/Diagnostic.h>
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/Support/FormatVariadic.h> // of messages
 
 #include <string>
 #include <vector>
@@ -75,9 +74,6 @@ public:
 
 protected:
   void diagnose(Diagnosis diagnosis);
-  // devsan check looks at the files of a project together, so it can tell whether a finding holds
-  // that has a launcher or servants. And it applies a fix that several findings have once.
-  static bool isInDevsanCheck() { return Diagnoses::current() != nullptr; }
 
 private:
   using ClangTidyCheck::diag; // what is said otherwise is text, which devsan check does not read

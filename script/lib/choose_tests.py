@@ -121,7 +121,7 @@ class Plan:
 
 def is_rule(root, name):
     """A folder with a check or a detector."""
-    return bool(RULE.fullmatch(name)) and (any((root / "analyzer/checks" / name / code).is_file() for code in ("rule.cpp", "check.cpp"))
+    return bool(RULE.fullmatch(name)) and ((root / "analyzer/checks" / name / "rule.cpp").is_file()
                                            or (root / "runtime/detectors" / name / "detector.cpp").is_file())
 
 

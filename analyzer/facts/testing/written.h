@@ -95,6 +95,12 @@ public:
   ModuleState state = {.tensors = true};
   // Of the functions of the file, all the same.
   std::vector<Function> functions = {};
+  bool serves_tensors = false, may_serve_others = false, fits_current_device = false;
+  Variable given_stream = {}, tensor = {};
+  std::string launcher = {};
+  std::vector<StreamWork> stream_work = {};
+  std::vector<DeviceWork> device_work = {};
+  std::vector<LateGuard> late_guards = {};
   bool touches_tensors = false, uses_cuda = false;
   bool works_on_devices = false, chooses_zero = false, callers_guard = false;
   std::vector<SideUse> side_uses = {};
@@ -134,13 +140,23 @@ public:
   bool isAssignedFrom(Function, const Path &, Code) override { return false; }
   std::vector<Function> functionsWithCuda() override { return functions; }
   bool worksOnDevices(Function) override { return works_on_devices; }
+  std::string usr(Function) override { return "usr"; }
+  bool servesTensors(Function) override { return serves_tensors; }
+  bool mayServeOthers(Function) override { return may_serve_others; }
+  Variable givenStream(Function) override { return given_stream; }
   bool touchesTensors(Function) override { return touches_tensors; }
   bool usesCuda(Function) override { return uses_cuda; }
   bool isThreadEntry(Function) override { return false; }
   bool isGuardedByDispatcher(Function) override { return false; }
   bool choosesZero(Function) override { return chooses_zero; }
   bool callersGuard(Function) override { return callers_guard; }
-  Variable firstTensor(Function) override { return nullptr; }
+  Variable firstTensor(Function) override { return tensor; }
+  std::vector<StreamWork> streamWork(Function) override { return stream_work; }
+  std::vector<DeviceWork> deviceWork(Function) override { return device_work; }
+  std::vector<LateGuard> lateGuards(Function) override { return late_guards; }
+  Variable tensorOf(Code, Function) override { return tensor; }
+  bool fitsCurrentDevice(Code, Function) override { return fits_current_device; }
+  std::string launcherElsewhere(Code, Function) override { return launcher; }
   std::vector<SideUse> sideUses(Function) override { return side_uses; }
   std::vector<CopyStep> copySteps(Function) override { return copy_steps; }
   std::vector<PropertyQuery> propertyQueries(Function) override { return property_queries; }
@@ -199,6 +215,8 @@ public:
     return {{.text = device}};
   }
   Edits replaceCall(Code, const std::string &text) override { return {{.text = text}}; }
+  Edits useCurrentStream(Code, Function) override { return {{.text = "current"}}; }
+  Edits guardBefore(Function, Variable) override { return {{.text = "guard"}}; }
   Edits guardInstead(Code, Function) override { return {{.text = "guard"}}; }
   Edits askCurrentDevice(Code, Code) override { return {{.text = "current"}}; }
   Edits putOwnBack(Code) override { return {{.text = "own"}}; }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analyzer/ast/cuda_api.h"
+#include "analyzer/facts/cuda_facts.h"
 #include "analyzer/model/handles.h"
 
 #include <clang/AST/ASTContext.h>
@@ -35,8 +36,7 @@ struct BlockStep {
 using BlockPath = llvm::SmallVector<BlockStep, 6>;
 
 struct Launch {
-  // kAlgorithm is one of a library that launches kernels of its own: CUB, Thrust.
-  enum class Kind { kKernel, kCopy, kStreamArgument, kAlgorithm };
+  using Kind = LaunchKind;
   Kind kind;
   const clang::Expr *expr; // a call; a RecoveryExpr where its parts could not be resolved
   const clang::Expr *stream = nullptr; // null where none is given
