@@ -25,39 +25,11 @@ CudaProgram &SourceProgram::cuda() {
   return *cuda_;
 }
 
-std::vector<Function> SourceProgram::functionsWithCuda() {
-  std::vector<Function> functions;
-  for (const CudaWork &work : cuda().functions())
-    if (cuda().work(work.function) == &work)
-      functions.push_back(work.function);
-  return functions;
-}
-
 static bool isStreamType(QualType type) {
   const auto *alias = type->getAs<TypedefType>();
   return alias && (alias->getDecl()->getName() == "cudaStream_t" ||
                    alias->getDecl()->getName() == "hipStream_t" ||
                    alias->getDecl()->getName() == "CUstream");
-}
-
-bool SourceProgram::worksOnDevices(Function function) {
-  const CudaWork &work = this->work(function);
-  return work.touches_tensors || !work.launches.empty() || !work.current_streams.empty() ||
-         llvm::any_of(work.function->parameters(), [](const ParmVarDecl *parameter) {
-           return isStreamType(parameter->getType());
-         });
-}
-
-bool SourceProgram::choosesZero(Function function) {
-  const CudaWork &work = this->work(function);
-  return llvm::any_of(work.sets, [&](const SetDevice &set) {
-    return set.device && isZeroDevice(set.device, work);
-  });
-}
-
-Variable SourceProgram::firstTensor(Function function) {
-  const CudaWork &work = this->work(function);
-  return work.tensors.empty() ? nullptr : work.tensors.front();
 }
 
 std::vector<SideUse> SourceProgram::sideUses(Function function) {
@@ -75,14 +47,36 @@ std::vector<PropertyQuery> SourceProgram::propertyQueries(Function function) {
   return queries_->of(work(function));
 }
 
-bool SourceProgram::usesCuda(Function function) {
-  const CudaWork &work = this->work(function);
-  return !work.launches.empty() || !work.sets.empty() || !work.current_streams.empty() ||
-         work.function->hasAttr<CUDAGlobalAttr>();
-}
-
-bool SourceProgram::isGuardedByDispatcher(Function function) {
-  return analyzer::isGuardedByDispatcher(functionOf(function));
+std::vector<CudaFunction> SourceProgram::cudaFunctions() {
+  if (cuda_functions_)
+    return *cuda_functions_;
+  cuda_functions_.emplace();
+  for (const CudaWork &work : cuda().functions()) {
+    if (cuda().work(work.function) != &work)
+      continue;
+    const bool works = !work.launches.empty() || !work.current_streams.empty();
+    cuda_functions_->push_back(
+        {.id = work.function,
+         .is_main = work.function->isMain(),
+         .touches_tensors = work.touches_tensors,
+         .serves_tensors = cuda().servesTensors(work),
+         .may_serve_others = isInDevsanCheck() && cuda().mayServeOthers(work),
+         .works_on_devices = works || work.touches_tensors ||
+                             llvm::any_of(work.function->parameters(),
+                                          [](const ParmVarDecl *parameter) {
+                                            return isStreamType(parameter->getType());
+                                          }),
+         .uses_cuda = works || !work.sets.empty() || work.function->hasAttr<CUDAGlobalAttr>(),
+         .is_thread_entry = cuda().isThreadEntry(work),
+         .guarded_by_dispatcher = isGuardedByDispatcher(work.function),
+         .callers_guard = cuda().callersGuard(work),
+         .chooses_zero = llvm::any_of(
+             work.sets,
+             [&](const SetDevice &set) { return set.device && isZeroDevice(set.device, work); }),
+         .tensor = work.tensors.empty() ? nullptr : work.tensors.front(),
+         .given_stream = CudaProgram::givenStream(work)});
+  }
+  return *cuda_functions_;
 }
 
 bool SourceProgram::isInDevsanCheck() {
@@ -93,10 +87,6 @@ std::string SourceProgram::usr(Function function) {
   llvm::SmallString<128> usr;
   index::generateUSRForDecl(writtenFunction(functionOf(function)), usr);
   return std::string(usr);
-}
-
-bool SourceProgram::mayServeOthers(Function function) {
-  return isInDevsanCheck() && cuda().mayServeOthers(work(function));
 }
 
 namespace {

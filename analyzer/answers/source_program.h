@@ -55,21 +55,8 @@ public:
   bool isTested(Function function, const Path &path) override;
   bool isAssignedFrom(Function function, const Path &path, Code part) override;
 
-  std::vector<Function> functionsWithCuda() override;
-  bool worksOnDevices(Function function) override;
+  std::vector<CudaFunction> cudaFunctions() override;
   std::string usr(Function function) override;
-  bool servesTensors(Function function) override { return cuda().servesTensors(work(function)); }
-  bool mayServeOthers(Function function) override;
-  Variable givenStream(Function function) override {
-    return CudaProgram::givenStream(work(function));
-  }
-  bool touchesTensors(Function function) override { return work(function).touches_tensors; }
-  bool usesCuda(Function function) override;
-  bool isThreadEntry(Function function) override { return cuda().isThreadEntry(work(function)); }
-  bool isGuardedByDispatcher(Function function) override;
-  bool choosesZero(Function function) override;
-  bool callersGuard(Function function) override { return cuda().callersGuard(work(function)); }
-  Variable firstTensor(Function function) override;
   std::vector<SideUse> sideUses(Function function) override;
   std::vector<CopyStep> copySteps(Function function) override;
   std::vector<PropertyQuery> propertyQueries(Function function) override;
@@ -163,6 +150,7 @@ private:
   std::shared_ptr<DeviceModel> model_;
   std::shared_ptr<CudaProgram> cuda_;
   std::optional<DeviceQueries> queries_;
+  std::optional<std::vector<CudaFunction>> cuda_functions_;
   llvm::SmallPtrSet<const clang::Stmt *, 8> guarded_; // in front of which a fix sets a guard
   MemberStates members_;
   std::optional<bool> follows_devices_;

@@ -11,6 +11,25 @@
 
 namespace devsan::analyzer {
 
+// A function of the file that CUDA's runtime may matter to.
+struct CudaFunction {
+  Function id;
+  bool is_main = false;
+  bool touches_tensors = false;
+  // It, or a caller, has a tensor; or the callers are elsewhere, in a program that uses LibTorch.
+  bool serves_tensors = false;
+  // The file knows nothing of LibTorch, but others of the program may, and are looked at too.
+  bool may_serve_others = false;
+  bool works_on_devices = false;      // has tensors, launches, is given a stream
+  bool uses_cuda = false;             // launches, sets the device, takes a stream
+  bool is_thread_entry = false;       // nothing but new threads runs it
+  bool guarded_by_dispatcher = false; // LibTorch sets the device before it calls it
+  bool callers_guard = false;         // all of them set the device before the call
+  bool chooses_zero = false;          // sets device 0 on purpose
+  Variable tensor = {};               // the first of its tensors
+  Variable given_stream = {};         // by which its caller says which stream to work on
+};
+
 // Memory of a tensor is used on a stream that the function made, and nothing keeps it until that
 // work is done: nothing waits for the stream, records it, or keeps the tensor.
 struct SideUse {

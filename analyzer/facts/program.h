@@ -86,23 +86,9 @@ public:
   // `part` goes into a value that is assigned there.
   virtual bool isAssignedFrom(Function function, const Path &path, Code part) = 0;
 
-  // Of the functions of the file that CUDA's runtime may matter to.
-  virtual std::vector<Function> functionsWithCuda() = 0;
-  virtual bool worksOnDevices(Function function) = 0; // has tensors, launches, is given a stream
-  virtual std::string usr(Function function) = 0;     // clang's name for it across files
-  // It, or a caller, has a tensor; or the callers are elsewhere, in a program that uses LibTorch.
-  virtual bool servesTensors(Function function) = 0;
-  // The file knows nothing of LibTorch, but others of the program may, and are looked at too.
-  virtual bool mayServeOthers(Function function) = 0;
-  // The parameter by which its caller says which stream to work on.
-  virtual Variable givenStream(Function function) = 0;
-  virtual bool touchesTensors(Function function) = 0;
-  virtual bool usesCuda(Function function) = 0; // launches, sets the device, takes a stream
-  virtual bool isThreadEntry(Function function) = 0;
-  virtual bool isGuardedByDispatcher(Function function) = 0;
-  virtual bool choosesZero(Function function) = 0;  // sets device 0 on purpose
-  virtual bool callersGuard(Function function) = 0; // all of them set the device before the call
-  virtual Variable firstTensor(Function function) = 0;
+  virtual std::vector<CudaFunction> cudaFunctions() = 0;
+  // Of one of those.
+  virtual std::string usr(Function function) = 0; // clang's name for it across files
   virtual std::vector<SideUse> sideUses(Function function) = 0;
   virtual std::vector<CopyStep> copySteps(Function function) = 0;
   virtual std::vector<PropertyQuery> propertyQueries(Function function) = 0;

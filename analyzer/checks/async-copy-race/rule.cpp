@@ -11,11 +11,11 @@ public:
   explicit AsyncCopyRace(Program &program) : program_(program) {}
 
   Findings judge() {
-    for (const Function function : program_.functionsWithCuda()) {
-      const std::vector<CopyStep> steps = program_.copySteps(function);
+    for (const CudaFunction &function : program_.cudaFunctions()) {
+      const std::vector<CopyStep> steps = program_.copySteps(function.id);
       for (std::size_t i = 0; i < steps.size(); ++i)
         if (steps[i].kind == CopyStep::Kind::kToHost && steps[i].memory)
-          follow(function, steps[i], std::span(steps).subspan(i + 1));
+          follow(function.id, steps[i], std::span(steps).subspan(i + 1));
     }
     return std::move(findings_);
   }

@@ -13,7 +13,7 @@ using namespace testing;
 
 class CopyToHost : public ::testing::Test {
 protected:
-  CopyToHost() { program.functions = {&f}; }
+  CopyToHost() { program.functions = {{.id = &f}}; }
   CopyStep step(CopyStep::Kind kind, std::string text, Code stream = {}) {
     return {.kind = kind,
             .expr = f.code({.text = std::move(text)}),

@@ -41,17 +41,15 @@ RuleFinding losesIndex(const DeviceKind &kind, Program &program) {
 
 Findings indexLost(Program &program) {
   Findings findings;
-  const std::vector<Function> functions = program.functionsWithCuda();
-  const bool uses_cuda =
-      std::ranges::any_of(functions, [&](Function function) { return program.usesCuda(function); });
-  for (const Function function : functions) {
-    if (!program.touchesTensors(function) || program.isGuardedByDispatcher(function) ||
-        program.callersGuard(function))
+  const std::vector<CudaFunction> functions = program.cudaFunctions();
+  const bool uses_cuda = std::ranges::any_of(functions, &CudaFunction::uses_cuda);
+  for (const CudaFunction &function : functions) {
+    if (!function.touches_tensors || function.guarded_by_dispatcher || function.callers_guard)
       continue;
-    for (const DeviceKind &kind : program.deviceKinds(function))
+    for (const DeviceKind &kind : program.deviceKinds(function.id))
       if (!kind.guarded && (isLegacy(kind) ? uses_cuda : !kind.device_set) && !kind.on_host)
         findings.push_back(losesIndex(kind, program));
-    for (const ServedStream &stream : program.bareStreams(function))
+    for (const ServedStream &stream : program.bareStreams(function.id))
       findings.push_back({.at = stream.expr,
                           .message = fill("the stream is of the current device, which need not be "
                                           "that of '{}': no guard is live here",

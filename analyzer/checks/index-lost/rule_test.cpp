@@ -13,10 +13,7 @@ using namespace testing;
 
 class KindOfDevice : public ::testing::Test {
 protected:
-  KindOfDevice() {
-    program.functions = {&f};
-    program.touches_tensors = true;
-  }
+  KindOfDevice() { program.functions = {{.id = &f, .touches_tensors = true}}; }
   Findings judge(DeviceKind kind) {
     program.device_kinds = {kind};
     return rules::index_lost.of_file(program);
@@ -42,7 +39,7 @@ TEST_F(KindOfDevice, IsGuarded) {
 }
 
 TEST_F(KindOfDevice, IsThatOfTheCallers) {
-  program.callers_guard = true;
+  program.functions[0].callers_guard = true;
   EXPECT_TRUE(judge(kind).empty());
 }
 
@@ -54,7 +51,7 @@ TEST_F(KindOfDevice, IsTheHost) {
 TEST_F(KindOfDevice, IsOldCodeForTheHost) {
   kind.from = DeviceKind::From::kLegacyType;
   EXPECT_TRUE(judge(kind).empty());
-  program.uses_cuda = true;
+  program.functions[0].uses_cuda = true;
   EXPECT_EQ(judge(kind).size(), 1u);
 }
 

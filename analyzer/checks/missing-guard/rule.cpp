@@ -7,14 +7,13 @@ namespace {
 // Of one function.
 class MissingGuard {
 public:
-  MissingGuard(Function function, Program &program, Findings &findings)
-      : function_(function), program_(program), findings_(findings) {}
+  MissingGuard(const CudaFunction &function, Program &program, Findings &findings)
+      : facts_(function), function_(function.id), program_(program), findings_(findings) {}
 
   void judge() {
-    callers_guard_ = program_.callersGuard(function_);
-    if (!callers_guard_)
+    if (!facts_.callers_guard)
       reportQueries();
-    if (program_.isGuardedByDispatcher(function_))
+    if (facts_.guarded_by_dispatcher)
       return;
     const std::vector<DeviceWork> works = program_.deviceWork(function_);
     for (const DeviceWork::Kind kind :
@@ -42,7 +41,7 @@ private:
   bool mayMiss(const DeviceWork &work) {
     return !work.guarded &&
            (work.in_new_thread ||
-            (!callers_guard_ && !program_.fitsCurrentDevice(work.expr, function_)));
+            (!facts_.callers_guard && !program_.fitsCurrentDevice(work.expr, function_)));
   }
 
   // One finding a line: a macro that takes the stream and launches has one place.
@@ -71,7 +70,7 @@ private:
 
   // The stream of a bare launch is the wrong one too, and a guard has to come before it.
   void reportStream(const DeviceWork &work) {
-    const Variable tensor = program_.firstTensor(function_);
+    const Variable tensor = facts_.tensor;
     if (!tensor)
       return;
     findings_.push_back({.at = work.expr,
@@ -93,17 +92,18 @@ private:
            .related = {{.code = late.guard, .message = "the guard is set here"}}});
   }
 
+  const CudaFunction &facts_;
   const Function function_;
   Program &program_;
   Findings &findings_;
-  bool callers_guard_ = false;
   std::set<std::pair<unsigned, unsigned>> lines_;
 };
 
 Findings missingGuard(Program &program) {
   Findings findings;
-  for (const Function function : program.functionsWithCuda())
-    if (program.touchesTensors(function))
+  const std::vector<CudaFunction> functions = program.cudaFunctions();
+  for (const CudaFunction &function : functions)
+    if (function.touches_tensors)
       MissingGuard(function, program, findings).judge();
   return findings;
 }

@@ -14,9 +14,8 @@ using namespace testing;
 class BareLaunch : public ::testing::Test {
 protected:
   BareLaunch() {
-    program.functions = {&f};
-    program.touches_tensors = true;
     program.tensor = f.parameter("x");
+    program.functions = {{.id = &f, .touches_tensors = true, .tensor = program.tensor}};
   }
   Findings judge(std::vector<DeviceWork> work) {
     program.device_work = std::move(work);
@@ -45,7 +44,7 @@ TEST_F(BareLaunch, HasAGuard) {
 }
 
 TEST_F(BareLaunch, IsGuardedByItsCallers) {
-  program.callers_guard = true;
+  program.functions[0].callers_guard = true;
   EXPECT_TRUE(judge({launch}).empty());
   launch.in_new_thread = true;
   EXPECT_EQ(judge({launch}).size(), 1u);

@@ -5,11 +5,11 @@ namespace {
 
 Findings rawSetDevice(Program &program) {
   Findings findings;
-  for (const Function function : program.functionsWithCuda()) {
+  for (const CudaFunction &function : program.cudaFunctions()) {
     // A program, or a thread of it, may say once which device it uses.
-    if (program.isMain(function) || program.isThreadEntry(function))
+    if (function.is_main || function.is_thread_entry)
       continue;
-    const DeviceSets sets = program.deviceSets(function);
+    const DeviceSets sets = program.deviceSets(function.id);
     if (sets.by_guard || sets.is_wrapper || sets.restored_at_exit)
       continue;
     for (const DeviceSets::Set &set : sets.sets)
@@ -17,7 +17,7 @@ Findings rawSetDevice(Program &program) {
         findings.push_back({.at = set.expr,
                             .message = "the caller's current device is changed and not restored",
                             .op = program.operatorName(set.expr),
-                            .fix = program.guardInstead(set.expr, function)});
+                            .fix = program.guardInstead(set.expr, function.id)});
   }
   return findings;
 }

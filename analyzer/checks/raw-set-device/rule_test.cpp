@@ -14,7 +14,7 @@ using namespace testing;
 class SetOfDevice : public ::testing::Test {
 protected:
   SetOfDevice() {
-    program.functions = {&f};
+    program.functions = {{.id = &f}};
     program.device_sets.sets = {
         {.expr = f.code({.text = "cudaSetDevice(1)", .op = "cudaSetDevice"}), .is_left = true}};
   }
@@ -56,7 +56,7 @@ TEST_F(SetOfDevice, IsAWrappersOrAGuards) {
 }
 
 TEST_F(SetOfDevice, IsAPrograms) {
-  f.is_main = true;
+  program.functions[0].is_main = true;
   EXPECT_EQ(findings(), 0u);
 }
 

@@ -24,8 +24,8 @@ std::string_view wordFor(DeviceThing thing) {
 
 Findings staticState(Program &program) {
   // A program knows its devices; a library is called with tensors of any.
-  for (const Function function : program.functionsWithCuda())
-    if (program.isMain(function))
+  for (const CudaFunction &function : program.cudaFunctions())
+    if (function.is_main)
       return {};
   Findings findings;
   for (const StaticState &state : program.staticStates()) {

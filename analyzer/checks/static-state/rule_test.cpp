@@ -13,7 +13,7 @@ using namespace testing;
 
 class State : public ::testing::Test {
 protected:
-  State() { program.functions = {&f}; }
+  State() { program.functions = {{.id = &f}}; }
   Findings judge(StaticState state) {
     program.static_states = {state};
     return rules::static_state.of_file(program);
@@ -40,7 +40,7 @@ TEST_F(State, IsKeptForEachDevice) {
 }
 
 TEST_F(State, IsThatOfAProgram) {
-  f.is_main = true;
+  program.functions[0].is_main = true;
   EXPECT_TRUE(judge(state).empty());
 }
 

@@ -6,8 +6,8 @@ namespace {
 
 Findings streamLifetime(Program &program) {
   Findings findings;
-  for (const Function function : program.functionsWithCuda())
-    for (const SideUse &use : program.sideUses(function)) {
+  for (const CudaFunction &function : program.cudaFunctions())
+    for (const SideUse &use : program.sideUses(function.id)) {
       RuleFinding finding{.at = use.expr,
                           .message = fill("'{}' is used on '{}' and released at the end of the "
                                           "function, which does not wait for that stream",

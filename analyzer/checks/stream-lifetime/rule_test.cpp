@@ -14,7 +14,7 @@ using namespace testing;
 TEST(StreamLifetime, TensorIsReleasedBeforeItsUseEnds) {
   WrittenFunction f;
   WrittenProgram program;
-  program.functions = {&f};
+  program.functions = {{.id = &f}};
   EXPECT_TRUE(rules::stream_lifetime.of_file(program).empty());
   program.side_uses = {{.expr = f.code({.text = "kernel<<<…, side>>>(x)", .op = "kernel"}),
                         .tensor = f.variable("x"),

@@ -11,7 +11,7 @@ public:
   explicit WrongStream(Program &program) : program_(program) {}
 
   Findings judge() {
-    for (const Function function : program_.functionsWithCuda())
+    for (const CudaFunction &function : program_.cudaFunctions())
       examine(function);
     for (const auto &[macro, found] : in_macros_)
       report(found, macro);
@@ -26,16 +26,15 @@ private:
     std::vector<std::string> servants; // none where it holds by itself
   };
 
-  void examine(Function function) {
-    const bool serves = program_.servesTensors(function);
-    const bool may_serve = program_.mayServeOthers(function);
-    const Variable given = program_.givenStream(function);
-    if (!serves && !given && !may_serve)
+  void examine(const CudaFunction &function) {
+    const bool serves = function.serves_tensors;
+    const Variable given = function.given_stream;
+    if (!serves && !given && !function.may_serve_others)
       return;
-    for (const StreamWork &work : program_.streamWork(function)) {
+    for (const StreamWork &work : program_.streamWork(function.id)) {
       const bool disobeys = !serves && given && isLaunch(work.kind);
-      if (work.on_default && (serves || disobeys || may_serve))
-        note({function, work, disobeys ? given : nullptr, {}}, /*holds=*/serves || disobeys);
+      if (work.on_default && (serves || disobeys || function.may_serve_others))
+        note({function.id, work, disobeys ? given : nullptr, {}}, /*holds=*/serves || disobeys);
       else if (work.taken_before_guard)
         reportTakenBeforeGuard(work);
     }

@@ -13,7 +13,7 @@ using namespace testing;
 
 class LaunchOnStream : public ::testing::Test {
 protected:
-  LaunchOnStream() { program.functions = {&f}; }
+  LaunchOnStream() { program.functions = {{.id = &f}}; }
   Findings judge() {
     program.stream_work = {work};
     return rules::wrong_stream.of_file(program);
@@ -31,7 +31,7 @@ TEST_F(LaunchOnStream, ServesNobody) {
 }
 
 TEST_F(LaunchOnStream, IsOnTheDefaultOne) {
-  program.serves_tensors = true;
+  program.functions[0].serves_tensors = true;
   program.tensor = f.variable("x");
   const Findings findings = judge();
   ASSERT_EQ(findings.size(), 1u);
@@ -43,7 +43,7 @@ TEST_F(LaunchOnStream, IsOnTheDefaultOne) {
 }
 
 TEST_F(LaunchOnStream, DisobeysItsCaller) {
-  program.given_stream = f.parameter("stream", Type::kOther);
+  program.functions[0].given_stream = f.parameter("stream", Type::kOther);
   EXPECT_EQ(judge().at(0).message,
             "the kernel is launched on the default stream, while the caller gave 'stream'");
   work.kind = LaunchKind::kCopy;
@@ -51,12 +51,12 @@ TEST_F(LaunchOnStream, DisobeysItsCaller) {
 }
 
 TEST_F(LaunchOnStream, MayServeAnotherFile) {
-  program.may_serve_others = true;
+  program.functions[0].may_serve_others = true;
   EXPECT_EQ(judge().at(0).servants, std::vector<std::string>{"usr"});
 }
 
 TEST_F(LaunchOnStream, IsInAMacroOnce) {
-  program.serves_tensors = true;
+  program.functions[0].serves_tensors = true;
   work.in_macro = 7;
   program.stream_work = {work, work};
   const Findings findings = rules::wrong_stream.of_file(program);
@@ -65,7 +65,7 @@ TEST_F(LaunchOnStream, IsInAMacroOnce) {
 }
 
 TEST_F(LaunchOnStream, WasTakenBeforeTheGuard) {
-  program.serves_tensors = true;
+  program.functions[0].serves_tensors = true;
   work.on_default = false;
   work.stream = f.variable("stream", Type::kOther);
   work.taken_before_guard = f.code({.text = "getCurrentCUDAStream()"});

@@ -7,16 +7,15 @@ namespace {
 // device has no device to ask for.
 bool isLibraryOnDevices(Program &program) {
   bool works = false;
-  for (const Function function : program.functionsWithCuda()) {
-    if (program.isMain(function))
+  for (const CudaFunction &function : program.cudaFunctions()) {
+    if (function.is_main)
       return false;
-    works |= program.worksOnDevices(function);
+    works |= function.works_on_devices;
   }
   return works;
 }
 
-RuleFinding asksZero(const PropertyQuery &query, Function function, Program &program) {
-  const Variable tensor = program.firstTensor(function);
+RuleFinding asksZero(const PropertyQuery &query, Variable tensor, Program &program) {
   RuleFinding finding{.at = query.expr,
                       .message = "asks device 0, while " +
                                  (tensor ? "'" + program.name(tensor) + "' may be on another device"
@@ -34,13 +33,13 @@ Findings zeroProperties(Program &program) {
   Findings findings;
   if (!isLibraryOnDevices(program))
     return findings;
-  for (const Function function : program.functionsWithCuda()) {
-    if (program.choosesZero(function))
+  for (const CudaFunction &function : program.cudaFunctions()) {
+    if (function.chooses_zero)
       continue;
-    for (const PropertyQuery &query : program.propertyQueries(function))
+    for (const PropertyQuery &query : program.propertyQueries(function.id))
       if (query.of_zero)
-        findings.push_back(asksZero(query, function, program));
-      else if (query.guard_follows && !program.callersGuard(function))
+        findings.push_back(asksZero(query, function.tensor, program));
+      else if (query.guard_follows && !function.callers_guard)
         findings.push_back(
             {.at = query.expr,
              .message = "asks the device that is current before the guard is set",

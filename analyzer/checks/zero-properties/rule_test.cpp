@@ -13,10 +13,7 @@ using namespace testing;
 
 class Query : public ::testing::Test {
 protected:
-  Query() {
-    program.functions = {&f};
-    program.works_on_devices = true;
-  }
+  Query() { program.functions = {{.id = &f, .works_on_devices = true}}; }
   Findings judge(PropertyQuery query) {
     program.property_queries = {query};
     return rules::zero_properties.of_file(program);
@@ -37,7 +34,7 @@ TEST_F(Query, AsksDeviceZero) {
 
 TEST_F(Query, AsksBeforeTheGuard) {
   EXPECT_EQ(judge({.expr = call, .guard_follows = true}).size(), 1u);
-  program.callers_guard = true;
+  program.functions[0].callers_guard = true;
   EXPECT_TRUE(judge({.expr = call, .guard_follows = true}).empty());
 }
 
@@ -46,12 +43,12 @@ TEST_F(Query, AsksTheCurrentDevice) {
 }
 
 TEST_F(Query, ChoosesDeviceZero) {
-  program.chooses_zero = true;
+  program.functions[0].chooses_zero = true;
   EXPECT_TRUE(judge({.expr = call, .of_zero = true}).empty());
 }
 
 TEST_F(Query, IsInAProgram) {
-  f.is_main = true;
+  program.functions[0].is_main = true;
   EXPECT_TRUE(judge({.expr = call, .of_zero = true}).empty());
 }
 

@@ -93,16 +93,14 @@ class WrittenProgram final : public Program {
 public:
   bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false;
   ModuleState state = {.tensors = true};
-  // Of the functions of the file, all the same.
-  std::vector<Function> functions = {};
-  bool serves_tensors = false, may_serve_others = false, fits_current_device = false;
-  Variable given_stream = {}, tensor = {};
+  // Of the file.
+  std::vector<CudaFunction> functions = {};
+  bool fits_current_device = false;
+  Variable tensor = {};
   std::string launcher = {};
   std::vector<StreamWork> stream_work = {};
   std::vector<DeviceWork> device_work = {};
   std::vector<LateGuard> late_guards = {};
-  bool touches_tensors = false, uses_cuda = false;
-  bool works_on_devices = false, chooses_zero = false, callers_guard = false;
   std::vector<SideUse> side_uses = {};
   std::vector<CopyStep> copy_steps = {};
   std::vector<PropertyQuery> property_queries = {};
@@ -138,19 +136,8 @@ public:
   std::string ownerMadeOfTensor(Function) override { return {}; }
   bool isTested(Function, const Path &) override { return false; }
   bool isAssignedFrom(Function, const Path &, Code) override { return false; }
-  std::vector<Function> functionsWithCuda() override { return functions; }
-  bool worksOnDevices(Function) override { return works_on_devices; }
+  std::vector<CudaFunction> cudaFunctions() override { return functions; }
   std::string usr(Function) override { return "usr"; }
-  bool servesTensors(Function) override { return serves_tensors; }
-  bool mayServeOthers(Function) override { return may_serve_others; }
-  Variable givenStream(Function) override { return given_stream; }
-  bool touchesTensors(Function) override { return touches_tensors; }
-  bool usesCuda(Function) override { return uses_cuda; }
-  bool isThreadEntry(Function) override { return false; }
-  bool isGuardedByDispatcher(Function) override { return false; }
-  bool choosesZero(Function) override { return chooses_zero; }
-  bool callersGuard(Function) override { return callers_guard; }
-  Variable firstTensor(Function) override { return tensor; }
   std::vector<StreamWork> streamWork(Function) override { return stream_work; }
   std::vector<DeviceWork> deviceWork(Function) override { return device_work; }
   std::vector<LateGuard> lateGuards(Function) override { return late_guards; }
