@@ -166,15 +166,27 @@ const FunctionDecl *calledFunction(const CallExpr *call) {
   return bestOverload(functions, call);
 }
 
+// Without what CUDA's headers append: the kind of default stream, the version.
+static llvm::StringRef withoutVariant(llvm::StringRef name) {
+  for (llvm::StringRef variant : {"_ptsz", "_ptds", "_spt"})
+    name.consume_back(variant);
+  const llvm::StringRef before = name.rtrim("0123456789");
+  return before.ends_with("_v") && before.size() < name.size() ? before.drop_back(2) : name;
+}
+
 // Whether a function of CUDA's or HIP's copies or sets memory; and whether in a stream's order.
 static bool isMemoryWork(llvm::StringRef name, bool is_async) {
+  name = withoutVariant(name);
   return name.ends_with("Async") == is_async &&
          (name.consume_front("cuda") || name.consume_front("hip") || name.consume_front("cu")) &&
          (name.starts_with("Memcpy") || name.starts_with("Memset"));
 }
 
-bool isWaitingCopy(llvm::StringRef name) {
-  return isMemoryWork(name, /*is_async=*/false) && name.contains("Memcpy");
+bool isWaitingCopy(const FunctionDecl *function) {
+  const llvm::StringRef name = nameOf(function);
+  // Between devices the host does not wait.
+  return isMemoryWork(name, /*is_async=*/false) && name.contains("Memcpy") &&
+         !name.contains("Peer") && !name.contains("DtoD") && !declaredStreamParameter(function);
 }
 
 std::optional<unsigned> streamParameter(const FunctionDecl *function) {

@@ -33,7 +33,7 @@ std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *funct
 // Of a copy that is told its direction: that parameter.
 std::optional<unsigned> directionParameter(const clang::FunctionDecl *function);
 // Copies memory while the host waits: cudaMemcpy, cudaMemcpy3D.
-bool isWaitingCopy(llvm::StringRef name);
+bool isWaitingCopy(const clang::FunctionDecl *function);
 // Whether it may do more with its stream parameter than order memory by it, as allocators do, or
 // ignore it.
 bool putsWorkOnStream(const clang::FunctionDecl *function, unsigned parameter);

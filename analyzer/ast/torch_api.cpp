@@ -354,7 +354,7 @@ bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
   static const llvm::StringSet<> kLibrary{"synchronize", "device_synchronize",
                                           "stream_synchronize"};
   llvm::StringRef name = nameOf(callee);
-  const bool is_copy = isWaitingCopy(name);
+  const bool is_copy = isWaitingCopy(callee);
   if (is_copy || kRuntime.contains(name)) {
     if (ownerOf(callee) || !namespaceOf(callee).empty())
       return false;

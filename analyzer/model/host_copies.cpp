@@ -33,7 +33,7 @@ bool waits(const FunctionDecl *callee) {
                 "memcpy_and_sync", "synchronizeDevice", "wait"},
                true)
         .Default(false);
-  return isWaitingCopy(name) ||
+  return isWaitingCopy(callee) ||
          llvm::StringSwitch<bool>(name)
              .Cases({"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize",
                      "cudaStreamQuery", "cudaEventQuery", "cudaThreadSynchronize"},
@@ -93,6 +93,16 @@ Direction directionOf(const Expr *kind) {
       .Cases({"cudaMemcpyDeviceToHost", "hipMemcpyDeviceToHost"}, Direction::kToHost)
       .Cases({"cudaMemcpyHostToDevice", "hipMemcpyHostToDevice"}, Direction::kToDevice)
       .Default(Direction::kUnknown);
+}
+
+// Of a copy to the device: its last pointer to what is only read. A symbol comes before it.
+const Expr *sourceOf(const CallExpr *call, const FunctionDecl *callee) {
+  const Expr *source = nullptr;
+  for (unsigned i = 0; i < callee->getNumParams() && i < call->getNumArgs(); ++i)
+    if (const QualType type = callee->getParamDecl(i)->getType();
+        type->isPointerType() && type->getPointeeType().isConstQualified())
+      source = call->getArg(i);
+  return source;
 }
 
 // A method of a tensor, or of one kept in a variable, that hands out its memory.
@@ -183,18 +193,16 @@ private:
     if (!callee || isa<CUDAKernelCallExpr>(call))
       return;
     const llvm::StringRef name = nameOf(callee);
-    // Of rows, pitches stand beside the memory.
-    const bool is_2d = name == "cudaMemcpy2DAsync" || name == "hipMemcpy2DAsync";
-    const unsigned from = is_2d ? 2 : 1, kind = is_2d ? 6 : 3;
-    if ((is_2d || name == "cudaMemcpyAsync" || name == "hipMemcpyAsync") &&
-        call->getNumArgs() > kind) {
-      const Direction direction = directionOf(call->getArg(kind));
-      const Expr *stream = call->getNumArgs() > kind + 1 ? call->getArg(kind + 1) : nullptr;
-      if (direction == Direction::kToHost)
-        add(CopyStep::Kind::kToHost, call, memoryNamed(call->getArg(0)), call->getArg(0), stream);
-      else if (direction == Direction::kToDevice)
-        add(CopyStep::Kind::kToDevice, call, memoryNamed(call->getArg(from)), call->getArg(from),
-            stream);
+    const std::optional<unsigned> kind = directionParameter(callee),
+                                  stream = streamParameter(callee);
+    if (kind && stream && *stream < call->getNumArgs()) {
+      const Direction direction = directionOf(call->getArg(*kind));
+      const Expr *memory = direction == Direction::kToHost     ? call->getArg(0)
+                           : direction == Direction::kToDevice ? sourceOf(call, callee)
+                                                               : nullptr;
+      if (memory)
+        add(direction == Direction::kToHost ? CopyStep::Kind::kToHost : CopyStep::Kind::kToDevice,
+            call, memoryNamed(memory), memory, call->getArg(*stream));
     } else if (name == "cudaStreamWaitEvent" || name == "hipStreamWaitEvent" ||
                (name == "block" && isTorchDecl(callee))) {
       add(CopyStep::Kind::kOrder, call);

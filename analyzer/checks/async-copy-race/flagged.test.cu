@@ -26,6 +26,16 @@ int vector(const int *counts, cudaStream_t stream) {
   return host[0] + 1;
 }
 
+__device__ int total;
+int symbol(int *left, const int *right, cudaStream_t stream) {
+  std::vector<int> host(1);
+  cudaMemcpyFromSymbolAsync(host.data(), total, sizeof(int), 0, cudaMemcpyDeviceToHost, stream);
+  // CHECK: :[[@LINE-1]]:3: error: the host uses 'host' before{{.*}}[device-async-copy-race]
+  // CHECK: note: used here
+  cudaMemcpyPeer(left, 0, right, 1, sizeof(int)); // the host does not wait for that stream
+  return host[0];
+}
+
 int rows(const int *counts, cudaStream_t stream) {
   std::vector<int> host(4);
   cudaMemcpy2DAsync(host.data(), 8, counts, 512, 8, 2, cudaMemcpyDeviceToHost, stream);
