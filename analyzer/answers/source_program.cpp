@@ -156,13 +156,13 @@ bool SourceProgram::isAssignedFrom(Function function, const Path &path, Code par
 
 Role SourceProgram::role(Variable variable) {
   const ValueDecl *decl = declOf(variable);
-  if (const auto *parameter = dyn_cast<ParmVarDecl>(decl)) {
+  if (const auto *parameter = dyn_cast_or_null<ParmVarDecl>(decl)) {
     const auto *method = dyn_cast<CXXMethodDecl>(parameter->getDeclContext());
     return method && method->getParent()->isLambda() ? Role::kLambdaParameter : Role::kParameter;
   }
-  if (isa<FieldDecl>(decl))
+  if (isa_and_nonnull<FieldDecl>(decl))
     return Role::kMember;
-  const auto *local = dyn_cast<VarDecl>(decl);
+  const auto *local = dyn_cast_or_null<VarDecl>(decl);
   return local && local->isLocalVarDecl() ? Role::kLocal : Role::kOther;
 }
 
@@ -196,11 +196,11 @@ static Type typeOf(QualType type) {
 }
 
 Type SourceProgram::type(Variable variable) {
-  return typeOf(declOf(variable)->getType());
+  return variable ? typeOf(declOf(variable)->getType()) : Type::kOther;
 }
 
 Code SourceProgram::initialiser(Variable variable) {
-  const auto *decl = dyn_cast<VarDecl>(declOf(variable));
+  const auto *decl = dyn_cast_or_null<VarDecl>(declOf(variable));
   return decl && decl->getInit() ? strip(decl->getInit()) : nullptr;
 }
 

@@ -109,7 +109,7 @@ public:
   // Both name one stream, as far as their text and variables tell.
   virtual bool isSameStream(Code one, Code other, Function function) = 0;
 
-  // Of a variable or member.
+  // Of a variable or member; null, which is `*this`, has none of these.
   virtual Role role(Variable variable) = 0;
   virtual Type type(Variable variable) = 0;
   virtual Code initialiser(Variable variable) = 0;

@@ -43,3 +43,31 @@ torch::Tensor made(torch::Device device) {
   x.to(device);
   return x;
 }
+
+// Reached through `*this` alone.
+struct Own {
+  torch::Tensor data;
+  torch::Tensor &get() { return data; }
+  torch::Tensor *operator->() { return &data; }
+  void move(torch::Device device) {
+    // CHECK: :[[@LINE+1]]:11: error: 'get().to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+    get().to(device);
+    // CHECK: :[[@LINE+1]]:14: error: '(*this)->to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+    (*this)->to(device);
+  }
+};
+struct List : std::vector<torch::Tensor> {
+  void move(torch::Device device) {
+    // CHECK: :[[@LINE+1]]:11: error: 'at(0).to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+    at(0).to(device);
+    // CHECK: :[[@LINE+1]]:16: error: '(*this)[0].to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+    (*this)[0].to(device);
+    for (auto &element : *this)
+      // CHECK: :[[@LINE+1]]:15: error: 'element.to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+      element.to(device);
+  }
+};
+struct Derived : torch::Tensor {
+  // CHECK: :[[@LINE+1]]:37: error: 'to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+  void move(torch::Device device) { to(device); }
+};

@@ -35,6 +35,13 @@ TEST_F(Move, IsUsed) {
   EXPECT_TRUE(judge().empty());
 }
 
+TEST_F(Move, IsOfTheObjectItself) {
+  f.operations.clear();
+  const Operand self = f.move("to(device)", f.use(Path{}, "*this"), on(Place::named("CUDA", -1)));
+  f.piece(self.expr).discarded = true;
+  EXPECT_EQ(judge().size(), 1u);
+}
+
 TEST_F(Move, WakesTheDeviceUp) {
   f.named(x).initialiser = f.make("torch.zeros(1)", "zeros").expr;
   f.named(x).mentions = 1;

@@ -46,5 +46,10 @@ TEST_F(Pointer, IntoAParameter) {
   EXPECT_EQ(judge(x).size(), 1u);
 }
 
+TEST_F(Pointer, IntoTheObjectItself) {
+  program.follows_devices = true;
+  EXPECT_TRUE(judge(f.use(Path{}, "*this")).empty());
+}
+
 } // namespace
 } // namespace devsan::analyzer

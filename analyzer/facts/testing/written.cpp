@@ -210,13 +210,13 @@ std::vector<Variable> WrittenProgram::parameters(Function function) {
   return written(function).parameters;
 }
 Role WrittenProgram::role(Variable variable) {
-  return nameOf(variable).role;
+  return variable ? nameOf(variable).role : Role::kOther;
 }
 Type WrittenProgram::type(Variable variable) {
-  return nameOf(variable).type;
+  return variable ? nameOf(variable).type : Type::kOther;
 }
 Code WrittenProgram::initialiser(Variable variable) {
-  return nameOf(variable).initialiser;
+  return variable ? nameOf(variable).initialiser : Code();
 }
 std::string WrittenProgram::everyStep(Code code, Function function) {
   return pieceOf(code).step.empty() ? written(function).step : pieceOf(code).step;
