@@ -43,6 +43,13 @@ torch::Tensor made(torch::Device device) {
   x.to(device);
   return x;
 }
+torch::Tensor madeAndAliased(torch::Tensor x, torch::Device device) {
+  auto t = torch::ones({1});
+  auto &alias = t;
+  // CHECK: :[[@LINE+1]]:9: error: 'alias.to(device)' moves nothing in place: {{.*}} [device-discarded-move]
+  alias.to(device);
+  return x + alias;
+}
 
 // Reached through `*this` alone.
 struct Own {

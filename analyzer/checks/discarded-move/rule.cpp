@@ -34,13 +34,13 @@ private:
   // A tensor that is made here for nothing but such moves: the first use of a device, or a
   // measurement.
   bool isWarmupOnly(const Operation &move) {
-    if (!move.path || !move.path->fields.empty() || program_.role(move.path->root) != Role::kLocal)
+    const Variable variable = program_.variable(move.receiver);
+    if (program_.role(variable) != Role::kLocal)
       return false;
-    const Variable variable = move.path->root;
     const Code made = program_.initialiser(variable);
     return made && facts_.find(Operation::Kind::kFactory, made) &&
            std::ranges::count_if(discarded_, [&](const Operation *other) {
-             return other->path == move.path;
+             return program_.variable(other->receiver) == variable;
            }) == program_.mentions(facts_.function, variable);
   }
 

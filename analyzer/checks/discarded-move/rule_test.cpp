@@ -50,5 +50,13 @@ TEST_F(Move, WakesTheDeviceUp) {
   EXPECT_EQ(judge().size(), 1u);
 }
 
+TEST_F(Move, IsOfAnAlias) {
+  const Variable t = f.variable("t");
+  f.named(t).initialiser = f.make("torch.zeros(1)", "zeros").expr;
+  f.named(t).mentions = 1;
+  f.operations.front().path = Path{t, {}};
+  EXPECT_EQ(judge().size(), 1u);
+}
+
 } // namespace
 } // namespace devsan::analyzer
