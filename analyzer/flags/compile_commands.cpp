@@ -250,12 +250,14 @@ void CompileCommands::derive(CompileCommand &command) {
     command.local.insert(command.local.end(), {option, folder});
   };
   // Only what is called "include" is meant to come before the system's folders: a semaphore.h or
-  // string.h of the project must not hide libc's.
-  for (const std::string &folder : project.include_folders)
-    add(llvm::sys::path::filename(folder) == "include" && !hidesStandardHeaders(folder)
-            ? "-I"
-            : "-idirafter",
-        folder);
+  // string.h of the project must not hide libc's. #include "signal.h" still means the project's.
+  for (const std::string &folder : project.include_folders) {
+    const bool is_include = llvm::sys::path::filename(folder) == "include";
+    const bool hides = is_include && hidesStandardHeaders(folder);
+    if (hides)
+      add("-iquote", folder);
+    add(is_include && !hides ? "-I" : "-idirafter", folder);
+  }
   // Those from which the file's includes resolve as they are spelled come first.
   if (project.includes) {
     const IncludeFolders::Reached reached =

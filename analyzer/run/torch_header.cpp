@@ -138,7 +138,7 @@ private:
         return std::string(candidate);
     }
     for (size_t i = 0; i + 1 < command_.local.size(); i += 2) {
-      if (command_.local[i] != "-I" && command_.local[i] != "-iquote")
+      if (command_.local[i] != "-I" && (angled || command_.local[i] != "-iquote"))
         continue;
       candidate = command_.local[i + 1];
       llvm::sys::path::append(candidate, name);
