@@ -295,15 +295,18 @@ void CompileCommands::finish(CompileCommand &command) {
       common.insert(common.end(), {"-isystem", folder});
   const bool is_cuda = command.needs_cuda || isCudaFile(command.file) || isCudaHeader(command.file);
   // Our declarations instead of a toolkit's headers, where these need nvcc's or the driver's own
-  // preparations, or are not all there.
+  // preparations, or are not all there. Other libraries may share the toolkit's folder.
+  std::vector<std::string> behind_stubs;
   for (std::vector<std::string> *list : {&command.local, &common})
     for (size_t i = 0; i + 1 < list->size();)
       if (const std::string &folder = (*list)[i + 1];
           ((*list)[i] == "-I" || (*list)[i].starts_with("-i")) &&
-          holds(folder, "crt/host_config.h") && (is_cuda || !isWholeToolkit(folder)))
+          holds(folder, "crt/host_config.h") && (is_cuda || !isWholeToolkit(folder))) {
+        behind_stubs.insert(behind_stubs.end(), {"-idirafter", folder});
         list->erase(list->begin() + i, list->begin() + i + 2);
-      else
+      } else {
         ++i;
+      }
   if (is_cuda) {
     common.insert(common.end(), {"-x", "cuda", "--cuda-host-only", "-nocudalib", "-nocudainc",
                                  "-Wno-unknown-cuda-version", "-isystem", stubs_, "-include",
@@ -311,6 +314,7 @@ void CompileCommands::finish(CompileCommand &command) {
   } else {
     common.insert(common.end(), {"-x", "c++", "-idirafter", stubs_});
   }
+  common.insert(common.end(), behind_stubs.begin(), behind_stubs.end());
   // A name that is not known is not another one, and looking for that takes long. Warnings that
   // clang makes errors of, such as narrowing, do not stop other compilers.
   common.insert(common.end(), {"-resource-dir", resources_, "-ferror-limit=0", "-w",

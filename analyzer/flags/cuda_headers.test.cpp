@@ -10,12 +10,18 @@
 // So is one that is named for it; LibTorch's headers find ours where a toolkit's folder lacks some, and in .cu files always.
 // RUN: mkdir -p %t/toolkit/crt && echo '#error not to be read' | tee %t/toolkit/cuda_runtime.h > %t/toolkit/crt/host_config.h
 // RUN: sed 's/#include "map.cuh"/__global__ void scale(float *x) {} void launch(at::Tensor x) { scale<< <1, 32>> >(x.data_ptr<float>()); }/' %s > %t/manager.cu.cc && sed 's/"map.cuh"/<cuda_runtime.h>/' %s | tee %t/host/with_toolkit.cpp > %t/host/with_toolkit.cu
+// Other libraries may lie in that folder, too.
+// RUN: mkdir %t/toolkit/other && echo 'struct Other { at::Tensor x; };' > %t/toolkit/other/other.h
+// RUN: echo '#include <other/other.h>' | tee -a %t/host/with_toolkit.cpp >> %t/host/with_toolkit.cu
+// RUN: echo 'at::Tensor there(Other o, at::Tensor y) { return o.x.cuda() + y; }' | tee -a %t/host/with_toolkit.cpp >> %t/host/with_toolkit.cu
 // RUN: not %{check} %t/manager.cu.cc -- -isystem %mock | FileCheck %s --check-prefixes=NAMED --implicit-check-not='[device-'
 // RUN: not %{check} %t/host/with_toolkit.cpp %t/host/with_toolkit.cu -- -isystem %mock -I %t/toolkit | FileCheck %s --check-prefix=TOOLKIT --implicit-check-not='[device-'
-// NAMED: manager.cu.cc:[[#@LINE+8]]:{{.*}} error: {{.*}} [device-missing-guard]
-// NAMED: manager.cu.cc:[[#@LINE+9]]:{{.*}} [device-bare-cuda]
-// TOOLKIT: with_toolkit.cpp:[[#@LINE+8]]:{{.*}} [device-bare-cuda]
-// TOOLKIT: with_toolkit.cu:[[#@LINE+7]]:{{.*}} [device-bare-cuda]
+// NAMED: manager.cu.cc:[[#@LINE+10]]:{{.*}} error: {{.*}} [device-missing-guard]
+// NAMED: manager.cu.cc:[[#@LINE+11]]:{{.*}} [device-bare-cuda]
+// TOOLKIT: with_toolkit.cpp:[[#@LINE+10]]:{{.*}} [device-bare-cuda]
+// TOOLKIT: with_toolkit.cpp:[[#@LINE+11]]:{{.*}} [device-bare-cuda]
+// TOOLKIT: with_toolkit.cu:[[#@LINE+8]]:{{.*}} [device-bare-cuda]
+// TOOLKIT: with_toolkit.cu:[[#@LINE+9]]:{{.*}} [device-bare-cuda]
 // CHECK: manager.cpp:[[#@LINE+6]]:{{.*}} [device-bare-cuda]
 // CUDA: map.cuh:3:{{.*}} error: {{.*}} [device-missing-guard]
 #include <torch/torch.h>
