@@ -167,7 +167,7 @@ bool isCudaHeader(const std::string &path) {
 }
 
 bool needsCuda(const std::string &header) {
-  if (!header.ends_with(".cuh"))
+  if (!isCudaFile(header) || !isHeader(header))
     return false;
   const std::string text = textOf(header);
   const auto has = [&](const char *word) { return text.find(word) != std::string::npos; };

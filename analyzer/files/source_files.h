@@ -20,7 +20,8 @@ bool isHeader(std::string_view path);
 bool isCudaFile(std::string_view path);
 // A header whose name does not tell, but its kernels and launches do.
 bool isCudaHeader(const std::string &path);
-// A .cuh whose launches are there for every compiler: only nvcc takes a source that includes it.
+// A .cuh or .cu.h whose launches are there for every compiler: only nvcc takes a source that
+// includes it.
 bool needsCuda(const std::string &header);
 
 // Of sources and headers, with the dot.
