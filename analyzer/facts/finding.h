@@ -1,5 +1,5 @@
 // What a rule says: data, with handles for places. The adapter for clang-tidy
-// (analyzer/answers/rule_check.h) makes text and fix-its of it.
+// (analyzer/answers/facts_check.h) makes text and fix-its of it.
 #pragma once
 
 #include "analyzer/facts/handle.h"
