@@ -272,7 +272,9 @@ PyMethodDef make_method = {"make", make, METH_O, "A metric of this kind."};
 PyObject *best_of(PyObject *, PyObject *const *given, Py_ssize_t count) {
   return guarded([&] {
     TORCH_CHECK_TYPE(count == 2, "takes values and whether a higher one is better");
-    const BestMetric best = metrics::best_of(passed<at::Tensor>(given[0]), given[1] == Py_True);
+    const BestMetric best =
+        metrics::best_of(passed<at::Tensor>(given[0]),
+                         Conversion<bool>::from(Place{"best_of", "maximize"}, given[1]));
     return tuple_of(best.value, best.step);
   });
 }

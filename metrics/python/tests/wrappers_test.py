@@ -5,6 +5,7 @@ import io
 import pickle
 import warnings
 
+import numpy
 import pytest
 import torch
 import torchmetrics
@@ -410,6 +411,22 @@ def test_the_best_step(how):
     ours.reset_all()
     with pytest.warns(UserWarning, match="before the ``update`` method"):
         ours.compute_all()
+
+
+@pytest.mark.parametrize("better", [1, numpy.bool_(True), 0, numpy.bool_(False)])
+def test_a_class_may_say_in_any_way_what_is_better(better):
+    class Mine(devsan.metrics.MeanMetric):
+        higher_is_better = better
+
+    for metric in (Mine(), MetricCollection({"m": Mine()})):
+        tracker = MetricTracker(metric)
+        for value in (2.0, 1.0, 5.0, 3.0):
+            tracker.increment()
+            tracker.update(value)
+        best, step = (list(values(part).values()) for part in tracker.best_metric(return_step=True))
+        assert (best, step) == (([5.0], [2]) if better else ([1.0], [1]))
+    with pytest.raises(TypeError, match="maximize.*boolean"):
+        devsan.metrics._metrics.best_of(torch.ones(3), "x")
 
 
 def test_trackers_that_cannot_say():

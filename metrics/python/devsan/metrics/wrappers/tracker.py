@@ -148,7 +148,7 @@ class MetricTracker(torch.nn.ModuleList):
         try:
             if values.dim() != 1:
                 raise RuntimeError(f"a step has a value of shape {tuple(values.shape[1:])}")
-            value, step = _metrics.best_of(values, maximize)
+            value, step = _metrics.best_of(values, bool(maximize))
             return value.item(), step.item()
         except RuntimeError as error:
             warnings.warn(
