@@ -266,6 +266,22 @@ def test_a_bootstrap_may_draw_nothing():
             metric.compute()
 
 
+@pytest.mark.parametrize("window", [False, True])
+def test_a_bootstrap_that_drew_nothing_has_as_many_outputs(window):
+    def make():
+        metric = devsan.metrics.MeanSquaredError(num_outputs=None)
+        return BootStrapper(Running(metric, 2) if window else metric, num_bootstraps=4, raw=True)
+
+    torch.manual_seed(0)
+    metric, loaded = make(), make()
+    metric.update(*pairs(1))
+    raw = metric.compute()["raw"]
+    assert raw.shape == (4, 3) and 0 < raw[:, 0].isnan().sum() < 4
+    metric.persistent(True)
+    loaded.load_state_dict(metric.state_dict())
+    assert_same(loaded.compute()["raw"], raw, 0)
+
+
 def test_bootstraps_are_as_wide_as_they_should_be():
     torch.manual_seed(3)
     for strategy in ("poisson", "multinomial"):

@@ -9,6 +9,12 @@ from devsan.metrics.metric import Metric
 from devsan.metrics.wrappers._wrapper import OfSeveral
 
 
+def _takes_nothing(metric):
+    """Whether `update()` takes an empty batch, as each of devsan.metrics does. One of the program's may not."""
+    parts = (part for part in metric.modules() if isinstance(part, Metric))
+    return all(type(part).update.__module__.startswith("devsan.metrics.") for part in parts)
+
+
 class BootStrapper(OfSeveral):
     """How sure a metric is: its values over resampled batches. With the same seed the samples are those of TorchMetrics.
 
@@ -66,14 +72,14 @@ class BootStrapper(OfSeveral):
 
         def each():
             for metric, drawn in zip(self.metrics, self._draw(len(first), first.device)):
-                if len(drawn):
+                if not len(drawn) and not _takes_nothing(metric):
+                    metric._core.updates += 1
+                    continue
 
-                    def samples(given):
-                        return given.index_select(0, drawn) if torch.is_tensor(given) else given
+                def samples(given):
+                    return given.index_select(0, drawn) if torch.is_tensor(given) else given
 
-                    metric.update(*map(samples, args), **{name: samples(given) for name, given in kwargs.items()})
-                else:
-                    metric._core.updates += 1  # of nothing, which not every update() in Python takes
+                metric.update(*map(samples, args), **{name: samples(given) for name, given in kwargs.items()})
 
         self._core.all_or_nothing(each, self.num_bootstraps - 1)
 
