@@ -350,16 +350,18 @@ void Handle::expect_states(const torch::OrderedDict<std::string, at::Tensor> &st
   resize(outputs_of(states.values()));
 }
 
+void Handle::agree_on_outputs(Handle &a, Handle &b) {
+  if (!a.resizer_ || !b.resizer_)
+    return;
+  a.resize(outputs_of(b.metric_->states()));
+  b.resize(outputs_of(a.metric_->states()));
+}
+
 void Handle::merge_states(Core &other) {
   auto *const handle = dynamic_cast<Handle *>(&other);
   TORCH_CHECK(handle, metric_->name(), ": cannot merge ", other.stateful().description(),
               "; both need the same class and options");
-  if (resizer_ && handle->resizer_) {
-    const std::vector<at::Tensor> &states = handle->metric_->states();
-    if (states.empty())
-      return;
-    resize(outputs_of(states));
-  }
+  agree_on_outputs(*this, *handle);
   metric_->merge(*handle->metric_);
 }
 
@@ -477,6 +479,9 @@ void Bundle::merge_states(Core &other) {
   auto *const bundle = dynamic_cast<Bundle *>(&other);
   TORCH_CHECK(bundle, name_, ": cannot merge ", other.stateful().description(), " into ",
               together_.description(), "; both need the same class and options");
+  const std::vector<Handle *> own = handles(), others = bundle->handles();
+  for (size_t i = 0; i < std::min(own.size(), others.size()); ++i)
+    Handle::agree_on_outputs(*own[i], *others[i]);
   together_.merge(bundle->together_);
   updates_ += bundle->updates_.load();
 }

@@ -204,6 +204,8 @@ private:
   // The metric, or where it has seen nothing one that has states of nothing.
   template <class Read> auto computed(const Read &read);
   void expect_columns(const at::Tensor &input);
+  // Where the outputs are those of the first input, what has seen nothing gets those of the other.
+  static void agree_on_outputs(Handle &a, Handle &b);
   // Makes it a metric of so many outputs, if it has seen nothing.
   void resize(int64_t num_outputs);
 

@@ -169,12 +169,12 @@ def test_a_window_has_seen_its_updates():
         metric.compute()
 
 
-def of_outputs():
+def of_outputs(num_outputs=None):
     lib = devsan.metrics
     return {
-        "plain": lib.PearsonCorrCoef(num_outputs=None),
-        "window": lib.Running(lib.MeanSquaredError(num_outputs=None), 2),
-        "bootstrap": lib.BootStrapper(lib.MeanSquaredError(num_outputs=None), 2, raw=True),
+        "plain": lib.PearsonCorrCoef(num_outputs=num_outputs),
+        "window": lib.Running(lib.MeanSquaredError(num_outputs=num_outputs), 2),
+        "bootstrap": lib.BootStrapper(lib.MeanSquaredError(num_outputs=num_outputs), 2, raw=True),
     }
 
 
@@ -190,6 +190,32 @@ def test_copies_have_as_many_outputs(how):
     for copied in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), loaded):
         assert_equal_values(values(copied.compute()), values(metric.compute()), 0)
         copied.update(*pairs(5, 1))
+
+
+@pytest.mark.parametrize("how", [*of_outputs(), "all"])
+@pytest.mark.parametrize("counts", [(0, 1), (1, 0), (1, 2), (2, 1)])
+def test_merged_ones_have_as_many_outputs(how, counts):
+    def merged(num_outputs):
+        two = []
+        for count in counts:
+            metrics = of_outputs(num_outputs)
+            two.append(MetricCollection(metrics) if how == "all" else metrics[how])
+            for seed in range(count):
+                torch.manual_seed(seed)
+                two[-1].update(*pairs(9, seed))
+        two[0].merge_state(two[1])
+        return values(two[0].compute())
+
+    assert_equal_values(merged(None), merged(3), 0)
+
+
+def test_merging_asks_for_the_same_number_of_outputs():
+    for make in (lambda: of_outputs()["plain"], lambda: MetricCollection(of_outputs())):
+        one, other = make(), make()
+        one.update(*pairs(9))
+        other.update(*(given[:, :2] for given in pairs(9)))
+        with pytest.raises(RuntimeError, match="cannot merge"):
+            one.merge_state(other)
 
 
 def test_extremes_are_merged():
