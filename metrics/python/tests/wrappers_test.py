@@ -239,6 +239,20 @@ def test_extremes_of_whole_numbers():
     metric = MinMaxMetric(devsan.metrics.CatMetric())
     metric.update(torch.tensor([3]))
     assert {name: value.item() for name, value in metric.compute().items()} == {"raw": 3, "max": 3, "min": 3}
+    metric.reset()
+    for number in (2**24 + 1, 2**24 + 3):  # no float
+        metric.update(torch.tensor([number]))
+        result = metric.compute()
+        metric._base_metric.reset()
+    assert {name: value.item() for name, value in result.items()} == {"raw": 2**24 + 3, "max": 2**24 + 3, "min": 2**24 + 1}
+
+
+def test_extremes_are_of_the_dtype_of_the_value():
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        metric = MinMaxMetric(devsan.metrics.CatMetric())
+        metric.update(torch.tensor([0.1], dtype=dtype))
+        result = metric.compute()
+        assert {value.dtype for value in result.values()} == {dtype} and result["max"] == result["min"] == result["raw"]
 
 
 def test_extremes_leave_out_nan():

@@ -33,9 +33,10 @@ class MinMaxMetric(OfOne):
         value = self._base_metric.compute()
         if not torch.is_tensor(value) or value.numel() != 1:
             raise RuntimeError(f"MinMaxMetric: Returned value from base metric should be a float or scalar tensor, but got {value}")
-        real = (value if value.is_floating_point() else value.float()).reshape(())
+        wide = torch.float32 if value.is_mps else torch.float64  # for whole numbers
+        real = value.reshape(()).to(value.dtype if value.is_floating_point() else wide)
         self._keep(real.masked_fill(real.isnan(), float("-inf")), real.masked_fill(real.isnan(), float("inf")))
-        return {"raw": value, "max": self.max_val, "min": self.min_val}
+        return {"raw": value, "max": self.max_val.to(real.dtype), "min": self.min_val.to(real.dtype)}
 
     def _keep(self, largest, smallest):
         self.max_val = torch.maximum(self.max_val.to(largest.device), largest)
