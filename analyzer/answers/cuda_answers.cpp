@@ -194,17 +194,6 @@ bool SourceProgram::fitsCurrentDevice(Code call, Function function) {
   return given.empty() ? fit(work.tensors) : fit(given);
 }
 
-// A method of an object that was told the device when it was made here.
-static bool isOfToldObject(const CallExpr *call) {
-  const auto *of_object = dyn_cast<CXXMemberCallExpr>(call);
-  const auto *object =
-      of_object ? dyn_cast<DeclRefExpr>(strip(of_object->getImplicitObjectArgument())) : nullptr;
-  const auto *variable = object ? dyn_cast<VarDecl>(object->getDecl()) : nullptr;
-  const Expr *init = variable ? variable->getInit() : nullptr;
-  const auto *made = init ? dyn_cast<CXXConstructExpr>(strip(init)) : nullptr;
-  return made && anyNamesDevice(llvm::ArrayRef(made->getArgs(), made->getNumArgs()));
-}
-
 // A function of another file that is given memory of tensors, and none of them.
 bool SourceProgram::mayLaunchElsewhere(const CudaWork &work, const WorkCall &call) {
   const auto *method = dyn_cast<CXXMethodDecl>(call.callee);

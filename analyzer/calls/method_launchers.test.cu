@@ -2,13 +2,13 @@
 // DEFINE: %{flags} = -std=c++17 -I %t -isystem %mock -isystem %cuda_stubs
 // RUN: rm -rf %t && split-file %s %t && mkdir %t/.git
 // RUN: not %devsan_check --checks=device-missing-guard --torch=none --strict %t/ops.cpp -- %{flags} | FileCheck %s --implicit-check-not=': error:'
-// CHECK: ops.cpp:6:3: error: {{.*}} 'by_static'
+// CHECK: ops.cpp:7:3: error: {{.*}} 'by_static'
 // CHECK: kernels.cu:7:{{[0-9]+}}: note: launched here
-// CHECK: ops.cpp:10:3: error: {{.*}} 'by_object'
+// CHECK: ops.cpp:11:3: error: {{.*}} 'by_object'
 // CHECK: kernels.cu:8:{{[0-9]+}}: note: launched here
-// CHECK: ops.cpp:13:3: error: {{.*}} 'by_library'
+// CHECK: ops.cpp:14:3: error: {{.*}} 'by_library'
 // CHECK: kernels.cu:19:{{[0-9]+}}: note: launched here
-// CHECK: ops.cpp:16:3: error: {{.*}} 'by_template'
+// CHECK: ops.cpp:17:3: error: {{.*}} 'by_template'
 // CHECK: kernels.cu:12:{{[0-9]+}}: note: launched here
 
 //--- kernels.h
@@ -17,6 +17,10 @@ struct Scaler {
   static void scale(float *x);
   void run(float *x);
   virtual void runOverridden(float *x);
+};
+struct Owner {
+  Scaler scaler;
+  Owner(int device) : scaler(device) {}
 };
 template <typename T> struct Filler {
   void run(T *x);
@@ -51,6 +55,7 @@ template <> void product<double>(const double *a, const double *b, double *c) { 
 //--- ops.cpp
 #include "kernels.h"
 #include <c10/cuda/CUDAGuard.h>
+#include <memory>
 #include <torch/extension.h>
 void overrideable(at::Tensor x, Scaler &scaler) { scaler.runOverridden(x.data_ptr<float>()); }
 void staticMethod(at::Tensor by_static) {
@@ -70,6 +75,15 @@ void silent(at::Tensor x, Scaler &given) {
   product<double>(x.data_ptr<double>(), x.data_ptr<double>(), x.data_ptr<double>());
   Scaler told(x.get_device());
   told.run(x.data_ptr<float>());
+  Scaler(x.get_device()).run(x.data_ptr<float>());
+  auto unique = std::make_unique<Scaler>(x.get_device());
+  unique->run(x.data_ptr<float>());
+  (*unique).run(x.data_ptr<float>());
+  Scaler *made = new Scaler(x.get_device());
+  made->run(x.data_ptr<float>());
+  const int device = x.get_device();
+  Owner owner(device);
+  owner.scaler.run(x.data_ptr<float>());
   const c10::cuda::CUDAGuard guard(x.device());
   given.run(x.data_ptr<float>());
 }

@@ -56,7 +56,7 @@ public:
     llvm::erase_if(work.launches, [&](const Launch &launch) {
       return library_calls_.contains(launch.expr) &&
              CudaProgram::tensorsOf(launch.expr, work).empty() &&
-             (work.touches_tensors || !isGivenMemory(cast<CallExpr>(launch.expr)));
+             (work.touches_tensors || !givesMemory(argumentsOf(cast<CallExpr>(launch.expr))));
     });
     // A guard whose class was not found leaves nothing behind in a file with errors: its name in
     // the text has to do.
@@ -265,9 +265,12 @@ public:
     }
     const FunctionDecl *callee = calledFunction(call);
     if (!callee) {
+      // What is declared somewhere in the file, or known to a template's user only, is silent.
       const llvm::ArrayRef<const Expr *> arguments(call->getArgs(), call->getNumArgs());
-      if (givesMemory(arguments) && !isCallOfOwn(call))
-        noteUnresolvedCall(call, arguments, /*gives_memory=*/true);
+      const bool gives_memory = givesMemory(arguments);
+      if ((gives_memory || !CudaProgram::tensorsOf(call, work_).empty()) && callsUndeclared(call) &&
+          !isOfToldObject(call))
+        noteUnresolvedCall(call, arguments, gives_memory);
       return true;
     }
     const llvm::StringRef name = nameOf(callee);
@@ -335,32 +338,23 @@ private:
       work_.called_parameters.push_back({parameter, guard_live_});
   }
 
-  // Of a lambda or a parameter, whose body is elsewhere in the program, or of an object that was
-  // told the device.
-  static bool isCallOfOwn(const CallExpr *call) {
-    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
-    const auto *reference =
-        dyn_cast<DeclRefExpr>(strip(op && op->getNumArgs() ? op->getArg(0) : call->getCallee()));
-    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    if (!variable || !variable->getInit())
-      return isa_and_nonnull<ParmVarDecl>(variable);
-    const Expr *init = strip(variable->getInit());
-    llvm::SmallVector<const Expr *, 4> parts;
-    for (const Stmt *part : init->children())
-      if (const auto *expr = dyn_cast_or_null<Expr>(part))
-        parts.push_back(expr);
-    return isa<ParmVarDecl>(variable) || isa<LambdaExpr>(init) || anyNamesDevice(parts);
-  }
-
-  // By pointers, or by what may hold some: it is of no known type.
+  // Its caller's, which may be a tensor's.
   static bool givesMemory(llvm::ArrayRef<const Expr *> parts) {
     return llvm::any_of(parts, [](const Expr *part) {
-      const QualType type = part->getType();
-      // A list in a template has no type.
-      return !type.isNull() && !isStream(type) &&
-             (type->isPointerType() || type->isSpecificBuiltinType(BuiltinType::Dependent) ||
-              type->getAs<DependentNameType>());
+      const auto *named = dyn_cast<DeclRefExpr>(strip(part)->IgnoreParenCasts());
+      return named && isa<ParmVarDecl>(named->getDecl()) && mayBeMemory(named->getType());
     });
+  }
+  // Streams, events and handles of libraries are pointers to what only CUDA knows.
+  static bool mayBeMemory(QualType type) {
+    if (!type->isPointerType() || isStream(type) || isLibraryHandle(type))
+      return false;
+    while (type->isPointerType())
+      type = type->getPointeeType();
+    const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+    return !type->isFunctionType() && !(record && !record->hasDefinition()) &&
+           !type->isSpecificBuiltinType(BuiltinType::Char_S) &&
+           !type->isSpecificBuiltinType(BuiltinType::Char_U);
   }
 
   void noteUnresolvedCall(const Expr *expr, llvm::ArrayRef<const Expr *> parts, bool gives_memory) {
@@ -479,14 +473,6 @@ private:
     return false;
   }
 
-  static bool isGivenMemory(const CallExpr *call) {
-    return llvm::any_of(call->arguments(), [](const Expr *argument) {
-      const auto *named = dyn_cast<DeclRefExpr>(strip(argument)->IgnoreParenCasts());
-      return named && isa<ParmVarDecl>(named->getDecl()) && named->getType()->isPointerType() &&
-             !isLibraryHandle(named->getType());
-    });
-  }
-
   // cuBLAS and kin work where their handle was made. One that the function itself makes, or takes
   // for the current device, is of that; not one that it is given, or keeps, nor one that it made
   // under a guard, which has the guard's device ever after.
@@ -588,6 +574,7 @@ private:
           return isStream(argument->getType()) || holdsStream(argument->getType());
         });
     if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
+        !isOfToldObject(call) &&
         !anyNamesDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
       work_.handed_streams.push_back(
           {call, /*unresolved=*/false, guarded(), bodies_.back().in_new_thread, path_});
