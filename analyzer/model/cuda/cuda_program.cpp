@@ -4,6 +4,7 @@
 #include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
+#include <clang/AST/DeclTemplate.h>
 #include <llvm/ADT/STLExtras.h>
 
 namespace devsan::analyzer {
@@ -102,6 +103,27 @@ const FunctionDecl *writtenFunction(const FunctionDecl *function) {
           function->getTemplateInstantiationPattern(/*ForDefinition=*/false))
     function = written;
   return function->getCanonicalDecl();
+}
+
+llvm::SmallVector<const FunctionDecl *, 2> possibleCallees(const FunctionDecl *callee) {
+  llvm::SmallVector<const FunctionDecl *, 2> callees{writtenFunction(callee)};
+  const auto add = [&](const FunctionDecl *other) {
+    if (other->getTemplateSpecializationKind() == TSK_ExplicitSpecialization)
+      callees.push_back(writtenFunction(other));
+  };
+  if (const FunctionTemplateDecl *primary = callee->getDescribedFunctionTemplate())
+    for (const FunctionDecl *other : primary->specializations())
+      add(other);
+  // Of a class template, one method.
+  const auto *method = dyn_cast<CXXMethodDecl>(callee);
+  if (const ClassTemplateDecl *owner =
+          method ? method->getParent()->getDescribedClassTemplate() : nullptr)
+    for (const ClassTemplateSpecializationDecl *record : owner->specializations())
+      for (const CXXMethodDecl *other : record->methods())
+        if (const FunctionDecl *from = other->getInstantiatedFromMemberFunction();
+            from && from->getCanonicalDecl() == method->getCanonicalDecl())
+          add(other);
+  return callees;
 }
 
 CudaProgram::CudaProgram(ASTContext &context) : sees_torch_(declaresTensor(context)) {

@@ -290,8 +290,8 @@ public:
       work_.launches.push_back(launchOf(Launch::Kind::kAlgorithm, call));
     } else if (!isLibraryDecl(callee) && !isCudaApi(callee)) {
       noteStreamArgument(call, callee);
-      work_.calls.push_back(
-          {call, writtenFunction(callee), guarded(), bodies_.back().in_new_thread, path_});
+      for (const FunctionDecl *possible : possibleCallees(callee))
+        work_.calls.push_back({call, possible, guarded(), bodies_.back().in_new_thread, path_});
       if (helpers_.setters.contains(writtenFunction(callee)))
         device_set_ = guard_seen_ = true;
     }
@@ -573,7 +573,9 @@ private:
         stream || llvm::any_of(call->arguments(), [](const Expr *argument) {
           return isStream(argument->getType()) || holdsStream(argument->getType());
         });
-    if (is_handed && !writtenFunction(callee)->isDefined() && !is_algorithm &&
+    if (is_handed && !is_algorithm &&
+        llvm::none_of(possibleCallees(callee),
+                      [](const FunctionDecl *possible) { return possible->isDefined(); }) &&
         !isOfToldObject(call) &&
         !anyNamesDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs())))
       work_.handed_streams.push_back(

@@ -126,6 +126,10 @@ struct DeviceHelpers {
 
 // The function as it is written, of which it may be an instantiation.
 const clang::FunctionDecl *writtenFunction(const clang::FunctionDecl *function);
+// The same, and what a call in a template may mean instead: explicit specialisations of what it
+// names.
+llvm::SmallVector<const clang::FunctionDecl *, 2>
+possibleCallees(const clang::FunctionDecl *callee);
 CudaWork collectWork(const clang::FunctionDecl *function, const DeviceHelpers &helpers);
 
 // The work of all functions of a translation unit.
