@@ -321,8 +321,8 @@ cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t *, cudaGraph_t, const cudaGraphN
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t, struct cudaGraphNodeParams *);
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t, cudaGraphNode_t, struct cudaGraphNodeParams *);
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *, cudaGraph_t, unsigned int DEVSAN_DEFAULT(0), unsigned int DEVSAN_DEFAULT(0));
-cudaError_t cudaGetDriverEntryPoint(const char *, void **, unsigned long long, enum cudaDriverEntryPointQueryResult *);
-cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **, unsigned int, unsigned long long, enum cudaDriverEntryPointQueryResult *);
+cudaError_t cudaGetDriverEntryPoint(const char *, void **, unsigned long long, enum cudaDriverEntryPointQueryResult * DEVSAN_DEFAULT(0));
+cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **, unsigned int, unsigned long long, enum cudaDriverEntryPointQueryResult * DEVSAN_DEFAULT(0));
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *, const void *, enum cudaJitOption *, void **, unsigned int, enum cudaLibraryOption *, void **, unsigned int);
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *, const char *, enum cudaJitOption *, void **, unsigned int, enum cudaLibraryOption *, void **, unsigned int);
 cudaError_t cudaLibraryUnload(cudaLibrary_t);
@@ -391,6 +391,12 @@ cudaError_t cudaProfilerStop(void);
 // The forms for C++ that do more than pass on what they were given.
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) { return cudaEventCreateWithFlags(event, flags); }
 inline cudaError_t cudaMallocHost(void **ptr, size_t size, unsigned int flags) { return cudaHostAlloc(ptr, size, flags); }
+template <typename To, typename From>
+cudaError_t cudaMemcpyBatchAsync(To **dsts, From **srcs, size_t *sizes, size_t count, cudaMemcpyAttributes attr,
+                                 size_t *failIdx, cudaStream_t hStream) {
+  size_t first = 0;
+  return cudaMemcpyBatchAsync((void **)dsts, (void **)srcs, sizes, count, &attr, &first, 1, failIdx, hStream);
+}
 template <typename T> cudaError_t cudaMallocHost(T **ptr, size_t size, unsigned int flags = 0) {
   return cudaHostAlloc((void **)ptr, size, flags);
 }

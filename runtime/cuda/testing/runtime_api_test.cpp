@@ -228,6 +228,26 @@ TEST_F(RuntimeApi, HasRoomForACooperativeLaunchOrRefusesIt) {
   EXPECT_EQ(cudaLaunchKernelExC(&config, kernel, none), cudaErrorCooperativeLaunchTooLarge);
 }
 
+TEST_F(RuntimeApi, HasTheDefaultsAndFormsOfCpp) {
+  void *function = nullptr;
+  EXPECT_EQ(cudaGetDriverEntryPoint("cuInit", &function, cudaEnableDefault), cudaSuccess);
+  EXPECT_NE(function, nullptr);
+  function = nullptr;
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuInit", &function, 12000, cudaEnableDefault),
+            cudaSuccess);
+  EXPECT_NE(function, nullptr);
+  int value = 7, *to;
+  ASSERT_EQ(cudaMalloc(&to, sizeof value), cudaSuccess);
+  const int *from = &value;
+  size_t bytes = sizeof value, failed = 0;
+  cudaMemcpyAttributes attributes = {};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  EXPECT_EQ(cudaMemcpyBatchAsync(&to, &from, &bytes, 1, attributes, &failed, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(&value, to, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(value, 7);
+  EXPECT_EQ(cudaFree(to), cudaSuccess);
+}
+
 TEST_F(RuntimeApi, RefusesWhatItHasNot) {
   cudaGraph_t graph;
   EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
