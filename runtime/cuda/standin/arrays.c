@@ -30,6 +30,20 @@ static size_t elementOf(const Format *format) {
   return bits / 8;
 }
 
+/* The sizes that GPUs have: alike but for one packed format. */
+static int isFormat(const Format *format) {
+  enum { kTenTenTenTwo = 31 };
+  static const int kPacked[4] = {10, 10, 10, 2};
+  if (format->kind == kTenTenTenTwo)
+    return memcmp(format->bits, kPacked, sizeof kPacked) == 0;
+  for (int i = 0; i < 4; ++i) {
+    const int bits = format->bits[i];
+    if (bits != 0 && bits != 8 && bits != 16 && bits != 32)
+      return 0;
+  }
+  return 1;
+}
+
 static size_t atLeastOne(size_t count) {
   return count ? count : 1;
 }
@@ -50,7 +64,9 @@ char *devsanArray(const void *array, DevSanArrayLayout *layout) {
     memory = one->memory;
     layout->element = elementOf(&one->format);
     layout->pitch = layout->element * one->extent.width;
+    layout->width = one->extent.width;
     layout->height = atLeastOne(one->extent.height);
+    layout->depth = atLeastOne(one->extent.depth);
   }
   pthread_mutex_unlock(&lock);
   return memory;
@@ -61,8 +77,12 @@ int cudaMalloc3DArray(void **out, const void *format, DevSanCudaExtent extent, u
   REQUIRE(out);
   REQUIRE(format);
   *out = NULL;
-  const size_t bytes =
-      elementOf(format) * extent.width * atLeastOne(extent.height) * atLeastOne(extent.depth);
+  REQUIRE(isFormat(format));
+  size_t bytes = elementOf(format);
+  if (__builtin_mul_overflow(bytes, extent.width, &bytes) ||
+      __builtin_mul_overflow(bytes, atLeastOne(extent.height), &bytes) ||
+      __builtin_mul_overflow(bytes, atLeastOne(extent.depth), &bytes))
+    return devsanDone(kOutOfMemory);
   REQUIRE(bytes);
   struct Array *made = calloc(1, sizeof *made);
   if (!made)
@@ -140,19 +160,33 @@ Format cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
   return (Format){{x, y, z, w}, kind};
 }
 
-/* An offset in a row is in bytes. */
-static char *place(const void *array, size_t x, size_t y, size_t *pitch) {
+/* Where rows of an array begin; NULL where it does not have them all. An offset in a row and its
+   width are in bytes. */
+static char *place(const void *array, size_t x, size_t y, size_t width, size_t height,
+                   size_t *pitch) {
   DevSanArrayLayout layout;
   char *memory = devsanArray(array, &layout);
-  *pitch = memory ? layout.pitch : 0;
-  return memory ? memory + y * layout.pitch + x : NULL;
+  if (!memory || !devsanFits(x, width, layout.pitch) || !devsanFits(y, height, layout.height))
+    return NULL;
+  *pitch = layout.pitch;
+  return memory + y * layout.pitch + x;
+}
+
+/* The same of bytes that go on in the next row. */
+static char *placeOfBytes(const void *array, size_t x, size_t y, size_t bytes) {
+  DevSanArrayLayout layout;
+  char *memory = devsanArray(array, &layout);
+  if (!memory || x > layout.pitch || y > layout.height ||
+      !devsanFits(y * layout.pitch + x, bytes, layout.height * layout.pitch))
+    return NULL;
+  return memory + y * layout.pitch + x;
 }
 
 int cudaMemcpy2DToArray(void *to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
                         size_t height, int kind) {
   devsan_standin_count(__func__);
   size_t own;
-  char *at = place(to, x, y, &own);
+  char *at = place(to, x, y, width, height, &own);
   REQUIRE(at);
   return cudaMemcpy2D(at, own, from, pitch, width, height, kind);
 }
@@ -161,7 +195,7 @@ int cudaMemcpy2DToArrayAsync(void *to, size_t x, size_t y, const void *from, siz
                              size_t width, size_t height, int kind, void *stream) {
   devsan_standin_count(__func__);
   size_t own;
-  char *at = place(to, x, y, &own);
+  char *at = place(to, x, y, width, height, &own);
   REQUIRE(at);
   return cudaMemcpy2DAsync(at, own, from, pitch, width, height, kind, stream);
 }
@@ -170,7 +204,7 @@ int cudaMemcpy2DFromArray(void *to, size_t pitch, const void *from, size_t x, si
                           size_t width, size_t height, int kind) {
   devsan_standin_count(__func__);
   size_t own;
-  const char *at = place(from, x, y, &own);
+  const char *at = place(from, x, y, width, height, &own);
   REQUIRE(at);
   return cudaMemcpy2D(to, pitch, at, own, width, height, kind);
 }
@@ -179,7 +213,7 @@ int cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, const void *from, size_t 
                                size_t width, size_t height, int kind, void *stream) {
   devsan_standin_count(__func__);
   size_t own;
-  const char *at = place(from, x, y, &own);
+  const char *at = place(from, x, y, width, height, &own);
   REQUIRE(at);
   return cudaMemcpy2DAsync(to, pitch, at, own, width, height, kind, stream);
 }
@@ -188,16 +222,15 @@ int cudaMemcpy2DArrayToArray(void *to, size_t to_x, size_t to_y, const void *fro
                              size_t from_y, size_t width, size_t height, int kind) {
   devsan_standin_count(__func__);
   size_t own, others;
-  char *at = place(to, to_x, to_y, &own);
-  const char *source = place(from, from_x, from_y, &others);
+  char *at = place(to, to_x, to_y, width, height, &own);
+  const char *source = place(from, from_x, from_y, width, height, &others);
   REQUIRE(at && source);
   return cudaMemcpy2D(at, own, source, others, width, height, kind);
 }
 
 int cudaMemcpyToArray(void *to, size_t x, size_t y, const void *from, size_t bytes, int kind) {
   devsan_standin_count(__func__);
-  size_t own;
-  char *at = place(to, x, y, &own);
+  char *at = placeOfBytes(to, x, y, bytes);
   REQUIRE(at);
   return cudaMemcpy(at, from, bytes, kind);
 }
@@ -205,16 +238,14 @@ int cudaMemcpyToArray(void *to, size_t x, size_t y, const void *from, size_t byt
 int cudaMemcpyToArrayAsync(void *to, size_t x, size_t y, const void *from, size_t bytes, int kind,
                            void *stream) {
   devsan_standin_count(__func__);
-  size_t own;
-  char *at = place(to, x, y, &own);
+  char *at = placeOfBytes(to, x, y, bytes);
   REQUIRE(at);
   return cudaMemcpyAsync(at, from, bytes, kind, stream);
 }
 
 int cudaMemcpyFromArray(void *to, const void *from, size_t x, size_t y, size_t bytes, int kind) {
   devsan_standin_count(__func__);
-  size_t own;
-  const char *at = place(from, x, y, &own);
+  const char *at = placeOfBytes(from, x, y, bytes);
   REQUIRE(at);
   return cudaMemcpy(to, at, bytes, kind);
 }
@@ -222,8 +253,7 @@ int cudaMemcpyFromArray(void *to, const void *from, size_t x, size_t y, size_t b
 int cudaMemcpyFromArrayAsync(void *to, const void *from, size_t x, size_t y, size_t bytes, int kind,
                              void *stream) {
   devsan_standin_count(__func__);
-  size_t own;
-  const char *at = place(from, x, y, &own);
+  const char *at = placeOfBytes(from, x, y, bytes);
   REQUIRE(at);
   return cudaMemcpyAsync(to, at, bytes, kind, stream);
 }
@@ -231,9 +261,8 @@ int cudaMemcpyFromArrayAsync(void *to, const void *from, size_t x, size_t y, siz
 int cudaMemcpyArrayToArray(void *to, size_t to_x, size_t to_y, const void *from, size_t from_x,
                            size_t from_y, size_t bytes, int kind) {
   devsan_standin_count(__func__);
-  size_t own, others;
-  char *at = place(to, to_x, to_y, &own);
-  const char *source = place(from, from_x, from_y, &others);
+  char *at = placeOfBytes(to, to_x, to_y, bytes);
+  const char *source = placeOfBytes(from, from_x, from_y, bytes);
   REQUIRE(at && source);
   return cudaMemcpy(at, source, bytes, kind);
 }

@@ -393,7 +393,7 @@ static int isWithin(const DevSanCudaDim *dim, const unsigned largest[3]) {
 int devsanBlocksPerProcessor(size_t threads, size_t shared_memory) {
   enum { kReservedShared = 1 << 10 };
   const size_t whole_warps = (threads + kWarp - 1) / kWarp * kWarp;
-  if (threads == 0 || threads > kThreadsPerBlock)
+  if (threads == 0 || threads > kThreadsPerBlock || shared_memory > kSharedPerBlockOptIn)
     return 0;
   const size_t limits[] = {kBlocksPerProcessor, kThreadsPerProcessor / whole_warps,
                            kRegisters / (kRegistersPerThread * whole_warps),

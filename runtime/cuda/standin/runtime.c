@@ -246,11 +246,14 @@ static const struct {
     {2, "out of memory"},
     {3, "initialization error"},
     {9, "invalid configuration argument"},
+    {12, "invalid pitch argument"},
+    {21, "invalid copy direction for memcpy"},
     {35, "CUDA driver version is insufficient for CUDA runtime version"},
     {98, "invalid device function"},
     {100, "no CUDA-capable device is detected"},
     {101, "invalid device ordinal"},
     {201, "invalid device context"},
+    {217, "peer access is not supported between these two devices"},
     {400, "invalid resource handle"},
     {500, "named symbol not found"},
     {600, "device not ready"},
@@ -349,18 +352,25 @@ int cudaMallocManaged(void **out, size_t size, unsigned flags) {
 
 int cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height) {
   devsan_standin_count(__func__);
+  enum { kAlignment = 512 };
+  size_t padded, bytes;
   REQUIRE(pitch);
-  *pitch = (width + 511) / 512 * 512;
-  return cudaMalloc(out, *pitch * (height ? height : 1));
+  if (__builtin_add_overflow(width, kAlignment - 1, &padded) ||
+      __builtin_mul_overflow(padded / kAlignment * kAlignment, height ? height : 1, &bytes))
+    return done(kOutOfMemory);
+  *pitch = padded / kAlignment * kAlignment;
+  return cudaMalloc(out, bytes);
 }
 
 int cudaMalloc3D(DevSanCudaPitched *out, DevSanCudaExtent extent) {
   devsan_standin_count(__func__);
+  size_t rows;
   REQUIRE(out);
+  if (__builtin_mul_overflow(extent.height, extent.depth ? extent.depth : 1, &rows))
+    return done(kOutOfMemory);
   out->x_size = extent.width;
   out->y_size = extent.height;
-  return cudaMallocPitch(&out->pointer, &out->pitch, extent.width,
-                         extent.height * (extent.depth ? extent.depth : 1));
+  return cudaMallocPitch(&out->pointer, &out->pitch, extent.width, rows);
 }
 
 int cudaMallocAsync(void **out, size_t size, void *stream) {
@@ -419,7 +429,20 @@ int cudaFreeAsync(void *memory, void *stream) {
   return done(DRIVER(cuMemFreeAsync, address(memory), stream));
 }
 
+/* That it fits to the memory is not asked. */
+static int isDirection(int kind) {
+  enum { kDefault = 4 };
+  return kind >= 0 && kind <= kDefault;
+}
+
+#define REQUIRE_DIRECTION(kind)                                                                    \
+  do {                                                                                             \
+    if (!isDirection(kind))                                                                        \
+      return devsanDone(kInvalidDirection);                                                        \
+  } while (0)
+
 static int copy(void *to, const void *from, size_t bytes, int kind) {
+  REQUIRE_DIRECTION(kind);
   switch (kind) {
   case kHostToDevice:
     return DRIVER_AS(cuMemcpyHtoD_v2, cuMemcpyHtoD, address(to), from, bytes);
@@ -433,6 +456,7 @@ static int copy(void *to, const void *from, size_t bytes, int kind) {
 }
 
 static int copyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) {
+  REQUIRE_DIRECTION(kind);
   switch (kind) {
   case kHostToDevice:
     return DRIVER_AS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, address(to), from, bytes, stream);
@@ -446,18 +470,20 @@ static int copyAsync(void *to, const void *from, size_t bytes, int kind, void *s
   }
 }
 
-static DevSanDriverCopy2D rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                               size_t width, size_t height) {
-  DevSanDriverCopy2D call;
-  memset(&call, 0, sizeof call);
-  call.from_type = call.to_type = kDevSanDriverUnified;
-  call.from_device = address(from);
-  call.from_pitch = from_pitch;
-  call.to_device = address(to);
-  call.to_pitch = to_pitch;
-  call.width = width;
-  call.height = height;
-  return call;
+static int rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                size_t height, int kind, DevSanDriverCopy2D *call) {
+  REQUIRE_DIRECTION(kind);
+  if (height && (width > to_pitch || width > from_pitch))
+    return kInvalidPitch;
+  memset(call, 0, sizeof *call);
+  call->from_type = call->to_type = kDevSanDriverUnified;
+  call->from_device = address(from);
+  call->from_pitch = from_pitch;
+  call->to_device = address(to);
+  call->to_pitch = to_pitch;
+  call->width = width;
+  call->height = height;
+  return kSuccess;
 }
 
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
@@ -470,71 +496,102 @@ int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *st
   return done(copyAsync(to, from, bytes, kind, stream));
 }
 
+#define REQUIRE_DEVICES(one, other)                                                                \
+  do {                                                                                             \
+    if (!devsanIsDeviceNumber(one) || !devsanIsDeviceNumber(other))                                \
+      return devsanDone(kInvalidDevice);                                                           \
+  } while (0)
+
 int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-  (void)to_device, (void)from_device;
   ENTER();
+  REQUIRE_DEVICES(to_device, from_device);
   return done(DRIVER(cuMemcpyPeer, address(to), NULL, address(from), NULL, bytes));
 }
 
 int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                         void *stream) {
-  (void)to_device, (void)from_device;
   ENTER();
+  REQUIRE_DEVICES(to_device, from_device);
   return done(DRIVER(cuMemcpyPeerAsync, address(to), NULL, address(from), NULL, bytes, stream));
 }
 
 int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                  size_t height, int kind) {
-  (void)kind;
   ENTER();
-  const DevSanDriverCopy2D call = rows(to, to_pitch, from, from_pitch, width, height);
-  return done(DRIVER_AS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned, &call));
+  DevSanDriverCopy2D call;
+  const int refusal = rows(to, to_pitch, from, from_pitch, width, height, kind, &call);
+  return done(refusal ? refusal : DRIVER_AS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned, &call));
 }
 
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                       size_t height, int kind, void *stream) {
-  (void)kind;
   ENTER();
-  const DevSanDriverCopy2D call = rows(to, to_pitch, from, from_pitch, width, height);
-  return done(DRIVER_AS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, &call, stream));
+  DevSanDriverCopy2D call;
+  const int refusal = rows(to, to_pitch, from, from_pitch, width, height, kind, &call);
+  return done(refusal ? refusal : DRIVER_AS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, &call, stream));
 }
 
 /* One end of a copy in three dimensions. Positions are bytes in linear memory, elements in an
    array; so is the width, where an array takes part. */
 typedef struct {
   DevSanCudaAddress at;
-  size_t pitch, height, element;
+  DevSanCudaPosition position;
+  DevSanArrayLayout layout;
+  int is_array;
 } End;
 
 static int endOf(const DevSanCudaPitched *linear, const void *array,
                  const DevSanCudaPosition *position, End *out) {
-  DevSanArrayLayout layout = {1, linear->pitch, linear->y_size};
+  DevSanArrayLayout layout = {1, linear->pitch, linear->pitch, linear->y_size, SIZE_MAX};
   const char *memory = array ? devsanArray(array, &layout) : linear->pointer;
-  *out = (End){address(memory) + position->x * layout.element +
-                   (position->y + position->z * layout.height) * layout.pitch,
-               layout.pitch, layout.height, array ? layout.element : 0};
-  return memory ? kSuccess : kInvalidValue;
+  if (!memory || (array && linear->pointer))
+    return kInvalidValue;
+  size_t offset = 0, x = 0;
+  if (__builtin_mul_overflow(position->z, layout.height, &offset) ||
+      __builtin_add_overflow(position->y, offset, &offset) ||
+      __builtin_mul_overflow(offset, layout.pitch, &offset) ||
+      __builtin_mul_overflow(position->x, layout.element, &x) ||
+      __builtin_add_overflow(offset, x, &offset))
+    return kInvalidValue;
+  *out = (End){address(memory) + offset, *position, layout, array != NULL};
+  return kSuccess;
+}
+
+/* The pitch and the rows of a layer of linear memory count where there is more than one of what
+   they divide. */
+static int checkBounds(const End *end, const DevSanCudaExtent *extent, size_t bytes) {
+  const DevSanCudaPosition *at = &end->position;
+  if (end->is_array)
+    return devsanFits(at->x, extent->width, end->layout.width) &&
+                   devsanFits(at->y, extent->height, end->layout.height) &&
+                   devsanFits(at->z, extent->depth, end->layout.depth)
+               ? kSuccess
+               : kInvalidValue;
+  if ((extent->height > 1 || extent->depth > 1) && !devsanFits(at->x, bytes, end->layout.pitch))
+    return kInvalidPitch;
+  return extent->depth > 1 && !devsanFits(at->y, extent->height, end->layout.height) ? kInvalidValue
+                                                                                     : kSuccess;
 }
 
 static int box(const DevSanCudaExtent *extent, const End *from, const End *to,
                DevSanDriverCopy3D *call) {
-  const size_t element = from->element ? from->element : to->element ? to->element : 1;
+  const size_t element = from->is_array ? from->layout.element : to->layout.element;
   memset(call, 0, sizeof *call);
   call->from_type = call->to_type = kDevSanDriverUnified;
   call->from_device = from->at;
-  call->from_pitch = from->pitch;
-  call->from_height = from->height;
+  call->from_pitch = from->layout.pitch;
+  call->from_height = from->layout.height;
   call->to_device = to->at;
-  call->to_pitch = to->pitch;
-  call->to_height = to->height;
-  call->width = extent->width * element;
+  call->to_pitch = to->layout.pitch;
+  call->to_height = to->layout.height;
+  if (__builtin_mul_overflow(extent->width, element, &call->width))
+    return kInvalidValue;
   call->height = extent->height;
   call->depth = extent->depth;
-  if (from->element && to->element && from->element != to->element)
+  if (from->is_array && to->is_array && from->layout.element != to->layout.element)
     return kInvalidValue;
-  const int has_rows = extent->height > 1 || extent->depth > 1;
-  return has_rows && (from->pitch < call->width || to->pitch < call->width) ? kInvalidPitch
-                                                                            : kSuccess;
+  const int refusal = checkBounds(from, extent, call->width);
+  return refusal == kSuccess ? checkBounds(to, extent, call->width) : refusal;
 }
 
 /* cudaMemcpy3DParms and that of peers are alike but for the devices. */
@@ -551,6 +608,7 @@ static int box(const DevSanCudaExtent *extent, const End *from, const End *to,
 int cudaMemcpy3D(const DevSanCudaCopy3D *copy) {
   ENTER();
   REQUIRE(copy);
+  REQUIRE_DIRECTION(copy->kind);
   DevSanDriverCopy3D call;
   BOX(copy, &call);
   return done(DRIVER_AS(cuMemcpy3D_v2, cuMemcpy3D, &call));
@@ -559,6 +617,7 @@ int cudaMemcpy3D(const DevSanCudaCopy3D *copy) {
 int cudaMemcpy3DAsync(const DevSanCudaCopy3D *copy, void *stream) {
   ENTER();
   REQUIRE(copy);
+  REQUIRE_DIRECTION(copy->kind);
   DevSanDriverCopy3D call;
   BOX(copy, &call);
   return done(DRIVER_AS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, &call, stream));
@@ -567,6 +626,7 @@ int cudaMemcpy3DAsync(const DevSanCudaCopy3D *copy, void *stream) {
 int cudaMemcpy3DPeer(const DevSanCudaCopy3DPeer *copy) {
   ENTER();
   REQUIRE(copy);
+  REQUIRE_DEVICES(copy->to_device, copy->from_device);
   DevSanDriverCopy3D call;
   BOX(copy, &call);
   return done(DRIVER(cuMemcpy3DPeer, &call));
@@ -575,6 +635,7 @@ int cudaMemcpy3DPeer(const DevSanCudaCopy3DPeer *copy) {
 int cudaMemcpy3DPeerAsync(const DevSanCudaCopy3DPeer *copy, void *stream) {
   ENTER();
   REQUIRE(copy);
+  REQUIRE_DEVICES(copy->to_device, copy->from_device);
   DevSanDriverCopy3D call;
   BOX(copy, &call);
   return done(DRIVER(cuMemcpy3DPeerAsync, &call, stream));
@@ -597,28 +658,28 @@ int cudaMemcpyBatchAsync(void **to, void **from, size_t *bytes, size_t count, vo
 
 int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                        int kind) {
-  (void)kind;
   ENTER();
+  REQUIRE_DIRECTION(kind);
   return done(DRIVER(cuMemcpy, address(symbol) + offset, address(from), bytes));
 }
 
 int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset, int kind) {
-  (void)kind;
   ENTER();
+  REQUIRE_DIRECTION(kind);
   return done(DRIVER(cuMemcpy, address(to), address(symbol) + offset, bytes));
 }
 
 int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                             int kind, void *stream) {
-  (void)kind;
   ENTER();
+  REQUIRE_DIRECTION(kind);
   return done(DRIVER(cuMemcpyAsync, address(symbol) + offset, address(from), bytes, stream));
 }
 
 int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset, int kind,
                               void *stream) {
-  (void)kind;
   ENTER();
+  REQUIRE_DIRECTION(kind);
   return done(DRIVER(cuMemcpyAsync, address(to), address(symbol) + offset, bytes, stream));
 }
 
@@ -817,23 +878,29 @@ int cudaLaunchCooperativeKernel(const void *kernel, DevSanCudaDim grid, DevSanCu
   return done(launchSymbol(kernel, grid, block, arguments, shared_memory, stream, 1));
 }
 
-static int isCooperative(const DevSanCudaLaunch *call) {
-  enum { kCooperative = 2 };
-  const struct {
-    int id;
-    int value[17];
-  } *attributes = call->attributes;
-  for (unsigned i = 0; i < call->attribute_count; ++i)
-    if (attributes[i].id == kCooperative && attributes[i].value[1])
-      return 1;
-  return 0;
-}
+/* As cudaLaunchAttribute. */
+typedef struct {
+  int id, unused;
+  unsigned value[16];
+} LaunchAttribute;
+
+enum { kCooperative = 2, kClusterSize = 4 };
 
 int cudaLaunchKernelExC(const DevSanCudaLaunch *call, const void *kernel, void **arguments) {
+  static int is_said;
+  int is_cooperative = 0;
   ENTER();
   REQUIRE(call);
+  REQUIRE(call->attributes || !call->attribute_count);
+  const LaunchAttribute *attributes = call->attributes;
+  for (unsigned i = 0; i < call->attribute_count; ++i) {
+    const unsigned *value = attributes[i].value;
+    if (attributes[i].id == kClusterSize && (value[0] > 1 || value[1] > 1 || value[2] > 1))
+      return devsanRefuse("clusters of blocks (cudaLaunchKernelExC)", &is_said);
+    is_cooperative |= attributes[i].id == kCooperative && value[0];
+  }
   return done(launchSymbol(kernel, call->grid, call->block, arguments, call->shared_memory,
-                           call->stream, isCooperative(call)));
+                           call->stream, is_cooperative));
 }
 
 int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {

@@ -14,11 +14,13 @@ enum {
   kInitializationError = 3,
   kInvalidConfiguration = 9,
   kInvalidPitch = 12,
+  kInvalidDirection = 21,
   kNoDriver = 35,
   kInvalidDeviceFunction = 98,
   kNoDevice = 100,
   kInvalidDevice = 101,
   kUnsupportedLimit = 215,
+  kPeerAccessUnsupported = 217,
   kInvalidHandle = 400,
   kPeerAccessAlreadyEnabled = 704,
   kPeerAccessNotEnabled = 705,
@@ -49,10 +51,15 @@ void *devsanDriverFunction(const char *name);
 int devsanPoolDevice(const void *pool);
 
 /* Of a CUDA array: its memory, which is linear and without padding, NULL where there is no such
-   array, and the bytes of an element, of a row and of a layer. */
+   array, the bytes of an element and of a row, and the elements, rows and layers it has. */
 typedef struct {
-  size_t element, pitch, height;
+  size_t element, pitch, width, height, depth;
 } DevSanArrayLayout;
 char *devsanArray(const void *array, DevSanArrayLayout *layout);
+
+/* Whether so much lies within what has that size. */
+static inline int devsanFits(size_t begin, size_t length, size_t size) {
+  return begin <= size && length <= size - begin;
+}
 
 #endif

@@ -14,8 +14,9 @@
 
 enum { kLimits = 7 };
 
-/* Of the runtime's part for kernels that launch kernels, the L2 cache and the rest. */
-static size_t limits[kMaxDevices][kLimits];
+/* Of the runtime's part for kernels that launch kernels, the L2 cache and the rest: how each
+   differs from what it is at first. */
+static _Atomic size_t limits[kMaxDevices][kLimits];
 static const size_t kLimitsAtFirst[kLimits] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
 int cudaDeviceGetLimit(size_t *value, int limit);
@@ -23,8 +24,7 @@ int cudaDeviceGetLimit(size_t *value, int limit) {
   REQUIRE(value);
   if (limit < 0 || limit >= kLimits)
     return devsanDone(kUnsupportedLimit);
-  const size_t set = limits[devsanCurrentDevice()][limit];
-  *value = set ? set - 1 : kLimitsAtFirst[limit];
+  *value = limits[devsanCurrentDevice()][limit] ^ kLimitsAtFirst[limit];
   return kSuccess;
 }
 
@@ -32,7 +32,7 @@ int cudaDeviceSetLimit(int limit, size_t value);
 int cudaDeviceSetLimit(int limit, size_t value) {
   if (limit < 0 || limit >= kLimits)
     return devsanDone(kUnsupportedLimit);
-  limits[devsanCurrentDevice()][limit] = value + 1;
+  limits[devsanCurrentDevice()][limit] = value ^ kLimitsAtFirst[limit];
   return kSuccess;
 }
 
@@ -53,7 +53,7 @@ int cudaCtxResetPersistingL2Cache(void) {
 
 /* How shared memory and the L1 cache are divided. */
 
-static int cache_configs[kMaxDevices];
+static _Atomic int cache_configs[kMaxDevices];
 
 int cudaDeviceGetCacheConfig(int *config);
 int cudaDeviceGetCacheConfig(int *config) {
@@ -98,7 +98,7 @@ int cudaDeviceSetSharedMemConfig(int config) {
 /* Devices. */
 
 enum { kMapHost = 8 };
-static unsigned device_flags[kMaxDevices];
+static _Atomic unsigned device_flags[kMaxDevices];
 
 int cudaGetDeviceFlags(unsigned *flags);
 int cudaGetDeviceFlags(unsigned *flags) {
@@ -143,11 +143,14 @@ int cudaDeviceGetPCIBusId(char *text, int size, int device) {
 
 int cudaDeviceGetByPCIBusId(int *device, const char *text);
 int cudaDeviceGetByPCIBusId(int *device, const char *text) {
-  unsigned domain, bus;
+  unsigned domain = 0, bus, slot, function = 0;
   REQUIRE(device && text);
-  if ((sscanf(text, "%x:%x:", &domain, &bus) != 2 &&
-       (domain = 0, sscanf(text, "%x:", &bus)) != 1) ||
-      domain || !devsanIsDeviceNumber((int)bus - 1))
+  if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+    domain = 0;
+    if (sscanf(text, "%x:%x.%x", &bus, &slot, &function) != 3)
+      return devsanDone(kInvalidDevice);
+  }
+  if (domain || slot || function || bus > kMaxDevices || !devsanIsDeviceNumber((int)bus - 1))
     return devsanDone(kInvalidDevice);
   *device = (int)bus - 1;
   return kSuccess;
@@ -162,11 +165,17 @@ int cudaThreadExit(void) {
 
 static char peers[kMaxDevices][kMaxDevices];
 
+/* Not in a simulated run: PyTorch then copies between devices in parts that are no kernels. */
+static int havePeers(void) {
+  return !devsanIsSimulated();
+}
+
 int cudaDeviceCanAccessPeer(int *can, int device, int peer);
 int cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   REQUIRE(can);
-  /* Not in a simulated run: PyTorch then copies between devices in parts that are no kernels. */
-  *can = device != peer && !devsanIsSimulated();
+  if (!devsanIsDeviceNumber(device) || !devsanIsDeviceNumber(peer))
+    return devsanDone(kInvalidDevice);
+  *can = device != peer && havePeers();
   return kSuccess;
 }
 
@@ -175,6 +184,8 @@ int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   REQUIRE(!flags);
   if (!devsanIsDeviceNumber(peer) || peer == devsanCurrentDevice())
     return devsanDone(kInvalidDevice);
+  if (!havePeers())
+    return devsanDone(kPeerAccessUnsupported);
   const int was_enabled =
       __atomic_exchange_n(&peers[devsanCurrentDevice()][peer], 1, __ATOMIC_RELAXED);
   return devsanDone(was_enabled ? kPeerAccessAlreadyEnabled : kSuccess);

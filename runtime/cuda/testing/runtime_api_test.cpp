@@ -1,6 +1,7 @@
 // CUDA's runtime on simulated devices, through the header that programs are compiled with.
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -125,6 +126,9 @@ TEST_F(RuntimeApi, KeepsWhatIsSetOfADevice) {
   EXPECT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 4096), cudaSuccess);
   EXPECT_EQ(cudaDeviceGetLimit(&limit, cudaLimitStackSize), cudaSuccess);
   EXPECT_EQ(limit, 4096u);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, SIZE_MAX), cudaSuccess);
+  EXPECT_EQ(cudaDeviceGetLimit(&limit, cudaLimitPrintfFifoSize), cudaSuccess);
+  EXPECT_EQ(limit, SIZE_MAX);
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cudaDeviceGetLimit(&limit, cudaLimitStackSize), cudaSuccess);
   EXPECT_EQ(limit, 1024u);
@@ -140,14 +144,19 @@ TEST_F(RuntimeApi, KeepsWhatIsSetOfADevice) {
   EXPECT_EQ(cudaDeviceGetPCIBusId(bus, sizeof bus, 1), cudaSuccess);
   EXPECT_EQ(cudaDeviceGetByPCIBusId(&device, bus), cudaSuccess);
   EXPECT_EQ(device, 1);
-  EXPECT_EQ(cudaDeviceGetByPCIBusId(&device, "0000:7f:00.0"), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceGetByPCIBusId(&device, "01:00.0"), cudaSuccess);
+  EXPECT_EQ(device, 0);
+  for (const char *other : {"0000:7f:00.0", "0000:02:05.3", "0001:01:00.0", "01", "none"})
+    EXPECT_EQ(cudaDeviceGetByPCIBusId(&device, other), cudaErrorInvalidDevice) << other;
 }
 
-TEST_F(RuntimeApi, SwitchesPeersOnAndOffOnce) {
+TEST_F(RuntimeApi, HasNoPeers) {
+  int can;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
+  EXPECT_EQ(can, 0);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 7), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessUnsupported);
   EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
-  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
-  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
-  EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaSuccess);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
 }
 
@@ -226,6 +235,16 @@ TEST_F(RuntimeApi, HasRoomForACooperativeLaunchOrRefusesIt) {
   attribute.val.cooperative = 1;
   cudaLaunchConfig_t config = {more, dim3(256), 0, nullptr, &attribute, 1};
   EXPECT_EQ(cudaLaunchKernelExC(&config, kernel, none), cudaErrorCooperativeLaunchTooLarge);
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {2, 1, 1};
+  EXPECT_EQ(cudaLaunchKernelExC(&config, kernel, none), cudaErrorNotSupported);
+  attribute.val.clusterDim = {1, 1, 1};
+  EXPECT_EQ(cudaLaunchKernelExC(&config, kernel, none), cudaSuccess);
+  config.attrs = nullptr;
+  EXPECT_EQ(cudaLaunchKernelExC(&config, kernel, none), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 256, SIZE_MAX - 1023),
+            cudaSuccess);
+  EXPECT_EQ(blocks, 0);
 }
 
 TEST_F(RuntimeApi, HasTheDefaultsAndFormsOfCpp) {
@@ -246,6 +265,122 @@ TEST_F(RuntimeApi, HasTheDefaultsAndFormsOfCpp) {
   EXPECT_EQ(cudaMemcpy(&value, to, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_EQ(value, 7);
   EXPECT_EQ(cudaFree(to), cudaSuccess);
+}
+
+TEST_F(RuntimeApi, RefusesSizesBeyondAllMemory) {
+  void *memory;
+  size_t pitch;
+  EXPECT_EQ(cudaMallocPitch(&memory, &pitch, SIZE_MAX - 8, 1), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMallocPitch(&memory, &pitch, 512, SIZE_MAX / 512 + 2), cudaErrorMemoryAllocation);
+  cudaPitchedPtr pitched;
+  EXPECT_EQ(cudaMalloc3D(&pitched, make_cudaExtent(512, SIZE_MAX / 2 + 1, 2)),
+            cudaErrorMemoryAllocation);
+  cudaArray_t array;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float4>();
+  EXPECT_EQ(cudaMalloc3DArray(&array, &format, make_cudaExtent(SIZE_MAX / 16 + 2, 1, 1)),
+            cudaErrorMemoryAllocation);
+  format.x = 7;
+  EXPECT_EQ(cudaMallocArray(&array, &format, 8, 8), cudaErrorInvalidValue);
+  format = {-8, 32, 0, 0, cudaChannelFormatKindSigned};
+  EXPECT_EQ(cudaMallocArray(&array, &format, 8, 8), cudaErrorInvalidValue);
+  format = {10, 10, 10, 2, cudaChannelFormatKindUnsignedNormalized1010102};
+  EXPECT_EQ(cudaMallocArray(&array, &format, 8, 8), cudaSuccess);
+  EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
+}
+
+TEST_F(RuntimeApi, RefusesCopiesBeyondAnArray) {
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+  cudaArray_t array;
+  ASSERT_EQ(cudaMalloc3DArray(&array, &format, make_cudaExtent(4, 4, 2)), cudaSuccess);
+  std::vector<int> host(64);
+  int *memory = host.data();
+  const auto kind = cudaMemcpyHostToDevice;
+  EXPECT_EQ(cudaMemcpy2DToArray(array, 0, 0, memory, 16, 16, 4, kind), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy2DToArray(array, 4, 0, memory, 16, 16, 4, kind), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DToArray(array, 0, 1, memory, 16, 16, 4, kind), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DToArrayAsync(array, 0, SIZE_MAX, memory, 16, 16, 4, kind, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DFromArray(memory, 16, array, 0, 4, 16, 1, cudaMemcpyDeviceToHost),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DArrayToArray(array, 0, 0, array, 0, 2, 16, 3), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyToArray(array, 8, 3, memory, 8, kind), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyToArray(array, 8, 3, memory, 12, kind), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyToArray(array, 0, 0, memory, SIZE_MAX, kind), cudaErrorInvalidValue);
+
+  cudaMemcpy3DParms copy = {};
+  copy.srcPtr = make_cudaPitchedPtr(memory, 16, 4, 4);
+  copy.dstArray = array;
+  copy.extent = make_cudaExtent(4, 4, 2);
+  copy.kind = kind;
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaSuccess);
+  for (const cudaPos position : {make_cudaPos(1, 0, 0), make_cudaPos(0, 1, 0),
+                                 make_cudaPos(0, 0, 1), make_cudaPos(SIZE_MAX, 0, 0)}) {
+    copy.dstPos = position;
+    EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpy3DAsync(&copy, nullptr), cudaErrorInvalidValue);
+  }
+  EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
+}
+
+TEST_F(RuntimeApi, ChecksBoxesOfLinearMemory) {
+  std::vector<char> host(4096);
+  cudaMemcpy3DParms right = {};
+  right.srcPtr = make_cudaPitchedPtr(host.data(), 16, 16, 4);
+  right.dstPtr = make_cudaPitchedPtr(host.data() + 2048, 16, 16, 4);
+  right.extent = make_cudaExtent(8, 4, 2);
+  right.kind = cudaMemcpyDefault;
+  EXPECT_EQ(cudaMemcpy3D(&right), cudaSuccess);
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<char>();
+  cudaMemcpy3DParms copy = right;
+  ASSERT_EQ(cudaMalloc3DArray(&copy.dstArray, &format, make_cudaExtent(8, 4, 2)), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFreeArray(copy.dstArray), cudaSuccess);
+  copy = right;
+  copy.srcPos.x = 9;
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidPitchValue);
+  copy = right;
+  copy.dstPos.y = 1;
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidValue);
+  copy = right;
+  copy.dstPos.z = SIZE_MAX;
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidValue);
+  copy = right;
+  copy.srcPtr.ysize = copy.dstPtr.ysize = copy.extent.height = SIZE_MAX / 2 + 1;
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidValue);
+  copy = right;
+  copy.kind = static_cast<cudaMemcpyKind>(9);
+  EXPECT_EQ(cudaMemcpy3D(&copy), cudaErrorInvalidMemcpyDirection);
+  cudaMemcpy3DPeerParms peer = {};
+  peer.srcPtr = right.srcPtr;
+  peer.dstPtr = right.dstPtr;
+  peer.extent = right.extent;
+  peer.dstDevice = 1;
+  EXPECT_EQ(cudaMemcpy3DPeer(&peer), cudaSuccess);
+  peer.dstDevice = 7;
+  EXPECT_EQ(cudaMemcpy3DPeer(&peer), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaMemcpyPeer(host.data(), 0, host.data() + 8, -1, 8), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaMemcpyPeerAsync(host.data(), 7, host.data() + 8, 0, 8, nullptr),
+            cudaErrorInvalidDevice);
+}
+
+TEST_F(RuntimeApi, ChecksRowsAndDirections) {
+  char from[64] = {}, to[64] = {};
+  const auto none = static_cast<cudaMemcpyKind>(-1);
+  const auto kind = cudaMemcpyDefault;
+  EXPECT_EQ(cudaMemcpy2D(to, 8, from, 8, 8, 2, kind), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy2D(to, 8, from, 16, 9, 2, kind), cudaErrorInvalidPitchValue);
+  EXPECT_EQ(cudaMemcpy2DAsync(to, 16, from, 8, 9, 2, kind, nullptr), cudaErrorInvalidPitchValue);
+  EXPECT_EQ(cudaMemcpy2D(to, 8, from, 8, 8, 2, none), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpy(to, from, 8, none), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpyAsync(to, from, 8, none, nullptr), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpyToSymbol(to, from, 8, 0, none), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemset2D(to, 8, 1, 9, 2), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset2D(to, 8, 1, 8, 2), cudaSuccess);
+  EXPECT_EQ(cudaMemset(nullptr, 0, 8), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemsetAsync(nullptr, 0, 8), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset2D(nullptr, 8, 0, 8, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset(nullptr, 0, 0), cudaSuccess);
 }
 
 TEST_F(RuntimeApi, RefusesWhatItHasNot) {

@@ -20,10 +20,11 @@ static const char *placeOf(const void *address, int type, char text[16]) {
 static int copyLayers(void *to, size_t to_pitch, size_t to_height, const void *from,
                       size_t from_pitch, size_t from_height, size_t width, size_t height,
                       size_t depth, struct Stream *stream, int is_async) {
-  const size_t rows = height * depth;
+  size_t rows, bytes;
   if (!devsanCurrent)
     return kInvalidContext;
-  if ((!to || !from) && width * rows)
+  if (__builtin_mul_overflow(height, depth, &rows) || __builtin_mul_overflow(width, rows, &bytes) ||
+      ((!to || !from) && bytes))
     return kInvalidValue;
   devsanFinishCopies();
   for (size_t i = 0; i < rows; ++i)
@@ -32,13 +33,13 @@ static int copyLayers(void *to, size_t to_pitch, size_t to_height, const void *f
             width);
   const int to_type = devsanTypeOf(to), from_type = devsanTypeOf(from);
   const int between_devices = to_type >= kOnDevice && from_type >= kOnDevice;
-  const int is_staged = to_type >= kOnDevice && width * rows <= kDevSanStagedUpload;
+  const int is_staged = to_type >= kOnDevice && bytes <= kDevSanStagedUpload;
   const int waits =
       is_async ? to_type == kPageable || (from_type == kPageable && !is_staged) : !between_devices;
   char from_text[16], to_text[16];
   devsan_standin_note("copy %s %s %zu%s", placeOf(from, from_type, from_text),
-                      placeOf(to, to_type, to_text), width * rows, waits ? " wait" : "");
-  devsanIssue(stream, copyTime(width * rows));
+                      placeOf(to, to_type, to_text), bytes, waits ? " wait" : "");
+  devsanIssue(stream, copyTime(bytes));
   const DevSanMemoryUse uses[] = {{from, kDevSanReads}, {to, kDevSanWrites}};
   devsanUse(stream, is_async ? "cudaMemcpyAsync" : "cudaMemcpy", uses, 2);
   if (!waits)
@@ -167,6 +168,8 @@ static int set(DevSanCudaAddress to, const void *value, size_t size, size_t pitc
                size_t height, void *stream, int is_async) {
   if (!devsanCurrent)
     return kInvalidContext;
+  if (width && height && (!to || (height > 1 && width > pitch / size)))
+    return kInvalidValue;
   devsanFinishCopies();
   if (size == 1)
     for (size_t y = 0; y < height; ++y)
