@@ -54,6 +54,36 @@ TEST(Cub, SortsPairsBySomeBitsAndKeepsTheOrderOfEqualKeys) {
   EXPECT_TRUE(torch::equal(sorted.cpu(), torch::tensor({2, 1, 4, 0, 3})));
 }
 
+TEST(Cub, RefusesWhatAGpuDoesNotSort) {
+  const torch::Tensor keys = torch::arange(256, torch::kInt).to(kDevice);
+  const torch::Tensor sorted = torch::empty_like(keys);
+  const torch::Tensor values = torch::arange(256, kDevice), ordered = torch::empty_like(values);
+  const auto sort = [](const torch::Tensor &in, const torch::Tensor &out, std::int64_t n,
+                       std::int64_t begin_bit = 0, std::int64_t end_bit = 32) {
+    at::cuda::cub::radix_sort_keys(in.data_ptr<int>(), out.data_ptr<int>(), n, false, begin_bit,
+                                   end_bit);
+  };
+  EXPECT_NO_THROW(sort(keys, sorted, 256));
+  EXPECT_NO_THROW(sort(keys, sorted, 0));
+  EXPECT_THROW(sort(keys, sorted, -1), c10::Error);
+  EXPECT_THROW(sort(keys, sorted, 1 << 20), c10::Error);
+  EXPECT_THROW(sort(keys, sorted, 256, -1), c10::Error);
+  EXPECT_THROW(sort(keys, sorted, 256, 0, 33), c10::Error);
+  EXPECT_THROW(sort(keys, sorted, 256, 8, 4), c10::Error);
+  EXPECT_THROW(sort(keys, keys, 256), c10::Error);
+  EXPECT_THROW(sort(keys, keys.slice(0, 64), 128), c10::Error);
+  EXPECT_NO_THROW(sort(keys, keys.slice(0, 128), 128));
+  EXPECT_THROW((at::cuda::cub::radix_sort_pairs<int, std::int64_t>(
+                   keys.data_ptr<int>(), nullptr, values.data_ptr<std::int64_t>(),
+                   values.data_ptr<std::int64_t>(), 256)),
+               c10::Error);
+  EXPECT_THROW(
+      inclusive_sum(values.data_ptr<std::int64_t>(), ordered.data_ptr<std::int64_t>(), 1 << 20),
+      c10::Error);
+  EXPECT_THROW(exclusive_sum(values.data_ptr<std::int64_t>(), ordered.data_ptr<std::int64_t>(), -2),
+               c10::Error);
+}
+
 TEST(Cub, Sums) {
   const torch::Tensor numbers = torch::tensor({1, 2, 3, 4}, kDevice);
   const torch::Tensor sums = torch::empty_like(numbers);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <numeric>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -31,8 +32,7 @@ namespace {
 using namespace devsan;
 
 // A kernel of that name on the current stream.
-void launch(const char *name, std::int64_t n, std::initializer_list<DevSanMemoryUse> uses) {
-  TORCH_CHECK(n <= INT_MAX, name, ": more than INT_MAX elements");
+void launch(const char *name, std::initializer_list<DevSanMemoryUse> uses) {
   const c10::Stream stream = sim::currentStream(sim::currentDevice());
   TORCH_CHECK_NOT_IMPLEMENTED(!sim::isInCapture(stream), "not simulated: ", name,
                               " in a CUDA graph");
@@ -40,6 +40,54 @@ void launch(const char *name, std::int64_t n, std::initializer_list<DevSanMemory
   simulator->finish_copies();
   simulator->stream_order->use(stream.device_index(), sim::streamHandle(stream), name, uses.begin(),
                                uses.size());
+}
+
+// What a kernel would read or write beyond the memory that is there.
+template <typename Value>
+void checkWithin(const char *name, const char *what, const Value *memory, std::int64_t n) {
+  const void *begin;
+  std::size_t size;
+  if (!devsan_sim_for_cuda()->memory.find(memory, &begin, &size))
+    return;
+  const auto offset = static_cast<std::size_t>(reinterpret_cast<const char *>(memory) -
+                                               static_cast<const char *>(begin));
+  TORCH_CHECK(static_cast<std::size_t>(n) <= (size - offset) / sizeof(Value), name, ": ", n,
+              " elements of ", sizeof(Value), " bytes are more than the memory of ", what, " has, ",
+              size - offset, " bytes");
+}
+
+void checkCount(const char *name, std::int64_t n) {
+  TORCH_CHECK(n >= 0, name, ": ", n, " elements");
+  TORCH_CHECK(n <= INT_MAX, name, ": more than INT_MAX elements");
+}
+
+template <typename Value>
+void checkApart(const char *name, const char *what, const Value *in, const Value *out,
+                std::int64_t n) {
+  const auto first = reinterpret_cast<std::uintptr_t>(in),
+             second = reinterpret_cast<std::uintptr_t>(out);
+  TORCH_CHECK((first < second ? second - first : first - second) >=
+                  static_cast<std::uint64_t>(n) * sizeof(Value),
+              name, ": ", what, "_out overlaps ", what);
+}
+
+// Sorts read all of what they are given while they write.
+template <typename Value>
+void checkSorted(const char *name, const char *what, const Value *in, const Value *out,
+                 std::int64_t n) {
+  checkWithin(name, what, in, n);
+  if (!out)
+    return;
+  checkWithin(name, (std::string(what) + "_out").c_str(), out, n);
+  checkApart(name, what, in, out, n);
+}
+
+template <typename Key>
+void checkBits(const char *name, std::int64_t begin_bit, std::int64_t end_bit) {
+  TORCH_CHECK(0 <= begin_bit && begin_bit <= end_bit &&
+                  end_bit <= static_cast<std::int64_t>(8 * sizeof(Key)),
+              name, ": bits ", begin_bit, " to ", end_bit, " of keys of ", 8 * sizeof(Key),
+              " bits");
 }
 
 template <typename Value> const Value *onHost(const Value *memory) {
@@ -94,6 +142,14 @@ template <typename Sum> Sum plus(Sum x, Sum y) {
   return static_cast<Sum>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y));
 }
 
+template <typename Input, typename Output>
+void launchSum(const char *name, const Input *input, const Output *output, std::int64_t n) {
+  checkCount(name, n);
+  checkWithin(name, "input", input, n);
+  checkWithin(name, "output", output, n);
+  launch(name, {{input, kDevSanReads}, {output, kDevSanWrites}});
+}
+
 } // namespace
 
 namespace detail {
@@ -107,11 +163,15 @@ DEVSAN_EXPORT void
 radix_sort_pairs_impl(const Key *keys, Key *keys_out, const OpaqueType<size> *values,
                       OpaqueType<size> *values_out, std::int64_t n, bool descending,
                       std::int64_t begin_bit, std::int64_t end_bit) {
-  launch("at::cuda::cub::radix_sort_pairs", n,
-         {{keys, kDevSanReads},
-          {values, kDevSanReads},
-          {keys_out, kDevSanWrites},
-          {values_out, kDevSanWrites}});
+  constexpr const char *kName = "at::cuda::cub::radix_sort_pairs";
+  checkCount(kName, n);
+  checkBits<Key>(kName, begin_bit, end_bit);
+  checkSorted(kName, "keys", keys, keys_out, n);
+  checkSorted(kName, "values", values, values_out, n);
+  launch(kName, {{keys, kDevSanReads},
+                 {values, kDevSanReads},
+                 {keys_out, kDevSanWrites},
+                 {values_out, kDevSanWrites}});
   const auto places = order(onHost(keys), n, descending, begin_bit, end_bit);
   if (keys_out)
     gather(onHost(keys), onHost(keys_out), places);
@@ -123,13 +183,17 @@ radix_sort_pairs_impl(const Key *keys, Key *keys_out, const OpaqueType<size> *va
 template <typename Key>
 DEVSAN_EXPORT void radix_sort_keys(const Key *keys, Key *keys_out, std::int64_t n, bool descending,
                                    std::int64_t begin_bit, std::int64_t end_bit) {
-  launch("at::cuda::cub::radix_sort_keys", n, {{keys, kDevSanReads}, {keys_out, kDevSanWrites}});
+  constexpr const char *kName = "at::cuda::cub::radix_sort_keys";
+  checkCount(kName, n);
+  checkBits<Key>(kName, begin_bit, end_bit);
+  checkSorted(kName, "keys", keys, keys_out, n);
+  launch(kName, {{keys, kDevSanReads}, {keys_out, kDevSanWrites}});
   gather(onHost(keys), onHost(keys_out), order(onHost(keys), n, descending, begin_bit, end_bit));
 }
 
 template <typename Input, typename Output>
 DEVSAN_EXPORT void inclusive_sum_truncating(const Input *input, Output *output, std::int64_t n) {
-  launch("at::cuda::cub::inclusive_sum", n, {{input, kDevSanReads}, {output, kDevSanWrites}});
+  launchSum("at::cuda::cub::inclusive_sum", input, output, n);
   Input sum = 0;
   for (std::int64_t i = 0; i < n; ++i)
     onHost(output)[i] = sum = plus(sum, onHost(input)[i]);
@@ -138,7 +202,7 @@ DEVSAN_EXPORT void inclusive_sum_truncating(const Input *input, Output *output, 
 template <typename Input, typename Output>
 DEVSAN_EXPORT void exclusive_sum_in_common_type(const Input *input, Output *output,
                                                 std::int64_t n) {
-  launch("at::cuda::cub::exclusive_sum", n, {{input, kDevSanReads}, {output, kDevSanWrites}});
+  launchSum("at::cuda::cub::exclusive_sum", input, output, n);
   std::common_type_t<Input, Output> sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const Input value = onHost(input)[i]; // the output may lie there
@@ -149,7 +213,7 @@ DEVSAN_EXPORT void exclusive_sum_in_common_type(const Input *input, Output *outp
 
 DEVSAN_EXPORT void mask_exclusive_sum(const std::uint8_t *mask, std::int64_t *output,
                                       std::int64_t n) {
-  launch("at::cuda::cub::mask_exclusive_sum", n, {{mask, kDevSanReads}, {output, kDevSanWrites}});
+  launchSum("at::cuda::cub::mask_exclusive_sum", mask, output, n);
   std::int64_t sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     onHost(output)[i] = sum;
