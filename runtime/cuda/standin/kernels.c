@@ -350,14 +350,19 @@ static void keepBusy(void *stream, int64_t cycles) {
     keep(stream, (uint64_t)cycles);
 }
 
-/* Tells which memory of its parameters' the kernel uses; after it has run, since a host
-   implementation may issue work itself. */
-static void reportMemoryUses(const struct Described *kernel, const DevSanKernelLaunch *launch) {
+void devsanReportUse(void *stream, const char *op, const DevSanMemoryUse *uses, size_t count) {
   static _Atomic(void *) function;
   typedef void (*Use)(void *, const char *, const DevSanMemoryUse *, size_t);
   void *use = function;
   if (!use)
     function = use = devsanDriverFunction("devsan_standin_use");
+  if (use)
+    ((Use)use)(stream, op, uses, count);
+}
+
+/* Tells which memory of its parameters' the kernel uses; after it has run, since a host
+   implementation may issue work itself. */
+static void reportMemoryUses(const struct Described *kernel, const DevSanKernelLaunch *launch) {
   DevSanMemoryUse uses[kDevSanStandinMaxParameters];
   size_t count = 0;
   for (size_t i = 0; i < kDevSanStandinMaxParameters && kernel->handle.sizes[i]; ++i)
@@ -365,8 +370,7 @@ static void reportMemoryUses(const struct Described *kernel, const DevSanKernelL
       uses[count].access = kernel->access[i];
       memcpy(&uses[count++].address, launch->arguments[i], sizeof(void *));
     }
-  if (use && count)
-    ((Use)use)(launch->stream, kernel->readable, uses, count);
+  devsanReportUse(launch->stream, kernel->readable, uses, count);
 }
 
 int devsanAllowSharedMemory(const struct DevSanStandinKernel *handle, int device, size_t bytes) {

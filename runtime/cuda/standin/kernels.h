@@ -4,6 +4,7 @@
 #define DEVSAN_RUNTIME_CUDA_STANDIN_KERNELS_H
 
 #include "runtime/cuda/standin/standin.h"
+#include "runtime/cuda/standin/stream_order.h"
 #include "runtime/cuda/types.h"
 
 /* As compiled code registers them: the host's function that stands for one, and its mangled name,
@@ -34,6 +35,9 @@ int devsanBlocksPerProcessor(size_t threads, size_t shared_memory);
 /* The error of CUDA's that a GPU answers to a grid, a block or a size of shared memory that it does
    not have; says so once. */
 int devsanCheckLaunch(const struct DevSanStandinKernel *handle, const DevSanKernelLaunch *launch);
+
+/* Tells that work of a stream uses memory, or just that there was some. */
+void devsanReportUse(void *stream, const char *op, const DevSanMemoryUse *uses, size_t count);
 
 /* Runs the kernel's host implementation, where the program has given one (devsan/host_kernel.h).
    Without one it leaves memory as it is, and says so once; PyTorch's own kernels, which nobody

@@ -474,11 +474,21 @@ int cudaSetDoubleForHost(double *value) {
 /* Work for the host: done when it is issued, like all work, once what was issued before has
    arrived. */
 
+static int beforeHostFunction(void *stream) {
+  const int result = devsanEnterContext();
+  if (result != kSuccess)
+    return devsanDone(result);
+  devsanReportUse(stream, "cudaLaunchHostFunc", NULL, 0);
+  devsanFinishCopies();
+  return kSuccess;
+}
+
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
-  (void)stream;
   REQUIRE(function);
-  devsanFinishCopies();
+  const int result = beforeHostFunction(stream);
+  if (result != kSuccess)
+    return result;
   function(data);
   return kSuccess;
 }
@@ -488,7 +498,9 @@ int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), v
 int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data,
                           unsigned flags) {
   REQUIRE(function && !flags);
-  devsanFinishCopies();
+  const int result = beforeHostFunction(stream);
+  if (result != kSuccess)
+    return result;
   function(stream, kSuccess, data);
   return kSuccess;
 }

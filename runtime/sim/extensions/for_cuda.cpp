@@ -36,6 +36,9 @@ void setDevice(int device) {
 
 // CUDA's functions throw nothing.
 void *allocate(std::size_t bytes) {
+  if (bytes > arena_layout.per_device)
+    return nullptr;
+  markUsed(currentDevice());
   try {
     return takeBlock(bytes, currentDevice());
   } catch (const c10::OutOfMemoryError &) {

@@ -66,12 +66,16 @@ class NumberOfDevices(unittest.TestCase):
 folder = '{os.path.dirname(DEVSAN)}/../lib/cuda'
 driver = ctypes.CDLL(folder + '/libcuda.so.1', ctypes.RTLD_GLOBAL)
 runtime = ctypes.CDLL(folder + '/12/libcudart.so.12')
-memory = ctypes.c_void_p()
-print(runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(64)), runtime.cudaMemset(memory, 0, ctypes.c_size_t(64)))
+made = ctypes.c_void_p()
+null = ctypes.c_void_p()
 """
-        result = run(["--sim=2"], code)
-        self.assertEqual(result.stdout, "0 0\n", result.stderr)
-        self.assertNotIn(UNUSED, result.stderr)
+        for calls in ("runtime.cudaMalloc(ctypes.byref(made), ctypes.c_size_t(64))",
+                      "runtime.cudaEventCreate(ctypes.byref(made)) or runtime.cudaEventRecord(made, null)",
+                      "runtime.cudaLaunchHostFunc(null, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: None), null)"):
+            with self.subTest(calls=calls):
+                result = run(["--sim=2"], code + f"print({calls})")
+                self.assertEqual(result.stdout, "0\n", result.stderr)
+                self.assertNotIn(UNUSED, result.stderr)
 
 
 class RunInsideARun(unittest.TestCase):

@@ -55,6 +55,7 @@ void finishDevice(int device) {
 }
 
 void record(void **seen, int device, const void *stream) {
+  markUsed(static_cast<c10::DeviceIndex>(device));
   if (*seen == nullptr)
     *seen = new Event;
   static_cast<Event *>(*seen)->record(streamOf(device, stream));

@@ -112,7 +112,7 @@ void devsanIssue(struct Stream *stream, uint64_t duration) {
 }
 
 void devsanUse(struct Stream *stream, const char *op, const DevSanMemoryUse *uses, size_t count) {
-  if (!stream || !count)
+  if (!stream)
     return;
   const int device = stream->context->device;
   if (stream->is_blocking)
