@@ -29,6 +29,19 @@ inline const clang::EnumDecl *definitionOf(const clang::EnumDecl *declaration) {
   return definition ? definition : declaration;
 }
 
+// The type that a name is looked up in; null for a namespace.
+#if CLANG_VERSION_MAJOR < 22
+using Qualifier = const clang::NestedNameSpecifier *;
+inline const clang::Type *typeOf(Qualifier qualifier) {
+  return qualifier ? qualifier->getAsType() : nullptr;
+}
+#else
+using Qualifier = clang::NestedNameSpecifier;
+inline const clang::Type *typeOf(Qualifier qualifier) {
+  return qualifier.getKind() == Qualifier::Kind::Type ? qualifier.getAsType() : nullptr;
+}
+#endif
+
 inline bool isPureVirtual(const clang::FunctionDecl *function) {
 #if CLANG_VERSION_MAJOR < 18
   return function->isPure();

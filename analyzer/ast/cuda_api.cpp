@@ -1,6 +1,7 @@
 #include "analyzer/ast/cuda_api.h"
 
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
@@ -79,7 +80,7 @@ bool isUndeclared(const ValueDecl *decl) {
   return decl->getType()->isSpecificBuiltinType(BuiltinType::Dependent);
 }
 
-bool isUndeclared(NestedNameSpecifier qualifier);
+bool isUndeclared(Qualifier qualifier);
 
 bool isUndeclared(QualType type) {
   while (!type.isNull()) {
@@ -101,9 +102,9 @@ bool isUndeclared(QualType type) {
   return false;
 }
 
-bool isUndeclared(NestedNameSpecifier qualifier) {
-  return qualifier.getKind() == NestedNameSpecifier::Kind::Type &&
-         isUndeclared(QualType(qualifier.getAsType(), 0));
+bool isUndeclared(Qualifier qualifier) {
+  const clang::Type *type = typeOf(qualifier);
+  return type && isUndeclared(QualType(type, 0));
 }
 
 // The object behind `->`, `*`, `.get()` and members of it.
@@ -120,7 +121,7 @@ const Expr *wholeObject(const Expr *expr) {
       inner = call->getOperator() == OO_Arrow || call->getOperator() == OO_Star ? call->getArg(0)
                                                                                 : nullptr;
     } else if (const auto *method = dyn_cast<CXXMemberCallExpr>(expr)) {
-      inner = method->getMethodDecl() && method->getMethodDecl()->isInStdNamespace() &&
+      inner = method->getMethodDecl() && method->getMethodDecl()->getParent()->isInStdNamespace() &&
                       method->getNumArgs() == 0
                   ? method->getImplicitObjectArgument()
                   : nullptr;

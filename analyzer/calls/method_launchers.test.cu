@@ -79,6 +79,7 @@ void silent(at::Tensor x, Scaler &given) {
   auto unique = std::make_unique<Scaler>(x.get_device());
   unique->run(x.data_ptr<float>());
   (*unique).run(x.data_ptr<float>());
+  unique.get()->run(x.data_ptr<float>());
   Scaler *made = new Scaler(x.get_device());
   made->run(x.data_ptr<float>());
   const int device = x.get_device();

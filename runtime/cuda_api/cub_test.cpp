@@ -65,7 +65,9 @@ TEST(Cub, RefusesWhatAGpuDoesNotSort) {
   };
   EXPECT_NO_THROW(sort(keys, sorted, 256));
   EXPECT_NO_THROW(sort(keys, sorted, 0));
+  EXPECT_NO_THROW(sort(keys, sorted, 256, 32, 32));
   EXPECT_THROW(sort(keys, sorted, -1), c10::Error);
+  EXPECT_THROW(at::cuda::cub::radix_sort_keys<int>(keys.data_ptr<int>(), nullptr, 256), c10::Error);
   EXPECT_THROW(sort(keys, sorted, 1 << 20), c10::Error);
   EXPECT_THROW(sort(keys, sorted, 256, -1), c10::Error);
   EXPECT_THROW(sort(keys, sorted, 256, 0, 33), c10::Error);

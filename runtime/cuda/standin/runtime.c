@@ -641,7 +641,8 @@ int cudaMemcpy3DPeerAsync(const DevSanCudaCopy3DPeer *copy, void *stream) {
   return done(DRIVER(cuMemcpy3DPeerAsync, &call, stream));
 }
 
-/* CUDA 12 has one more parameter before the stream. */
+/* CUDA 12 has one more parameter before the stream: where the number of the copy that failed goes.
+ */
 int cudaMemcpyBatchAsync(void **to, void **from, size_t *bytes, size_t count, void *attributes,
                          size_t *indices, size_t attribute_count, void *stream_13,
                          void *stream_12) {
@@ -650,9 +651,12 @@ int cudaMemcpyBatchAsync(void **to, void **from, size_t *bytes, size_t count, vo
   enum { kDefault = 4 };
   REQUIRE(count && to && from && bytes);
   int result = kSuccess;
-  for (size_t i = 0; i < count && result == kSuccess; ++i)
+  for (size_t i = 0; i < count && result == kSuccess; ++i) {
     result = cudaMemcpyAsync(to[i], from[i], bytes[i], kDefault,
                              DEVSAN_STANDIN_VERSION >= 13 ? stream_13 : stream_12);
+    if (result != kSuccess && DEVSAN_STANDIN_VERSION < 13 && stream_13)
+      *(size_t *)stream_13 = i;
+  }
   return result;
 }
 

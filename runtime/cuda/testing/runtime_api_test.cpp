@@ -262,6 +262,12 @@ TEST_F(RuntimeApi, HasTheDefaultsAndFormsOfCpp) {
   cudaMemcpyAttributes attributes = {};
   attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
   EXPECT_EQ(cudaMemcpyBatchAsync(&to, &from, &bytes, 1, attributes, &failed, nullptr), cudaSuccess);
+  int *both[] = {to, nullptr};
+  const int *sources[] = {from, from};
+  size_t sizes[] = {bytes, bytes};
+  EXPECT_EQ(cudaMemcpyBatchAsync(both, sources, sizes, 2, attributes, &failed, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(failed, 1u);
   EXPECT_EQ(cudaMemcpy(&value, to, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_EQ(value, 7);
   EXPECT_EQ(cudaFree(to), cudaSuccess);

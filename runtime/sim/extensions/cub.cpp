@@ -47,6 +47,7 @@ template <typename Value>
 void checkWithin(const char *name, const char *what, const Value *memory, std::int64_t n) {
   const void *begin;
   std::size_t size;
+  TORCH_CHECK(memory || n == 0, name, ": ", what, " is null");
   if (!devsan_sim_for_cuda()->memory.find(memory, &begin, &size))
     return;
   const auto offset = static_cast<std::size_t>(reinterpret_cast<const char *>(memory) -
@@ -76,8 +77,6 @@ template <typename Value>
 void checkSorted(const char *name, const char *what, const Value *in, const Value *out,
                  std::int64_t n) {
   checkWithin(name, what, in, n);
-  if (!out)
-    return;
   checkWithin(name, (std::string(what) + "_out").c_str(), out, n);
   checkApart(name, what, in, out, n);
 }
@@ -123,7 +122,7 @@ std::vector<std::int64_t> order(const Key *keys, std::int64_t n, bool descending
   const std::uint64_t mask = width >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << width) - 1;
   std::vector<std::uint64_t> bits(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i)
-    bits[i] = (orderedBits(keys[i]) >> begin_bit & mask) ^ (descending ? mask : 0);
+    bits[i] = width == 0 ? 0 : (orderedBits(keys[i]) >> begin_bit & mask) ^ (descending ? mask : 0);
   std::vector<std::int64_t> places(static_cast<std::size_t>(n));
   std::iota(places.begin(), places.end(), 0);
   std::ranges::stable_sort(places, {}, [&](std::int64_t place) { return bits[place]; });
@@ -166,7 +165,10 @@ radix_sort_pairs_impl(const Key *keys, Key *keys_out, const OpaqueType<size> *va
   constexpr const char *kName = "at::cuda::cub::radix_sort_pairs";
   checkCount(kName, n);
   checkBits<Key>(kName, begin_bit, end_bit);
-  checkSorted(kName, "keys", keys, keys_out, n);
+  if (keys_out)
+    checkSorted(kName, "keys", keys, keys_out, n);
+  else
+    checkWithin(kName, "keys", keys, n);
   checkSorted(kName, "values", values, values_out, n);
   launch(kName, {{keys, kDevSanReads},
                  {values, kDevSanReads},
