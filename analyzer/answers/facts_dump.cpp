@@ -191,7 +191,7 @@ private:
         {placeText(value.place), wordFor(value.dtype), value.zero_dim ? "of no dimension" : "",
          value.own_slice ? "the own slice" : "", value.no_grad ? "without a graph" : "",
          value.off_host ? "checked to be off the host" : ""});
-    std::vector<std::string> origins; // which are sorted by addresses
+    std::vector<std::string> origins;
     for (const Origin &origin : value.origins)
       origins.push_back((wordFor(origin.kind) + " at " + at(origin.expr)).str());
     llvm::sort(origins);

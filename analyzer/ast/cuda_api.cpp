@@ -307,9 +307,12 @@ std::optional<unsigned> declaredStreamParameter(const FunctionDecl *function) {
   return std::nullopt;
 }
 
+bool namesAllocation(llvm::StringRef function) {
+  return function.contains_insensitive("alloc") || function.contains_insensitive("free");
+}
+
 bool putsWorkOnStream(const FunctionDecl *function, unsigned parameter) {
-  const llvm::StringRef name = nameOf(function);
-  if (name.contains_insensitive("alloc") || name.contains_insensitive("free"))
+  if (namesAllocation(nameOf(function)))
     return false;
   const FunctionDecl *definition = nullptr;
   if (const FunctionDecl *written = function->getTemplateInstantiationPattern())

@@ -34,6 +34,8 @@ std::optional<unsigned> declaredStreamParameter(const clang::FunctionDecl *funct
 std::optional<unsigned> directionParameter(const clang::FunctionDecl *function);
 // Copies memory while the host waits: cudaMemcpy, cudaMemcpy3D.
 bool isWaitingCopy(const clang::FunctionDecl *function);
+// By its name, which is all that is known of a function without a body.
+bool namesAllocation(llvm::StringRef function);
 // Whether it may do more with its stream parameter than order memory by it, as allocators do, or
 // ignore it.
 bool putsWorkOnStream(const clang::FunctionDecl *function, unsigned parameter);

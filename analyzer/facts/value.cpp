@@ -108,10 +108,9 @@ Code Value::origin(Origin::Kind kind) const {
 }
 
 Value &Value::add(Origin::Kind kind, Code expr) {
-  Origin added{kind, expr};
-  auto place = std::lower_bound(origins.begin(), origins.end(), added);
-  if ((place == origins.end() || *place != added) && origins.size() < kMaxOrigins)
-    origins.insert(place, added);
+  const Origin added{kind, expr};
+  if (origins.size() < kMaxOrigins && std::ranges::find(origins, added) == origins.end())
+    origins.push_back(added);
   return *this;
 }
 

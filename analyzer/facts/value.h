@@ -5,6 +5,7 @@
 
 #include "analyzer/facts/handle.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,12 +91,17 @@ struct Origin {
   Kind kind;
   Code expr;
 
-  auto operator<=>(const Origin &) const = default;
+  bool operator==(const Origin &) const = default;
+};
+
+// Unique, in the order in which they were found: the first of a kind is the same in each run.
+struct Origins : std::vector<Origin> {
+  bool operator==(const Origins &other) const { return std::ranges::is_permutation(*this, other); }
 };
 
 struct Value {
   Place place;
-  std::vector<Origin> origins = {}; // sorted, unique
+  Origins origins = {};
   Dtype dtype = Dtype::kUnknown;
   bool zero_dim = false;  // ATen lets a 0-dim host tensor meet tensors of any device
   bool own_slice = false; // among gathered tensors, one that was not gathered

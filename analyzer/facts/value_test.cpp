@@ -38,5 +38,17 @@ TEST(Fill, PutsPartsIntoHoles) {
   EXPECT_EQ(fill("{}{}", {"{}", ""}), "{}");
 }
 
+TEST(Value, OriginsKeepTheOrderInWhichTheyCame) {
+  struct Node {
+  } nodes[2];
+  Value forth, back;
+  forth.add(Origin::Kind::kHostCopy, &nodes[0]).add(Origin::Kind::kHostCopy, &nodes[1]);
+  back.add(Origin::Kind::kHostCopy, &nodes[1]).add(Origin::Kind::kHostCopy, &nodes[0]);
+  EXPECT_EQ(forth.origin(Origin::Kind::kHostCopy), Code(&nodes[0]));
+  EXPECT_EQ(back.origin(Origin::Kind::kHostCopy), Code(&nodes[1])); // whatever their addresses
+  EXPECT_TRUE(forth == back);
+  EXPECT_EQ(forth.addAll(back).origins.size(), 2u);
+}
+
 } // namespace
 } // namespace devsan::analyzer

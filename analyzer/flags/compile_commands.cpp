@@ -253,7 +253,10 @@ void CompileCommands::derive(CompileCommand &command) {
   // string.h of the project must not hide libc's. #include "signal.h" still means the project's.
   for (const std::string &folder : project.include_folders) {
     const bool is_include = llvm::sys::path::filename(folder) == "include";
-    const bool hides = is_include && hidesStandardHeaders(folder);
+    const auto [known, is_new] = hides_standard_headers_.try_emplace(folder);
+    if (is_new)
+      known->second = is_include && hidesStandardHeaders(folder);
+    const bool hides = known->second;
     if (hides)
       add("-iquote", folder);
     add(is_include && !hides ? "-I" : "-idirafter", folder);

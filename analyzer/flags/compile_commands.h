@@ -60,6 +60,7 @@ private:
   const Options &options_;
   std::optional<TorchLocation> torch_;
   Projects projects_;
+  std::map<std::string, bool> hides_standard_headers_; // of an include folder
   ProjectFlags project_flags_;
   std::map<std::string, Database> databases_;
   std::map<const clang::tooling::CompilationDatabase *, std::vector<std::string>>

@@ -362,8 +362,8 @@ private:
     const llvm::StringRef callee = text.take_until([](char c) { return c == '('; });
     const bool is_handed =
         llvm::any_of(parts, [](const Expr *part) { return isStream(part->getType()); });
-    if (is_handed && !namesLibraryFunction(text) && !callee.contains_insensitive("alloc") &&
-        !callee.contains_insensitive("free") && !anyNamesDevice(parts))
+    if (is_handed && !namesLibraryFunction(text) && !namesAllocation(callee) &&
+        !anyNamesDevice(parts))
       work_.handed_streams.push_back(
           {expr, gives_memory, guarded(), bodies_.back().in_new_thread, path_});
   }

@@ -45,26 +45,24 @@ static struct Pool *find(const void *pool) {
   return one;
 }
 
-int cudaDeviceGetDefaultMemPool(void **out, int device);
-int cudaDeviceGetDefaultMemPool(void **out, int device) {
+static int poolOf(void **out, int device, int is_default) {
   REQUIRE(out);
   if (!devsanIsDeviceNumber(device))
     return devsanDone(kInvalidDevice);
   pthread_mutex_lock(&lock);
-  *out = defaultOf(device);
+  *out = chosen[device] && !is_default ? chosen[device] : defaultOf(device);
   pthread_mutex_unlock(&lock);
   return kSuccess;
 }
 
+int cudaDeviceGetDefaultMemPool(void **out, int device);
+int cudaDeviceGetDefaultMemPool(void **out, int device) {
+  return poolOf(out, device, 1);
+}
+
 int cudaDeviceGetMemPool(void **out, int device);
 int cudaDeviceGetMemPool(void **out, int device) {
-  REQUIRE(out);
-  if (!devsanIsDeviceNumber(device))
-    return devsanDone(kInvalidDevice);
-  pthread_mutex_lock(&lock);
-  *out = chosen[device] ? chosen[device] : defaultOf(device);
-  pthread_mutex_unlock(&lock);
-  return kSuccess;
+  return poolOf(out, device, 0);
 }
 
 int cudaDeviceSetMemPool(int device, void *pool);
