@@ -1,9 +1,11 @@
 // What rules ask about streams, launches and the current device.
 #include "analyzer/answers/edits.h"
 #include "analyzer/answers/source_program.h"
+#include "analyzer/ast/told_device.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/device_kinds.h"
 #include "analyzer/model/cuda/device_sets.h"
+#include "analyzer/model/cuda/given_stream.h"
 #include "analyzer/model/cuda/served_streams.h"
 #include "analyzer/model/cuda/side_streams.h"
 #include "analyzer/model/cuda/static_state.h"
@@ -74,7 +76,7 @@ std::vector<CudaFunction> SourceProgram::cudaFunctions() {
              work.sets,
              [&](const SetDevice &set) { return set.device && isZeroDevice(set.device, work); }),
          .tensor = work.tensors.empty() ? nullptr : work.tensors.front(),
-         .given_stream = CudaProgram::givenStream(work)});
+         .given_stream = givenStream(work)});
   }
   return *cuda_functions_;
 }

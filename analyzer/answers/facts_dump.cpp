@@ -4,6 +4,7 @@
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/operator_name.h"
 #include "analyzer/ast/unresolved_code.h"
+#include "analyzer/model/cuda/given_stream.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -339,7 +340,7 @@ private:
     std::string tensors;
     for (const ValueDecl *tensor : work.tensors)
       tensors += (tensors.empty() ? "" : ", ") + nameOfVariable(tensor);
-    const ParmVarDecl *given = CudaProgram::givenStream(work);
+    const ParmVarDecl *given = givenStream(work);
     const std::string about =
         joined({tensors.empty() ? "" : "has tensors " + tensors,
                 program_->servesTensors(work) ? "serves tensors" : "",

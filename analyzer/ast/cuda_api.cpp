@@ -1,11 +1,10 @@
 #include "analyzer/ast/cuda_api.h"
 
 #include "analyzer/ast/ast_visitor.h"
-#include "analyzer/ast/clang_compat.h"
-#include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
 #include <clang/AST/DeclTemplate.h>
+#include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
@@ -75,116 +74,6 @@ membersOfTemplate(const CXXDependentScopeMemberExpr *member) {
   return functions;
 }
 
-// Declared by nobody but in place of a missing header, where a name of no known type stands in.
-bool isUndeclared(const ValueDecl *decl) {
-  return decl->getType()->isSpecificBuiltinType(BuiltinType::Dependent);
-}
-
-bool isUndeclared(Qualifier qualifier);
-
-bool isUndeclared(QualType type) {
-  while (!type.isNull()) {
-    if (const auto *alias = dyn_cast<TypedefType>(type.getTypePtr())) {
-      type = alias->getDecl()->getUnderlyingType();
-      if (type->isSpecificBuiltinType(BuiltinType::Dependent))
-        return true;
-    } else if (const auto *member = dyn_cast<DependentNameType>(type.getTypePtr())) {
-      return isUndeclared(member->getQualifier());
-    } else if (const auto *specialization =
-                   dyn_cast<TemplateSpecializationType>(type.getTypePtr())) {
-      const DependentTemplateName *name =
-          specialization->getTemplateName().getAsDependentTemplateName();
-      return name && isUndeclared(name->getQualifier());
-    } else {
-      return false;
-    }
-  }
-  return false;
-}
-
-bool isUndeclared(Qualifier qualifier) {
-  const clang::Type *type = typeOf(qualifier);
-  return type && isUndeclared(QualType(type, 0));
-}
-
-// The object behind `->`, `*`, `.get()` and members of it.
-const Expr *wholeObject(const Expr *expr) {
-  while ((expr = strip(expr))) {
-    const Expr *inner = nullptr;
-    if (const auto *member = dyn_cast<MemberExpr>(expr)) {
-      inner = member->getBase();
-    } else if (const auto *dependent = dyn_cast<CXXDependentScopeMemberExpr>(expr)) {
-      inner = dependent->isImplicitAccess() ? nullptr : dependent->getBase();
-    } else if (const auto *op = dyn_cast<UnaryOperator>(expr)) {
-      inner = op->getSubExpr();
-    } else if (const auto *call = dyn_cast<CXXOperatorCallExpr>(expr)) {
-      inner = call->getOperator() == OO_Arrow || call->getOperator() == OO_Star ? call->getArg(0)
-                                                                                : nullptr;
-    } else if (const auto *method = dyn_cast<CXXMemberCallExpr>(expr)) {
-      inner = method->getMethodDecl() && method->getMethodDecl()->getParent()->isInStdNamespace() &&
-                      method->getNumArgs() == 0
-                  ? method->getImplicitObjectArgument()
-                  : nullptr;
-    }
-    if (!inner)
-      return expr;
-    expr = inner;
-  }
-  return nullptr;
-}
-
-// What a method or an operator is called of.
-const Expr *calledObject(const CallExpr *call) {
-  if (const auto *member = dyn_cast<CXXMemberCallExpr>(call))
-    return member->getImplicitObjectArgument();
-  if (const auto *op = dyn_cast<CXXOperatorCallExpr>(call))
-    return op->getNumArgs() ? op->getArg(0) : nullptr;
-  const Expr *callee = call->getCallee()->IgnoreParenImpCasts();
-  if (const auto *member = dyn_cast<CXXDependentScopeMemberExpr>(callee))
-    return member->isImplicitAccess() ? nullptr : member->getBase();
-  return isa<DeclRefExpr>(callee) ? callee : nullptr;
-}
-
-bool wasToldDevice(const Expr *object, llvm::SmallPtrSetImpl<const VarDecl *> &followed) {
-  object = object ? wholeObject(object) : nullptr;
-  if (!object)
-    return false;
-  if (const auto *reference = dyn_cast<DeclRefExpr>(object)) {
-    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
-    return variable && !isa<ParmVarDecl>(variable) && followed.insert(variable).second &&
-           wasToldDevice(variable->getInit(), followed);
-  }
-  if (const auto *made = dyn_cast<CXXNewExpr>(object))
-    return made->getInitializer() && wasToldDevice(made->getInitializer(), followed);
-  // The arguments of a constructor, of make_unique, of what a template leaves open.
-  if (const auto *call = dyn_cast<CallExpr>(object))
-    return anyNamesDevice(llvm::ArrayRef(call->getArgs(), call->getNumArgs()));
-  llvm::SmallVector<const Expr *, 4> parts;
-  for (const Stmt *part : object->children())
-    if (const auto *expr = dyn_cast_or_null<Expr>(part))
-      parts.push_back(expr);
-  return anyNamesDevice(parts);
-}
-
-// Names a device: `x.get_device()`, `stream.device_index()`, also through a variable.
-struct DeviceFinder : AstVisitor {
-  bool VisitCallExpr(CallExpr *call) override {
-    static const llvm::StringSet<> kNames{"get_device", "device", "device_index", "index"};
-    const FunctionDecl *callee = calledFunction(call);
-    found |= callee && isTorchDecl(callee) && kNames.contains(nameOf(callee));
-    return !found;
-  }
-  bool VisitDeclRefExpr(DeclRefExpr *reference) override {
-    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
-    if (variable && variable->isLocalVarDecl() && variable->getInit() &&
-        variable->getType()->isIntegerType() && followed.insert(variable).second)
-      TraverseStmt(const_cast<Expr *>(variable->getInit()));
-    return !found;
-  }
-  llvm::SmallPtrSet<const VarDecl *, 4> followed;
-  bool found = false;
-};
-
 } // namespace
 
 bool isStreamHandle(QualType type) {
@@ -201,6 +90,25 @@ bool isLibraryHandle(QualType type) {
   const llvm::StringRef name = alias ? alias->getDecl()->getName() : llvm::StringRef();
   return type->isPointerType() && name.ends_with("Handle_t") &&
          (name.starts_with("cu") || name.starts_with("hip"));
+}
+
+// Streams, events and handles of libraries are pointers to what only CUDA knows.
+static bool mayBeMemory(QualType type) {
+  if (!type->isPointerType() || isStream(type) || isLibraryHandle(type))
+    return false;
+  while (type->isPointerType())
+    type = type->getPointeeType();
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  return !type->isFunctionType() && !(record && !record->hasDefinition()) &&
+         !type->isSpecificBuiltinType(BuiltinType::Char_S) &&
+         !type->isSpecificBuiltinType(BuiltinType::Char_U);
+}
+
+bool givesMemory(llvm::ArrayRef<const Expr *> parts) {
+  return llvm::any_of(parts, [](const Expr *part) {
+    const auto *named = dyn_cast<DeclRefExpr>(strip(part)->IgnoreParenCasts());
+    return named && isa<ParmVarDecl>(named->getDecl()) && mayBeMemory(named->getType());
+  });
 }
 
 bool isHostOnly(llvm::StringRef name) {
@@ -259,6 +167,24 @@ const FunctionDecl *calledFunction(const CallExpr *call) {
 }
 
 // Without what CUDA's headers append: the kind of default stream, the version.
+const ParmVarDecl *calledParameter(const CallExpr *call) {
+  const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
+  if (op && op->getOperator() != OO_Call)
+    return nullptr;
+  const Expr *called = strip(op ? op->getArg(0) : call->getCallee());
+  if (const auto *forwarded = dyn_cast<CallExpr>(called); forwarded && forwarded->getNumArgs() == 1)
+    called = strip(forwarded->getArg(0));
+  const auto *reference = dyn_cast<DeclRefExpr>(called);
+  return reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr;
+}
+
+bool isCudaApi(const FunctionDecl *callee) {
+  if (!callee->isExternC())
+    return false;
+  const SourceManager &sources = callee->getASTContext().getSourceManager();
+  return sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation()));
+}
+
 static llvm::StringRef withoutVariant(llvm::StringRef name) {
   for (llvm::StringRef variant : {"_ptsz", "_ptds", "_spt"})
     name.consume_back(variant);
@@ -453,144 +379,6 @@ bool isDeviceContainer(QualType type) {
 
 bool isGuardedByDispatcher(const FunctionDecl *function) {
   return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
-}
-
-// Of any kind of device, as c10::Stream is: it knows its device, and no kernel is launched on it as
-// it is.
-static bool isGenericStream(QualType type) {
-  const CXXRecordDecl *record = recordOf(type);
-  return record && record->getDeclName().isIdentifier() && record->getName() == "Stream";
-}
-
-bool anyNamesDevice(llvm::ArrayRef<const Expr *> arguments) {
-  DeviceFinder finder;
-  for (const Expr *argument : arguments) {
-    const QualType type = argument->getType();
-    if (isStream(type)) {
-      if (isGenericStream(type) && isa<DeclRefExpr>(argument->IgnoreImplicit()))
-        return true;
-      continue;
-    }
-    if (!type.isNull() && !type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))
-      return true;
-    finder.TraverseStmt(const_cast<Expr *>(argument));
-  }
-  return finder.found;
-}
-
-bool isOfToldObject(const CallExpr *call) {
-  llvm::SmallPtrSet<const VarDecl *, 4> followed;
-  return wasToldDevice(calledObject(call), followed);
-}
-
-bool callsUndeclared(const CallExpr *call) {
-  const Expr *callee = call->getCallee()->IgnoreParenImpCasts();
-  if (const auto *name = dyn_cast<DependentScopeDeclRefExpr>(callee))
-    return isUndeclared(name->getQualifier());
-  if (const auto *named = dyn_cast<DeclRefExpr>(callee); named && isUndeclared(named->getDecl()))
-    return true;
-  const Expr *object = calledObject(call);
-  object = object ? strip(object) : nullptr;
-  const auto *named = object ? dyn_cast<DeclRefExpr>(object) : nullptr;
-  const auto *variable = named ? dyn_cast<VarDecl>(named->getDecl()) : nullptr;
-  if (!variable)
-    return object && isUndeclared(object->getType());
-  // Its maker is elsewhere, and may have told it the device.
-  if (isa<ParmVarDecl>(variable))
-    return false;
-  QualType type = variable->getType();
-  if (type->getContainedAutoType() && variable->getInit())
-    type = strip(variable->getInit())->getType();
-  return isUndeclared(type->isPointerType() ? type->getPointeeType() : type);
-}
-
-bool setsDevice(const CallExpr *call) {
-  const FunctionDecl *callee = calledFunction(call);
-  const llvm::StringRef name = nameOf(callee);
-  if (name == "cudaSetDevice" || name == "hipSetDevice")
-    return !callee->getDeclContext()->isRecord();
-  return callee && isTorchDecl(callee) && !callee->getDeclContext()->isRecord() &&
-         (name == "set_device" || name == "SetDevice" || name == "MaybeSetDevice" ||
-          name == "ExchangeDevice" || name == "MaybeExchangeDevice");
-}
-
-namespace {
-
-// Guards in guards; it also ends recursion.
-constexpr unsigned kMaxGuardDepth = 3;
-
-bool isGuard(QualType type, unsigned depth);
-
-bool holdsGuardWithin(const CXXRecordDecl *record, unsigned depth) {
-  if (!record || !record->hasDefinition() || isLibraryDecl(record) || depth > kMaxGuardDepth)
-    return false;
-  record = record->getDefinition();
-  return llvm::any_of(record->fields(),
-                      [&](const FieldDecl *field) {
-                        return !field->getType()->isReferenceType() &&
-                               !field->getType()->isPointerType() &&
-                               isGuard(field->getType(), depth + 1);
-                      }) ||
-         llvm::any_of(record->bases(), [&](const CXXBaseSpecifier &base) {
-           return isGuard(base.getType(), depth + 1);
-         });
-}
-
-// Restores in its destructor what it sets in its constructor.
-bool restoresDevice(const CXXRecordDecl *record) {
-  const CXXDestructorDecl *destructor =
-      record && record->hasDefinition() ? record->getDestructor() : nullptr;
-  const FunctionDecl *definition = nullptr;
-  return destructor && destructor->hasBody(definition) &&
-         contains(definition->getBody(), [](const Stmt *part) {
-           const auto *call = dyn_cast<CallExpr>(part);
-           return call && setsDevice(call);
-         });
-}
-
-bool isGuard(QualType type, unsigned depth) {
-  if (isDeviceGuard(type))
-    return true;
-  const auto *record = type->getAsCXXRecordDecl();
-  if (!record || depth > kMaxGuardDepth)
-    return false;
-  if (!isLibraryDecl(record))
-    return restoresDevice(record) || holdsGuardWithin(record, depth);
-  const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record);
-  return specialization && specialization->getTemplateArgs().size() &&
-         specialization->getTemplateArgs()[0].getKind() == TemplateArgument::Type &&
-         isGuard(specialization->getTemplateArgs()[0].getAsType(), depth + 1);
-}
-
-} // namespace
-
-bool isGuard(QualType type) {
-  return isGuard(type, 0);
-}
-
-bool holdsGuard(const CXXRecordDecl *record) {
-  return holdsGuardWithin(record, 0);
-}
-
-bool startsGuard(const VarDecl *variable) {
-  const QualType type = variable->getType();
-  if (!isGuard(type))
-    return false;
-  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-  const auto *construct = dyn_cast_or_null<CXXConstructExpr>(
-      variable->getInit() ? variable->getInit()->IgnoreImplicit() : nullptr);
-  const bool is_empty =
-      construct && (construct->getNumArgs() == 0 || isa<CXXDefaultArgExpr>(construct->getArg(0)) ||
-                    construct->getArg(0)->getType()->isNullPtrType());
-  return !is_empty || (record && !isLibraryDecl(record));
-}
-
-bool isGuardSetter(const CallExpr *call) {
-  const auto *member = dyn_cast<CXXMemberCallExpr>(call);
-  if (!member || !member->getMethodDecl() || !isGuard(member->getObjectType()))
-    return false;
-  const llvm::StringRef name = nameOf(member->getMethodDecl());
-  return name.starts_with("set_") || name.starts_with("reset_") || name == "emplace";
 }
 
 const Expr *streamSource(const Expr *expr) {

@@ -26,6 +26,13 @@ bool holdsStream(clang::QualType type);
 // function.
 const clang::FunctionDecl *calledFunction(const clang::CallExpr *call);
 
+// The parameter of the function around it that a call calls: `f()`, `std::forward<F>(f)()`.
+const clang::ParmVarDecl *calledParameter(const clang::CallExpr *call);
+// CUDA's C interfaces, not a project's own functions with C linkage.
+bool isCudaApi(const clang::FunctionDecl *callee);
+// Among what a function passes on is memory of its caller's, which may be a tensor's.
+bool givesMemory(llvm::ArrayRef<const clang::Expr *> parts);
+
 // Where CUDA's own function takes the stream that orders its work, counted from 0.
 std::optional<unsigned> streamParameter(const clang::FunctionDecl *function);
 // The same for any function, from its declaration: a parameter that is a stream handle.
@@ -63,27 +70,6 @@ bool asksCurrentDevice(const clang::FunctionDecl *callee);
 bool makesOnCurrentDevice(const clang::CallExpr *call);
 // thrust::device_vector, whose elements lie there.
 bool isDeviceContainer(clang::QualType type);
-// Among what a function is given, streams aside, is something that tells it the device: a tensor, a
-// device, an index that comes from one.
-bool anyNamesDevice(llvm::ArrayRef<const clang::Expr *> arguments);
-// Of an object whose maker is in sight and was given something of that kind, or of a member of one.
-bool isOfToldObject(const clang::CallExpr *call);
-// Of a function, or of an object of a type, that a missing header would have declared.
-bool callsUndeclared(const clang::CallExpr *call);
-// Sets the current device of the thread: cudaSetDevice, c10::cuda::set_device and kin.
-bool setsDevice(const clang::CallExpr *call);
-
-// What may set the current device for as long as it lives: a device guard of LibTorch's, a class of
-// the project that has one as member or base, or that sets the device in its destructor, and an
-// optional or smart pointer to any of these.
-bool isGuard(clang::QualType type);
-// A class of the project with a guard among its members or bases: its methods run under it.
-bool holdsGuard(const clang::CXXRecordDecl *record);
-// A guard that is live from its declaration on; an empty optional one is set later.
-bool startsGuard(const clang::VarDecl *variable);
-// `guard.set_index(i)`, `guard.reset_device(d)`, `guard.emplace(d)`: from here on it guards.
-bool isGuardSetter(const clang::CallExpr *call);
-
 // `getCurrentCUDAStream()` in `.stream()`, conversions and copies of it.
 const clang::Expr *streamSource(const clang::Expr *expr);
 

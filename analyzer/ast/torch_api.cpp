@@ -383,4 +383,10 @@ bool isStepName(llvm::StringRef name) {
          name == "trainBatch";
 }
 
+bool givesDevice(const Expr *argument) {
+  if (const auto *list = dyn_cast<InitListExpr>(argument); list && list->getNumInits() == 1)
+    argument = list->getInit(0);
+  return namesDevice(argument->getType());
+}
+
 } // namespace devsan::analyzer

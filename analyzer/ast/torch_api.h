@@ -28,6 +28,9 @@ bool isModuleContainer(const clang::CXXRecordDecl *record);
 bool holdsTensor(clang::QualType type);
 // What names a device when it is passed: Device, DeviceType, optional of either, TensorOptions.
 bool namesDevice(clang::QualType type);
+// An argument that is a device, or options; of a call that could not be resolved also the list that
+// would become them.
+bool givesDevice(const clang::Expr *argument);
 // What a DataLoader gives for a batch, or for an element of one: made by the dataset, on the host.
 bool isExample(const clang::CXXRecordDecl *record);
 // What options are made of besides a device: a dtype, a layout, a memory format, or nothing.

@@ -182,60 +182,50 @@ Value Flow::evaluateGather(const CallExpr *call) {
   return {};
 }
 
-Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
-  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+// A container, iterator, optional or smart pointer: what goes in comes out.
+Value Flow::evaluateLibraryMethod(const CallExpr *call, llvm::StringRef name,
+                                  const Expr *receiver) {
+  const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  std::optional<Path> target = path(receiver);
+  if (name == "operator=" && target && !arguments.empty()) {
+    assign(*target, arguments[0], call);
+    return facts_.value(arguments[0]);
+  }
+  // std::tie(h, c) = …
+  if (const auto *tied = dyn_cast<CallExpr>(strip(receiver));
+      name == "operator=" && tied && nameOf(calleeOf(tied)) == "tie" && !arguments.empty()) {
+    for (const Expr *part : tied->arguments())
+      if (std::optional<Path> variable = path(part))
+        assign(*variable, arguments[0], call);
+    return facts_.value(arguments[0]);
+  }
+  Value self = facts_.value(receiver);
+  // Text that is added to may name another device.
+  const auto *method = dyn_cast<CXXMethodDecl>(call->getDirectCallee());
+  if (target && method && !method->isConst() && !self.place.is(Place::Kind::kNone) &&
+      (name == "operator+=" || name == "append") && !holdsTensor(receiver->getType()))
+    self.place = state_.values[*target].place = Place::unknown();
+  static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert",
+                                          "emplace",   "push_front",   "assign"};
+  if (target && llvm::is_contained(kAdds, name)) {
+    Value added = together(arguments);
+    insert(*target, added);
+    if (!arguments.empty())
+      record({Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
+    return {};
+  }
+  if (target && name == "clear") {
+    state_.values[*target] = {};
+    return {};
+  }
+  return self;
+}
+
+// A function of the program's own: what it takes by reference may change, and modules, which are
+// handles, may come back moved.
+void Flow::forgetArguments(const CallExpr *call, const Expr *receiver) {
   const FunctionDecl *callee = call->getDirectCallee();
-  callWithModules(call, receiver);
-  if (receiver && callee && isLibraryDecl(callee)) {
-    // A container, iterator, optional or smart pointer: what goes in comes out.
-    std::optional<Path> target = path(receiver);
-    if (name == "operator=" && target && !arguments.empty()) {
-      assign(*target, arguments[0], call);
-      return facts_.value(arguments[0]);
-    }
-    // std::tie(h, c) = …
-    if (const auto *tied = dyn_cast<CallExpr>(strip(receiver));
-        name == "operator=" && tied && nameOf(calleeOf(tied)) == "tie" && !arguments.empty()) {
-      for (const Expr *part : tied->arguments())
-        if (std::optional<Path> variable = path(part))
-          assign(*variable, arguments[0], call);
-      return facts_.value(arguments[0]);
-    }
-    Value self = facts_.value(receiver);
-    // Text that is added to may name another device.
-    const auto *method = dyn_cast<CXXMethodDecl>(callee);
-    if (target && method && !method->isConst() && !self.place.is(Place::Kind::kNone) &&
-        (name == "operator+=" || name == "append") && !holdsTensor(receiver->getType()))
-      self.place = state_.values[*target].place = Place::unknown();
-    static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert",
-                                            "emplace",   "push_front",   "assign"};
-    if (target && llvm::is_contained(kAdds, name)) {
-      Value added = together(arguments);
-      insert(*target, added);
-      if (!arguments.empty())
-        record(
-            {Kind::kAssign, call, name, receiver, {}, {{arguments.back(), added}}, added, target});
-      return {};
-    }
-    if (target && name == "clear") {
-      state_.values[*target] = {};
-      return {};
-    }
-    return self;
-  }
-  if (callee && callee->isInStdNamespace()) {
-    bool makes = name == "make_shared" || name == "make_unique";
-    if (makes && isModule(call->getType()))
-      return newModule(call, arguments);
-    Value all = together(arguments);
-    // "cuda:" + std::to_string(rank)
-    if (name == "operator+" && !all.place.is(Place::Kind::kNone))
-      all.place = Place::unknown();
-    return all;
-  }
-  // A function of the program's own: its result may live anywhere, what it takes by reference may
-  // change, and modules, which are handles, may come back moved.
-  for (const Expr *argument : arguments)
+  for (const Expr *argument : argumentsOf(call))
     if (isModule(argument->getType())) {
       forgetLoaded(argument);
       if (std::optional<Path> module = path(argument))
@@ -262,6 +252,25 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
         relyOnHost(argument);
       }
     }
+}
+
+Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
+  llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  const FunctionDecl *callee = call->getDirectCallee();
+  callWithModules(call, receiver);
+  if (receiver && callee && isLibraryDecl(callee))
+    return evaluateLibraryMethod(call, name, receiver);
+  if (callee && callee->isInStdNamespace()) {
+    bool makes = name == "make_shared" || name == "make_unique";
+    if (makes && isModule(call->getType()))
+      return newModule(call, arguments);
+    Value all = together(arguments);
+    // "cuda:" + std::to_string(rank)
+    if (name == "operator+" && !all.place.is(Place::Kind::kNone))
+      all.place = Place::unknown();
+    return all;
+  }
+  forgetArguments(call, receiver);
   record({Kind::kCall, call, name, nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
   if (isLauncher(callee))
     record({Kind::kLaunch, call, name, nullptr, {}, argumentsWithPlace(call), {}, {}});
@@ -329,15 +338,6 @@ std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver
     return std::nullopt;
   }
   return value;
-}
-
-void Flow::recordUnknownCall(const RecoveryExpr *call) {
-  llvm::SmallVector<const Expr *, 4> arguments;
-  for (const Expr *part : call->subExpressions())
-    if (!part->getType().isNull() && !part->containsErrors() && !part->isTypeDependent())
-      arguments.push_back(part);
-  if (arguments.size() > 1)
-    record({Kind::kCall, call, "", nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
 }
 
 void Flow::recordReturn(const Expr *result) {

@@ -1,8 +1,8 @@
 // The interpreter behind analyseFunction: flow.cpp moves states through the graph,
-// flow_transfer.cpp says what an expression or a tensor operator does to them, flow_calls.cpp what
-// any other call does, flow_refine.cpp what a condition tells, flow_unknown.cpp what is left to see
-// where types are unknown, flow_modules.cpp follows which modules were moved and what was put into
-// them afterwards.
+// flow_transfer.cpp says what an expression does to them, flow_tensors.cpp what a tensor's
+// operators do, flow_calls.cpp what any other call does, flow_refine.cpp what a condition tells,
+// flow_unknown.cpp what is left to see where types are unknown, flow_modules.cpp follows which
+// modules were moved and what was put into them afterwards.
 #pragma once
 
 #include "analyzer/model/flow.h"
@@ -45,6 +45,7 @@ private:
   // flow_transfer.cpp
   Value evaluate(const clang::Expr *expr);
   Value evaluateConstruct(const clang::CXXConstructExpr *construct);
+  Value evaluateBinary(const clang::BinaryOperator *binary);
   Value evaluateCall(const clang::CallExpr *call);
   Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name,
                              const clang::Expr *receiver);
@@ -56,8 +57,11 @@ private:
   Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name,
                              const clang::Expr *receiver);
   std::optional<Value> returnedBy(const clang::CallExpr *call, const clang::Expr *receiver) const;
+  Value evaluateLibraryMethod(const clang::CallExpr *call, llvm::StringRef name,
+                              const clang::Expr *receiver);
   Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name,
                       const clang::Expr *receiver);
+  void forgetArguments(const clang::CallExpr *call, const clang::Expr *receiver);
   Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name,
                          const clang::Expr *receiver);
   Value evaluateGather(const clang::CallExpr *call);
@@ -71,7 +75,6 @@ private:
   // Pointers whose address is given away, or that are taken by reference, may point elsewhere then.
   void forgetPointers(const clang::CallExpr *call, const clang::FunctionDecl *callee);
   void write(const clang::Expr *target, const Value &value);
-  void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordReturn(const clang::Expr *result);
   void record(Operation operation);
   std::vector<Operand> argumentsWithPlace(const clang::CallExpr *launch) const;
@@ -80,6 +83,9 @@ private:
 
   // flow_unknown.cpp
   std::optional<Place> placeOfUnknown(const clang::Expr *expr, unsigned steps) const;
+  // The value, where the compiler left open what is meant.
+  std::optional<Value> evaluateUnresolved(const clang::Expr *expr);
+  void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordUnknownRead(const clang::CallExpr *call);
 
   // flow_modules.cpp

@@ -89,4 +89,63 @@ void Flow::recordUnknownRead(const CallExpr *call) {
   record({Operation::Kind::kTensorOp, call, name, object, {}, {{object, value}}, {}, {}});
 }
 
+void Flow::recordUnknownCall(const RecoveryExpr *call) {
+  llvm::SmallVector<const Expr *, 4> arguments;
+  for (const Expr *part : call->subExpressions())
+    if (!part->getType().isNull() && !part->containsErrors() && !part->isTypeDependent())
+      arguments.push_back(part);
+  if (arguments.size() > 1)
+    record({Kind::kCall, call, "", nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
+}
+
+namespace {
+
+// Which of LibTorch's factories is called although some of its arguments, such as the sizes, are
+// not understood. Only where the device is: else one of those may give it.
+const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const Expr *> arguments) {
+  const bool has_device = llvm::any_of(arguments, [](const Expr *argument) {
+    return !argument->containsErrors() && givesDevice(argument);
+  });
+  if (!has_device)
+    return nullptr;
+  callee = callee->IgnoreParenImpCasts();
+  const auto factory = [](const NamedDecl *decl) -> const FunctionDecl * {
+    const FunctionDecl *function = decl->getUnderlyingDecl()->getAsFunction();
+    return !ownerOf(function) && isFactory(function) ? function : nullptr;
+  };
+  if (const auto *named = dyn_cast<DeclRefExpr>(callee))
+    return factory(named->getDecl());
+  if (const auto *overloads = dyn_cast<UnresolvedLookupExpr>(callee))
+    for (const NamedDecl *decl : overloads->decls())
+      if (const FunctionDecl *function = factory(decl))
+        return function;
+  return nullptr;
+}
+
+} // namespace
+
+std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
+  if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
+    // What is left of a call: the function, and the arguments that are understood.
+    if (const llvm::ArrayRef<const Expr *> parts = unknown->subExpressions(); parts.size() > 1)
+      if (const FunctionDecl *factory = unresolvedFactory(parts[0], parts.drop_front()))
+        return evaluateFactory(unknown, nameOf(factory), nullptr, parts.drop_front());
+    // A call of something that a missing header declares.
+    recordUnknownCall(unknown);
+    return Value::unknown();
+  }
+  if (const auto *call = dyn_cast<CallExpr>(expr);
+      call && (call->containsErrors() || call->isTypeDependent())) {
+    recordUnknownRead(call);
+    const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+    if (const FunctionDecl *factory = unresolvedFactory(call->getCallee(), arguments))
+      return evaluateFactory(call, nameOf(factory), nullptr, arguments);
+  }
+  // Code with errors keeps expressions without a type; what they give may be anything, as
+  // templates' open ends may.
+  if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
+    return Value::unknown();
+  return std::nullopt;
+}
+
 } // namespace devsan::analyzer

@@ -1,10 +1,14 @@
 #include "analyzer/model/cuda/cuda_work.h"
 
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/contains.h"
+#include "analyzer/ast/device_guards.h"
+#include "analyzer/ast/told_device.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/ast/unresolved_code.h"
+#include "analyzer/model/cuda/launch_configurations.h"
+#include "analyzer/model/cuda/library_handles.h"
 
-#include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
 
@@ -14,22 +18,13 @@ using namespace clang;
 
 namespace {
 
-// One runs or the other, never both: the branches of an `if` or `switch`.
-bool areAlternatives(const BlockPath &one, const BlockPath &other) {
-  const Stmt *parting = nullptr;
-  for (std::size_t i = 0; i < one.size() && i < other.size() && one[i].block == other[i].block; ++i)
-    parting = one[i].statement == other[i].statement ? one[i].statement : nullptr;
-  return isa_and_nonnull<IfStmt, SwitchStmt>(parting);
-}
-
+// Control may come to a part of it past what stands before.
 bool holdsEntry(const Stmt *statement) {
-  return statement &&
-         (isa<SwitchCase, LabelStmt>(statement) || llvm::any_of(statement->children(), holdsEntry));
+  return contains(statement, [](const Stmt *part) { return isa<SwitchCase, LabelStmt>(part); });
 }
 
 // Walks one function in the order of its source and keeps what holds at each point.
 class CudaWorkCollector : public AstVisitor {
-
 public:
   CudaWorkCollector(CudaWork &work, const DeviceHelpers &helpers) : work_(work), helpers_(helpers) {
     for (const ParmVarDecl *parameter : work.function->parameters())
@@ -49,8 +44,7 @@ public:
       work.initialisers.erase(variable);
     for (const VarDecl *variable : filled_)
       work.stream_values.erase(variable);
-    for (const auto &[index, config] : configurations_)
-      resolveConfiguration(work.launches[index], config);
+    configurations_.resolve(work.launches);
     // Of a library's calls, those that are given memory of tensors work on the device; without
     // tensors, those that are given memory of the callers'.
     llvm::erase_if(work.launches, [&](const Launch &launch) {
@@ -206,17 +200,12 @@ public:
 
   bool VisitBinaryOperator(BinaryOperator *op) override {
     // `TORCH_CHECK(x.get_device() == current_device())`: from there on it is the right one.
-    if (op->isEqualityOp() && ((isTensorIndex(op->getLHS()) && isCurrentIndex(op->getRHS())) ||
-                               (isTensorIndex(op->getRHS()) && isCurrentIndex(op->getLHS()))))
+    if (comparesWithCurrentDevice(op))
       device_set_ = guard_seen_ = true;
     if (!op->isAssignmentOp())
       return true;
     noteWrite(op->getLHS(), op->getRHS());
-    // `config.stream = s;`
-    if (const auto *member = dyn_cast<MemberExpr>(op->getLHS()->IgnoreParenImpCasts()))
-      if (const auto *config = dyn_cast<DeclRefExpr>(member->getBase()->IgnoreParenImpCasts());
-          config && isStream(member->getType()))
-        configured_streams_[config->getDecl()] = op->getRHS();
+    configurations_.noteAssignment(op);
     return true;
   }
   bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) override {
@@ -231,20 +220,18 @@ public:
   }
 
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) override {
-    Launch launch = launchOf(Launch::Kind::kKernel, call);
+    Launch &launch = addLaunch(Launch::Kind::kKernel, call);
     const CallExpr *config = call->getConfig();
     if (config && config->getNumArgs() > 3 && !isa<CXXDefaultArgExpr>(config->getArg(3)))
       launch.stream = config->getArg(3);
-    work_.launches.push_back(std::move(launch));
     return true;
   }
 
   // What could not be resolved, such as a call of a function whose header is missing.
   bool VisitRecoveryExpr(RecoveryExpr *expr) override {
     if (const auto stream = unresolvedLaunch(textOf(context(), expr->getSourceRange()))) {
-      Launch launch = launchOf(Launch::Kind::kKernel, expr);
+      Launch &launch = addLaunch(Launch::Kind::kKernel, expr);
       launch.stream_known = *stream == LaunchText::kDefaultStream;
-      work_.launches.push_back(std::move(launch));
       return true;
     }
     noteUnresolvedCall(expr, expr->subExpressions(), givesMemory(expr->subExpressions()));
@@ -254,7 +241,8 @@ public:
   bool VisitCallExpr(CallExpr *call) override {
     if (isa<CUDAKernelCallExpr>(call))
       return true;
-    noteCalledParameter(call);
+    if (const ParmVarDecl *parameter = calledParameter(call))
+      work_.called_parameters.push_back({parameter, guard_live_});
     if (!guarded() && makesOnCurrentDevice(call))
       work_.made_on_current.push_back({call, path_});
     if (isGuardSetter(call)) {
@@ -287,7 +275,7 @@ public:
     } else if (!callee->getDeclContext()->isRecord() && noteCudaCall(call, callee, name)) {
       // One of CUDA's own.
     } else if (isThrustOnDefaultStream(call, callee)) {
-      work_.launches.push_back(launchOf(Launch::Kind::kAlgorithm, call));
+      addLaunch(Launch::Kind::kAlgorithm, call);
     } else if (!isLibraryDecl(callee) && !isCudaApi(callee)) {
       noteStreamArgument(call, callee);
       for (const FunctionDecl *possible : possibleCallees(callee))
@@ -304,17 +292,6 @@ private:
     bool in_new_thread = false;
   };
 
-  static bool isTensorIndex(const Expr *expr) {
-    const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
-    const llvm::StringRef name = call ? nameOf(call->getMethodDecl()) : llvm::StringRef();
-    return call && isTorchDecl(call->getMethodDecl()) && (name == "get_device" || name == "index");
-  }
-  static bool isCurrentIndex(const Expr *expr) {
-    const auto *call = dyn_cast<CallExpr>(strip(expr));
-    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
-    return callee && isTorchDecl(callee) && !ownerOf(callee) && nameOf(callee) == "current_device";
-  }
-
   const ASTContext &context() const { return work_.function->getASTContext(); }
   bool guarded() const { return guard_live_ || device_set_; }
 
@@ -322,39 +299,6 @@ private:
     if (!isLibraryDecl(function) && !isCudaApi(function))
       work_.named_functions.push_back(
           {writtenFunction(function), thread_argument_ || bodies_.back().in_new_thread});
-  }
-
-  // `f()`, `std::forward<F>(f)()`.
-  void noteCalledParameter(const CallExpr *call) {
-    const auto *op = dyn_cast<CXXOperatorCallExpr>(call);
-    if (op && op->getOperator() != OO_Call)
-      return;
-    const Expr *called = strip(op ? op->getArg(0) : call->getCallee());
-    if (const auto *forwarded = dyn_cast<CallExpr>(called);
-        forwarded && forwarded->getNumArgs() == 1)
-      called = strip(forwarded->getArg(0));
-    const auto *reference = dyn_cast<DeclRefExpr>(called);
-    if (const auto *parameter = reference ? dyn_cast<ParmVarDecl>(reference->getDecl()) : nullptr)
-      work_.called_parameters.push_back({parameter, guard_live_});
-  }
-
-  // Its caller's, which may be a tensor's.
-  static bool givesMemory(llvm::ArrayRef<const Expr *> parts) {
-    return llvm::any_of(parts, [](const Expr *part) {
-      const auto *named = dyn_cast<DeclRefExpr>(strip(part)->IgnoreParenCasts());
-      return named && isa<ParmVarDecl>(named->getDecl()) && mayBeMemory(named->getType());
-    });
-  }
-  // Streams, events and handles of libraries are pointers to what only CUDA knows.
-  static bool mayBeMemory(QualType type) {
-    if (!type->isPointerType() || isStream(type) || isLibraryHandle(type))
-      return false;
-    while (type->isPointerType())
-      type = type->getPointeeType();
-    const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-    return !type->isFunctionType() && !(record && !record->hasDefinition()) &&
-           !type->isSpecificBuiltinType(BuiltinType::Char_S) &&
-           !type->isSpecificBuiltinType(BuiltinType::Char_U);
   }
 
   void noteUnresolvedCall(const Expr *expr, llvm::ArrayRef<const Expr *> parts, bool gives_memory) {
@@ -417,22 +361,8 @@ private:
     return true;
   }
 
-  static bool isThread(QualType type) {
-    const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-    return record && record->getDeclName().isIdentifier() && isLibraryDecl(record) &&
-           (record->getName() == "thread" || record->getName() == "jthread");
-  }
-
-  // CUDA's C interfaces, not a project's own functions with C linkage.
-  static bool isCudaApi(const FunctionDecl *callee) {
-    if (!callee->isExternC())
-      return false;
-    const SourceManager &sources = callee->getASTContext().getSourceManager();
-    return sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation()));
-  }
-
-  Launch launchOf(Launch::Kind kind, const Expr *call) {
-    Launch launch;
+  Launch &addLaunch(Launch::Kind kind, const Expr *call) {
+    Launch &launch = work_.launches.emplace_back();
     launch.kind = kind;
     launch.expr = call;
     launch.guarded = guarded();
@@ -444,86 +374,31 @@ private:
 
   bool noteCudaCall(const CallExpr *call, const FunctionDecl *callee, llvm::StringRef name) {
     if (const auto index = streamParameter(callee)) {
-      Launch launch =
-          launchOf(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
+      Launch &launch =
+          addLaunch(isKernelLaunch(name) ? Launch::Kind::kKernel : Launch::Kind::kCopy, call);
       if (*index < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(*index)))
         launch.stream = call->getArg(*index);
-      work_.launches.push_back(std::move(launch));
       return true;
     }
     if (isKernelLaunch(name)) {
-      Launch launch = launchOf(Launch::Kind::kKernel, call);
+      Launch &launch = addLaunch(Launch::Kind::kKernel, call);
       launch.stream_known = false;
-      if (const ValueDecl *config = configurationOf(call))
-        configurations_.push_back({work_.launches.size(), config});
-      work_.launches.push_back(std::move(launch));
+      configurations_.noteLaunch(call, work_.launches.size() - 1);
       return true;
     }
-    if (isCudaApi(callee) && worksOnCurrentDevice(call, name)) {
-      Launch launch = launchOf(Launch::Kind::kAlgorithm, call);
+    if (isCudaApi(callee) && !guarded())
+      handles_.noteMade(call);
+    if (isCudaApi(callee) && !isHostOnly(name) && handles_.isOnCurrentDevice(call, work_)) {
+      Launch &launch = addLaunch(Launch::Kind::kAlgorithm, call);
       launch.stream_known = false;
       library_calls_.insert(call);
-      work_.launches.push_back(std::move(launch));
       return true;
     }
     if (usesDefaultStreamOnly(name) && isCudaApi(callee)) {
-      work_.launches.push_back(launchOf(Launch::Kind::kCopy, call));
+      addLaunch(Launch::Kind::kCopy, call);
       return true;
     }
     return false;
-  }
-
-  // cuBLAS and kin work where their handle was made. One that the function itself makes, or takes
-  // for the current device, is of that; not one that it is given, or keeps, nor one that it made
-  // under a guard, which has the guard's device ever after.
-  bool worksOnCurrentDevice(const CallExpr *call, llvm::StringRef name) {
-    if (!guarded())
-      for (const Expr *argument : call->arguments())
-        if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))
-          if (const auto *made =
-                  dyn_cast<DeclRefExpr>(address->getSubExpr()->IgnoreParenImpCasts()))
-            made_handles_.insert(dyn_cast<VarDecl>(made->getDecl()));
-    if (call->getNumArgs() < 3 || !isLibraryHandle(call->getArg(0)->getType()) || isHostOnly(name))
-      return false;
-    const Expr *handle = strip(call->getArg(0))->IgnoreParenCasts();
-    const auto *reference = dyn_cast<DeclRefExpr>(handle);
-    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    if (variable && made_handles_.contains(variable))
-      return variable->isLocalVarDecl() && !variable->isStaticLocal();
-    const auto initialiser = work_.initialisers.find(variable);
-    if (variable && initialiser != work_.initialisers.end())
-      handle = strip(initialiser->second)->IgnoreParenCasts();
-    const auto *taken = dyn_cast<CallExpr>(handle);
-    return taken && asksCurrentDevice(calledFunction(taken));
-  }
-
-  // The variable in `cudaLaunchKernelEx(&config, …)`.
-  static const ValueDecl *configurationOf(const CallExpr *call) {
-    const Expr *first = call->getNumArgs() ? call->getArg(0)->IgnoreParenImpCasts() : nullptr;
-    if (const auto *address = dyn_cast_or_null<UnaryOperator>(first))
-      first = address->getSubExpr()->IgnoreParenImpCasts();
-    const auto *reference = dyn_cast_or_null<DeclRefExpr>(first);
-    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    return variable && variable->isLocalVarDecl() ? variable : nullptr;
-  }
-
-  // The stream of a launch that takes it from a structure, where this function fills that.
-  void resolveConfiguration(Launch &launch, const ValueDecl *config) {
-    const auto assigned = configured_streams_.find(config);
-    if (assigned != configured_streams_.end()) {
-      launch.stream = assigned->second;
-      launch.stream_known = true;
-      return;
-    }
-    const Expr *init = cast<VarDecl>(config)->getInit();
-    const auto *list = init ? dyn_cast<InitListExpr>(strip(init)) : nullptr;
-    if (!list)
-      return;
-    for (const Expr *value : list->inits())
-      if (isStreamHandle(value->getType())) {
-        launch.stream = value;
-        launch.stream_known = true;
-      }
   }
 
   void noteTensor(const ValueDecl *decl) {
@@ -564,10 +439,9 @@ private:
     const Expr *stream =
         index && putsWorkOnStream(callee, *index) ? passedFor(call, callee, *index) : nullptr;
     if (stream) {
-      Launch launch =
-          launchOf(is_algorithm ? Launch::Kind::kAlgorithm : Launch::Kind::kStreamArgument, call);
+      Launch &launch =
+          addLaunch(is_algorithm ? Launch::Kind::kAlgorithm : Launch::Kind::kStreamArgument, call);
       launch.stream = stream;
-      work_.launches.push_back(std::move(launch));
     }
     const bool is_handed =
         stream || llvm::any_of(call->arguments(), [](const Expr *argument) {
@@ -583,14 +457,14 @@ private:
   }
 
   void assumeGuarded() {
-    for (Launch &launch : work_.launches)
-      launch.guarded = true;
-    for (WorkCall &call : work_.calls)
-      call.guarded = true;
-    for (HandedStream &handed : work_.handed_streams)
-      handed.guarded = true;
-    for (CurrentStream &stream : work_.current_streams)
-      stream.guarded = true;
+    const auto guard = [](auto &works) {
+      for (auto &work : works)
+        work.guarded = true;
+    };
+    guard(work_.launches);
+    guard(work_.calls);
+    guard(work_.handed_streams);
+    guard(work_.current_streams);
   }
 
   CudaWork &work_;
@@ -600,13 +474,12 @@ private:
   const Stmt *statement_ = nullptr;
   llvm::DenseMap<const CallExpr *, const VarDecl *> stream_variables_;
   llvm::MapVector<const VarDecl *, LambdaExpr *> lambdas_; // not called yet
-  std::vector<std::pair<std::size_t, const ValueDecl *>> configurations_;
-  llvm::DenseMap<const ValueDecl *, const Expr *> configured_streams_;
+  LaunchConfigurations configurations_;
+  LibraryHandles handles_;
   llvm::SmallPtrSet<const VarDecl *, 8> written_;
   llvm::SmallPtrSet<const VarDecl *, 4> filled_; // through their address
   llvm::SmallPtrSet<const LambdaExpr *, 2> guarded_lambdas_;
   llvm::SmallPtrSet<const VarDecl *, 8> null_pointers_;
-  llvm::SmallPtrSet<const VarDecl *, 2> made_handles_; // where no guard is live
   llvm::SmallPtrSet<const Expr *, 2> library_calls_;
   bool guard_live_ = false;
   bool device_set_ = false;

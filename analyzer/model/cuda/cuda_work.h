@@ -9,6 +9,7 @@
 
 #include "analyzer/ast/cuda_api.h"
 #include "analyzer/facts/cuda_facts.h"
+#include "analyzer/model/cuda/block_path.h"
 #include "analyzer/model/handles.h"
 
 #include <clang/AST/ASTContext.h>
@@ -26,14 +27,6 @@
 #include <vector>
 
 namespace devsan::analyzer {
-
-// The blocks around an expression, outermost first, each with its statement that leads there. Only
-// those that are written out, not those that a macro makes: text can be inserted before them.
-struct BlockStep {
-  const clang::CompoundStmt *block;
-  const clang::Stmt *statement;
-};
-using BlockPath = llvm::SmallVector<BlockStep, 6>;
 
 struct Launch {
   using Kind = LaunchKind;
@@ -148,9 +141,6 @@ public:
   bool servesTensors(const CudaWork &work) const;
   // The file knows nothing of LibTorch, but others of the program may, and come to the function.
   bool mayServeOthers(const CudaWork &work) const;
-  // The parameter by which its caller says which stream to work on: one with a name, which the
-  // function neither writes nor decides by.
-  static const clang::ParmVarDecl *givenStream(const CudaWork &work);
   // It has callers in this file, and all of them set the device before the call.
   bool callersGuard(const CudaWork &work) const;
   // Nothing but new threads runs the function, as far as this file shows.

@@ -1,6 +1,7 @@
 #include "analyzer/model/cuda/device_kinds.h"
 
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/device_guards.h"
 #include "analyzer/ast/torch_api.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/device_guards.h"
 #include "analyzer/ast/torch_api.h"
 
 #include <clang/AST/ParentMapContext.h>

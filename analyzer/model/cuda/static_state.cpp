@@ -1,6 +1,7 @@
 #include "analyzer/model/cuda/static_state.h"
 
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/device_guards.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/device_queries.h"
 #include "analyzer/model/model.h"

@@ -7,8 +7,11 @@ namespace devsan::analyzer {
 unsigned ProjectData::index(const DataHolder &holder) {
   const auto [known, is_new] =
       indices_.try_emplace({holder.usr, holder.parameter}, holders_.size());
-  if (is_new)
-    holders_.push_back({holder.name, holder.owner});
+  if (is_new) {
+    holders_.emplace_back();
+    holders_.back().name = holder.name;
+    holders_.back().owner = holder.owner;
+  }
   Holder &found = holders_[known->second];
   // Two programs have it, each its own.
   found.gets_other |= !holder.place.empty() && !found.place.empty() && holder.place != found.place;
