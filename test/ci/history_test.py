@@ -57,6 +57,30 @@ class History(unittest.TestCase):
         (row,) = map(json.loads, (self.folder / "out/results.jsonl").read_text().splitlines())
         self.assertEqual((row["before"], row["after"]), (["train.cpp:7: device-host-sync"], []))
 
+    def test_a_guard_covers_the_launch_that_its_function_comes_to_over_others(self):
+        launcher = """\
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+__global__ void kernel(float *x) {}
+void launch(at::Tensor x) {
+  kernel<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>());
+}
+void steps(at::Tensor x) {
+  launch(x);
+}
+void run(at::Tensor x) {
+  steps(x);
+}
+"""
+        for text, message in ((launcher, "A kernel"), (launcher.replace("  steps(x)", "  const c10::cuda::CUDAGuard guard(x.device());\n  steps(x)"), "Set the device")):
+            self.repo.mkdir(exist_ok=True)
+            (self.repo / "run.cu").write_text(text)
+            self.commit(message)
+        result = self.history()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        (row,) = map(json.loads, (self.folder / "out/results.jsonl").read_text().splitlines())
+        self.assertEqual((row["before"], row["after"]), (["run.cu:5: device-missing-guard"], []))
+
     def test_new_files_and_other_messages_are_no_fixes(self):
         self.commit("A trainer for the GPU", train=WAITS)
         self.commit("Tidy up", train=FIXED)
