@@ -388,9 +388,16 @@ private:
     }
     if (isCudaApi(callee) && !guarded())
       handles_.noteMade(call);
-    if (isCudaApi(callee) && !isHostOnly(name) && handles_.isOnCurrentDevice(call, work_)) {
+    // A library that is told the stream in each call, as cuBLASLt is, launches there.
+    const auto own_stream =
+        callee->getNumParams() && isLibraryHandle(callee->getParamDecl(0)->getType())
+            ? declaredStreamParameter(callee)
+            : std::nullopt;
+    if (isCudaApi(callee) && !isHostOnly(name) &&
+        (own_stream || handles_.isOnCurrentDevice(call, work_))) {
       Launch &launch = addLaunch(Launch::Kind::kAlgorithm, call);
-      launch.stream_known = false;
+      launch.stream_known = own_stream.has_value();
+      launch.stream = own_stream ? call->getArg(*own_stream) : nullptr;
       library_calls_.insert(call);
       return true;
     }
