@@ -125,7 +125,7 @@ Edits SourceProgram::guardBefore(Function function, Variable variable) {
   const Stmt *statement = firstOfInnermostCommonBlock(context(), paths);
   const std::optional<std::string> device =
       statement ? FixScope(work.function, statement).device(Path{tensor, {}}) : std::nullopt;
-  if (!device)
+  if (!device || isForHip(context()))
     return {};
   Hints fixes;
   // clang-tidy would insert what several findings bring several times.

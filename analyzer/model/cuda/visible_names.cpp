@@ -29,7 +29,13 @@ DeclContext::lookup_result lookUp(const DeclContext *scope, DeclarationName name
 
 } // namespace
 
+bool isForHip(const ASTContext &context) {
+  return context.Idents.get("hipStream_t").hadMacroDefinition();
+}
+
 bool sees(ASTContext &context, llvm::StringRef qualified_name) {
+  if (isForHip(context))
+    return false;
   llvm::SmallVector<llvm::StringRef, 4> names;
   qualified_name.split(names, "::");
   const DeclContext *scope = context.getTranslationUnitDecl();

@@ -12,4 +12,7 @@ inline constexpr llvm::StringLiteral kGuardName = "device_guard";
 // must not need a new include.
 bool sees(clang::ASTContext &context, llvm::StringRef qualified_name);
 
+// The file spells what it does for HIP, where LibTorch's classes have other names.
+bool isForHip(const clang::ASTContext &context);
+
 } // namespace devsan::analyzer

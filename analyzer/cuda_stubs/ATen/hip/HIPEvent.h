@@ -1,0 +1,3 @@
+#pragma once
+#include <ATen/cuda/CUDAEvent.h>
+#include <hip/torch_names.h>

@@ -1,0 +1,5 @@
+#pragma once
+#include <cub/cub.cuh>
+#include <hip/hip_runtime.h>
+
+namespace hipcub = cub;
