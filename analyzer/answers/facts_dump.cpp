@@ -54,6 +54,8 @@ llvm::StringRef wordFor(Origin::Kind kind) {
     return "made of host data";
   case Origin::Kind::kDeviceName:
     return "device named";
+  case Origin::Kind::kDeviceIndex:
+    return "device numbered";
   case Origin::Kind::kDtypeOf:
     return "dtype taken";
   case Origin::Kind::kGather:

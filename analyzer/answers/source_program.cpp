@@ -226,21 +226,35 @@ bool SourceProgram::isOverBefore(Loop inner, Loop outer, Code code) {
           sources.isBeforeInTranslationUnit(outer.as<Stmt>()->getBeginLoc(), loop->getBeginLoc()));
 }
 
+static DynTypedNode parentOf(ASTContext &context, const Stmt *child) {
+  DynTypedNodeList parents = context.getParents(*child);
+  if (!parents.empty() && parents[0].get<VarDecl>())
+    parents = context.getParents(parents[0]);
+  return parents.empty() ? DynTypedNode() : parents[0];
+}
+
 bool SourceProgram::isOnEveryTurn(Code code) {
   const Stmt *loop = model_->loopAround(exprOf(code));
   const Stmt *child = exprOf(code);
   while (loop && child != loop) {
-    DynTypedNodeList parents = context().getParents(*child);
-    const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
-    if (!parent && !parents.empty() && parents[0].get<VarDecl>()) {
-      parents = context().getParents(parents[0]);
-      parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
-    }
-    if (!parent || isa<IfStmt, SwitchStmt, AbstractConditionalOperator>(parent))
+    child = parentOf(context(), child).get<Stmt>();
+    if (!child || isa<IfStmt, SwitchStmt, AbstractConditionalOperator>(child))
       return false;
-    child = parent;
   }
   return loop != nullptr;
+}
+
+bool SourceProgram::isUnconditional(Code code) {
+  const Stmt *child = exprOf(code);
+  while (true) {
+    const DynTypedNode parent = parentOf(context(), child);
+    child = parent.get<Stmt>();
+    if (!child)
+      return parent.get<FunctionDecl>() != nullptr;
+    if (isa<IfStmt, SwitchStmt, AbstractConditionalOperator, ForStmt, CXXForRangeStmt, WhileStmt,
+            DoStmt, LambdaExpr>(child))
+      return false;
+  }
 }
 
 namespace {

@@ -123,10 +123,11 @@ public:
   virtual bool isOverBefore(Loop inner, Loop outer, Code code) = 0;
   // Of the loop around it: under no condition.
   virtual bool isOnEveryTurn(Code code) = 0;
-  virtual bool isWithoutGrad(Code code) = 0; // autograd is off
-  virtual bool isSyncAllowed(Code code) = 0; // the user said that waiting is meant
-  virtual bool isBesideClock(Code code) = 0; // the host waits to measure time
-  virtual bool isDiscarded(Code code) = 0;   // the value goes nowhere
+  virtual bool isUnconditional(Code code) = 0; // runs once, whenever its function does
+  virtual bool isWithoutGrad(Code code) = 0;   // autograd is off
+  virtual bool isSyncAllowed(Code code) = 0;   // the user said that waiting is meant
+  virtual bool isBesideClock(Code code) = 0;   // the host waits to measure time
+  virtual bool isDiscarded(Code code) = 0;     // the value goes nowhere
   virtual bool isDefaultOfMember(Code code) = 0;
   // The current device is set there, or wherever this file calls the function.
   virtual bool isGuarded(Code code, Function function) = 0;

@@ -78,15 +78,16 @@ enum class Dtype { kUnknown, kBool, kIntegral, kFloating };
 // Something that happened to the data on its way, and the expression where it did.
 struct Origin {
   enum class Kind {
-    kHostCopy,   // a copy of device data to the host
-    kFactory,    // made by a factory that was given no device
-    kHostScalar, // made from a value in host memory: torch::tensor(v)
-    kDeviceName, // for devices and options: where the device is spelled
-    kDtypeOf,    // for options: the dtype was taken from a tensor there
-    kGather,     // filled by a collective, without the autograd graph
-    kNewModule,  // a module constructed there
-    kLoaded,     // a module or tensor read from a file without a device
-    kRegistered, // passed through register_buffer or register_parameter
+    kHostCopy,    // a copy of device data to the host
+    kFactory,     // made by a factory that was given no device
+    kHostScalar,  // made from a value in host memory: torch::tensor(v)
+    kDeviceName,  // for devices and options: where the device is spelled
+    kDeviceIndex, // for these: the index, where only run time tells it
+    kDtypeOf,     // for options: the dtype was taken from a tensor there
+    kGather,      // filled by a collective, without the autograd graph
+    kNewModule,   // a module constructed there
+    kLoaded,      // a module or tensor read from a file without a device
+    kRegistered,  // passed through register_buffer or register_parameter
   };
   Kind kind;
   Code expr;

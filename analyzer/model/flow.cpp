@@ -261,6 +261,8 @@ void Flow::declare(const VarDecl *variable) {
   const Expr *init = variable->getInit();
   if (!init || init->getType().isNull()) {
     state_.values.erase(Path{variable, {}});
+    if (const auto device = init ? numberedDevice(init) : std::nullopt)
+      state_.values[Path{variable, {}}] = *device;
     return;
   }
   if (variable->getType()->isReferenceType() || variable->isImplicit())

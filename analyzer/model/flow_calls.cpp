@@ -106,7 +106,7 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
           name == "device_index" || name == "merge_in") {
         if (!given.place.is(Place::Kind::kNone))
           self.place = given.place;
-        self.drop(Origin::Kind::kDeviceName);
+        self.drop(Origin::Kind::kDeviceName).drop(Origin::Kind::kDeviceIndex);
       }
       if (given.dtype != Dtype::kUnknown || name == "dtype")
         self.dtype = given.dtype;
@@ -114,7 +114,7 @@ Value Flow::evaluateDeviceMethod(const CallExpr *call, llvm::StringRef name, con
     }
     // device(kCUDA, 1), device(text)
     if (name == "device" && arguments.size() == 2)
-      self.place = withIndex(self.place, arguments[1]);
+      addIndex(self, arguments[1]);
     if (name == "device_index" || (name == "device" && namesUnknownDevice(arguments.front())))
       self.place = Place::unknown();
     // Pinned memory is on the host, and meant to be.
@@ -305,6 +305,7 @@ std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver
       value.add(origin.kind, call);
       break;
     case Origin::Kind::kDeviceName:
+    case Origin::Kind::kDeviceIndex:
     case Origin::Kind::kGather:
     case Origin::Kind::kLoaded:
     case Origin::Kind::kRegistered:

@@ -176,14 +176,19 @@ Value Flow::evaluateBinary(const BinaryOperator *binary) {
 }
 
 // Device(kCUDA, index): a literal index is fixed, any other is somebody's choice.
-Place Flow::withIndex(const Place &place, const Expr *index) const {
+void Flow::addIndex(Value &device, const Expr *index) const {
   index = strip(index); // device(kCUDA, 1) forwards a reference to its index
-  if (!place.is(Place::Kind::kIndexless) || !index->getType()->isIntegerType())
-    return place;
+  const bool is_known = !index->isTypeDependent();
+  if (!device.place.is(Place::Kind::kIndexless) || (is_known && !index->getType()->isIntegerType()))
+    return;
   Expr::EvalResult result;
-  if (index->isValueDependent() || !index->EvaluateAsInt(result, context_))
-    return Place::unknown();
-  return Place::named(place.type, static_cast<int>(result.Val.getInt().getExtValue()));
+  if (is_known && !index->isValueDependent() && index->EvaluateAsInt(result, context_)) {
+    const auto number = static_cast<int>(result.Val.getInt().getExtValue());
+    device.place = Place::named(device.place.type, number);
+  } else {
+    device.place = Place::unknown();
+    device.add(Origin::Kind::kDeviceIndex, index);
+  }
 }
 
 // Text, a number or whatever else a device is made of that only run time tells.
@@ -212,7 +217,7 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
     if (value.place.is(Place::Kind::kNone) && namesUnknownDevice(arguments))
       value.place = Place::unknown();
     if (arguments.size() >= 2)
-      value.place = withIndex(value.place, arguments[1]);
+      addIndex(value, arguments[1]);
     return value;
   }
   if (const CXXRecordDecl *module = moduleClass(type)) {

@@ -65,7 +65,7 @@ private:
   Value evaluateTensorOp(const clang::CallExpr *call, llvm::StringRef name,
                          const clang::Expr *receiver);
   Value evaluateGather(const clang::CallExpr *call);
-  Place withIndex(const Place &place, const clang::Expr *index) const;
+  void addIndex(Value &device, const clang::Expr *index) const;
   bool namesUnknownDevice(llvm::ArrayRef<const clang::Expr *> arguments) const;
   Value together(llvm::ArrayRef<const clang::Expr *> parts) const;
   std::optional<Value> constantDevice(const clang::Expr *expr) const;
@@ -87,6 +87,7 @@ private:
   std::optional<Value> evaluateUnresolved(const clang::Expr *expr);
   void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordUnknownRead(const clang::CallExpr *call);
+  std::optional<Value> numberedDevice(const clang::Expr *expr) const;
 
   // flow_modules.cpp
   Value newModule(const clang::Expr *expr, llvm::ArrayRef<const clang::Expr *> arguments);

@@ -124,6 +124,31 @@ const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const E
 
 } // namespace
 
+// A device with an index of which nothing is known, because a missing header declares what gives
+// it; or options with one.
+std::optional<Value> Flow::numberedDevice(const Expr *expr) const {
+  llvm::SmallVector<const Expr *, 4> parts;
+  if (const auto *list = dyn_cast<ParenListExpr>(expr)) {
+    for (unsigned i = 0; i < list->getNumExprs(); ++i)
+      parts.push_back(list->getExpr(i));
+  } else if (const auto *made = dyn_cast<CXXUnresolvedConstructExpr>(expr)) {
+    parts.append(made->arg_begin(), made->arg_end());
+  } else if (const auto *call = dyn_cast<CallExpr>(expr)) {
+    const auto [object, name] = unknownMethod(call);
+    if (object && name != "device") {
+      const Value value = facts_.value(object);
+      return value.has(Origin::Kind::kDeviceIndex) ? std::optional(value) : std::nullopt;
+    }
+    if (object)
+      parts.append(call->arg_begin(), call->arg_end());
+  }
+  if (parts.size() != 2)
+    return std::nullopt;
+  Value value = facts_.value(parts[0]);
+  addIndex(value, parts[1]);
+  return value.has(Origin::Kind::kDeviceIndex) ? std::optional(value) : std::nullopt;
+}
+
 std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
   if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
     // What is left of a call: the function, and the arguments that are understood.
@@ -144,7 +169,7 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
   // Code with errors keeps expressions without a type; what they give may be anything, as
   // templates' open ends may.
   if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
-    return Value::unknown();
+    return numberedDevice(expr).value_or(Value::unknown());
   return std::nullopt;
 }
 

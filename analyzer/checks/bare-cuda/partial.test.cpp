@@ -1,5 +1,6 @@
 // Files with missing headers: a factory that is given something unknown makes its tensor where its other arguments say.
 // RUN: not %check_mock | %file_check
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include "not_there.h"
@@ -35,4 +36,21 @@ at::Tensor data(at::Tensor x) {
   auto b = torch::tensor({missing::value(), missing::value()}, at::TensorOptions().device(x.device()));
   auto c = torch::full({}, missing::value(), at::TensorOptions().device(x.device()));
   return a + b + c;
+}
+
+// The unknown part may be the device's index.
+void numbered(torch::jit::Module &module, const missing::Context &context) {
+  module.to(torch::kCUDA);
+  // CHECK: :[[@LINE-1]]:13: warning: 'module' goes to the current cuda device, while 'context.index()' says which one to use [device-bare-cuda]
+  auto options = torch::TensorOptions().device(torch::kCUDA, context.index()).dtype(torch::kFloat);
+}
+void numberedDevice(torch::jit::Module &module, const missing::Context &context) {
+  module.to(torch::kCUDA);
+  // CHECK: :[[@LINE-1]]:13: warning: 'module' goes to the current cuda device, while 'context.index()' says which one to use [device-bare-cuda]
+  const torch::Device device(torch::kCUDA, context.index());
+  auto x = torch::empty({2}, device);
+}
+void numberedThere(torch::jit::Module &module, const missing::Context &context) {
+  module.to(torch::Device(torch::kCUDA, context.index()));
+  auto x = torch::empty({2}, torch::Device(torch::kCUDA, context.index()));
 }

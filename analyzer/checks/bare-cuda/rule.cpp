@@ -28,7 +28,8 @@ private:
   // What in scope tells the device, as text for the message and as an expression for the fix.
   struct Source {
     std::string name;
-    std::string device; // "x.device()", empty where no expression can be offered
+    std::string device;    // "x.device()", empty where no expression can be offered
+    bool is_index = false; // named is the index of the device, not what is on it
   };
 
   void examineRequest(const Operation &request) {
@@ -36,35 +37,43 @@ private:
     const Code spelled = request.target.origin(Origin::Kind::kDeviceName);
     const bool moves = request.kind == Operation::Kind::kMove;
     const bool indexless = target.is(Place::Kind::kIndexless);
-    // A module that is set up, not a tensor that meets others.
-    if (!spelled || (moves && request.operands.empty()) ||
-        (indexless && (program_.isGuarded(request.expr, facts_.function) ||
-                       program_.isGuarded(spelled, facts_.function))))
+    if (!spelled || (indexless && (program_.isGuarded(request.expr, facts_.function) ||
+                                   program_.isGuarded(spelled, facts_.function))))
       return;
-    const std::optional<Source> source = sourceFor(request);
+    // A module is set up and meets no tensor, so that what is in scope need not be beside it.
+    const bool moves_module = moves && request.operands.empty();
+    std::optional<Source> source = moves_module ? std::nullopt : sourceFor(request);
+    if (!source && indexless)
+      source = numberedDevice(target);
     if (!source || isReportedElsewhere(request, spelled))
       return;
     RuleFinding finding{
         .at = spelled,
-        .message = fill("'{}' {} {}{}, whichever device {} is on{}{}",
-                        {program_.spelling(moves ? request.receiver : request.expr),
+        .message = fill(source->is_index ? "'{}' {} {}{}, while {} says which one to use{}{}"
+                                         : "'{}' {} {}{}, whichever device {} is on{}{}",
+                        {program_.spelling(moves_module ? program_.object(request.receiver)
+                                           : moves      ? request.receiver
+                                                        : request.expr),
                          moves ? "goes to" : "is made on", indexless ? "" : "the fixed device ",
                          program_.text(target), source->name,
                          source->device.empty() ? "" : ": use ", source->device}),
         .op = program_.operatorName(request.expr),
-        .from = moves ? request.operands.front().value.place.device() : "",
+        .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
         .to = target.device()};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);
     const std::string device = source->device.empty() ? "x.device()" : source->device;
-    const Edits there = moves && request.operands.front().value.has(Origin::Kind::kFactory)
-                            ? program_.makeThere(request.expr, device)
-                            : Edits();
+    const Edits there =
+        moves && !moves_module && request.operands.front().value.has(Origin::Kind::kFactory)
+            ? program_.makeThere(request.expr, device)
+            : Edits();
     if (!there.empty())
       finding.remedy = "make it there: pass `" + device + "` to the factory";
     else if (!moves)
       finding.remedy = "pass the device: `.device(" + device + ")` on the options";
     else if (!source->device.empty())
       finding.remedy = "name the device: `.to(" + device + ")`";
+    else if (source->is_index)
+      finding.remedy = "name the device with its index";
     if (!source->device.empty())
       finding.fix = !there.empty() ? there
                                    : program_.nameDevice(request.expr, spelled, device,
@@ -74,11 +83,12 @@ private:
     findings_.push_back(std::move(finding));
   }
 
-  // A move for nothing is device-discarded-move's; `x.is_cuda() ? kCUDA : kCPU` is
+  // A move of a tensor for nothing is device-discarded-move's; `x.is_cuda() ? kCUDA : kCPU` is
   // device-index-lost's.
   bool isReportedElsewhere(const Operation &request, Code spelled) {
     return (request.kind == Operation::Kind::kMove && request.receiver &&
-            !program_.isTemporary(request.receiver) && program_.isDiscarded(request.expr)) ||
+            !request.operands.empty() && !program_.isTemporary(request.receiver) &&
+            program_.isDiscarded(request.expr)) ||
            program_.isOfAskedKind(spelled, facts_.function);
   }
 
@@ -161,6 +171,19 @@ private:
       return member;
     if (was_on_device)
       return Source{"the tensor that it came from", ""};
+    return std::nullopt;
+  }
+
+  // The function works on a device of that type whose index it is told.
+  std::optional<Source> numberedDevice(const Place &target) {
+    for (const Operation &operation : facts_.operations)
+      for (const Value *value : {&operation.target, &operation.result}) {
+        const Code index = value->origin(Origin::Kind::kDeviceIndex);
+        const Code type = value->origin(Origin::Kind::kDeviceName);
+        if (index && type && facts_.value(type).place.type == target.type &&
+            program_.isUnconditional(index))
+          return Source{"'" + program_.spelling(index) + "'", "", /*is_index=*/true};
+      }
     return std::nullopt;
   }
 

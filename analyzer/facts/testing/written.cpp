@@ -227,6 +227,9 @@ Loop WrittenProgram::loopAround(Code code) {
 bool WrittenProgram::isOnEveryTurn(Code code) {
   return pieceOf(code).on_every_turn;
 }
+bool WrittenProgram::isUnconditional(Code code) {
+  return pieceOf(code).unconditional;
+}
 bool WrittenProgram::isWithoutGrad(Code code) {
   return pieceOf(code).without_grad;
 }

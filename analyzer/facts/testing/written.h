@@ -22,7 +22,8 @@ struct Piece {
   Loop loop = {};
   std::optional<Path> whole = {}, source = {};
   bool is_element = false;
-  bool discarded = false, temporary = false, is_name = false, on_every_turn = false;
+  bool discarded = false, temporary = false, is_name = false, on_every_turn = false,
+       unconditional = false;
   bool without_grad = false, guarded = false, sync_allowed = false, beside_clock = false;
   bool kernel = false, pointer = false, library_module = false, ordinary_memory = false;
   bool gives_device = false, zero_size = false;
@@ -162,6 +163,7 @@ public:
   bool isDeclaredIn(Variable, Loop) override { return false; }
   bool isOverBefore(Loop, Loop, Code) override { return true; }
   bool isOnEveryTurn(Code code) override;
+  bool isUnconditional(Code code) override;
   bool isWithoutGrad(Code code) override;
   bool isSyncAllowed(Code code) override;
   bool isBesideClock(Code code) override;
