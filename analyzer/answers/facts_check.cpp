@@ -89,6 +89,7 @@ void FactsCheck::report(RuleFinding finding) {
                       .remedy = std::move(finding.remedy),
                       .fix = hintsOf(finding.fix),
                       .caution = std::move(finding.caution),
+                      .needs = finding.needs,
                       .launcher = std::move(finding.launcher),
                       .servants = std::move(finding.servants),
                       .holder = std::move(finding.holder)};

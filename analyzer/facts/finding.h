@@ -33,6 +33,15 @@ struct Edit {
 };
 using Edits = std::vector<Edit>;
 
+// What the rest of the program has to do for a finding to hold.
+enum class Needs {
+  kNothing,
+  kDevice,            // something lies on another device than the CPU
+  kOtherDevice,       // not only on the first one
+  kOtherDeviceOrHost, // the same, or on the host where there is no other
+  kOtherStream,       // not all work is on the default streams
+};
+
 struct RuleFinding {
   struct Note {
     Code code = {}; // or
@@ -53,6 +62,7 @@ struct RuleFinding {
   std::vector<Note> related = {};
   Edits fix = {};
   std::string caution = {}; // what the fix changes beside the code: it is made only when asked for
+  Needs needs = Needs::kNothing;
   // The finding holds only where others do: USR of a function of another file that has to launch,
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};

@@ -3,9 +3,7 @@
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringExtras.h>
-#include <llvm/ADT/StringSet.h>
-#include <llvm/Support/Path.h>
+#include <llvm/ADT/StringSwitch.h>
 
 #include <filesystem>
 #include <string_view>
@@ -20,128 +18,45 @@ using llvm::StringRef;
 // More files than a program without devices has: nobody waits for them to be read.
 constexpr std::size_t kMaxFiles = 5'000;
 
-// Identifiers, literals of text, and other characters one by one, without comments.
-std::vector<StringRef> wordsOf(StringRef text) {
-  std::vector<StringRef> words;
-  const auto is_part = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  while (!text.empty()) {
-    if (text.starts_with("//")) {
-      text = text.drop_until([](char c) { return c == '\n'; });
-    } else if (text.starts_with("/*")) {
-      const std::size_t end = text.find("*/", 2);
-      text = end == StringRef::npos ? "" : text.drop_front(end + 2);
-    } else if (text.front() == '"') {
-      std::size_t end = 1;
-      while (end < text.size() && text[end] != '"' && text[end] != '\n')
-        end += text[end] == '\\' ? 2 : 1;
-      words.push_back(text.take_front(end + 1));
-      text = text.drop_front(std::min(end + 1, text.size()));
-    } else if (is_part(text.front())) {
-      words.push_back(text.take_while(is_part));
-      text = text.drop_front(words.back().size());
-    } else {
-      if (!llvm::isSpace(text.front()))
-        words.push_back(text.take_front());
-      text = text.drop_front();
-    }
-  }
-  return words;
-}
-
-// `__CUDACC__` and its like ask which compiler it is, as vendored headers do.
-bool isDeviceWord(StringRef word) {
-  if (word.starts_with("__"))
-    return false;
-  static const llvm::StringSet<> kKinds{"mps", "xpu", "hip", "vulkan", "privateuse1", "npu", "hpu"};
-  const std::string lower = word.trim('"').lower();
-  StringRef kind = lower;
-  return kind.contains("cuda") || kind.contains("gpu") || kKinds.contains(kind) ||
-         (kind.consume_front("k") && kKinds.contains(kind));
-}
-
-bool isHostWord(StringRef word) {
-  return word == "kCPU" || word == "CPU" || word.starts_with("\"cpu");
-}
-
-// `Device(x)`, `Device device{x}`: of something that is no constant.
-bool makesUnknownDevice(llvm::ArrayRef<StringRef> words, std::size_t at) {
-  if (words[at] != "Device" || at + 1 >= words.size())
-    return false;
-  std::size_t open = at + 1;
-  if (llvm::isAlpha(words[open].front()) || words[open].front() == '_')
-    ++open;
-  if (open + 1 >= words.size() || (words[open] != "(" && words[open] != "{") ||
-      words[open + 1] == ")" || words[open + 1] == "}")
-    return false;
-  for (std::size_t i = open + 1; i < words.size() && words[i] != ")" && words[i] != "}"; ++i)
-    if (isHostWord(words[i]))
-      return false;
-  return true;
-}
-
-// The file that stands behind `#include`; empty where a macro does.
-std::string includedBy(llvm::ArrayRef<StringRef> words, std::size_t at) {
-  if (at + 1 >= words.size())
-    return {};
-  if (words[at + 1].starts_with("\""))
-    return words[at + 1].trim('"').str();
-  std::string name;
-  if (words[at + 1] == "<")
-    for (std::size_t i = at + 2; i < words.size() && words[i] != ">"; ++i)
-      name += words[i];
-  return name;
-}
-
-// `net.inl`: code that is looked at by nobody.
-bool isOddSource(StringRef name) {
-  const StringRef file = llvm::sys::path::filename(name);
-  return file.contains('.') && llvm::none_of(codeExtensions(), [&](std::string_view extension) {
-           return file.ends_with(extension);
-         });
+// A program that shows or tests what others are to use.
+bool isOfExample(StringRef path) {
+  const auto names_example = [](StringRef name) {
+    return llvm::StringSwitch<bool>(name)
+        .Cases({"test", "tests", "example", "examples", "sample", "samples", "demo", "demos"}, true)
+        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials", "unittests"}, true)
+        .Default(false);
+  };
+  const std::string lower = path.lower();
+  llvm::SmallVector<StringRef> parts;
+  StringRef(lower).rsplit('.').first.split(parts, '/');
+  return llvm::any_of(parts, names_example) ||
+         (!parts.empty() && (names_example(parts.back().split('_').first) ||
+                             names_example(parts.back().rsplit('_').second)));
 }
 
 } // namespace
 
-DeviceWords deviceWordsIn(StringRef text) {
-  DeviceWords found;
-  const std::vector<StringRef> words = wordsOf(text);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    found.names_device |= isDeviceWord(words[i]) || makesUnknownDevice(words, i);
-    found.has_main |= words[i] == "main" && i + 1 < words.size() && words[i + 1] == "(";
-    found.is_library |=
-        words[i].starts_with("PYBIND11_MODULE") || words[i].starts_with("TORCH_LIBRARY");
-    if (words[i] == "include" && i > 0 && words[i - 1] == "#") {
-      std::string name = includedBy(words, i);
-      found.includes_unknown |= name.empty() || isOddSource(name);
-      found.includes.push_back(std::move(name));
-    }
-    found.includes_unknown |= words[i] == "import" && i + 2 < words.size() && words[i + 2] == ";";
-  }
-  return found;
-}
-
-bool ProjectDevices::isOnHostOnly(const std::string &file) {
+DeviceUse ProjectDevices::useAround(const std::string &file) {
   const std::string root = projectRoot(file);
   if (root.empty())
-    return false;
+    return DeviceUse::all();
   const auto [known, is_new] = by_root_.try_emplace(root);
   Project &project = known->second;
   if (is_new)
     project = read(root);
-  if (!project.is_read || project.is_on_host_only)
-    return project.is_on_host_only;
+  DeviceUse of_programs;
   bool is_part = false;
-  for (const auto &[on_host_only, files] : project.programs)
+  for (const auto &[use, files] : project.programs)
     if (llvm::any_of(files, [&](unsigned i) { return project.files[i].path == file; })) {
-      if (!on_host_only)
-        return false;
+      of_programs = of_programs | use;
       is_part = true;
     }
-  return is_part;
+  return is_part ? project.use & of_programs : project.use;
 }
 
 ProjectDevices::Project ProjectDevices::read(const std::string &root) {
   Project project;
+  DeviceUse of_build;
   bool is_called_from_elsewhere = false;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
     // What is built for Python is called from there.
@@ -152,36 +67,47 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
         })) {
       project.by_name[name].push_back(project.files.size());
       project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}});
-      project.files.back().words.names_device |= isCudaFile(path);
+      project.files.back().words.use.any |= isCudaFile(path);
+    } else if (isBuildFile(path)) {
+      of_build = of_build | deviceUseOfBuild(path, textOf(path));
     }
     return !is_called_from_elsewhere && project.files.size() <= kMaxFiles;
   });
-  project.is_read = !is_called_from_elsewhere && project.files.size() <= kMaxFiles;
-  if (!project.is_read)
+  if (is_called_from_elsewhere || project.files.size() > kMaxFiles)
     return {};
-  bool has_main = false, may_have_devices = false;
+  bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
-    may_have_devices |= file.words.names_device || file.words.is_library;
+    has_own_main |= file.words.has_main && !isOfExample(StringRef(file.path).substr(root.size()));
+    is_library |= file.words.is_library;
+    has_unknown |= file.words.includes_unknown;
   }
-  project.is_on_host_only = has_main && !may_have_devices;
-  if (!may_have_devices)
+  // Those who use it have devices of their own.
+  if (!has_own_main)
+    of_build.chooseAny();
+  DeviceUse of_all = of_build;
+  for (const File &file : project.files)
+    of_all = of_all | file.words.use;
+  if (has_main && !is_library)
+    project.use = of_all;
+  if (!of_all.any && !is_library)
     return project;
   project.link();
-  std::vector<bool> is_used(project.files.size());
   for (unsigned i = 0; i < project.files.size(); ++i)
     if (project.files[i].words.has_main)
       project.addProgram(i);
-  for (const auto &[on_host_only, files] : project.programs)
+  std::vector<bool> is_used(project.files.size());
+  for (const auto &[use, files] : project.programs)
     for (const unsigned i : files)
       is_used[i] = true;
-  // What names a device and is in no program here may use any of it from elsewhere, and so may a
-  // program that has more than is seen.
-  for (unsigned i = 0; i < project.files.size(); ++i) {
-    const DeviceWords &words = project.files[i].words;
-    if (words.includes_unknown || (!is_used[i] && words.names_device))
-      project.programs.clear();
-  }
+  // What is in no program here may be used by any of it from elsewhere, and so may what a program
+  // has beside what is seen.
+  DeviceUse of_others = has_unknown ? DeviceUse::all() : of_build;
+  for (unsigned i = 0; i < project.files.size(); ++i)
+    if (!is_used[i])
+      of_others = of_others | project.files[i].words.use;
+  for (auto &[use, files] : project.programs)
+    use = use | of_others;
   return project;
 }
 
@@ -227,10 +153,10 @@ void ProjectDevices::Project::addProgram(unsigned main) {
   std::vector<unsigned> part{main};
   std::vector<bool> seen(files.size());
   seen[main] = true;
-  bool on_host_only = true;
+  DeviceUse use;
   for (std::size_t next = 0; next < part.size(); ++next) {
     const File &file = files[part[next]];
-    on_host_only &= !file.words.names_device && !file.words.is_library;
+    use = use | (file.words.is_library ? DeviceUse::all() : file.words.use);
     for (const std::vector<unsigned> *others : {&file.includes, &file.included_by})
       for (const unsigned other : *others)
         if (!seen[other]) {
@@ -238,7 +164,7 @@ void ProjectDevices::Project::addProgram(unsigned main) {
           part.push_back(other);
         }
   }
-  programs.emplace_back(on_host_only, std::move(part));
+  programs.emplace_back(use, std::move(part));
 }
 
 } // namespace devsan::analyzer

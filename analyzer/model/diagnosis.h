@@ -32,6 +32,7 @@ struct Diagnosis {
   std::vector<Note> related = {};
   llvm::SmallVector<clang::FixItHint, 4> fix = {};
   std::string caution = {}; // what the fix changes beside the code: it is made only when asked for
+  Needs needs = Needs::kNothing;
   // The finding holds only where others do: USR of a function of another file that has to launch,
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};

@@ -100,6 +100,11 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
         calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
 }
 
+Needs needsOf(const llvm::json::Value &context) {
+  return static_cast<Needs>(
+      std::min(numberAt(context, 3), static_cast<unsigned>(Needs::kOtherStream)));
+}
+
 std::optional<DataHolder> holderOf(const llvm::json::Value &row) {
   if (textAt(row, 0).empty())
     return std::nullopt;
@@ -140,8 +145,8 @@ std::string serialize(const FileResult &result) {
   for (const FindingContext &context : result.contexts)
     contexts.push_back(llvm::json::Array{
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
-        llvm::json::fixUTF8(context.launcher), toJson(context.servants),
-        context.holder ? toJson(*context.holder) : llvm::json::Array()});
+        static_cast<unsigned>(context.needs), llvm::json::fixUTF8(context.launcher),
+        toJson(context.servants), context.holder ? toJson(*context.holder) : llvm::json::Array()});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   object["data"] = toJson(result.data);
@@ -165,12 +170,11 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.contexts.resize(result.findings.size());
   if (const llvm::json::Array *contexts = object->getArray("contexts"))
     for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
-      result.contexts[i] = {numberAt((*contexts)[i], 0),
-                            numberAt((*contexts)[i], 1),
-                            textAt((*contexts)[i], 2),
-                            textAt((*contexts)[i], 3),
-                            textsOf(at((*contexts)[i], 4).getAsArray()),
-                            holderOf(at((*contexts)[i], 5))};
+      result.contexts[i] = {
+          numberAt((*contexts)[i], 0),    numberAt((*contexts)[i], 1),
+          textAt((*contexts)[i], 2),      needsOf((*contexts)[i]),
+          textAt((*contexts)[i], 4),      textsOf(at((*contexts)[i], 5).getAsArray()),
+          holderOf(at((*contexts)[i], 6))};
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
   if (const llvm::json::Object *data = object->getObject("data"))

@@ -23,6 +23,7 @@ struct FindingContext {
   unsigned first_line = 0;
   unsigned last_line = 0;
   std::string function; // USR
+  Needs needs = Needs::kNothing;
   // USR of a function whose body is in another file: the finding holds where that one launches.
   std::string launcher;
   // USRs of the functions around it, several where a macro writes it: the finding holds where a

@@ -6,4 +6,4 @@
 // CHECK: {{[^.]}}/net.h:2:{{.*}} [device-bare-cuda]
 // CHECK: 1 finding
 #include "net.h"
-int main() {}
+int main() { moved(at::ones({3}, "cuda:1"), at::ones({3})); }

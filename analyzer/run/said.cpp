@@ -105,6 +105,7 @@ void Said::add(const std::vector<Diagnoses::Entry> &entries, clang::SourceManage
     finding.fix = editsOf(said.fix, sources);
     finding.caution = said.caution;
     context = places.contextAt(message.FilePath, message.FileOffset);
+    context.needs = said.needs;
     context.launcher = said.launcher;
     context.servants = said.servants;
     context.holder = said.holder;

@@ -74,21 +74,36 @@ bool endsAtTerminal() {
   return llvm::sys::Process::StandardErrIsDisplayed() && getpid() != 1 && getppid() != 1;
 }
 
-// What takes it for granted that tensors may lie on a device, in programs that name none.
-void dropFindingsOfHost(const std::vector<CompileCommand> &commands,
-                        std::vector<FileOutcome> &outcomes) {
-  static constexpr llvm::StringLiteral kRules[] = {"device-host-sync", "device-missing-device"};
+bool mayHold(Needs needs, const DeviceUse &use) {
+  switch (needs) {
+  case Needs::kNothing:
+    return true;
+  case Needs::kDevice:
+    return use.any;
+  case Needs::kOtherDevice:
+    return use.second;
+  case Needs::kOtherDeviceOrHost:
+    return use.second || use.host_or_other;
+  case Needs::kOtherStream:
+    return use.stream;
+  }
+  return true;
+}
+
+// What takes devices and streams for granted that the programs of the file do not use.
+void dropFindingsByUse(const std::vector<CompileCommand> &commands,
+                       std::vector<FileOutcome> &outcomes) {
   ProjectDevices projects;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
-    std::optional<bool> on_host_only;
-    dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &) {
-      if (!llvm::is_contained(kRules, llvm::StringRef(finding.rule)))
+    std::optional<DeviceUse> use;
+    dropFindings(*outcome.result, [&](const core::Finding &, const FindingContext &context) {
+      if (context.needs == Needs::kNothing)
         return false;
-      if (!on_host_only)
-        on_host_only = projects.isOnHostOnly(command.file);
-      return *on_host_only;
+      if (!use)
+        use = projects.useAround(command.file);
+      return !mayHold(context.needs, *use);
     });
   }
 }
@@ -281,7 +296,7 @@ private:
     dropUnchanged(outcomes);
     resolveAcrossFiles(outcomes, Processes::Clock::now() - began);
     if (!options_.alone)
-      dropFindingsOfHost(commands_, outcomes);
+      dropFindingsByUse(commands_, outcomes);
     all_ = collect(commands_, std::move(outcomes), options_);
     std::erase_if(all_.findings, [&](const core::Finding &finding) {
       return isExcluded(finding.locations.front().file); // a header

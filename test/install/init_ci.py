@@ -37,7 +37,9 @@ torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) {
   return x.cuda() * weight;
 }
 int main() {
-  return scale(torch::ones({4}), torch::ones({4}, torch::kCUDA)).sum().item<float>() == 4 ? 0 : 1;
+  const char *device = std::getenv("SCALE_DEVICE");
+  const torch::Tensor weight = torch::ones({4}, torch::Device(device ? device : "cuda"));
+  return scale(torch::ones({4}), weight).sum().item<float>() == 4 ? 0 : 1;
 }
 """,
 }

@@ -58,8 +58,9 @@ private:
                          program_.text(target), source->name,
                          source->device.empty() ? "" : ": use ", source->device}),
         .op = program_.operatorName(request.expr),
-        .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
-        .to = target.device()};
+         .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
+         .to = target.device(),
+         .needs = Needs::kOtherDeviceOrHost};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);
     const std::string device = source->device.empty() ? "x.device()" : source->device;
     const Edits there =
@@ -112,7 +113,8 @@ private:
                          {program_.text(*choice.path), moves_module ? "put on " : "",
                           program_.text(value.place)}),
          .to = value.place.device(),
-         .remedy = "take the device as a parameter"});
+         .remedy = "take the device as a parameter",
+         .needs = Needs::kOtherDeviceOrHost});
   }
 
   // Who says which device, other than the data that is being moved.

@@ -245,6 +245,7 @@ private:
          .from = std::move(wait.from),
          .to = std::move(wait.to),
          .remedy = std::string(wait.remedy),
+         .needs = Needs::kDevice,
          .holder = program_.holder(facts_, call, wait.place)});
   }
 

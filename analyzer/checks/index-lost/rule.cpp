@@ -29,7 +29,8 @@ std::string whatIsLost(DeviceKind::From from, const std::string &tensor) {
 RuleFinding losesIndex(const DeviceKind &kind, Program &program) {
   const std::string tensor = kind.tensor ? program.fullText(kind.tensor) : "";
   RuleFinding finding{.at = kind.expr,
-                      .message = whatIsLost(kind.from, tensor) + ": no guard is live here"};
+                      .message = whatIsLost(kind.from, tensor) + ": no guard is live here",
+                      .needs = Needs::kOtherDevice};
   // The others say what they say of any kind of device.
   if (kind.from == DeviceKind::From::kLegacyCuda || kind.from == DeviceKind::From::kIsCuda)
     finding.from = "cuda";
@@ -54,7 +55,8 @@ Findings indexLost(Program &program) {
                           .message = fill("the stream is of the current device, which need not be "
                                           "that of '{}': no guard is live here",
                                           {program.name(stream.tensor)}),
-                          .op = program.operatorName(stream.expr)});
+                          .op = program.operatorName(stream.expr),
+                          .needs = Needs::kOtherDevice});
   }
   return findings;
 }

@@ -62,6 +62,7 @@ private:
                         {program_.name(tensor)}),
         .op = program_.operatorName(inner ? inner : work.expr),
         .fix = program_.guardBefore(function_, tensor),
+        .needs = Needs::kOtherDevice,
         .launcher = std::move(launcher)};
     if (inner)
       finding.related.push_back({.code = inner, .message = "launched here"});
@@ -78,7 +79,8 @@ private:
                                          "be that of '{}': no guard is live here",
                                          {program_.name(work.stream), program_.name(tensor)}),
                          .op = program_.operatorName(work.expr),
-                         .fix = program_.guardBefore(function_, tensor)});
+                         .fix = program_.guardBefore(function_, tensor),
+                         .needs = Needs::kOtherDevice});
   }
 
   // What was asked of the current device before the guard set the right one.
@@ -89,7 +91,8 @@ private:
            .message =
                fill("'{}' answers for the device that is current before the guard", {late.name}),
            .op = program_.operatorName(late.query),
-           .related = {{.code = late.guard, .message = "the guard is set here"}}});
+           .related = {{.code = late.guard, .message = "the guard is set here"}},
+           .needs = Needs::kOtherDevice});
   }
 
   const CudaFunction &facts_;

@@ -38,7 +38,9 @@ Findings staticState(Program &program) {
                         {wordFor(state.thing), program.name(state.variable), several ? "are" : "is",
                          state.at_load ? "when the program is loaded" : "at the first call",
                          several ? "are used for all devices" : "serves all devices"}),
-        .op = program.operatorName(state.made)};
+        .op = program.operatorName(state.made),
+        // Made at load, it also starts CUDA before the program does.
+        .needs = state.at_load ? Needs::kNothing : Needs::kOtherDevice};
     if (program.line(state.made) != program.line(state.variable))
       finding.related.push_back({.code = state.made, .message = "made here"});
     findings.push_back(std::move(finding));

@@ -70,6 +70,7 @@ private:
                         .message = std::string(whatIsOn(found.work.kind)) +
                                    " the default stream, while " + expected,
                         .op = program_.operatorName(found.work.expr),
+                        .needs = Needs::kOtherStream,
                         .servants = found.servants};
     if (!found.given)
       finding.fix = program_.useCurrentStream(found.work.expr, found.function);
@@ -104,7 +105,8 @@ private:
                          .op = program_.operatorName(work.expr),
                          .related = {{.code = work.taken_before_guard,
                                       .message = "the stream is taken here, the guard is set "
-                                                 "later"}}});
+                                                 "later"}},
+                         .needs = Needs::kOtherDevice});
   }
 
   Program &program_;

@@ -20,7 +20,8 @@ RuleFinding asksZero(const PropertyQuery &query, Variable tensor, Program &progr
                       .message = "asks device 0, while " +
                                  (tensor ? "'" + program.name(tensor) + "' may be on another device"
                                          : "the work may be for another device"),
-                      .op = program.operatorName(query.wrapped ? query.wrapped : query.expr)};
+                      .op = program.operatorName(query.wrapped ? query.wrapped : query.expr),
+                      .needs = Needs::kOtherDevice};
   // Kernels are launched on the current device, so its properties are the ones that fit them.
   if (query.wrapped)
     finding.related.push_back({.code = query.wrapped, .message = "asked here"});
@@ -40,10 +41,10 @@ Findings zeroProperties(Program &program) {
       if (query.of_zero)
         findings.push_back(asksZero(query, function.tensor, program));
       else if (query.guard_follows && !function.callers_guard)
-        findings.push_back(
-            {.at = query.expr,
-             .message = "asks the device that is current before the guard is set",
-             .op = program.operatorName(query.wrapped ? query.wrapped : query.expr)});
+        findings.push_back({.at = query.expr,
+                            .message = "asks the device that is current before the guard is set",
+                            .op = program.operatorName(query.wrapped ? query.wrapped : query.expr),
+                            .needs = Needs::kOtherDevice});
   }
   return findings;
 }

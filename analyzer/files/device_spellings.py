@@ -1,0 +1,156 @@
+"""What a program says of its devices and streams, in the ways that C++ says it, and which findings hold then.
+
+Usage: device_spellings.py FOLDER DEVSAN_CHECK... -- FLAGS...
+"""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+WORK = """#include <ATen/cuda/CUDAContext.h>
+#include "work.h"
+__global__ void kernel(float *data);
+torch::Tensor scaled(torch::Tensor x) {
+  torch::Tensor table = torch::arange(3, torch::kCUDA);
+  cudaDeviceProp prop;
+  cudaGetDeviceProperties(&prop, 0);
+  kernel<<<1, 32>>>(x.data_ptr<float>());
+  return x * table;
+}
+"""
+HEADER = "#include <torch/torch.h>\ntorch::Tensor scaled(torch::Tensor x);\n"
+MAIN = '#include "work.h"\nint main() { scaled(torch::ones({3}, torch::kCUDA)); }\n'
+
+BARE, ZERO, STREAM = "bare-cuda", "zero-properties", "wrong-stream"
+DEVICE = {BARE, ZERO}
+ALL = {BARE, ZERO, STREAM}
+
+# In a source beside main(), and what it leaves.
+SPELLINGS = [
+    ("", set()),
+    ("// cudaSetDevice(1), \"cuda:1\" and getStreamFromPool()", set()),
+    # The first device, or that of a tensor.
+    ("torch::Device device(torch::kCUDA);", set()),
+    ("torch::Device device{torch::kCUDA, 0};", set()),
+    ("torch::Device device(at::DeviceType::CUDA, -1);", set()),
+    ("torch::Device device = torch::kCUDA;", set()),
+    ("auto device = torch::Device(\"cuda:0\");", set()),
+    ("torch::DeviceType kind = torch::kCUDA; torch::Device device(kind);", set()),
+    ("void f(torch::Tensor x) { torch::Device device = x.device(); }", set()),
+    ("void f(torch::Tensor x) { c10::cuda::CUDAGuard guard(x.device()); }", set()),
+    ("void f(torch::Tensor x) { const at::cuda::OptionalCUDAGuard guard(at::device_of(x)); }", set()),
+    ("void f(torch::Tensor x) { c10::cuda::CUDAGuard guard{static_cast<char>(0)}; }", DEVICE),
+    ("void f() { cudaSetDevice(0); }", set()),
+    ("void f(torch::Tensor x) { x.to(torch::kCUDA, torch::kFloat); x.to(at::kCUDA, true); }", set()),
+    ("void f(torch::Tensor x) { x = x.to(torch::kCPU); x.to(torch::Device(torch::kCUDA)); }", set()),
+    # Another one, or one that the words do not tell.
+    ("torch::Device device(torch::kCUDA, 1);", DEVICE),
+    ("torch::Device device{torch::kCUDA, rank};", DEVICE),
+    ("torch::Device device = torch::Device(at::DeviceType::CUDA, i % 2);", DEVICE),
+    ("auto options = torch::TensorOptions().device({torch::kCUDA, 1});", DEVICE),
+    ("auto options = torch::TensorOptions().device(torch::kCUDA, rank);", DEVICE),
+    ("auto options = torch::TensorOptions().device_index(1);", DEVICE),
+    ("torch::DeviceType kind; void f(int i, torch::Tensor x) { x.to({kind, i}); }", DEVICE),
+    ("torch::Device device(\"cuda:1\");", DEVICE),
+    ("auto device = torch::Device(\"cuda:\" + std::to_string(n));", DEVICE),
+    ("std::snprintf(name, 9, \"cuda:%d\", n);", DEVICE),
+    ("torch::Device device(name);", DEVICE),
+    ("torch::Device device = settings.device;", DEVICE),
+    ("torch::Device device(first ? torch::kCUDA : other);", DEVICE),
+    ("struct Settings { std::string device; };", DEVICE),
+    ("void f(const std::string &gpu, torch::Tensor x) { x.to(gpu); }", DEVICE),
+    ("int main(int, char **argv) { torch::ones(3).to(argv[1]); }", DEVICE),
+    ("int main(int, char **argv) { auto device = argv[1]; }", DEVICE),
+    ("auto n = arguments.get<int>(\"--gpu-id\");", DEVICE),
+    ("auto name = json[\"device\"];", DEVICE),
+    ("void f() { c10::cuda::set_device(FLAGS_n); }", DEVICE),
+    ("void f(int n) { cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { c10::cuda::CUDAGuard guard(n); }", DEVICE),
+    ("void f(int n) { c10::OptionalDeviceGuard guard; guard.reset_device(at(n)); }", DEVICE),
+    ("void f(torch::Tensor x) { x.to(torch::kMPS); }", DEVICE),
+    ("torch::nn::parallel::data_parallel(model, input);", DEVICE),
+    ("#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>", DEVICE),
+    # The host where there is no device: what is on the current one may meet tensors of the host.
+    ("torch::Device device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU);", {BARE}),
+    ("torch::Device device = torch::kCPU; void f() { device = torch::kCUDA; }", {BARE}),
+    ("torch::Device pick() { if (gpu()) return torch::kCUDA; return torch::kCPU; }", {BARE}),
+    # Streams.
+    ("auto stream = c10::cuda::getCurrentCUDAStream();", set()),
+    ("void f() { auto stream = c10::cuda::getStreamFromPool(); }", {STREAM}),
+    ("void f(cudaStream_t s) { c10::cuda::CUDAStreamGuard guard(wrap(s)); }", {STREAM}),
+    ("void f(cudaStream_t *s) { cudaStreamCreateWithFlags(s, cudaStreamNonBlocking); }", {STREAM}),
+    ("cv::cuda::Stream stream;", {STREAM}),
+    ("at::cuda::CUDAGraph graph;", {STREAM}),
+    # Others call it, with what they have.
+    ("extern \"C\" __declspec(dllexport) void run();", ALL),
+    ("PYBIND11_MODULE(name, m) {}", ALL),
+    ("TORCH_LIBRARY(name, m) {}", ALL),
+]
+
+APPLICATION = "add_executable(app main.cpp work.cu)\n"
+# Other files of the project.
+FILES = [
+    ({"CMakeLists.txt": APPLICATION}, set()),
+    ({"CMakeLists.txt": APPLICATION + "# install(TARGETS app LIBRARY)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "install(TARGETS app RUNTIME DESTINATION bin)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work STATIC work.cu)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work SHARED work.cu)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "INSTALL(FILES work.h DESTINATION include)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "pybind11_add_module(work work.cu)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "target_compile_options(app PRIVATE --default-stream=per-thread)"}, {STREAM}),
+    ({"Makefile": "work.so: work.cu\n\tnvcc -shared -o $@ $<\n"}, ALL),
+    ({"setup.py": "setup(ext_modules=[])\n"}, ALL),
+    ({"load.py": "from torch.utils.cpp_extension import load\n"}, ALL),
+    # The main() of an example or a test is no program of its own.
+    ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
+    ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),
+    ({"main.cpp": ""}, ALL),
+    # Of two programs the one that has the file counts.
+    ({"other.cpp": "int main() { cudaSetDevice(1); }\n"}, set()),
+    ({"other.cpp": '#include "work.h"\nint main() { cudaSetDevice(1); }\n'}, DEVICE),
+]
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+
+
+def main():
+    folder, *rest = sys.argv[1:]
+    split = rest.index("--")
+    command, flags = rest[:split], rest[split:]
+    rules = ",".join("device-" + rule for rule in sorted(ALL))
+    start = '#include "work.h"\n'
+    nothing = "\n".join(text for text, left in SPELLINGS if not left)
+    cases = [({"said.cpp": start + nothing}, set())]
+    cases += [({"said.cpp": start + text + "\n"}, left) for text, left in SPELLINGS if left]
+    cases += FILES
+
+    def differs(case):
+        number, (files, left) = case
+        project = os.path.join(folder, str(number))
+        os.makedirs(os.path.join(project, ".git"))
+        write(project, {"work.cu": WORK, "work.h": HEADER, "main.cpp": MAIN, **files})
+        source = os.path.join(project, "work.cu")
+        run = subprocess.run(
+            [*command, "--checks=" + rules, source, *flags], capture_output=True, text=True, check=False
+        )
+        found = set(re.findall(r"\[device-([a-z-]+)\]", run.stdout))
+        if found == left and run.returncode in (0, 1):
+            return False
+        print(f"{files}: expected {sorted(left)}, found {sorted(found)}\n{run.stderr}")
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return sum(pool.map(differs, enumerate(cases)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

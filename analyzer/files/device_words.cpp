@@ -1,0 +1,480 @@
+#include "analyzer/files/device_words.h"
+
+#include "analyzer/files/source_files.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/StringSwitch.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace devsan::analyzer {
+namespace {
+
+using llvm::StringRef;
+using WordList = llvm::ArrayRef<StringRef>;
+
+// Identifiers, literals of text, `::`, and other characters one by one, without comments.
+std::vector<StringRef> wordsOf(StringRef text) {
+  std::vector<StringRef> words;
+  const auto is_part = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  while (!text.empty()) {
+    if (text.starts_with("//")) {
+      text = text.drop_until([](char c) { return c == '\n'; });
+    } else if (text.starts_with("/*")) {
+      const std::size_t end = text.find("*/", 2);
+      text = end == StringRef::npos ? "" : text.drop_front(end + 2);
+    } else if (text.front() == '"') {
+      std::size_t end = 1;
+      while (end < text.size() && text[end] != '"' && text[end] != '\n')
+        end += text[end] == '\\' ? 2 : 1;
+      words.push_back(text.take_front(end + 1));
+      text = text.drop_front(std::min(end + 1, text.size()));
+    } else if (is_part(text.front())) {
+      words.push_back(text.take_while(is_part));
+      text = text.drop_front(words.back().size());
+    } else {
+      const std::size_t length = text.starts_with("::") ? 2 : 1;
+      if (!llvm::isSpace(text.front()))
+        words.push_back(text.take_front(length));
+      text = text.drop_front(length);
+    }
+  }
+  return words;
+}
+
+bool isIdentifier(StringRef word) {
+  return llvm::isAlpha(word.front()) || word.front() == '_';
+}
+
+const llvm::StringSet<> &kindsBesideCuda() {
+  static const llvm::StringSet<> kKinds{"mps", "xpu", "hip", "vulkan", "privateuse1", "npu", "hpu"};
+  return kKinds;
+}
+
+// `kMPS`, `"xpu"`.
+bool isKindBesideCuda(StringRef word) {
+  const std::string lower = word.trim('"').lower();
+  StringRef kind = lower;
+  return kindsBesideCuda().contains(kind) ||
+         (kind.consume_front("k") && kindsBesideCuda().contains(kind));
+}
+
+// `__CUDACC__` and its like ask which compiler it is, as vendored headers do.
+bool isDeviceWord(StringRef word) {
+  if (word.starts_with("__"))
+    return false;
+  const std::string lower = word.lower();
+  return StringRef(lower).contains("cuda") || StringRef(lower).contains("gpu") ||
+         isKindBesideCuda(word);
+}
+
+bool isHostWord(StringRef word) {
+  return word == "kCPU" || word == "CPU" || word.starts_with("\"cpu");
+}
+
+// "cuda:1", "cuda:" + n, "cuda:%d": any but the first, or one that is still to be said.
+bool namesSecondDevice(StringRef word) {
+  if (!word.consume_front("\""))
+    return false;
+  const std::size_t at = word.find("cuda:");
+  if (at == StringRef::npos)
+    return false;
+  StringRef index = word.drop_front(at + 5);
+  return !index.consume_front("0") || (!index.empty() && llvm::isDigit(index.front()));
+}
+
+// An option or a key of settings that says which device: "--gpu-id", "d,device".
+bool asksForDevice(StringRef literal) {
+  if (!literal.starts_with("\""))
+    return false;
+  return llvm::any_of(llvm::split(literal.trim('"'), ','), [](StringRef part) {
+    std::string name = part.trim(" -").lower();
+    llvm::erase_if(name, [](char c) { return c == '-' || c == '_'; });
+    return llvm::StringSwitch<bool>(name)
+        .Cases({"device", "devices", "gpu", "gpus", "gpuid", "gpuids"}, true)
+        .Cases({"deviceid", "deviceids", "deviceindex", "gpuindex", "cudadevice"}, true)
+        .Default(false);
+  });
+}
+
+bool isNameOfDevice(StringRef word) {
+  const std::string lower = word.lower();
+  return isIdentifier(word) &&
+         (StringRef(lower).contains("device") || StringRef(lower).contains("gpu"));
+}
+
+bool setsDevice(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases({"cudaSetDevice", "hipSetDevice", "set_device", "setDevice", "SetDevice"}, true)
+      .Cases({"ExchangeDevice", "MaybeSetDevice", "exchangeDevice", "set_index"}, true)
+      .Cases({"device_index", "setDeviceIndex"}, true)
+      .Default(false);
+}
+
+bool isGuardOfDevice(StringRef word) {
+  return word.ends_with("CUDAGuard") || word.ends_with("DeviceGuard") ||
+         word.ends_with("HIPGuard") || word.ends_with("DeviceSwitchGuard");
+}
+
+bool worksOnSeveralDevices(StringRef word) {
+  return word == "c10d" || word.starts_with("nccl") || word.starts_with("ProcessGroup") ||
+         word == "data_parallel" || word == "DataParallel" || word.contains("PeerAccess") ||
+         word.contains("MemcpyPeer") || word.starts_with("cuCtxCreate") ||
+         word == "cuCtxSetCurrent" || word == "cuDevicePrimaryCtxRetain";
+}
+
+bool choosesStream(StringRef word) {
+  std::string name = word.lower();
+  llvm::erase(name, '_');
+  const StringRef lower = name;
+  return lower.contains("stream")
+             ? llvm::any_of(llvm::ArrayRef<StringRef>{"pool", "create", "external", "perthread",
+                                                      "setcurrent", "guard", "begincapture"},
+                            [&](StringRef part) { return lower.contains(part); })
+             : word == "UNCHECKED" || word == "CUDAGraph" || word == "capture_begin";
+}
+
+bool asksWhatThereIs(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases({"is_available", "hasCUDA", "cuda_is_available", "device_count"}, true)
+      .Cases({"cudaGetDeviceCount", "getNumGPUs", "hasHIP"}, true)
+      .Default(false);
+}
+
+// Others than this project's programs call what has these words.
+bool isForOthers(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases({"NB_MODULE", "BOOST_PYTHON_MODULE", "RegisterOperators", "JNIEXPORT"}, true)
+      .Cases({"dllexport", "PLUGINLIB_EXPORT_CLASS", "RCLCPP_COMPONENTS_REGISTER_NODE"}, true)
+      .Default(false);
+}
+
+class File {
+public:
+  explicit File(StringRef text) : all_(wordsOf(text)), words_(all_) {}
+
+  DeviceWords read() {
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      if (words_[i] == "DeviceType" && isIdentifier(at(i + 1)))
+        kinds_.insert(at(i + 1));
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      readAt(i);
+    return std::move(found_);
+  }
+
+private:
+  // Empty words lie around the file.
+  StringRef at(std::size_t i) const { return i < words_.size() ? words_[i] : StringRef("\n"); }
+
+  void readAt(std::size_t i) {
+    const StringRef word = words_[i];
+    DeviceUse &use = found_.use;
+    use.any |= isDeviceWord(word) || makesUnknownDevice(i);
+    use.second |= isKindBesideCuda(word) || choosesDevice(i);
+    use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
+    use.stream |=
+        choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
+    if (isForOthers(word))
+      use.chooseAny();
+    found_.has_main |= word == "main" && at(i + 1) == "(";
+    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.starts_with("TORCH_LIBRARY");
+    if (word == "include" && at(i - 1) == "#") {
+      std::string name = includedBy(i);
+      found_.includes_unknown |= name.empty() || isOddSource(name);
+      found_.includes.push_back(std::move(name));
+    }
+    found_.includes_unknown |= word == "import" && at(i + 2) == ";";
+  }
+
+  // `Device(x)`, `Device device{x}`: of something that is no constant.
+  bool makesUnknownDevice(std::size_t i) const {
+    if (words_[i] != "Device")
+      return false;
+    const std::size_t open = isIdentifier(at(i + 1)) ? i + 2 : i + 1;
+    const WordList made = insideBrackets(open);
+    return !made.empty() && llvm::none_of(made, isHostWord);
+  }
+
+  // Another device than the first of its kind, or one that these words do not tell.
+  bool choosesDevice(std::size_t i) const {
+    const StringRef word = words_[i];
+    if (namesSecondDevice(word) || asksForDevice(word) || worksOnSeveralDevices(word))
+      return true;
+    if (setsDevice(word))
+      return at(i + 1) == "(" && !isFirst(insideBrackets(i + 1));
+    if (word == "Device" || isGuardOfDevice(word))
+      return makesOther(i);
+    if (word == "kCUDA" || (word == "CUDA" && at(i - 1) == "::") || kinds_.contains(word))
+      return at(i + 1) == "," && mayBeOtherIndex(i + 2);
+    // `std::string device = …`, which becomes a device where one is wanted.
+    if (word == "string" || word == "char")
+      return isNameOfDevice(nameAfter(i));
+    if (word == "argv")
+      return isForDevice(i);
+    const std::string lower = word.lower();
+    return StringRef(lower).starts_with("flags_") && isNameOfDevice(word);
+  }
+
+  // Of a device or a guard: `Device(x)`, `Device device{x}`, `Device device = x`, `CUDAGuard
+  // guard;`
+  bool makesOther(std::size_t i) const {
+    const bool is_guard = isGuardOfDevice(words_[i]);
+    const bool is_named = isIdentifier(at(i + 1));
+    const std::size_t next = is_named ? i + 2 : i + 1;
+    if (at(next) == "(" || at(next) == "{")
+      return !isFirst(insideBrackets(next));
+    if (at(next) == "=" && at(next + 1) != "=")
+      return is_named && !isFirst(untilEnd(next + 1));
+    // To be set later, or inside of a template.
+    return is_guard && (at(next) == ">" || (is_named && at(next) == ";"));
+  }
+
+  // The words between a bracket and its counterpart.
+  WordList insideBrackets(std::size_t open) const {
+    if (at(open) != "(" && at(open) != "{")
+      return {};
+    std::size_t end = open + 1;
+    for (int depth = 1; end < words_.size(); ++end)
+      if ((depth += depthBy(words_[end])) == 0)
+        break;
+    return words_.slice(open + 1, end - open - 1);
+  }
+
+  // Of an initializer.
+  WordList untilEnd(std::size_t begin) const {
+    int depth = 0;
+    std::size_t end = begin;
+    for (; end < words_.size(); ++end) {
+      if (depth == 0 && (words_[end] == ";" || words_[end] == ","))
+        break;
+      if ((depth += depthBy(words_[end])) < 0)
+        break;
+    }
+    return words_.slice(begin, end - begin);
+  }
+
+  static int depthBy(StringRef word) {
+    if (word == "(" || word == "{" || word == "[")
+      return 1;
+    return word == ")" || word == "}" || word == "]" ? -1 : 0;
+  }
+
+  // Whatever way it goes, it is the host, the first device of a kind, or that of a tensor.
+  bool isFirst(WordList made) const {
+    while (made.size() >= 2 && (made.front() == "(" || made.front() == "{") && spansAll(made))
+      made = made.drop_front().drop_back();
+    std::vector<WordList> ways(1), arguments(1);
+    int depth = 0;
+    for (std::size_t i = 0, begin = 0, argument = 0; i <= made.size(); ++i) {
+      const StringRef word = i < made.size() ? made[i] : StringRef("\n");
+      if (i < made.size())
+        depth += depthBy(word);
+      if (depth == 0 && word == "?")
+        begin = i + 1; // it was a condition
+      if (i == made.size() || (depth == 0 && word == ",")) {
+        arguments.back() = made.slice(argument, i - argument);
+        if (i < made.size())
+          arguments.emplace_back();
+        argument = i + 1;
+      }
+      if (i == made.size() || (depth == 0 && word == ":")) {
+        ways.back() = made.slice(begin, i - begin);
+        if (i < made.size())
+          ways.emplace_back();
+        begin = i + 1;
+      }
+    }
+    if (arguments.size() > 1)
+      return arguments.size() == 2 && isFirst(arguments[0]) && isFirst(arguments[1]);
+    if (ways.size() > 1)
+      return llvm::all_of(ways, [&](WordList way) { return isFirst(way); });
+    return isFirstConstant(ways.front());
+  }
+
+  static bool spansAll(WordList words) {
+    int depth = 0;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if ((depth += depthBy(words[i])) == 0)
+        return i + 1 == words.size();
+    return false;
+  }
+
+  bool isFirstConstant(WordList words) const {
+    if (words.empty() || words == WordList{"0"} || words == WordList{"-", "1"})
+      return true;
+    while (words.size() > 2 && isIdentifier(words[0]) && words[1] == "::")
+      words = words.drop_front(2);
+    // These are looked at where they stand.
+    if (words[0] == "Device" || words[0] == "device_of")
+      return true;
+    // Of a tensor, or the current one.
+    if (words.size() >= 3 && words.back() == ")" && words[words.size() - 2] == "(")
+      return llvm::StringSwitch<bool>(words[words.size() - 3])
+          .Cases({"device", "get_device", "index", "current_device"}, true)
+          .Default(false);
+    return words.size() == 1 &&
+           (words[0] == "kCUDA" || words[0] == "CUDA" || isHostWord(words[0]) ||
+            words[0] == "\"cuda\"" || words[0] == "\"cuda:0\"" || kinds_.contains(words[0]));
+  }
+
+  // The second argument beside a kind: a dtype and a flag are none.
+  bool mayBeOtherIndex(std::size_t i) const {
+    while (isIdentifier(at(i)) && at(i + 1) == "::")
+      i += 2;
+    const StringRef word = at(i);
+    const bool is_constant = word.size() > 1 && word.front() == 'k' && llvm::isUpper(word[1]);
+    return !is_constant && word != "true" && word != "false" && word != "0" &&
+           !(word == "-" && at(i + 1) == "1");
+  }
+
+  StringRef nameAfter(std::size_t i) const {
+    for (++i; at(i) == "&" || at(i) == "*" || at(i) == ">" || at(i) == "const";)
+      ++i;
+    return isIdentifier(at(i)) ? at(i) : StringRef("\n");
+  }
+
+  // `device = argv[1]`, `net.to(argv[1])`.
+  bool isForDevice(std::size_t i) const {
+    for (std::size_t back = i; back-- > 0;) {
+      const StringRef word = words_[back];
+      if (word == ";" || word == "{" || word == "}")
+        return false;
+      if (isNameOfDevice(word) || (word == "to" && at(back + 1) == "("))
+        return true;
+    }
+    return false;
+  }
+
+  // Not merely where data is brought back, or asked for.
+  bool isChoice(std::size_t i) const {
+    while (i >= 2 && at(i - 1) == "::" && isIdentifier(at(i - 2)))
+      i -= 2;
+    if (at(i - 1) == "=" && (at(i - 2) == "=" || at(i - 2) == "!"))
+      return false;
+    if (at(i - 1) != "(" && at(i - 1) != ",")
+      return true;
+    int depth = 0;
+    for (std::size_t open = i; open-- > 0;)
+      if ((depth += depthBy(words_[open])) > 0) {
+        const StringRef called = at(open - 1);
+        return called != "to" && called != "device" && called != "load";
+      }
+    return true;
+  }
+
+  // The file that stands behind `#include`; empty where a macro does.
+  std::string includedBy(std::size_t i) const {
+    if (at(i + 1).starts_with("\""))
+      return at(i + 1).trim('"').str();
+    std::string name;
+    if (at(i + 1) == "<")
+      for (i += 2; i < words_.size() && words_[i] != ">"; ++i)
+        name += words_[i];
+    return name;
+  }
+
+  // `net.inl`: code that is looked at by nobody.
+  static bool isOddSource(StringRef name) {
+    const StringRef file = llvm::sys::path::filename(name);
+    return file.contains('.') && llvm::none_of(codeExtensions(), [&](std::string_view extension) {
+             return file.ends_with(extension);
+           });
+  }
+
+  const std::vector<StringRef> all_;
+  const WordList words_;
+  llvm::StringSet<> kinds_; // variables that say which kind of device, and no index
+  DeviceWords found_;
+};
+
+// Without comments, in lower case.
+std::string cmakeText(StringRef text) {
+  std::string plain;
+  for (const StringRef line : llvm::split(text, '\n'))
+    plain += line.split('#').first.lower() + "\n";
+  return plain;
+}
+
+// What a CMake file installs, exports or loads at run time that is no program.
+bool makesLibrary(StringRef text) {
+  const std::string plain = cmakeText(text);
+  std::vector<StringRef> words = wordsOf(plain);
+  llvm::StringSet<> libraries;
+  bool makes = false;
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (words[i + 1] != "(")
+      continue;
+    const auto end = std::find(words.begin() + i, words.end(), ")");
+    const WordList arguments = WordList(words).slice(i + 2, end - words.begin() - i - 2);
+    const auto has = [&](StringRef word) { return llvm::is_contained(arguments, word); };
+    if (words[i] == "add_library") {
+      libraries.insert(arguments.empty() ? StringRef() : arguments.front());
+      makes |= has("shared") || has("module");
+    } else if (words[i] == "install") {
+      makes |= has("library") || has("archive") || has("export") || has("include") || has("h") ||
+               has("hpp") || has("hh") || has("cuh") ||
+               llvm::any_of(arguments, [&](StringRef name) { return libraries.contains(name); });
+    } else {
+      makes |=
+          llvm::StringSwitch<bool>(words[i])
+              .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module"}, true)
+              .Cases({"export", "catkin_package", "ament_export_libraries"}, true)
+              .Cases({"ament_export_targets", "rclcpp_components_register_node"}, true)
+              .Default(false);
+    }
+  }
+  return makes;
+}
+
+} // namespace
+
+DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
+  return {any || other.any, host_or_other || other.host_or_other, second || other.second,
+          stream || other.stream};
+}
+
+DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
+  return {any && other.any, host_or_other && other.host_or_other, second && other.second,
+          stream && other.stream};
+}
+
+DeviceWords deviceWordsIn(StringRef text) {
+  return File(text).read();
+}
+
+bool isBuildFile(StringRef path) {
+  const StringRef name = llvm::sys::path::filename(path);
+  return name == "CMakeLists.txt" || name.ends_with(".cmake") || name == "Makefile" ||
+         name.ends_with(".mk") || name == "meson.build" || name == "BUILD" ||
+         name == "BUILD.bazel" || name.ends_with(".pro") || name.ends_with(".vcxproj") ||
+         name.ends_with(".py");
+}
+
+DeviceUse deviceUseOfBuild(StringRef path, StringRef text) {
+  const StringRef name = llvm::sys::path::filename(path);
+  DeviceUse use;
+  const auto has = [&](StringRef part) { return text.contains(part); };
+  const bool is_for_others =
+      name == "CMakeLists.txt" || name.ends_with(".cmake") ? makesLibrary(text)
+      : name.ends_with(".py")      ? has("cpp_extension") || has("ctypes") || has("load_library")
+      : name == "meson.build"      ? has("library(")
+      : name.starts_with("BUILD")  ? has("visibility:public")
+      : name.ends_with(".pro")     ? llvm::any_of(llvm::split(text, '\n'),
+                                                  [](StringRef line) {
+                                                return line.ltrim().starts_with("TEMPLATE") &&
+                                                       line.rtrim().ends_with("lib");
+                                                  })
+      : name.ends_with(".vcxproj") ? has("DynamicLibrary")
+                                   : has("-shared");
+  if (is_for_others)
+    use.chooseAny();
+  use.stream |= has("per-thread") || has("PER_THREAD_DEFAULT_STREAM");
+  return use;
+}
+
+} // namespace devsan::analyzer

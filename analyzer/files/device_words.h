@@ -1,0 +1,40 @@
+// What the words of one file say about the devices and streams that its program uses. Comments say
+// nothing. What is not understood may be anything: of what uses nothing, all is known.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <llvm/ADT/StringRef.h>
+
+namespace devsan::analyzer {
+
+struct DeviceUse {
+  bool any = false;           // `kCUDA`, `"mps"`, `Device(argv[1])`
+  bool host_or_other = false; // the one or the other, as the machine has it: `is_available()`
+  bool second = false;        // not the first of its kind: `"cuda:1"`, `Device(kCUDA, rank)`
+  bool stream = false;        // not the default one: `getStreamFromPool()`
+
+  // A program has both; what is told of both is true of each.
+  DeviceUse operator|(const DeviceUse &other) const;
+  DeviceUse operator&(const DeviceUse &other) const;
+  static DeviceUse all() { return {true, true, true, true}; }
+  // Whoever calls this from elsewhere has devices and streams of its own.
+  void chooseAny() { host_or_other = second = stream = true; }
+};
+
+struct DeviceWords {
+  DeviceUse use;
+  bool has_main = false;
+  bool is_library = false; // registers operators, or is bound to Python
+  std::vector<std::string> includes;
+  bool includes_unknown = false; // by a macro, or as a module
+};
+DeviceWords deviceWordsIn(llvm::StringRef text);
+
+// What the project's other files do: a build that makes a library for others, a script that loads
+// one.
+bool isBuildFile(llvm::StringRef path);
+DeviceUse deviceUseOfBuild(llvm::StringRef path, llvm::StringRef text);
+
+} // namespace devsan::analyzer
