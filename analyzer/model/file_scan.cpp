@@ -127,7 +127,8 @@ public:
   bool VisitMemberExpr(MemberExpr *member) override {
     const ValueDecl *decl = member->getMemberDecl();
     if (const auto *field = dyn_cast<FieldDecl>(decl);
-        field && holdsTensor(field->getType()) && !isUseUnderstood(member, context_))
+        field && (holdsTensor(field->getType()) || namesDevice(field->getType())) &&
+        !isUseUnderstood(member, context_))
       scan_.set_otherwise.insert(field);
     if (const FunctionDecl *function = decl->getAsFunction())
       noteMention(member, function);
@@ -157,8 +158,17 @@ public:
   // Device(FLAGS_device): whatever the user says. What makes an object runs its constructor.
   bool VisitCXXConstructExpr(CXXConstructExpr *construct) override {
     const CXXConstructorDecl *constructor = construct->getConstructor();
-    if (function_ && constructor->isUserProvided() && !isLibraryDecl(constructor))
-      scan_.callers[constructor->getCanonicalDecl()].push_back({function_, construct});
+    if (constructor->isUserProvided() && !isLibraryDecl(constructor)) {
+      if (function_)
+        scan_.callers[constructor->getCanonicalDecl()].push_back({function_, construct});
+      else
+        scan_.open.insert(writtenFunction(constructor));
+    }
+    if (isLibraryDecl(constructor))
+      noteConversion(constructor);
+    // It hands its arguments on.
+    if (const CXXConstructorDecl *base = constructor->getInheritedConstructor().getConstructor())
+      scan_.open.insert(writtenFunction(base));
     if (isDevice(construct->getType()) && construct->getNumArgs() > 0) {
       const Expr *given = strip(construct->getArg(0));
       scan_.may_leave_host |= !isDevice(given->getType()) && !isDeviceType(given->getType()) &&
@@ -169,6 +179,8 @@ public:
 
   bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
+    if (callee && isLibraryDecl(callee))
+      noteMaking(call, callee);
     if (callee && function_)
       callees_.insert(call->getCallee()->IgnoreParenImpCasts());
     if (!function_ || !callee)
@@ -207,6 +219,77 @@ private:
   void noteMention(const Expr *mention, const FunctionDecl *function) {
     if (!callees_.contains(mention) && !isLibraryDecl(function))
       scan_.open.insert(writtenFunction(function));
+  }
+
+  // `samples.emplace_back(x, y)`, `std::make_shared<Sample>(x, y)`: the library calls a constructor
+  // of the program with these arguments. Others of its functions may call any.
+  void noteMaking(const CallExpr *call, const FunctionDecl *callee) {
+    const llvm::StringRef name = nameOf(callee);
+    const bool forwards = name == "emplace_back" || name == "emplace_front" ||
+                          name == "make_shared" || name == "make_unique";
+    const bool makes = name.starts_with("emplace") || name.starts_with("make") ||
+                       name.starts_with("try_emplace") || name.starts_with("allocate") ||
+                       name == "def" || name == "init";
+    if (!forwards && !makes)
+      return noteConversion(callee);
+    const unsigned count = call->getNumArgs();
+    for (const CXXRecordDecl *made : recordsNamedBy(callee)) {
+      llvm::SmallVector<const CXXConstructorDecl *, 4> fitting = constructorsOf(made);
+      if (forwards)
+        llvm::erase_if(fitting, [&](const CXXConstructorDecl *constructor) {
+          return count < constructor->getMinRequiredArguments() ||
+                 count > constructor->getNumParams();
+        });
+      const bool is_known = forwards && function_ && fitting.size() == 1;
+      for (const CXXConstructorDecl *constructor : fitting)
+        if (is_known)
+          scan_.callers[constructor->getCanonicalDecl()].push_back({function_, call});
+        else
+          scan_.open.insert(writtenFunction(constructor));
+    }
+  }
+
+  // `std::optional<Sample> sample = x;`: the conversion is the library's.
+  void noteConversion(const FunctionDecl *callee) {
+    const auto *method = dyn_cast<CXXMethodDecl>(callee);
+    if (!method || !callee->getPrimaryTemplate() ||
+        !(isa<CXXConstructorDecl>(method) || method->getOverloadedOperator() == OO_Equal))
+      return;
+    for (const CXXRecordDecl *made : recordsNamedBy(callee))
+      for (const CXXConstructorDecl *constructor : constructorsOf(made))
+        if (constructor->isConvertingConstructor(/*AllowExplicit=*/true))
+          scan_.open.insert(writtenFunction(constructor));
+  }
+
+  static llvm::SmallVector<const CXXConstructorDecl *, 4>
+  constructorsOf(const CXXRecordDecl *record) {
+    llvm::SmallVector<const CXXConstructorDecl *, 4> constructors;
+    for (const CXXConstructorDecl *constructor : record->ctors())
+      if (constructor->isUserProvided() && !constructor->isCopyOrMoveConstructor())
+        constructors.push_back(constructor);
+    return constructors;
+  }
+
+  // The program's classes among the arguments of the templates that it is an instance of.
+  static llvm::SmallVector<const CXXRecordDecl *, 4> recordsNamedBy(const FunctionDecl *callee) {
+    llvm::SmallVector<const CXXRecordDecl *, 4> records;
+    const auto addAll = [&](const TemplateArgumentList *arguments) {
+      if (!arguments)
+        return;
+      for (const TemplateArgument &argument : arguments->asArray())
+        for (const TemplateArgument &part : argument.getKind() == TemplateArgument::Pack
+                                                ? argument.getPackAsArray()
+                                                : llvm::ArrayRef(argument))
+          if (part.getKind() == TemplateArgument::Type)
+            if (const CXXRecordDecl *record =
+                    part.getAsType().getNonReferenceType()->getAsCXXRecordDecl();
+                record && record->hasDefinition() && !isLibraryDecl(record))
+              records.push_back(record->getDefinition());
+    };
+    addAll(callee->getTemplateSpecializationArgs());
+    if (const auto *owner = dyn_cast_or_null<ClassTemplateSpecializationDecl>(ownerOf(callee)))
+      addAll(&owner->getTemplateArgs());
+    return records;
   }
 
   static bool isLocalWithInit(const ValueDecl *decl) {

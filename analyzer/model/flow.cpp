@@ -33,6 +33,35 @@ bool isOfBatch(const Path &path) {
   });
 }
 
+// What the state knows of the variable or member.
+Value valueIn(const State &state, const Path &path) {
+  auto found = state.values.find(path);
+  if (found != state.values.end())
+    return found->second;
+  // A member of a value that was followed lives where the value does: the tensors of a struct, a
+  // vector, a module.
+  for (Path outer = path; !outer.fields.empty();) {
+    outer.fields.pop_back();
+    auto whole = state.values.find(outer);
+    if (whole != state.values.end() && !whole->second.place.is(Place::Kind::kNone) &&
+        !whole->second.place.is(Place::Kind::kElsewhere) &&
+        (whole->second.place.maybeOffHost() || !isOfBatch(path)))
+      return whole->second;
+  }
+  return defaultOf(path);
+}
+
+// Where one way knows that a device is the host's, and the other does not, it still is what it is.
+Value joinAt(const Path &path, const Value &a, const Value &b) {
+  Value joined = join(a, b);
+  const ValueDecl *decl = declOf(path.last());
+  const Place itself = Place::deviceOf(path);
+  if (decl && isDevice(decl->getType().getNonReferenceType()) &&
+      ((a.place == itself && b.place.onHost()) || (b.place == itself && a.place.onHost())))
+    joined.place = itself;
+  return joined;
+}
+
 bool joinInto(State &into, const State &from) {
   if (!into.reached) {
     into = from;
@@ -43,13 +72,13 @@ bool joinInto(State &into, const State &from) {
   for (const auto &[path, value] : from.values) {
     auto found = into.values.find(path);
     if (found == into.values.end())
-      into.values[path] = join(defaultOf(path), value);
+      into.values[path] = joinAt(path, valueIn(before, path), value);
     else
-      found->second = join(found->second, value);
+      found->second = joinAt(path, found->second, value);
   }
   for (auto &[path, value] : into.values)
     if (!from.values.contains(path))
-      value = join(value, defaultOf(path));
+      value = joinAt(path, value, valueIn(from, path));
   into.moved.insert(from.moved.begin(), from.moved.end());
   into.replaced.insert(from.replaced.begin(), from.replaced.end());
   std::erase_if(into.same, [&](const auto &pair) { return !from.same.contains(pair); });
@@ -297,20 +326,7 @@ void Flow::assign(const Path &path, const Expr *value, const Expr *at) {
 }
 
 Value Flow::load(const Path &path) const {
-  auto found = state_.values.find(path);
-  if (found != state_.values.end())
-    return found->second;
-  // A member of a value that was followed lives where the value does: the tensors of a struct, a
-  // vector, a module.
-  for (Path outer = path; !outer.fields.empty();) {
-    outer.fields.pop_back();
-    auto whole = state_.values.find(outer);
-    if (whole != state_.values.end() && !whole->second.place.is(Place::Kind::kNone) &&
-        !whole->second.place.is(Place::Kind::kElsewhere) &&
-        (whole->second.place.maybeOffHost() || !isOfBatch(path)))
-      return whole->second;
-  }
-  return defaultOf(path);
+  return valueIn(state_, path);
 }
 
 std::optional<Path> FlowFacts::path(const Expr *expr) const {

@@ -278,7 +278,7 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
   if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType())) {
     if (std::optional<Value> returned = returnedBy(call, receiver))
       return *returned;
-    result.place = callee && holdsTensor(call->getType())
+    result.place = callee && (holdsTensor(call->getType()) || isDevice(call->getType()))
                        ? Place::elsewhere({callee->getCanonicalDecl(), {}})
                        : Place::unknown();
   }

@@ -143,6 +143,19 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
   return evaluateTensorOp(call, name, receiver);
 }
 
+namespace {
+
+// A variable or member that says which device; not `kCPU`, nor the device of a tensor.
+bool isDeviceVariable(const Expr *expr) {
+  expr = strip(expr);
+  for (const auto *made = dyn_cast<CXXConstructExpr>(expr); made && made->getNumArgs() >= 1;
+       made = dyn_cast<CXXConstructExpr>(expr))
+    expr = strip(made->getArg(0));
+  return isa<DeclRefExpr, MemberExpr>(expr) && isDevice(expr->getType().getNonReferenceType());
+}
+
+} // namespace
+
 Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr *receiver) {
   Value self = facts_.value(receiver);
   llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
@@ -169,6 +182,11 @@ Value Flow::evaluateMove(const CallExpr *call, llvm::StringRef name, const Expr 
       return result;
     }
     target = *device;
+    // `if (device == torch::kCPU) x = x.to(device);`: where that holds, all is on the host.
+    if (target.place.onHost() && llvm::any_of(arguments, [&](const Expr *argument) {
+          return isDeviceVariable(argument) && !target.has(Origin::Kind::kDeviceName);
+        }))
+      self.place = result.place = Place::host();
   } else {
     target.place = Place::named(name == "cuda"  ? "CUDA"
                                 : name == "hip" ? "HIP"
@@ -198,9 +216,11 @@ Value Flow::evaluateFactory(const Expr *call, llvm::StringRef name, const Expr *
   // nobody's gather.
   result.no_grad = true;
   bool like = name.ends_with("_like") || receiver;
-  // A pointer into a tensor's memory says where the blob is.
-  const Value memory =
-      name == "from_blob" && !arguments.empty() ? facts_.value(arguments[0]) : Value();
+  // A pointer into a tensor's memory says where the blob is. One of a missing header's types is
+  // none.
+  const bool has_memory =
+      name == "from_blob" && !arguments.empty() && !arguments[0]->isTypeDependent();
+  const Value memory = has_memory ? facts_.value(arguments[0]) : Value();
   if (!target.place.is(Place::Kind::kNone))
     result.place = target.place;
   else if (!memory.place.is(Place::Kind::kNone))

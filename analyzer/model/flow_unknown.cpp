@@ -48,6 +48,8 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
     return std::nullopt;
   if (!expr->getType().isNull() && !expr->isTypeDependent())
     return isTensor(expr->getType()) ? std::optional(facts_.value(expr).place) : std::nullopt;
+  if (const Place known = facts_.value(expr).place; known.onHost())
+    return known;
   if (const auto *reference = dyn_cast<DeclRefExpr>(expr)) {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
     return variable && variable->isLocalVarDecl() && variable->getInit()
@@ -100,13 +102,24 @@ void Flow::recordUnknownCall(const RecoveryExpr *call) {
 
 namespace {
 
+// Something that is not understood, and no list, as sizes are.
+bool mayGiveDevice(const Expr *argument) {
+  const auto *list = dyn_cast<InitListExpr>(argument->IgnoreParenImpCasts());
+  return (argument->containsErrors() || argument->isTypeDependent()) &&
+         !(list && list->getNumInits() > 1);
+}
+
 // Which of LibTorch's factories is called although some of its arguments, such as the sizes, are
-// not understood. Only where the device is: else one of those may give it.
-const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const Expr *> arguments) {
+// not understood. Only where one of the others gives the device, or none of these does: what comes
+// first is never one. `all` says that no argument is lost.
+const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const Expr *> arguments,
+                                      bool all) {
   const bool has_device = llvm::any_of(arguments, [](const Expr *argument) {
     return !argument->containsErrors() && givesDevice(argument);
   });
-  if (!has_device)
+  const bool has_none =
+      all && !arguments.empty() && llvm::none_of(arguments.drop_front(), mayGiveDevice);
+  if (!has_device && !has_none)
     return nullptr;
   callee = callee->IgnoreParenImpCasts();
   const auto factory = [](const NamedDecl *decl) -> const FunctionDecl * {
@@ -120,6 +133,12 @@ const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const E
       if (const FunctionDecl *function = factory(decl))
         return function;
   return nullptr;
+}
+
+// Whose result need not be where their tensor is.
+bool takesElsewhere(llvm::StringRef name) {
+  static constexpr llvm::StringRef kNames[] = {"to", "cuda", "hip", "xpu", "mps", "ve", "vulkan"};
+  return llvm::is_contained(kNames, name);
 }
 
 } // namespace
@@ -153,7 +172,7 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
   if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
     // What is left of a call: the function, and the arguments that are understood.
     if (const llvm::ArrayRef<const Expr *> parts = unknown->subExpressions(); parts.size() > 1)
-      if (const FunctionDecl *factory = unresolvedFactory(parts[0], parts.drop_front()))
+      if (const FunctionDecl *factory = unresolvedFactory(parts[0], parts.drop_front(), false))
         return evaluateFactory(unknown, nameOf(factory), nullptr, parts.drop_front());
     // A call of something that a missing header declares.
     recordUnknownCall(unknown);
@@ -163,14 +182,27 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
       call && (call->containsErrors() || call->isTypeDependent())) {
     recordUnknownRead(call);
     const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-    if (const FunctionDecl *factory = unresolvedFactory(call->getCallee(), arguments))
+    // In a template, its instantiations know better.
+    const bool is_template = functionOf(facts_.function)->isDependentContext();
+    if (const FunctionDecl *factory =
+            unresolvedFactory(call->getCallee(), arguments, /*all=*/!is_template))
       return evaluateFactory(call, nameOf(factory), nullptr, arguments);
+    // Of a tensor of the host, all but a move is there as well.
+    if (const auto [object, name] = unknownMethod(call);
+        object && !object->getType().isNull() && !takesElsewhere(name) &&
+        (object->isTypeDependent() || isTensor(object->getType())))
+      if (const Value self = facts_.value(object); self.place.onHost())
+        return self;
   }
   // Code with errors keeps expressions without a type; what they give may be anything, as
   // templates' open ends may.
-  if (expr->getType().isNull() || expr->isTypeDependent() || expr->containsErrors())
-    return numberedDevice(expr).value_or(Value::unknown());
-  return std::nullopt;
+  if (!expr->getType().isNull() && !expr->isTypeDependent() && !expr->containsErrors())
+    return std::nullopt;
+  // A variable without a type that was set to a tensor of the host.
+  if (const std::optional<Path> named = isa<DeclRefExpr>(expr) ? path(expr) : std::nullopt)
+    if (const Value held = load(*named); held.place.onHost())
+      return held;
+  return numberedDevice(expr).value_or(Value::unknown());
 }
 
 } // namespace devsan::analyzer

@@ -76,8 +76,10 @@ struct KnownFiles {
         if (!outcome.result->isPartial())
           continue;
         auto &names = partial.emplace_back(file, llvm::StringSet<>()).second;
-        for (const DataHolder &holder : outcome.result->data.holders)
+        for (const DataHolder &holder : outcome.result->data.holders) {
           names.insert(holder.name);
+          names.insert(holder.owner);
+        }
       }
     calls.settle();
     data.settle();

@@ -58,7 +58,7 @@ private:
                          program_.text(target), source->name,
                          source->device.empty() ? "" : ": use ", source->device}),
         .op = program_.operatorName(request.expr),
-         .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
+        .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
          .to = target.device(),
          .needs = Needs::kOtherDeviceOrHost};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);

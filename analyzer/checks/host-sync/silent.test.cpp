@@ -223,3 +223,10 @@ struct Numbers : torch::nn::Module {
     return total;
   }
 };
+
+// On the device that was chosen, which is the host there.
+void onChosen(torch::Tensor x, torch::Device device) {
+  for (int i = 0; i < 3; ++i)
+    if (device == torch::kCPU)
+      x = x.to(device);
+}

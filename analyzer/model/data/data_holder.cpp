@@ -15,10 +15,10 @@ using namespace clang;
 
 namespace {
 
-// A tensor, or one of the standard library's containers of them.
+// A tensor, a device, or one of the standard library's containers of tensors.
 bool holdsItself(QualType type) {
   type = type.getNonReferenceType();
-  if (isTensor(type))
+  if (isTensor(type) || isDevice(type) || isDeviceType(type))
     return true;
   const CXXRecordDecl *record = holdsTensor(type) ? type->getAsCXXRecordDecl() : nullptr;
   return record && record->isInStdNamespace() && record->getIdentifier() &&
@@ -67,7 +67,8 @@ std::optional<DataHolder> holderOf(const Path &path) {
     return std::nullopt;
   if (const auto *parameter = dyn_cast<ParmVarDecl>(decl)) {
     const auto *function = dyn_cast<FunctionDecl>(parameter->getDeclContext());
-    return function && !isa<CXXConstructorDecl>(function)
+    const auto *constructor = dyn_cast_or_null<CXXConstructorDecl>(function);
+    return function && !(constructor && DeviceModel::isStateful(constructor->getParent()))
                ? ofFunction(function, parameter->getFunctionScopeIndex())
                : std::nullopt;
   }

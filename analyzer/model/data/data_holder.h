@@ -6,9 +6,9 @@
 
 namespace devsan::analyzer {
 
-// None for what other files cannot name, for parameters of constructors, which the standard library
-// calls, for what points to tensors of others, and for a module's state, which goes where that
-// goes.
+// Of tensors, and of devices that are handed on. None for what other files cannot name, for
+// parameters of modules' constructors, which LibTorch calls, for what points to tensors of others,
+// and for a module's state, which goes where that goes.
 std::optional<DataHolder> holderOf(const Path &path);
 // What has the data that lie at `place`; none where that is known.
 std::optional<DataHolder> holderOf(const Place &place);

@@ -42,12 +42,15 @@ public:
 private:
   void addCall(const FunctionDecl *callee, const FileScan::Caller &caller) {
     const FunctionFacts *facts = model_.ownFacts(caller.function);
-    const auto *call = dyn_cast<CallExpr>(caller.call);
+    llvm::ArrayRef<const Expr *> given;
+    if (const auto *call = dyn_cast<CallExpr>(caller.call); call && !isa<CXXOperatorCallExpr>(call))
+      given = llvm::ArrayRef(call->getArgs(), call->getNumArgs());
+    else if (const auto *made = dyn_cast<CXXConstructExpr>(caller.call))
+      given = llvm::ArrayRef(made->getArgs(), made->getNumArgs());
     for (const ParmVarDecl *parameter : callee->parameters()) {
       const unsigned i = parameter->getFunctionScopeIndex();
-      const bool is_seen = facts && call && !isa<CXXOperatorCallExpr>(call) &&
-                           i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i));
-      add({parameter, {}}, is_seen ? facts->value(call->getArg(i)).place : Place::unknown());
+      const bool is_seen = facts && i < given.size() && !isa<CXXDefaultArgExpr>(given[i]);
+      add({parameter, {}}, is_seen ? facts->value(given[i]).place : Place::unknown());
     }
   }
 

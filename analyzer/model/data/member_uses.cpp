@@ -93,7 +93,22 @@ Use useBy(const Stmt *parent, const Stmt *child, bool &is_element) {
     const bool writes_there = callee && isTorchDecl(callee) && nameOf(callee) != "load";
     return moves || writes_there ? Use::kUnderstood : Use::kUnknown;
   }
+  // TensorOptions(device), IValue(tensor): LibTorch copies what it takes by reference.
+  if (const auto *made = dyn_cast<CXXConstructExpr>(parent))
+    return isTorchDecl(made->getConstructor()) ? Use::kUnderstood : Use::kUnknown;
   return isa<CompoundStmt>(parent) ? Use::kUnderstood : Use::kUnknown;
+}
+
+// A list in braces is there twice: as written, and with what converts its elements.
+const Stmt *parentOf(const Stmt *child, ASTContext &context) {
+  const Stmt *list = nullptr;
+  for (const DynTypedNode &parent : context.getParents(*child)) {
+    const Stmt *statement = parent.get<Stmt>();
+    if (statement && !isa<InitListExpr>(statement))
+      return statement;
+    list = list ? list : statement;
+  }
+  return list;
 }
 
 } // namespace
@@ -101,8 +116,7 @@ Use useBy(const Stmt *parent, const Stmt *child, bool &is_element) {
 bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
   bool is_read = member->getType().isConstQualified(), is_element = false;
   for (const Stmt *child = member;;) {
-    const DynTypedNodeList parents = context.getParents(*child);
-    const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+    const Stmt *parent = parentOf(child, context);
     // It replaces what even a constant tensor is.
     if (const auto *access = dyn_cast_or_null<MemberExpr>(parent);
         access && nameOf(access->getMemberDecl()->getAsFunction()) == "set_data")
