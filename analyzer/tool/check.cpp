@@ -137,7 +137,8 @@ struct Setup {
   Options options;
   std::vector<std::string> files;
   std::set<std::string> hiding; // files that make a folder pass for a build or an environment
-  std::string first_file;       // where the project is; all of its files may be excluded
+  std::vector<std::string> unbuilt;
+  std::string first_file; // where the project is; all of its files may be excluded
   std::size_t excluded = 0;
   bool is_told_what_fails = false; // on the command line
   ProjectSettings project;
@@ -162,6 +163,8 @@ core::Result<Setup> setUp(Options options) {
   const auto is_excluded = [&](const std::string &file) { return project->excludes(file); };
   const std::size_t excluded = std::erase_if(*files, is_excluded);
   std::erase_if(hiding, is_excluded);
+  std::vector<std::string> unbuilt =
+      dropUnbuilt(*files, absolutePaths(options.inputs), options.build_dir);
   options.limit = options.limit.value_or(kDefaultLimit);
   auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
@@ -180,6 +183,7 @@ core::Result<Setup> setUp(Options options) {
   return Setup{std::move(options),
                std::move(*files),
                std::move(hiding),
+               std::move(unbuilt),
                first_file,
                excluded,
                is_told_what_fails,
@@ -352,6 +356,13 @@ private:
           shortPath(file.parent_path()) + ": not analysed: it holds sources, but " +
           file.filename().string() +
           " marks it as a build or an environment; name the folder to have it analysed");
+    if (!setup_.unbuilt.empty())
+      summary_.notes.push_back(
+          "not analysed, as no build of the project names them: " +
+          llvm::join(llvm::map_range(setup_.unbuilt,
+                                     [](const std::string &file) { return shortPath(file); }),
+                     ", ") +
+          "; name a file to have it analysed");
     llvm::append_range(summary_.notes, project_.ignoredProjectFiles());
     identify(all_.findings, repository_);
     summary_.suppressed =
