@@ -370,12 +370,12 @@ private:
   // The file that stands behind `#include`; empty where a macro does.
   std::string includedBy(std::size_t i) const {
     if (at(i + 1).starts_with("\""))
-      return at(i + 1).trim('"').str();
+      return withSlashes(at(i + 1).trim('"').str());
     std::string name;
     if (at(i + 1) == "<")
       for (i += 2; i < words_.size() && words_[i] != ">"; ++i)
         name += words_[i];
-    return name;
+    return withSlashes(std::move(name));
   }
 
   // `net.inl`: code that is looked at by nobody.

@@ -47,8 +47,8 @@ std::vector<Include> includesOf(const std::string &file) {
     const bool angled = line.consume_front("<");
     if (!angled && !line.consume_front("\""))
       continue;
-    includes.push_back(
-        {line.take_until([&](char c) { return c == (angled ? '>' : '"'); }).str(), angled});
+    const StringRef spelled = line.take_until([&](char c) { return c == (angled ? '>' : '"'); });
+    includes.push_back({withSlashes(spelled.str()), angled});
   }
   return includes;
 }

@@ -13,10 +13,15 @@ namespace {
 // what it is while somebody writes the file.
 class SourceFile : public llvm::vfs::File {
 public:
-  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins)
-      : file_(std::move(file)), joins_(joins) {}
+  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins, bool has_other_name)
+      : file_(std::move(file)), joins_(joins), has_other_name_(has_other_name) {}
 
-  llvm::ErrorOr<llvm::vfs::Status> status() override { return file_->status(); }
+  llvm::ErrorOr<llvm::vfs::Status> status() override {
+    llvm::ErrorOr<llvm::vfs::Status> status = file_->status();
+    if (status)
+      status->ExposesExternalVFSPath |= has_other_name_;
+    return status;
+  }
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name,
                                                                int64_t size, bool, bool) override {
     auto buffer =
@@ -32,6 +37,7 @@ public:
 private:
   std::unique_ptr<llvm::vfs::File> file_;
   bool joins_;
+  bool has_other_name_; // than it was asked for by
 };
 
 class RegularFileSystem : public llvm::vfs::ProxyFileSystem {
@@ -41,29 +47,44 @@ public:
       : ProxyFileSystem(std::move(files)), precompiled_(std::move(precompiled)), refused_(refused) {
   }
 
+  llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine &spelled) override {
+    const std::string path = present(spelled);
+    llvm::ErrorOr<llvm::vfs::Status> status = ProxyFileSystem::status(path);
+    if (status)
+      status->ExposesExternalVFSPath |= path != spelled.str();
+    return status;
+  }
+
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>>
-  openFileForRead(const llvm::Twine &path) override {
+  openFileForRead(const llvm::Twine &spelled) override {
+    const std::string path = present(spelled);
     // Opening a pipe waits for its writer.
     const llvm::ErrorOr<llvm::vfs::Status> status = ProxyFileSystem::status(path);
     if (!status)
       return status.getError();
     if (!status->isRegularFile() && !status->isDirectory())
-      return refuse(path.str(), " is no regular file");
+      return refuse(path, " is no regular file");
     // Clang would believe what another compiler, or another person, has put there.
-    const std::string name = path.str();
-    if (name != precompiled_ &&
-        (llvm::StringRef(name).ends_with(".pch") || llvm::StringRef(name).ends_with(".gch")))
-      return refuse(name, " is a precompiled header");
-    if (status->getSize() > core::kMaxSource && path.str() != precompiled_)
-      return refuse(path.str(),
-                    " is larger than " + std::to_string(core::kMaxSource >> 20) + " MB");
+    if (path != precompiled_ &&
+        (llvm::StringRef(path).ends_with(".pch") || llvm::StringRef(path).ends_with(".gch")))
+      return refuse(path, " is a precompiled header");
+    if (status->getSize() > core::kMaxSource && path != precompiled_)
+      return refuse(path, " is larger than " + std::to_string(core::kMaxSource >> 20) + " MB");
     auto file = ProxyFileSystem::openFileForRead(path);
-    if (!file || path.str() == precompiled_)
+    if (!file || path == precompiled_)
       return file;
-    return std::make_unique<SourceFile>(std::move(*file), isCudaFile(path.str()));
+    return std::make_unique<SourceFile>(std::move(*file), isCudaFile(path), path != spelled.str());
   }
 
 private:
+  // By the name that it is there under.
+  std::string present(const llvm::Twine &path) {
+    std::string name = path.str();
+    return llvm::StringRef(name).contains('\\') && !ProxyFileSystem::status(name)
+               ? withSlashes(std::move(name))
+               : name;
+  }
+
   // As a file that is not there: clang reads on without it.
   std::error_code refuse(const std::string &path, const std::string &why) {
     if (!llvm::is_contained(refused_, path + why))

@@ -155,6 +155,11 @@ std::string cmakeRoot(const fs::path &folder) {
 
 } // namespace
 
+std::string withSlashes(std::string include) {
+  llvm::replace(include, '\\', '/');
+  return include;
+}
+
 bool isHeader(std::string_view path) {
   return hasOneOf(kHeaders, fs::path(path));
 }

@@ -16,6 +16,8 @@
 
 namespace devsan::analyzer {
 
+// `#include "layers\conv.h"`, as Windows' compilers take it, with slashes.
+std::string withSlashes(std::string include);
 bool isHeader(std::string_view path);
 bool isCudaFile(std::string_view path);
 // A header whose name does not tell, but its kernels and launches do.
