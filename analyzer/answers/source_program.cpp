@@ -257,6 +257,25 @@ bool SourceProgram::isUnconditional(Code code) {
   }
 }
 
+bool SourceProgram::isInBranch(Code code) {
+  const Stmt *child = exprOf(code);
+  for (DynTypedNode node = DynTypedNode::create(*child);;) {
+    const DynTypedNodeList parents = context().getParents(node);
+    if (parents.empty() || parents[0].get<FunctionDecl>())
+      return false;
+    node = parents[0];
+    if (const auto *branch = node.get<IfStmt>(); branch && child != branch->getCond())
+      return true;
+    if (const auto *choice = node.get<AbstractConditionalOperator>();
+        choice && child != choice->getCond())
+      return true;
+    if (node.get<SwitchStmt>())
+      return true;
+    if (const auto *statement = node.get<Stmt>())
+      child = statement;
+  }
+}
+
 namespace {
 
 bool isStatementOf(const Stmt *child, const Stmt *parent) {

@@ -88,6 +88,7 @@ public:
   bool isOverBefore(Loop inner, Loop outer, Code code) override;
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
+  bool isInBranch(Code code) override;
   bool isWithoutGrad(Code code) override { return model_->gradOff(exprOf(code)); }
   bool isSyncAllowed(Code code) override { return model_->syncAllowed(exprOf(code)); }
   bool isBesideClock(Code code) override { return model_->besideClock(exprOf(code)); }

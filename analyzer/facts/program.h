@@ -124,6 +124,7 @@ public:
   // Of the loop around it: under no condition.
   virtual bool isOnEveryTurn(Code code) = 0;
   virtual bool isUnconditional(Code code) = 0; // runs once, whenever its function does
+  virtual bool isInBranch(Code code) = 0;      // of an `if`, a `switch` or a choice
   virtual bool isWithoutGrad(Code code) = 0;   // autograd is off
   virtual bool isSyncAllowed(Code code) = 0;   // the user said that waiting is meant
   virtual bool isBesideClock(Code code) = 0;   // the host waits to measure time

@@ -18,6 +18,7 @@ using llvm::StringRef;
 // Scripts and settings are smaller, and projects have fewer files than data sets.
 constexpr std::uint64_t kMaxSize = 256 << 10;
 constexpr std::size_t kMaxFiles = 20'000;
+constexpr std::uint64_t kMaxTotal = 32 << 20;
 
 constexpr StringRef kExtensions[] = {".cpp", ".cc", ".cxx", ".cu"};
 
@@ -89,12 +90,14 @@ BuiltSources::Project BuiltSources::read(const std::string &root) {
   Project project;
   bool has_pattern = false;
   std::size_t files = 0;
+  std::uint64_t total = 0;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
     std::uint64_t size = 0;
     const bool is_code = isCode(path);
     if (!is_code && (llvm::sys::fs::file_size(path, size) || size > kMaxSize))
       return ++files < kMaxFiles;
     const std::string text = textOf(path);
+    total += text.size();
     if (is_code) {
       for (const StringRef line : llvm::split(text, '\n'))
         if (line.ltrim().starts_with("#") && line.contains("include"))
@@ -107,9 +110,9 @@ BuiltSources::Project BuiltSources::read(const std::string &root) {
       for (const auto &name : names.files)
         project.names.insert(name.getKey());
     }
-    return ++files < kMaxFiles && !has_pattern;
+    return ++files < kMaxFiles && total < kMaxTotal && !has_pattern;
   });
-  project.is_listed &= !has_pattern && files < kMaxFiles;
+  project.is_listed &= !has_pattern && files < kMaxFiles && total < kMaxTotal;
   return project;
 }
 

@@ -65,8 +65,10 @@ bool isKindBesideCuda(StringRef word) {
 }
 
 // `__CUDACC__` and its like ask which compiler it is, as vendored headers do.
+// Prose and what LibTorch puts into its own macros name nothing.
 bool isDeviceWord(StringRef word) {
-  if (word.starts_with("__"))
+  if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
+      (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
     return false;
   const std::string lower = word.lower();
   return StringRef(lower).contains("cuda") || StringRef(lower).contains("gpu") ||
@@ -210,7 +212,7 @@ private:
     if (word == "Device" || isGuardOfDevice(word))
       return makesOther(i);
     if (word == "kCUDA" || (word == "CUDA" && at(i - 1) == "::") || kinds_.contains(word))
-      return at(i + 1) == "," && mayBeOtherIndex(i + 2);
+      return at(i + 1) == "," && makesDevice(bracketAround(i)) && mayBeOtherIndex(i + 2);
     // `std::string device = …`, which becomes a device where one is wanted.
     if (word == "string" || word == "char")
       return isNameOfDevice(nameAfter(i));
@@ -234,12 +236,14 @@ private:
     return is_guard && (at(next) == ">" || (is_named && at(next) == ";"));
   }
 
+  static constexpr std::size_t kMaxWords = 256; // of what says which device
+
   // The words between a bracket and its counterpart.
   WordList insideBrackets(std::size_t open) const {
     if (at(open) != "(" && at(open) != "{")
       return {};
     std::size_t end = open + 1;
-    for (int depth = 1; end < words_.size(); ++end)
+    for (int depth = 1; end < words_.size() && end - open < kMaxWords; ++end)
       if ((depth += depthBy(words_[end])) == 0)
         break;
     return words_.slice(open + 1, end - open - 1);
@@ -249,7 +253,7 @@ private:
   WordList untilEnd(std::size_t begin) const {
     int depth = 0;
     std::size_t end = begin;
-    for (; end < words_.size(); ++end) {
+    for (; end < words_.size() && end - begin < kMaxWords; ++end) {
       if (depth == 0 && (words_[end] == ";" || words_[end] == ","))
         break;
       if ((depth += depthBy(words_[end])) < 0)
@@ -358,13 +362,25 @@ private:
       return false;
     if (at(i - 1) != "(" && at(i - 1) != ",")
       return true;
+    const std::size_t bracket = bracketAround(i);
+    const bool is_option = at(bracket - 1) == "device" && at(bracket - 2) != "Device";
+    return makesDevice(bracket) && !is_option;
+  }
+
+  // The bracket that holds the word; past the end where there is none near.
+  std::size_t bracketAround(std::size_t i) const {
     int depth = 0;
-    for (std::size_t open = i; open-- > 0;)
-      if ((depth += depthBy(words_[open])) > 0) {
-        const StringRef called = at(open - 1);
-        return called != "to" && called != "device" && called != "load";
-      }
-    return true;
+    for (std::size_t open = i; open-- > 0 && i - open < kMaxWords;)
+      if ((depth += depthBy(words_[open])) > 0)
+        return open;
+    return words_.size();
+  }
+
+  // `Device(`, `Device device(`, `options.device(`, `{`; not a function that is told more.
+  bool makesDevice(std::size_t bracket) const {
+    const StringRef made = at(bracket - 1);
+    return at(bracket) == "{" || at(bracket - 2) == "Device" || made == "TensorOptions" ||
+           isNameOfDevice(made);
   }
 
   // The file that stands behind `#include`; empty where a macro does.
@@ -409,22 +425,25 @@ bool makesLibrary(StringRef text) {
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (words[i + 1] != "(")
       continue;
-    const auto end = std::find(words.begin() + i, words.end(), ")");
-    const WordList arguments = WordList(words).slice(i + 2, end - words.begin() - i - 2);
+    const std::size_t command = i, begin = i + 2;
+    i = std::find(words.begin() + begin, words.end(), ")") - words.begin();
+    const WordList arguments = WordList(words).slice(begin, i - begin);
     const auto has = [&](StringRef word) { return llvm::is_contained(arguments, word); };
-    if (words[i] == "add_library") {
+    if (words[command] == "add_library") {
       libraries.insert(arguments.empty() ? StringRef() : arguments.front());
-      makes |= has("shared") || has("module");
-    } else if (words[i] == "install") {
+      makes |= has("module");
+    } else if (words[command] == "install") {
       makes |= has("library") || has("archive") || has("export") || has("include") || has("h") ||
                has("hpp") || has("hh") || has("cuh") ||
                llvm::any_of(arguments, [&](StringRef name) { return libraries.contains(name); });
+    } else if (words[command] == "catkin_package") {
+      makes |= has("libraries");
     } else {
       makes |=
-          llvm::StringSwitch<bool>(words[i])
+          llvm::StringSwitch<bool>(words[command])
               .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module"}, true)
-              .Cases({"export", "catkin_package", "ament_export_libraries"}, true)
-              .Cases({"ament_export_targets", "rclcpp_components_register_node"}, true)
+              .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
+              .Case("rclcpp_components_register_node", true)
               .Default(false);
     }
   }

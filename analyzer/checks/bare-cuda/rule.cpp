@@ -59,8 +59,11 @@ private:
                          source->device.empty() ? "" : ": use ", source->device}),
         .op = program_.operatorName(request.expr),
         .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
-         .to = target.device(),
-         .needs = Needs::kOtherDeviceOrHost};
+        .to = target.device(),
+        // A branch was taken for this device: without one the program goes another way.
+        .needs = program_.isInBranch(spelled) || program_.isInBranch(request.expr)
+                     ? Needs::kOtherDevice
+                     : Needs::kOtherDeviceOrHost};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);
     const std::string device = source->device.empty() ? "x.device()" : source->device;
     const Edits there =

@@ -230,6 +230,9 @@ bool WrittenProgram::isOnEveryTurn(Code code) {
 bool WrittenProgram::isUnconditional(Code code) {
   return pieceOf(code).unconditional;
 }
+bool WrittenProgram::isInBranch(Code code) {
+  return pieceOf(code).in_branch;
+}
 bool WrittenProgram::isWithoutGrad(Code code) {
   return pieceOf(code).without_grad;
 }

@@ -23,7 +23,7 @@ struct Piece {
   std::optional<Path> whole = {}, source = {};
   bool is_element = false;
   bool discarded = false, temporary = false, is_name = false, on_every_turn = false,
-       unconditional = false;
+       unconditional = false, in_branch = false;
   bool without_grad = false, guarded = false, sync_allowed = false, beside_clock = false;
   bool kernel = false, pointer = false, library_module = false, ordinary_memory = false;
   bool gives_device = false, zero_size = false;
@@ -164,6 +164,7 @@ public:
   bool isOverBefore(Loop, Loop, Code) override { return true; }
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
+  bool isInBranch(Code code) override;
   bool isWithoutGrad(Code code) override;
   bool isSyncAllowed(Code code) override;
   bool isBesideClock(Code code) override;

@@ -262,7 +262,7 @@ def test_address_of_a_finding(visit, example_page):
     message = page.locator("#detail .what").inner_text()
     assert page.locator(".row[aria-selected=true] .message").inner_text() == message
     page.keyboard.press("j")
-    assert page.url.endswith("#finding-4")
+    page.wait_for_function("location.hash === '#finding-4'")
 
 
 @pytest.mark.parametrize("width", [320, 375, 800, 1440])
