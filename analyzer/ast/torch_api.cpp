@@ -383,6 +383,15 @@ bool isStepName(llvm::StringRef name) {
          name == "trainBatch";
 }
 
+bool isText(QualType type) {
+  type = type.getNonReferenceType();
+  if (const QualType pointee = type->getPointeeType(); !pointee.isNull())
+    return pointee->isCharType();
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  return record && record->getDeclName().isIdentifier() && record->isInStdNamespace() &&
+         (record->getName() == "basic_string" || record->getName() == "basic_string_view");
+}
+
 bool givesDevice(const Expr *argument) {
   if (const auto *list = dyn_cast<InitListExpr>(argument); list && list->getNumInits() == 1)
     argument = list->getInit(0);

@@ -304,6 +304,10 @@ void Flow::declare(const VarDecl *variable) {
 
 void Flow::assign(const Path &path, const Expr *value, const Expr *at) {
   Value assigned = facts_.value(value);
+  // Text that named a device may name another now.
+  if (assigned.place.is(Place::Kind::kNone) && isText(value->getType()) &&
+      !load(path).place.is(Place::Kind::kNone))
+    assigned.place = Place::unknown();
   // What was known of the old value's members goes with it.
   for (auto it = state_.values.upper_bound(path);
        it != state_.values.end() && it->first.startsWith(path);)

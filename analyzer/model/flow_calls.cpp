@@ -47,7 +47,9 @@ void Flow::forgetPointers(const CallExpr *call, const FunctionDecl *callee) {
       pointer = address->getSubExpr();
     else if (!parameter->isLValueReferenceType() || parameter->getPointeeType().isConstQualified())
       continue;
-    if (std::optional<Path> named = path(pointer); named && pointer->getType()->isPointerType()) {
+    if (std::optional<Path> named = path(pointer);
+        named && (pointer->getType()->isPointerType() ||
+                  (isText(pointer->getType()) && !load(*named).place.is(Place::Kind::kNone)))) {
       Value anything;
       anything.place = Place::unknown();
       state_.values[*named] = anything;

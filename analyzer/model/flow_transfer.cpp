@@ -139,6 +139,10 @@ Value Flow::evaluate(const Expr *expr) {
   if (const auto *choice = dyn_cast<AbstractConditionalOperator>(expr)) {
     Value yes = facts_.value(choice->getTrueExpr()), no = facts_.value(choice->getFalseExpr());
     Value either = join(yes, no);
+    // `argc > 1 ? argv[1] : "cpu"` may name any.
+    if (yes.place.is(Place::Kind::kNone) != no.place.is(Place::Kind::kNone) &&
+        isText(choice->getType()))
+      either.place = Place::unknown();
     // `r == rank ? own : gathered[r]` puts the own slice back.
     either.own_slice |= yes.has(Origin::Kind::kGather) != no.has(Origin::Kind::kGather);
     return either;

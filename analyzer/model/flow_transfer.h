@@ -72,7 +72,8 @@ private:
   std::optional<Value> deviceAmong(llvm::ArrayRef<const clang::Expr *> arguments) const;
   std::vector<Path> sameTensors(const Path &container) const;
   void insert(const Path &container, const Value &element);
-  // Pointers whose address is given away, or that are taken by reference, may point elsewhere then.
+  // Pointers whose address is given away, or that are taken by reference, may point elsewhere then,
+  // and text may name another device.
   void forgetPointers(const clang::CallExpr *call, const clang::FunctionDecl *callee);
   void write(const clang::Expr *target, const Value &value);
   void recordReturn(const clang::Expr *result);

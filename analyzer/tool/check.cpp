@@ -90,10 +90,12 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   return true;
 }
 
-// What takes devices and streams for granted that the programs of the file do not use.
-void dropFindingsByUse(const std::vector<CompileCommand> &commands,
-                       std::vector<FileOutcome> &outcomes) {
+// What takes devices and streams for granted that the programs of the file do not use. Returns how
+// many these are.
+unsigned dropFindingsByUse(const std::vector<CompileCommand> &commands,
+                           std::vector<FileOutcome> &outcomes) {
   ProjectDevices projects;
+  unsigned dropped = 0;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
@@ -103,9 +105,12 @@ void dropFindingsByUse(const std::vector<CompileCommand> &commands,
         return false;
       if (!use)
         use = projects.useAround(command.file);
-      return !mayHold(context.needs, *use);
+      const bool holds = mayHold(context.needs, *use);
+      dropped += !holds;
+      return !holds;
     });
   }
+  return dropped;
 }
 
 // The run is over then. Whatever this process does itself is broken off soon after.
@@ -300,7 +305,7 @@ private:
     dropUnchanged(outcomes);
     resolveAcrossFiles(outcomes, Processes::Clock::now() - began);
     if (!options_.alone)
-      dropFindingsByUse(commands_, outcomes);
+      dropped_by_use_ = dropFindingsByUse(commands_, outcomes);
     all_ = collect(commands_, std::move(outcomes), options_);
     std::erase_if(all_.findings, [&](const core::Finding &finding) {
       return isExcluded(finding.locations.front().file); // a header
@@ -356,6 +361,11 @@ private:
           shortPath(file.parent_path()) + ": not analysed: it holds sources, but " +
           file.filename().string() +
           " marks it as a build or an environment; name the folder to have it analysed");
+    if (dropped_by_use_)
+      summary_.notes.push_back(
+          core::countText(dropped_by_use_, "finding") +
+          " left out: they need a device or stream that no file of the program chooses; --alone "
+          "reports them");
     if (!setup_.unbuilt.empty())
       summary_.notes.push_back(
           "not analysed, as no build of the project names them: " +
@@ -479,6 +489,7 @@ private:
   AnalysisSettings settings_;
   Collected all_;
   std::string related_note_;
+  unsigned dropped_by_use_ = 0; // findings
   bool broken_off_ = false;
   std::size_t new_findings_ = 0;
   core::Summary summary_;
