@@ -89,6 +89,9 @@ SPELLINGS = [
     ("extern \"C\" __declspec(dllexport) void run();", ALL),
     ("PYBIND11_MODULE(name, m) {}", ALL),
     ("TORCH_LIBRARY(name, m) {}", ALL),
+    ("STABLE_TORCH_LIBRARY(name, m) {}", ALL),
+    ("void f(const char *c) { if (*c == '\"') cudaSetDevice(*c); }", DEVICE),
+    ("void f(int n) { auto stream = c10::cuda::getStreamFromPool(false, n); }", ALL),
 ]
 
 APPLICATION = "add_executable(app main.cpp work.cu)\n"
@@ -106,9 +109,15 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION + "INSTALL(FILES work.h DESTINATION include)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "pybind11_add_module(work work.cu)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "target_compile_options(app PRIVATE --default-stream=per-thread)"}, {STREAM}),
+    ({"CMakeLists.txt": "file(GLOB S src/*.cu)\nadd_library(lib ${S})\ninstall(TARGETS lib DESTINATION lib)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\nadd_library(work::work ALIAS work)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "install(FILES ${HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})"}, ALL),
     ({"Makefile": "work.so: work.cu\n\tnvcc -shared -o $@ $<\n"}, ALL),
     ({"setup.py": "setup(ext_modules=[])\n"}, ALL),
     ({"load.py": "from torch.utils.cpp_extension import load\n"}, ALL),
+    # What is included is not seen, or the file is no part of a program that is.
+    ({"said.cpp": '#include "work.h"\n#include CHOSEN\n'}, ALL),
+    ({"main.cpp": "int main() {}\n"}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),

@@ -13,12 +13,9 @@
 #include <string_view>
 
 namespace devsan::analyzer {
-namespace {
-
 using llvm::StringRef;
 using WordList = llvm::ArrayRef<StringRef>;
 
-// Identifiers, literals of text, `::`, and other characters one by one, without comments.
 std::vector<StringRef> wordsOf(StringRef text) {
   std::vector<StringRef> words;
   const auto is_part = [](char c) { return llvm::isAlnum(c) || c == '_'; };
@@ -34,6 +31,9 @@ std::vector<StringRef> wordsOf(StringRef text) {
         end += text[end] == '\\' ? 2 : 1;
       words.push_back(text.take_front(end + 1));
       text = text.drop_front(std::min(end + 1, text.size()));
+    } else if (text.front() == '\'') {
+      const std::size_t end = text.size() > 1 && text[1] == '\\' ? 3 : 2;
+      text = text.drop_front(end < text.size() && text[end] == '\'' ? end + 1 : 1);
     } else if (is_part(text.front())) {
       words.push_back(text.take_while(is_part));
       text = text.drop_front(words.back().size());
@@ -46,6 +46,8 @@ std::vector<StringRef> wordsOf(StringRef text) {
   }
   return words;
 }
+
+namespace {
 
 bool isIdentifier(StringRef word) {
   return llvm::isAlpha(word.front()) || word.front() == '_';
@@ -184,7 +186,7 @@ private:
     if (isForOthers(word))
       use.chooseAny();
     found_.has_main |= word == "main" && at(i + 1) == "(";
-    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.starts_with("TORCH_LIBRARY");
+    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY");
     if (word == "include" && at(i - 1) == "#") {
       std::string name = includedBy(i);
       found_.includes_unknown |= name.empty() || isOddSource(name);
@@ -206,6 +208,9 @@ private:
   bool choosesDevice(std::size_t i) const {
     const StringRef word = words_[i];
     if (namesSecondDevice(word) || asksForDevice(word) || worksOnSeveralDevices(word))
+      return true;
+    // `getStreamFromPool(false, device)`
+    if (word == "getStreamFromPool" && llvm::is_contained(insideBrackets(i + 1), ","))
       return true;
     if (setsDevice(word))
       return at(i + 1) == "(" && !isFirst(insideBrackets(i + 1));
@@ -408,48 +413,6 @@ private:
   DeviceWords found_;
 };
 
-// Without comments, in lower case.
-std::string cmakeText(StringRef text) {
-  std::string plain;
-  for (const StringRef line : llvm::split(text, '\n'))
-    plain += line.split('#').first.lower() + "\n";
-  return plain;
-}
-
-// What a CMake file installs, exports or loads at run time that is no program.
-bool makesLibrary(StringRef text) {
-  const std::string plain = cmakeText(text);
-  std::vector<StringRef> words = wordsOf(plain);
-  llvm::StringSet<> libraries;
-  bool makes = false;
-  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
-    if (words[i + 1] != "(")
-      continue;
-    const std::size_t command = i, begin = i + 2;
-    i = std::find(words.begin() + begin, words.end(), ")") - words.begin();
-    const WordList arguments = WordList(words).slice(begin, i - begin);
-    const auto has = [&](StringRef word) { return llvm::is_contained(arguments, word); };
-    if (words[command] == "add_library") {
-      libraries.insert(arguments.empty() ? StringRef() : arguments.front());
-      makes |= has("module");
-    } else if (words[command] == "install") {
-      makes |= has("library") || has("archive") || has("export") || has("include") || has("h") ||
-               has("hpp") || has("hh") || has("cuh") ||
-               llvm::any_of(arguments, [&](StringRef name) { return libraries.contains(name); });
-    } else if (words[command] == "catkin_package") {
-      makes |= has("libraries");
-    } else {
-      makes |=
-          llvm::StringSwitch<bool>(words[command])
-              .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module"}, true)
-              .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
-              .Case("rclcpp_components_register_node", true)
-              .Default(false);
-    }
-  }
-  return makes;
-}
-
 } // namespace
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
@@ -464,36 +427,6 @@ DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
 
 DeviceWords deviceWordsIn(StringRef text) {
   return File(text).read();
-}
-
-bool isBuildFile(StringRef path) {
-  const StringRef name = llvm::sys::path::filename(path);
-  return name == "CMakeLists.txt" || name.ends_with(".cmake") || name == "Makefile" ||
-         name.ends_with(".mk") || name == "meson.build" || name == "BUILD" ||
-         name == "BUILD.bazel" || name.ends_with(".pro") || name.ends_with(".vcxproj") ||
-         name.ends_with(".py");
-}
-
-DeviceUse deviceUseOfBuild(StringRef path, StringRef text) {
-  const StringRef name = llvm::sys::path::filename(path);
-  DeviceUse use;
-  const auto has = [&](StringRef part) { return text.contains(part); };
-  const bool is_for_others =
-      name == "CMakeLists.txt" || name.ends_with(".cmake") ? makesLibrary(text)
-      : name.ends_with(".py")      ? has("cpp_extension") || has("ctypes") || has("load_library")
-      : name == "meson.build"      ? has("library(")
-      : name.starts_with("BUILD")  ? has("visibility:public")
-      : name.ends_with(".pro")     ? llvm::any_of(llvm::split(text, '\n'),
-                                                  [](StringRef line) {
-                                                return line.ltrim().starts_with("TEMPLATE") &&
-                                                       line.rtrim().ends_with("lib");
-                                                  })
-      : name.ends_with(".vcxproj") ? has("DynamicLibrary")
-                                   : has("-shared");
-  if (is_for_others)
-    use.chooseAny();
-  use.stream |= has("per-thread") || has("PER_THREAD_DEFAULT_STREAM");
-  return use;
 }
 
 } // namespace devsan::analyzer

@@ -32,6 +32,9 @@ struct DeviceWords {
 };
 DeviceWords deviceWordsIn(llvm::StringRef text);
 
+// Identifiers, literals of text, `::`, and other characters one by one, without comments.
+std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
+
 // What the project's other files do: a build that makes a library for others, a script that loads
 // one.
 bool isBuildFile(llvm::StringRef path);

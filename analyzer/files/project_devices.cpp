@@ -17,6 +17,7 @@ using llvm::StringRef;
 
 // More files than a program without devices has: nobody waits for them to be read.
 constexpr std::size_t kMaxFiles = 5'000;
+constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
 // A program that shows or tests what others are to use.
 bool isOfExample(StringRef path) {
@@ -44,14 +45,15 @@ DeviceUse ProjectDevices::useAround(const std::string &file) {
   Project &project = known->second;
   if (is_new)
     project = read(root);
-  DeviceUse of_programs;
-  bool is_part = false;
-  for (const auto &[use, files] : project.programs)
-    if (llvm::any_of(files, [&](unsigned i) { return project.files[i].path == file; })) {
-      of_programs = of_programs | use;
-      is_part = true;
-    }
-  return is_part ? project.use & of_programs : project.use;
+  if (project.programs.empty())
+    return project.use;
+  const auto found = project.by_path.find(file);
+  if (found != project.by_path.end() && project.files[found->second].is_part)
+    return project.use & project.files[found->second].use_of_programs;
+  // Whose it is, is not seen.
+  DeviceUse use = project.use;
+  use.chooseAny();
+  return use;
 }
 
 ProjectDevices::Project ProjectDevices::read(const std::string &root) {
@@ -66,7 +68,8 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
           return StringRef(path).ends_with(extension);
         })) {
       project.by_name[name].push_back(project.files.size());
-      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}});
+      project.by_path[path] = project.files.size();
+      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path)});
       project.files.back().words.use.any |= isCudaFile(path);
     } else if (isBuildFile(path)) {
       of_build = of_build | deviceUseOfBuild(path, textOf(path));
@@ -82,8 +85,8 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
     is_library |= file.words.is_library;
     has_unknown |= file.words.includes_unknown;
   }
-  // Those who use it have devices of their own.
-  if (!has_own_main)
+  // Those who use it have devices of their own, and what is not seen may choose any.
+  if (!has_own_main || has_unknown)
     of_build.chooseAny();
   DeviceUse of_all = of_build;
   for (const File &file : project.files)
@@ -93,9 +96,14 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
   if (!of_all.any && !is_library)
     return project;
   project.link();
+  std::size_t links = 0;
   for (unsigned i = 0; i < project.files.size(); ++i)
-    if (project.files[i].words.has_main)
-      project.addProgram(i);
+    if (project.files[i].words.has_main && links < kMaxLinks)
+      links += project.addProgram(i);
+  if (links >= kMaxLinks) {
+    project.programs.clear();
+    project.use.chooseAny();
+  }
   std::vector<bool> is_used(project.files.size());
   for (const auto &[use, files] : project.programs)
     for (const unsigned i : files)
@@ -106,8 +114,12 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
   for (unsigned i = 0; i < project.files.size(); ++i)
     if (!is_used[i])
       of_others = of_others | project.files[i].words.use;
-  for (auto &[use, files] : project.programs)
-    use = use | of_others;
+  for (const auto &[use, files] : project.programs)
+    for (const unsigned i : files) {
+      File &file = project.files[i];
+      file.use_of_programs = file.use_of_programs | use | of_others;
+      file.is_part = true;
+    }
   return project;
 }
 
@@ -149,13 +161,16 @@ std::vector<unsigned> ProjectDevices::Project::included(const File &by,
 
 // With the headers that it includes, and every source that may hold what these declare: that
 // includes one of them, itself or by others.
-void ProjectDevices::Project::addProgram(unsigned main) {
+// Returns how much was looked at for it.
+std::size_t ProjectDevices::Project::addProgram(unsigned main) {
   std::vector<unsigned> part{main};
   std::vector<bool> seen(files.size());
   seen[main] = true;
   DeviceUse use;
-  for (std::size_t next = 0; next < part.size(); ++next) {
+  std::size_t links = 0;
+  for (std::size_t next = 0; next < part.size() && links < kMaxLinks; ++next) {
     const File &file = files[part[next]];
+    links += 1 + file.includes.size() + file.included_by.size();
     use = use | (file.words.is_library ? DeviceUse::all() : file.words.use);
     for (const std::vector<unsigned> *others : {&file.includes, &file.included_by})
       for (const unsigned other : *others)
@@ -165,6 +180,7 @@ void ProjectDevices::Project::addProgram(unsigned main) {
         }
   }
   programs.emplace_back(use, std::move(part));
+  return links;
 }
 
 } // namespace devsan::analyzer

@@ -25,17 +25,20 @@ private:
     bool is_header = false;
     std::vector<unsigned> includes;
     std::vector<unsigned> included_by; // of a header: files without main()
+    DeviceUse use_of_programs;         // that it is a part of
+    bool is_part = false;
   };
   struct Project {
     DeviceUse use = DeviceUse::all(); // too large, or called from elsewhere
     std::vector<File> files;
+    llvm::StringMap<unsigned> by_path;
     llvm::StringMap<std::vector<unsigned>> by_name; // without their folders
     // What each program uses, and its files.
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void link();
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;
-    void addProgram(unsigned main);
+    std::size_t addProgram(unsigned main);
   };
   static Project read(const std::string &root);
 

@@ -185,8 +185,14 @@ void Flow::addIndex(Value &device, const Expr *index) const {
   const bool is_known = !index->isTypeDependent();
   if (!device.place.is(Place::Kind::kIndexless) || (is_known && !index->getType()->isIntegerType()))
     return;
+  // The number that a variable keeps, and the current device, are nobody's choice.
+  const Expr *number_of = is_known ? resolveVariable(index) : index;
+  if (nameOf(calleeOf(strip(number_of))) == "current_device") {
+    device.place = Place::unknown();
+    return;
+  }
   Expr::EvalResult result;
-  if (is_known && !index->isValueDependent() && index->EvaluateAsInt(result, context_)) {
+  if (is_known && !number_of->isValueDependent() && number_of->EvaluateAsInt(result, context_)) {
     const auto number = static_cast<int>(result.Val.getInt().getExtValue());
     device.place = Place::named(device.place.type, number);
   } else {

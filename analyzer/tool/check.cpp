@@ -142,8 +142,7 @@ struct Setup {
   Options options;
   std::vector<std::string> files;
   std::set<std::string> hiding; // files that make a folder pass for a build or an environment
-  std::vector<std::string> unbuilt;
-  std::string first_file; // where the project is; all of its files may be excluded
+  std::string first_file;       // where the project is; all of its files may be excluded
   std::size_t excluded = 0;
   bool is_told_what_fails = false; // on the command line
   ProjectSettings project;
@@ -168,8 +167,6 @@ core::Result<Setup> setUp(Options options) {
   const auto is_excluded = [&](const std::string &file) { return project->excludes(file); };
   const std::size_t excluded = std::erase_if(*files, is_excluded);
   std::erase_if(hiding, is_excluded);
-  std::vector<std::string> unbuilt =
-      dropUnbuilt(*files, absolutePaths(options.inputs), options.build_dir);
   options.limit = options.limit.value_or(kDefaultLimit);
   auto checks = validChecks(options.checks.value_or("device-*"));
   if (!checks)
@@ -188,7 +185,6 @@ core::Result<Setup> setUp(Options options) {
   return Setup{std::move(options),
                std::move(*files),
                std::move(hiding),
-               std::move(unbuilt),
                first_file,
                excluded,
                is_told_what_fails,
@@ -366,13 +362,6 @@ private:
           core::countText(dropped_by_use_, "finding") +
           " left out: they need a device or stream that no file of the program chooses; --alone "
           "reports them");
-    if (!setup_.unbuilt.empty())
-      summary_.notes.push_back(
-          "not analysed, as no build of the project names them: " +
-          llvm::join(llvm::map_range(setup_.unbuilt,
-                                     [](const std::string &file) { return shortPath(file); }),
-                     ", ") +
-          "; name a file to have it analysed");
     llvm::append_range(summary_.notes, project_.ignoredProjectFiles());
     identify(all_.findings, repository_);
     summary_.suppressed =

@@ -1,6 +1,5 @@
 #include "analyzer/tool/selection.h"
 
-#include "analyzer/files/built_sources.h"
 #include "analyzer/files/git_repository.h"
 #include "analyzer/files/source_files.h"
 #include "analyzer/system/cache_folder.h"
@@ -33,20 +32,6 @@ void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
     kept[order[i].second] = true;
   std::size_t i = 0;
   std::erase_if(commands, [&](const CompileCommand &) { return !kept[i++]; });
-}
-
-std::vector<std::string> dropUnbuilt(std::vector<std::string> &files,
-                                     const std::vector<std::string> &named,
-                                     const std::string &build_dir) {
-  BuiltSources built(build_dir);
-  std::vector<std::string> dropped, kept;
-  for (const std::string &file : files)
-    (llvm::is_contained(named, file) || !built.leaveOut(file) ? kept : dropped).push_back(file);
-  // A build of which none of them is part is not theirs.
-  if (kept.empty())
-    return {};
-  files = std::move(kept);
-  return dropped;
 }
 
 core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::string> &files,

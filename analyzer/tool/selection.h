@@ -18,12 +18,6 @@ namespace devsan::analyzer {
 void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
                const std::string &repository);
 
-// Drops the sources that no build of their project makes anything of, and returns them. Those that
-// are named on the command line stay.
-std::vector<std::string> dropUnbuilt(std::vector<std::string> &files,
-                                     const std::vector<std::string> &named,
-                                     const std::string &build_dir);
-
 core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::string> &files,
                                                      CompileCommands &compile_commands);
 

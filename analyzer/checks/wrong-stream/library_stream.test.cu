@@ -23,3 +23,10 @@ void onCurrent(cublasLtHandle_t handle, const Problem &p, const at::Tensor &a, a
   const c10::cuda::CUDAGuard guard(a.device());
   cublasLtMatmul(handle, p.operation, &one, a.data_ptr(), p.layout, a.data_ptr(), p.layout, &one, out.data_ptr(), p.layout, out.data_ptr(), p.layout, nullptr, nullptr, 0, at::cuda::getCurrentCUDAStream());
 }
+
+// What a template leaves open may hold the stream.
+template <typename... Rest>
+void forwards(cublasLtHandle_t handle, const at::Tensor &a, Rest... rest) {
+  const c10::cuda::CUDAGuard guard(a.device());
+  ::cublasLtMatmul(handle, a.data_ptr(), rest...);
+}

@@ -230,8 +230,7 @@ public:
   // What could not be resolved, such as a call of a function whose header is missing.
   bool VisitRecoveryExpr(RecoveryExpr *expr) override {
     if (const auto stream = unresolvedLaunch(textOf(context(), expr->getSourceRange()))) {
-      Launch &launch = addLaunch(Launch::Kind::kKernel, expr);
-      launch.stream_known = *stream == LaunchText::kDefaultStream;
+      addLaunch(Launch::Kind::kKernel, expr).stream_known = *stream == LaunchText::kDefaultStream;
       return true;
     }
     noteUnresolvedCall(expr, expr->subExpressions(), givesMemory(expr->subExpressions()));
@@ -388,24 +387,19 @@ private:
     }
     if (isCudaApi(callee) && !guarded())
       handles_.noteMade(call);
-    // A library that is told the stream in each call, as cuBLASLt is, launches there.
-    const auto own_stream =
-        callee->getNumParams() && isLibraryHandle(callee->getParamDecl(0)->getType())
-            ? declaredStreamParameter(callee)
-            : std::nullopt;
+    const std::optional<unsigned> own_stream = LibraryHandles::toldStream(callee);
     if (isCudaApi(callee) && !isHostOnly(name) &&
         (own_stream || handles_.isOnCurrentDevice(call, work_))) {
       Launch &launch = addLaunch(Launch::Kind::kAlgorithm, call);
-      launch.stream_known = own_stream.has_value();
-      launch.stream = own_stream ? call->getArg(*own_stream) : nullptr;
+      launch.stream = own_stream ? passedFor(call, callee, *own_stream) : nullptr;
+      launch.stream_known = launch.stream && !isa<PackExpansionExpr>(launch.stream);
       library_calls_.insert(call);
       return true;
     }
-    if (usesDefaultStreamOnly(name) && isCudaApi(callee)) {
+    const bool copies = usesDefaultStreamOnly(name) && isCudaApi(callee);
+    if (copies)
       addLaunch(Launch::Kind::kCopy, call);
-      return true;
-    }
-    return false;
+    return copies;
   }
 
   void noteTensor(const ValueDecl *decl) {

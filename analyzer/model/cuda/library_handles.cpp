@@ -6,6 +6,12 @@ namespace devsan::analyzer {
 
 using namespace clang;
 
+std::optional<unsigned> LibraryHandles::toldStream(const FunctionDecl *callee) {
+  return callee->getNumParams() && isLibraryHandle(callee->getParamDecl(0)->getType())
+             ? declaredStreamParameter(callee)
+             : std::nullopt;
+}
+
 void LibraryHandles::noteMade(const CallExpr *call) {
   for (const Expr *argument : call->arguments())
     if (const auto *address = dyn_cast<UnaryOperator>(argument->IgnoreParenCasts()))

@@ -7,6 +7,8 @@ namespace devsan::analyzer {
 
 class LibraryHandles {
 public:
+  // Of a library that is told the stream in each call, as cuBLASLt is: where it takes that.
+  static std::optional<unsigned> toldStream(const clang::FunctionDecl *callee);
   // A call where no guard is live, which may make a handle on the current device.
   void noteMade(const clang::CallExpr *call);
   // Its handle is one that the function itself made so, or takes for the current device; not one
