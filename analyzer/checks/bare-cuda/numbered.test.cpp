@@ -70,3 +70,14 @@ void mixes(int index) {
   auto x = torch::zeros({2}, torch::Device(torch::kXPU, index));
   auto y = torch::zeros({2}, torch::kCUDA);
 }
+
+// The current one, and a number that a variable keeps, are nobody's choice.
+void keepsNumber(torch::jit::Module &module) {
+  const int gpu = 0;
+  module.to(torch::kCUDA);
+  auto x = torch::zeros({2}, torch::Device(torch::kCUDA, gpu));
+}
+void onCurrent(torch::jit::Module &module) {
+  module.to(torch::kCUDA);
+  auto x = torch::zeros({2}, torch::Device(torch::kCUDA, c10::cuda::current_device()));
+}
