@@ -69,7 +69,7 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
         })) {
       project.by_name[name].push_back(project.files.size());
       project.by_path[path] = project.files.size();
-      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path)});
+      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}, {}});
       project.files.back().words.use.any |= isCudaFile(path);
     } else if (isBuildFile(path)) {
       of_build = of_build | deviceUseOfBuild(path, textOf(path));
