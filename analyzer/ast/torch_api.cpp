@@ -386,7 +386,8 @@ bool isStepName(llvm::StringRef name) {
 bool isText(QualType type) {
   type = type.getNonReferenceType();
   if (const QualType pointee = type->getPointeeType(); !pointee.isNull())
-    return pointee->isCharType();
+    return pointee->isSpecificBuiltinType(BuiltinType::Char_S) ||
+           pointee->isSpecificBuiltinType(BuiltinType::Char_U);
   const CXXRecordDecl *record = type->getAsCXXRecordDecl();
   return record && record->getDeclName().isIdentifier() && record->isInStdNamespace() &&
          (record->getName() == "basic_string" || record->getName() == "basic_string_view");

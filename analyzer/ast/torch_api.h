@@ -28,7 +28,7 @@ bool isModuleContainer(const clang::CXXRecordDecl *record);
 bool holdsTensor(clang::QualType type);
 // What names a device when it is passed: Device, DeviceType, optional of either, TensorOptions.
 bool namesDevice(clang::QualType type);
-// Characters, which may name a device.
+// Characters, which may name a device; bytes with a sign of their own are data.
 bool isText(clang::QualType type);
 // An argument that is a device, or options; of a call that could not be resolved also the list that
 // would become them.

@@ -57,6 +57,12 @@ bool acceptsHostOperand(std::string_view name) {
   return kNames.contains(name);
 }
 
+bool movesTensor(std::string_view name) {
+  static const std::set<std::string_view> kNames{
+      "to", "cuda", "cpu", "hip", "ve", "vulkan", "metal", "xpu", "mps", "_to_copy", "type_as"};
+  return kNames.contains(name);
+}
+
 bool givesMemory(std::string_view name) {
   return name.ends_with("data_ptr") || name.find("packed_accessor") != std::string_view::npos;
 }

@@ -12,6 +12,7 @@ bool isInPlace(std::string_view name);          // writes to its receiver: add_,
 bool dropsGrad(std::string_view name);          // the result carries no autograd graph
 bool givesBool(std::string_view name);          // the result is a mask
 bool acceptsHostOperand(std::string_view name); // may be given a host tensor beside a device tensor
+bool movesTensor(std::string_view name);        // gives its receiver on a device, or with a dtype
 bool givesMemory(std::string_view name);        // a pointer to, or a view of, its receiver's memory
 
 } // namespace devsan::analyzer

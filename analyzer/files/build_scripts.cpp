@@ -1,4 +1,4 @@
-#include "analyzer/files/device_words.h"
+#include "analyzer/files/build_scripts.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>

@@ -13,6 +13,7 @@
 #include <string_view>
 
 namespace devsan::analyzer {
+
 using llvm::StringRef;
 using WordList = llvm::ArrayRef<StringRef>;
 
@@ -66,8 +67,8 @@ bool isKindBesideCuda(StringRef word) {
          (kind.consume_front("k") && kindsBesideCuda().contains(kind));
 }
 
-// `__CUDACC__` and its like ask which compiler it is, as vendored headers do.
-// Prose and what LibTorch puts into its own macros name nothing.
+// `__CUDACC__` and its like ask which compiler it is, as vendored headers do. Prose and what
+// LibTorch calls its own macros name nothing.
 bool isDeviceWord(StringRef word) {
   if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
       (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
@@ -402,9 +403,7 @@ private:
   // `net.inl`: code that is looked at by nobody.
   static bool isOddSource(StringRef name) {
     const StringRef file = llvm::sys::path::filename(name);
-    return file.contains('.') && llvm::none_of(codeExtensions(), [&](std::string_view extension) {
-             return file.ends_with(extension);
-           });
+    return file.contains('.') && !isCode(file);
   }
 
   const std::vector<StringRef> all_;

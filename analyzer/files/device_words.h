@@ -35,9 +35,4 @@ DeviceWords deviceWordsIn(llvm::StringRef text);
 // Identifiers, literals of text, `::`, and other characters one by one, without comments.
 std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
 
-// What the project's other files do: a build that makes a library for others, a script that loads
-// one.
-bool isBuildFile(llvm::StringRef path);
-DeviceUse deviceUseOfBuild(llvm::StringRef path, llvm::StringRef text);
-
 } // namespace devsan::analyzer

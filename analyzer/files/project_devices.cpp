@@ -1,5 +1,6 @@
 #include "analyzer/files/project_devices.h"
 
+#include "analyzer/files/build_scripts.h"
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -64,9 +65,7 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
     // What is built for Python is called from there.
     const StringRef name = StringRef(path).rsplit('/').second;
     is_called_from_elsewhere |= name == "setup.py" || name == "pyproject.toml";
-    if (llvm::any_of(codeExtensions(), [&](std::string_view extension) {
-          return StringRef(path).ends_with(extension);
-        })) {
+    if (isCode(path)) {
       project.by_name[name].push_back(project.files.size());
       project.by_path[path] = project.files.size();
       project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}, {}});
@@ -160,8 +159,7 @@ std::vector<unsigned> ProjectDevices::Project::included(const File &by,
 }
 
 // With the headers that it includes, and every source that may hold what these declare: that
-// includes one of them, itself or by others.
-// Returns how much was looked at for it.
+// includes one of them, itself or by others. Returns how much was looked at for it.
 std::size_t ProjectDevices::Project::addProgram(unsigned main) {
   std::vector<unsigned> part{main};
   std::vector<bool> seen(files.size());

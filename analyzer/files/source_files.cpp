@@ -191,6 +191,11 @@ std::span<const std::string_view> codeExtensions() {
   return kExtensions;
 }
 
+bool isCode(std::string_view path) {
+  return llvm::any_of(codeExtensions(),
+                      [&](std::string_view extension) { return path.ends_with(extension); });
+}
+
 std::string textOf(const std::string &file) {
   return core::readFile(file, core::kMaxSource).value_or("");
 }

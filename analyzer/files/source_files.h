@@ -28,6 +28,7 @@ bool needsCuda(const std::string &header);
 
 // Of sources and headers, with the dot.
 std::span<const std::string_view> codeExtensions();
+bool isCode(std::string_view path); // by its extension
 
 // What a file holds. Empty where it cannot be read, or is a pipe, which might never end.
 std::string textOf(const std::string &file);

@@ -111,9 +111,7 @@ Value Flow::evaluateTensorMethod(const CallExpr *call, llvm::StringRef name, con
       write(receiver, assigned);
     return assigned;
   }
-  static const llvm::StringRef kMoves[] = {"to",    "cuda", "cpu", "hip",      "ve",     "vulkan",
-                                           "metal", "xpu",  "mps", "_to_copy", "type_as"};
-  if (llvm::is_contained(kMoves, name))
+  if (movesTensor(name))
     return evaluateMove(call, name, receiver);
   if (name == "device" || name == "options") {
     Value value;

@@ -1,6 +1,7 @@
 #include "analyzer/model/flow_transfer.h"
 
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/facts/operators.h"
 
 namespace devsan::analyzer {
 
@@ -97,7 +98,14 @@ void Flow::recordUnknownCall(const RecoveryExpr *call) {
     if (!part->getType().isNull() && !part->containsErrors() && !part->isTypeDependent())
       arguments.push_back(part);
   if (arguments.size() > 1)
-    record({Kind::kCall, call, "", nullptr, {}, tensorOperands(nullptr, arguments), {}, {}});
+    record({Operation::Kind::kCall,
+            call,
+            "",
+            nullptr,
+            {},
+            tensorOperands(nullptr, arguments),
+            {},
+            {}});
 }
 
 namespace {
@@ -133,12 +141,6 @@ const FunctionDecl *unresolvedFactory(const Expr *callee, llvm::ArrayRef<const E
       if (const FunctionDecl *function = factory(decl))
         return function;
   return nullptr;
-}
-
-// Whose result need not be where their tensor is.
-bool takesElsewhere(llvm::StringRef name) {
-  static constexpr llvm::StringRef kNames[] = {"to", "cuda", "hip", "xpu", "mps", "ve", "vulkan"};
-  return llvm::is_contained(kNames, name);
 }
 
 } // namespace
@@ -189,7 +191,7 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
       return evaluateFactory(call, nameOf(factory), nullptr, arguments);
     // Of a tensor of the host, all but a move is there as well.
     if (const auto [object, name] = unknownMethod(call);
-        object && !object->getType().isNull() && !takesElsewhere(name) &&
+        object && !object->getType().isNull() && (name == "cpu" || !movesTensor(name)) &&
         (object->isTypeDependent() || isTensor(object->getType())))
       if (const Value self = facts_.value(object); self.place.onHost())
         return self;

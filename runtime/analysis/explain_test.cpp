@@ -96,5 +96,30 @@ TEST_F(ExplainTest, NamesFlags) {
   EXPECT_THAT(explained(0), HasSubstr(", the host waited, pinned, in a backward"));
 }
 
+TEST_F(ExplainTest, TellsBytesAndWhereTheOtherPartOfAnEventWas) {
+  Event trip = event(EventKind::kRoundTrip);
+  trip.bytes = 2048;
+  trip.related = log_.stack({python("earlier", 9)});
+  log_.add(trip);
+  EXPECT_THAT(explained(0), AllOf(HasSubstr(", 2.0 KB"), HasSubstr("related frames:\n"),
+                                  HasSubstr("earlier at (outside):9\n")));
+}
+
+TEST_F(ExplainTest, TellsTheLevelsThatHeld) {
+  Event copy = event(EventKind::kCopy);
+  copy.flags = guardFlags(Level::kLog, Level::kAllow);
+  log_.add(copy);
+  EXPECT_THAT(explained(0), AllOf(HasSubstr(", copies: "), HasSubstr(", waits: ")));
+}
+
+TEST_F(ExplainTest, ALogThatCannotBeReadExplainsNothing) {
+  ObservedProcesses run;
+  run.processes.emplace_back().log = temporary_.path() / "absent";
+  run.processes.emplace_back().log = temporary_.path() / "of nobody";
+  core::Finding finding;
+  finding.events.push_back({.process = 0, .entry = 0});
+  EXPECT_EQ(explainEvents(run, finding), "");
+}
+
 } // namespace
 } // namespace devsan::runtime

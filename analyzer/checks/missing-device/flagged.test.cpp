@@ -160,3 +160,11 @@ torch::Tensor shaped(const torch::Tensor &x) {
   // CHECK: :[[@LINE+1]]:10: note: here they come together
   return x * weights;
 }
+
+// Bytes are data and no text: that one way has none leaves the blob where the other is.
+torch::Tensor ofBytes(bool any) {
+  auto mask = torch::zeros({4}, torch::kCUDA);
+  auto blob = torch::from_blob(any ? mask.data_ptr<unsigned char>() : nullptr, {4});
+  // CHECK: :[[@LINE+1]]:17: warning: {{.*}} makes a tensor on the CPU that meets 'blob', which is on the current cuda device{{.*}}[device-missing-device]
+  return blob + torch::zeros({4});
+}
