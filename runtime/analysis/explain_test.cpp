@@ -112,6 +112,20 @@ TEST_F(ExplainTest, TellsTheLevelsThatHeld) {
   EXPECT_THAT(explained(0), AllOf(HasSubstr(", copies: "), HasSubstr(", waits: ")));
 }
 
+TEST_F(ExplainTest, SaysWhatTheProgramMeant) {
+  Event copy = event(EventKind::kCopy);
+  copy.flags = kBlocks;
+  copy.op = log_.string("aten::_local_scalar_dense");
+  copy.stack = log_.stack({op("_local_scalar_dense"), op("where"), user("step", 5)});
+  log_.add(copy);
+  Event print = copy;
+  print.stack = log_.stack(
+      {op("to"), torch("at::print(std::ostream&, at::Tensor const&, long)"), user("step", 6)});
+  log_.add(print);
+  EXPECT_THAT(explained(0), HasSubstr("read as: LibTorch did it on the program's behalf"));
+  EXPECT_THAT(explained(1), HasSubstr("read as: the program prints a tensor"));
+}
+
 TEST_F(ExplainTest, ALogThatCannotBeReadExplainsNothing) {
   ObservedProcesses run;
   run.processes.emplace_back().log = temporary_.path() / "absent";
