@@ -4,6 +4,8 @@
 #include "analyzer/calls/file_calls.h"
 
 #include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
 #include <llvm/ADT/SmallString.h>
 
@@ -18,6 +20,21 @@ std::string pathOf(const clang::SourceManager &sources, clang::FileID file) {
   llvm::SmallString<256> path(entry->getName());
   sources.getFileManager().makeAbsolutePath(path);
   return std::string(path);
+}
+
+// Of a method, where all of its class's bases are known: one that is unknown, or made of the class
+// itself, may call any.
+bool isCalledByName(const clang::FunctionDecl *function) {
+  const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+  if (!method)
+    return true;
+  const clang::CXXRecordDecl *record = method->getParent();
+  const auto is_plain = [](const clang::CXXRecordDecl *base) {
+    return base->hasDefinition() && !base->isInvalidDecl() && !base->hasAnyDependentBases() &&
+           !llvm::isa<clang::ClassTemplateSpecializationDecl>(base);
+  };
+  return !method->isVirtual() && record->hasDefinition() && !record->isInvalidDecl() &&
+         !record->hasAnyDependentBases() && record->forallBases(is_plain);
 }
 
 class Visitor : public AstVisitor {
@@ -45,7 +62,8 @@ void FunctionNames::add(llvm::ArrayRef<clang::Decl *> decls) {
       const auto end = sources.getDecomposedExpansionLoc(function->getEndLoc());
       if (begin.first == end.first)
         by_file_[pathOf(sources, begin.first)].push_back(
-            {begin.second, end.second, function->getQualifiedNameAsString(), usrOf(function)});
+            {begin.second, end.second, function->getQualifiedNameAsString(), usrOf(function),
+             isCalledByName(function)});
     });
     visitor.TraverseDecl(decl);
   }

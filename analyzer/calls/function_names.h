@@ -20,6 +20,7 @@ public:
     unsigned end;
     std::string name; // qualified
     std::string usr;
+    bool is_called_by_name; // it is no method that a base may call
   };
 
   bool empty() const { return by_file_.empty(); }

@@ -1,7 +1,7 @@
 // What other files give a function, leave in a member or return decides where it lies, also when one file is analysed alone.
 // DEFINE: %{check} = %devsan_check --checks=device-host-sync,device-missing-device --torch=none --no-cache
 // DEFINE: %{flags} = -std=c++17 -isystem %mock
-// RUN: rm -rf %t && split-file %s %t && mkdir -p %t/.git
+// RUN: rm -rf %t && split-file %s %t && mkdir -p %t/.git && touch %t/setup.py
 // RUN: %{check} %t -- %{flags} | FileCheck %s --check-prefix=NONE
 // RUN: %{check} %t/sums.cpp -- %{flags} | FileCheck %s --check-prefix=NONE
 // NONE: no findings

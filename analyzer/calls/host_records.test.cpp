@@ -1,7 +1,7 @@
 // What constructors are given, what a device parameter gets, and what a loop puts into a member decide where data lies.
 // DEFINE: %{check} = %devsan_check --checks=device-host-sync,device-missing-device --torch=none --no-cache
 // DEFINE: %{flags} = -std=c++17 -isystem %mock
-// RUN: rm -rf %t && split-file %s %t && mkdir -p %t/.git
+// RUN: rm -rf %t && split-file %s %t && mkdir -p %t/.git && touch %t/setup.py
 // RUN: %{check} %t -- %{flags} | FileCheck %s --check-prefix=NONE
 // RUN: %{check} %t/sums.cpp -- %{flags} | FileCheck %s --check-prefix=NONE
 // NONE: no findings

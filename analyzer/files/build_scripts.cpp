@@ -1,5 +1,7 @@
 #include "analyzer/files/build_scripts.h"
 
+#include "analyzer/files/device_words.h"
+
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -75,26 +77,26 @@ bool isBuildFile(StringRef path) {
          name.ends_with(".py");
 }
 
-DeviceUse deviceUseOfBuild(StringRef path, StringRef text) {
+bool isBuiltForOthers(StringRef path, StringRef text) {
   const StringRef name = llvm::sys::path::filename(path);
-  DeviceUse use;
   const auto has = [&](StringRef part) { return text.contains(part); };
-  const bool is_for_others =
-      name == "CMakeLists.txt" || name.ends_with(".cmake") ? makesLibrary(text)
-      : name.ends_with(".py")      ? has("cpp_extension") || has("ctypes") || has("load_library")
-      : name == "meson.build"      ? has("library(")
-      : name.starts_with("BUILD")  ? has("visibility:public") || has("linkshared")
-      : name.ends_with(".pro")     ? llvm::any_of(llvm::split(text, '\n'),
-                                                  [](StringRef line) {
-                                                return line.ltrim().starts_with("TEMPLATE") &&
-                                                       line.rtrim().ends_with("lib");
-                                                  })
-      : name.ends_with(".vcxproj") ? has("DynamicLibrary")
-                                   : has("-shared");
-  if (is_for_others)
-    use.chooseAny();
-  use.stream |= has("per-thread") || has("PER_THREAD_DEFAULT_STREAM");
-  return use;
+  if (name == "CMakeLists.txt" || name.ends_with(".cmake"))
+    return makesLibrary(text);
+  if (name.ends_with(".py"))
+    return has("cpp_extension") || has("ctypes") || has("load_library");
+  if (name == "meson.build")
+    return has("library(");
+  if (name.starts_with("BUILD"))
+    return has("visibility:public") || has("linkshared");
+  if (name.ends_with(".pro"))
+    return llvm::any_of(llvm::split(text, '\n'), [](StringRef line) {
+      return line.ltrim().starts_with("TEMPLATE") && line.rtrim().ends_with("lib");
+    });
+  return has(name.ends_with(".vcxproj") ? "DynamicLibrary" : "-shared");
+}
+
+bool usesStreamPerThread(StringRef text) {
+  return text.contains("per-thread") || text.contains("PER_THREAD_DEFAULT_STREAM");
 }
 
 } // namespace devsan::analyzer

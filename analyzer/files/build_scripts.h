@@ -2,11 +2,12 @@
 // others, a script that loads one.
 #pragma once
 
-#include "analyzer/files/device_words.h"
+#include <llvm/ADT/StringRef.h>
 
 namespace devsan::analyzer {
 
 bool isBuildFile(llvm::StringRef path);
-DeviceUse deviceUseOfBuild(llvm::StringRef path, llvm::StringRef text);
+bool isBuiltForOthers(llvm::StringRef path, llvm::StringRef text);
+bool usesStreamPerThread(llvm::StringRef text);
 
 } // namespace devsan::analyzer

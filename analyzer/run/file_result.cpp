@@ -112,6 +112,17 @@ std::optional<DataHolder> holderOf(const llvm::json::Value &row) {
                     textAt(row, 2), textAt(row, 3), textAt(row, 4)};
 }
 
+FindingContext contextOf(const llvm::json::Value &row) {
+  return {.first_line = numberAt(row, 0),
+          .last_line = numberAt(row, 1),
+          .function = textAt(row, 2),
+          .is_called_by_name = flagAt(row, 7),
+          .needs = needsOf(row),
+          .launcher = textAt(row, 4),
+          .servants = textsOf(at(row, 5).getAsArray()),
+          .holder = holderOf(at(row, 6))};
+}
+
 void read(const llvm::json::Object &object, FileData &data) {
   using Kind = FileData::Source::Kind;
   if (const llvm::json::Array *holders = object.getArray("holders"))
@@ -146,7 +157,8 @@ std::string serialize(const FileResult &result) {
     contexts.push_back(llvm::json::Array{
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
         static_cast<unsigned>(context.needs), llvm::json::fixUTF8(context.launcher),
-        toJson(context.servants), context.holder ? toJson(*context.holder) : llvm::json::Array()});
+        toJson(context.servants), context.holder ? toJson(*context.holder) : llvm::json::Array(),
+        context.is_called_by_name});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   object["data"] = toJson(result.data);
@@ -170,11 +182,7 @@ core::Result<FileResult> parseFileResult(const std::string &text) {
   result.contexts.resize(result.findings.size());
   if (const llvm::json::Array *contexts = object->getArray("contexts"))
     for (std::size_t i = 0; i < contexts->size() && i < result.contexts.size(); ++i)
-      result.contexts[i] = {
-          numberAt((*contexts)[i], 0),    numberAt((*contexts)[i], 1),
-          textAt((*contexts)[i], 2),      needsOf((*contexts)[i]),
-          textAt((*contexts)[i], 4),      textsOf(at((*contexts)[i], 5).getAsArray()),
-          holderOf(at((*contexts)[i], 6))};
+      result.contexts[i] = contextOf((*contexts)[i]);
   if (const llvm::json::Object *calls = object->getObject("calls"))
     read(*calls, result.calls);
   if (const llvm::json::Object *data = object->getObject("data"))

@@ -22,7 +22,8 @@ struct FindingContext {
   // Of the function around it; nothing outside of functions.
   unsigned first_line = 0;
   unsigned last_line = 0;
-  std::string function; // USR
+  std::string function;           // USR
+  bool is_called_by_name = false; // see FunctionNames
   Needs needs = Needs::kNothing;
   // USR of a function whose body is in another file: the finding holds where that one launches.
   std::string launcher;

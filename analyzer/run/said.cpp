@@ -70,6 +70,7 @@ FindingContext Places::contextAt(llvm::StringRef file, unsigned offset) {
   context.first_line = line(function->begin);
   context.last_line = line(function->end);
   context.function = function->usr;
+  context.is_called_by_name = function->is_called_by_name;
   return context;
 }
 

@@ -1,6 +1,6 @@
 #include "analyzer/tool/check.h"
 
-#include "analyzer/files/project_devices.h"
+#include "analyzer/files/project_programs.h"
 #include "analyzer/files/report_paths.h"
 #include "analyzer/fixes/apply_fixes.h"
 #include "analyzer/flags/print_commands.h"
@@ -90,27 +90,38 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   return true;
 }
 
-// What takes devices and streams for granted that the programs of the file do not use. Returns how
-// many these are.
-unsigned dropFindingsByUse(const std::vector<CompileCommand> &commands,
+struct LeftOut {
+  unsigned by_use = 0;   // findings
+  unsigned uncalled = 0; // the same
+};
+
+// What takes devices and streams for granted that the programs of the file do not use, and what is
+// in code that none of them comes to.
+LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
                            std::vector<FileOutcome> &outcomes) {
-  ProjectDevices projects;
-  unsigned dropped = 0;
+  ProjectPrograms projects;
+  LeftOut left_out;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
     std::optional<DeviceUse> use;
-    dropFindings(*outcome.result, [&](const core::Finding &, const FindingContext &context) {
-      if (context.needs == Needs::kNothing)
+    dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &context) {
+      if (context.needs != Needs::kNothing) {
+        if (!use)
+          use = projects.useAround(command.file);
+        if (!mayHold(context.needs, *use)) {
+          ++left_out.by_use;
+          return true;
+        }
+      }
+      const core::Location &place = finding.locations.front();
+      if (projects.mayRun(command.file, place.file, place.line, context.is_called_by_name))
         return false;
-      if (!use)
-        use = projects.useAround(command.file);
-      const bool holds = mayHold(context.needs, *use);
-      dropped += !holds;
-      return !holds;
+      ++left_out.uncalled;
+      return true;
     });
   }
-  return dropped;
+  return left_out;
 }
 
 // The run is over then. Whatever this process does itself is broken off soon after.
@@ -301,7 +312,7 @@ private:
     dropUnchanged(outcomes);
     resolveAcrossFiles(outcomes, Processes::Clock::now() - began);
     if (!options_.alone)
-      dropped_by_use_ = dropFindingsByUse(commands_, outcomes);
+      left_out_ = leaveOutByPrograms(commands_, outcomes);
     all_ = collect(commands_, std::move(outcomes), options_);
     std::erase_if(all_.findings, [&](const core::Finding &finding) {
       return isExcluded(finding.locations.front().file); // a header
@@ -357,11 +368,15 @@ private:
           shortPath(file.parent_path()) + ": not analysed: it holds sources, but " +
           file.filename().string() +
           " marks it as a build or an environment; name the folder to have it analysed");
-    if (dropped_by_use_)
+    if (left_out_.by_use)
       summary_.notes.push_back(
-          core::countText(dropped_by_use_, "finding") +
+          core::countText(left_out_.by_use, "finding") +
           " left out: they need a device or stream that no file of the program chooses; --alone "
           "reports them");
+    if (left_out_.uncalled)
+      summary_.notes.push_back(core::countText(left_out_.uncalled, "finding") +
+                               " left out: in code that no program of the project calls; --alone "
+                               "reports them");
     llvm::append_range(summary_.notes, project_.ignoredProjectFiles());
     identify(all_.findings, repository_);
     summary_.suppressed =
@@ -478,7 +493,7 @@ private:
   AnalysisSettings settings_;
   Collected all_;
   std::string related_note_;
-  unsigned dropped_by_use_ = 0; // findings
+  LeftOut left_out_;
   bool broken_off_ = false;
   std::size_t new_findings_ = 0;
   core::Summary summary_;

@@ -1,10 +1,12 @@
-// Which devices and streams the programs of a file may use, told from the words of all their files:
-// where nobody names another device than the CPU, no tensor lies on one.
+// What the programs of a project may do, told from the words of all their files: where nobody names
+// another device than the CPU, no tensor lies on one; what nobody names is not called.
 #pragma once
 
+#include "analyzer/files/called_code.h"
 #include "analyzer/files/device_words.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +14,14 @@
 
 namespace devsan::analyzer {
 
-class ProjectDevices {
+class ProjectPrograms {
 public:
   // Of the project of `file`, by all of its sources and headers, or of the programs in it that the
   // file is a part of; anything for a lone file.
   DeviceUse useAround(const std::string &file);
+  // Whether a program of the project around `file` may come to the function around a line of
+  // `path`; true where others may call it. `by_name`: as in CalledCode.
+  bool mayRun(const std::string &file, const std::string &path, unsigned line, bool by_name);
 
 private:
   struct File {
@@ -30,6 +35,8 @@ private:
   };
   struct Project {
     DeviceUse use = DeviceUse::all(); // too large, or called from elsewhere
+    bool has_callers = true;          // beside its programs
+    std::optional<CalledCode> called; // read when it is asked for
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
     llvm::StringMap<std::vector<unsigned>> by_name; // without their folders
@@ -40,6 +47,7 @@ private:
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;
     std::size_t addProgram(unsigned main);
   };
+  Project &projectAt(const std::string &root);
   static Project read(const std::string &root);
 
   std::map<std::string, Project> by_root_;

@@ -1,10 +1,11 @@
-#include "analyzer/files/project_devices.h"
+#include "analyzer/files/project_programs.h"
 
 #include "analyzer/files/build_scripts.h"
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
+#include <llvm/Support/Path.h>
 
 #include <filesystem>
 #include <string_view>
@@ -18,7 +19,8 @@ using llvm::StringRef;
 
 // More files than a program without devices has: nobody waits for them to be read.
 constexpr std::size_t kMaxFiles = 5'000;
-constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
+constexpr std::size_t kMaxOtherFiles = 20'000; // that are no code
+constexpr std::size_t kMaxLinks = 5'000'000;   // between files, over all programs
 
 // A program that shows or tests what others are to use.
 bool isOfExample(StringRef path) {
@@ -36,16 +38,81 @@ bool isOfExample(StringRef path) {
                              names_example(parts.back().rsplit('_').second)));
 }
 
+// What tells or shows of code, and runs none.
+bool isDocument(StringRef path) {
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({".md", ".rst", ".txt", ".log", ".html", ".csv", ".tsv"}, true)
+      .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
+      .Default(false);
+}
+
+bool isOfPackage(StringRef path) {
+  const StringRef name = llvm::sys::path::filename(path);
+  return name == "setup.py" || name == "pyproject.toml";
+}
+
+// A pyproject.toml may hold nothing but settings of tools.
+bool makesPackage(const std::string &script) {
+  const std::string text = textOf(script);
+  return StringRef(script).ends_with(".py") || StringRef(text).contains("[build-system]") ||
+         StringRef(text).contains("[project]");
+}
+
+// Whether the sources of the whole project may belong to a package.
+bool reaches(const std::string &script, const std::string &root) {
+  const std::string text = textOf(script);
+  const auto has = [&](StringRef part) { return StringRef(text).contains(part); };
+  return llvm::sys::path::parent_path(script) == root || has("../") || has("'..'") || has("\"..\"");
+}
+
+CalledCode readCalledCode(const std::string &root) {
+  CalledCode called;
+  std::size_t others = 0;
+  walkProject(root, /*third_party=*/false, [&](const std::string &path) {
+    if (isCode(path)) {
+      const std::string text = textOf(path);
+      called.addCode(path, outlineOf(text));
+    } else if (!isDocument(path)) {
+      const std::string text = textOf(path);
+      if (text.find('\0') == std::string::npos)
+        called.addNames(namesIn(text));
+      ++others;
+    }
+    return others <= kMaxOtherFiles;
+  });
+  if (others > kMaxOtherFiles)
+    return {};
+  called.settle();
+  return called;
+}
+
 } // namespace
 
-DeviceUse ProjectDevices::useAround(const std::string &file) {
+ProjectPrograms::Project &ProjectPrograms::projectAt(const std::string &root) {
+  const auto [known, is_new] = by_root_.try_emplace(root);
+  if (is_new)
+    known->second = read(root);
+  return known->second;
+}
+
+bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
+                             bool by_name) {
+  const std::string root = projectRoot(file);
+  if (root.empty())
+    return true;
+  Project &project = projectAt(root);
+  if (project.has_callers)
+    return true;
+  if (!project.called)
+    project.called = readCalledCode(root);
+  return project.called->mayRun(path, line, by_name);
+}
+
+DeviceUse ProjectPrograms::useAround(const std::string &file) {
   const std::string root = projectRoot(file);
   if (root.empty())
     return DeviceUse::all();
-  const auto [known, is_new] = by_root_.try_emplace(root);
-  Project &project = known->second;
-  if (is_new)
-    project = read(root);
+  const Project &project = projectAt(root);
   if (project.programs.empty())
     return project.use;
   const auto found = project.by_path.find(file);
@@ -57,26 +124,48 @@ DeviceUse ProjectDevices::useAround(const std::string &file) {
   return use;
 }
 
-ProjectDevices::Project ProjectDevices::read(const std::string &root) {
-  Project project;
-  DeviceUse of_build;
-  bool is_called_from_elsewhere = false;
+ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
+  std::vector<std::string> code, builds, packages;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
-    // What is built for Python is called from there.
-    const StringRef name = StringRef(path).rsplit('/').second;
-    is_called_from_elsewhere |= name == "setup.py" || name == "pyproject.toml";
-    if (isCode(path)) {
-      project.by_name[name].push_back(project.files.size());
-      project.by_path[path] = project.files.size();
-      project.files.push_back({path, deviceWordsIn(textOf(path)), isHeader(path), {}, {}, {}});
-      project.files.back().words.use.any |= isCudaFile(path);
-    } else if (isBuildFile(path)) {
-      of_build = of_build | deviceUseOfBuild(path, textOf(path));
-    }
-    return !is_called_from_elsewhere && project.files.size() <= kMaxFiles;
+    if (isCode(path))
+      code.push_back(path);
+    else if (isBuildFile(path))
+      builds.push_back(path);
+    if (isOfPackage(path))
+      packages.push_back(path);
+    return code.size() <= kMaxFiles;
   });
-  if (is_called_from_elsewhere || project.files.size() > kMaxFiles)
+  std::erase_if(packages, [](const std::string &script) { return !makesPackage(script); });
+  // What is built for Python is called from there.
+  if (code.size() > kMaxFiles ||
+      llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
     return {};
+  // A package below the root is a project of its own: its code counts for who includes it.
+  const auto is_packaged = [&](StringRef path) {
+    return llvm::any_of(packages, [&](StringRef script) {
+      return path.starts_with(script.drop_back(llvm::sys::path::filename(script).size()));
+    });
+  };
+  Project project;
+  project.has_callers = false;
+  for (const std::string &path : code) {
+    project.by_name[llvm::sys::path::filename(path)].push_back(project.files.size());
+    project.by_path[path] = project.files.size();
+    DeviceWords words = deviceWordsIn(textOf(path));
+    words.use.any |= isCudaFile(path);
+    if (is_packaged(path))
+      words.has_main = words.is_library = false;
+    project.files.push_back({path, std::move(words), isHeader(path), {}, {}, {}});
+  }
+  DeviceUse of_build;
+  for (const std::string &path : builds) {
+    const std::string text = textOf(path);
+    of_build.stream |= usesStreamPerThread(text);
+    if (isBuiltForOthers(path, text) && !is_packaged(path)) {
+      of_build.chooseAny();
+      project.has_callers = true;
+    }
+  }
   bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
@@ -84,6 +173,7 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
     is_library |= file.words.is_library;
     has_unknown |= file.words.includes_unknown;
   }
+  project.has_callers |= !has_own_main;
   // Those who use it have devices of their own, and what is not seen may choose any.
   if (!has_own_main || has_unknown)
     of_build.chooseAny();
@@ -122,7 +212,7 @@ ProjectDevices::Project ProjectDevices::read(const std::string &root) {
   return project;
 }
 
-void ProjectDevices::Project::link() {
+void ProjectPrograms::Project::link() {
   for (unsigned i = 0; i < files.size(); ++i)
     for (const std::string &spelling : files[i].words.includes)
       for (const unsigned other : included(files[i], spelling)) {
@@ -133,8 +223,8 @@ void ProjectDevices::Project::link() {
 }
 
 // The file beside it, or all of that name.
-std::vector<unsigned> ProjectDevices::Project::included(const File &by,
-                                                        const std::string &spelling) const {
+std::vector<unsigned> ProjectPrograms::Project::included(const File &by,
+                                                         const std::string &spelling) const {
   namespace fs = std::filesystem;
   const auto found = by_name.find(fs::path(spelling).filename().string());
   if (found == by_name.end())
@@ -160,7 +250,7 @@ std::vector<unsigned> ProjectDevices::Project::included(const File &by,
 
 // With the headers that it includes, and every source that may hold what these declare: that
 // includes one of them, itself or by others. Returns how much was looked at for it.
-std::size_t ProjectDevices::Project::addProgram(unsigned main) {
+std::size_t ProjectPrograms::Project::addProgram(unsigned main) {
   std::vector<unsigned> part{main};
   std::vector<bool> seen(files.size());
   seen[main] = true;

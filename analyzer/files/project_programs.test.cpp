@@ -21,9 +21,9 @@
 // SHARED: [device-host-sync]
 // SILENT: no findings
 // RUN: not %{check} --alone %t/host/train.cpp -- -isystem %mock | FileCheck %s
-// RUN: echo 'int main() { auto where = "cuda:1"; }' > %t/device/main.cpp
+// RUN: echo 'double train(); int main() { auto where = "cuda:1"; train(); }' > %t/device/main.cpp
 // RUN: not %{check} %t/device/train.cpp -- -isystem %mock | FileCheck %s
-// RUN: echo 'int main(int, char **argv) { torch::Device device(argv[1]); }' > %t/asked/main.cpp
+// RUN: echo 'double train(); int main(int, char **argv) { torch::Device device(argv[1]); train(); }' > %t/asked/main.cpp
 // RUN: not %{check} %t/asked/train.cpp -- -isystem %mock | FileCheck %s
 // RUN: not %{check} %t/library/train.cpp -- -isystem %mock | FileCheck %s
 // CHECK: train.cpp:[[#@LINE+8]]:{{.*}} [device-host-sync]
