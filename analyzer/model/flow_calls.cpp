@@ -278,7 +278,7 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
     record({Kind::kLaunch, call, name, nullptr, {}, argumentsWithPlace(call), {}, {}});
   Value result;
   if (holdsTensor(call->getType()) || namesDevice(call->getType()) || isModule(call->getType())) {
-    if (std::optional<Value> returned = returnedBy(call, receiver))
+    if (std::optional<Value> returned = returnedBy(callee, call, receiver))
       return *returned;
     result.place = callee && (holdsTensor(call->getType()) || isDevice(call->getType()))
                        ? Place::elsewhere({callee->getCanonicalDecl(), {}})
@@ -289,8 +289,8 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
 
 // What the callee says of its result, seen from here: its parameters are the arguments, and what
 // was done to the data on the way was done by the call.
-std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver) const {
-  const FunctionDecl *callee = call->getDirectCallee();
+std::optional<Value> Flow::returnedBy(const FunctionDecl *callee, const CallExpr *call,
+                                      const Expr *receiver) const {
   const Value *returned =
       callee && options_.returned_by_callee ? options_.returned_by_callee(callee) : nullptr;
   if (!returned)
@@ -326,10 +326,11 @@ std::optional<Value> Flow::returnedBy(const CallExpr *call, const Expr *receiver
     return value;
   }
   const auto *parameter = dyn_cast<ParmVarDecl>(declOf(of.root));
+  const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
   if (!parameter || parameter->getDeclContext() != callee->getDefinition() ||
-      isa<CXXOperatorCallExpr>(call) || parameter->getFunctionScopeIndex() >= call->getNumArgs())
+      parameter->getFunctionScopeIndex() >= arguments.size())
     return std::nullopt;
-  const Expr *argument = call->getArg(parameter->getFunctionScopeIndex());
+  const Expr *argument = arguments[parameter->getFunctionScopeIndex()];
   if (of.fields.empty()) {
     Value given = facts_.value(argument);
     value.place = given.place;

@@ -26,6 +26,16 @@ const CallExpr *registerCall(const Expr *value) {
   return name == "register_module" || name == "replace_module" ? call : nullptr;
 }
 
+// What a call of the module runs: that of its holder calls forward().
+const FunctionDecl *forwardOf(const CXXRecordDecl *module, const FunctionDecl *called) {
+  if (!isTorchDecl(called))
+    return called;
+  for (const CXXMethodDecl *method : module->methods())
+    if (nameOf(method) == "forward")
+      return method;
+  return nullptr;
+}
+
 } // namespace
 
 // A module that `expr` makes, on the host unless it is told where.
@@ -116,15 +126,20 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
     result = calls ? combine(valuesOf(operands)) : Value();
     result.origins.clear();
     // A module that was made here and never moved computes on the host; one without tensors of its
-    // own, wherever those are that it is given.
+    // own, wherever those are that it is given. So does any that moves nothing itself: else its
+    // parameters and what it is given would not meet.
     bool stays = calls && facts_.value(receiver).has(Origin::Kind::kNewModule) &&
                  facts_.value(receiver).place.onHost() && !result.place.maybeOffHost() &&
                  moduleState(module).tensors;
-    if (stays)
+    const bool from_host = calls && result.place.onHost() && moduleState(module).tensors;
+    const std::optional<Value> returned =
+        from_host ? returnedBy(forwardOf(module, callee), call, receiver) : std::nullopt;
+    if (stays || (from_host && isTorchDecl(module)) || (returned && returned->place.onHost()))
       result.place = Place::host();
-    else if (result.place.is(Place::Kind::kNone) ||
-             (result.place.onHost() && moduleState(module).tensors))
+    else if (result.place.is(Place::Kind::kNone) || from_host)
       result.place = Place::unknown();
+  } else if (calls && isTorchDecl(module) && together(arguments).place.onHost()) {
+    result.place = Place::host(); // of a scripted module: IValues
   }
   if (calls)
     record({Operation::Kind::kModule, call, name, receiver, {}, operands, result, {}});

@@ -56,7 +56,8 @@ private:
   Value evaluateTorchFunction(const clang::CallExpr *call, llvm::StringRef name);
   Value evaluateDeviceMethod(const clang::CallExpr *call, llvm::StringRef name,
                              const clang::Expr *receiver);
-  std::optional<Value> returnedBy(const clang::CallExpr *call, const clang::Expr *receiver) const;
+  std::optional<Value> returnedBy(const clang::FunctionDecl *callee, const clang::CallExpr *call,
+                                  const clang::Expr *receiver) const;
   Value evaluateLibraryMethod(const clang::CallExpr *call, llvm::StringRef name,
                               const clang::Expr *receiver);
   Value evaluateOther(const clang::CallExpr *call, llvm::StringRef name,

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <torch/autograd.h>
 #include <torch/library.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -192,4 +193,29 @@ void clipped(torch::nn::Linear net, const std::vector<torch::Tensor> &batches) {
     // CHECK: warning: 'torch::nn::utils::clip_grad_norm_(net->parameters(), 1.0)' gives the host a result of the device, so the host waits on every step (in a loop) [device-host-sync]
     torch::nn::utils::clip_grad_norm_(net->parameters(), 1.0);
   }
+}
+
+// A module that moves what it is given, or may do so.
+struct MovesImpl : torch::nn::Module {
+  torch::nn::Linear fc{nullptr};
+  torch::Device device{torch::kCUDA};
+  torch::Tensor forward(torch::Tensor x) { return fc->forward(x.to(device)); }
+};
+TORCH_MODULE(Moves);
+struct Unseen : torch::nn::Module {
+  torch::nn::Linear fc{nullptr};
+  torch::Tensor forward(torch::Tensor x);
+};
+float onDevice(torch::jit::Module &script, Moves &moves, Unseen &unseen, std::vector<float> &data, torch::Device device) {
+  float sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    torch::Tensor x = torch::from_blob(data.data(), {1, 256});
+    // CHECK: :[[@LINE+1]]:30: warning: 'moves->forward(x).item<float>()' makes the host wait {{.*}} [device-host-sync]
+    sum += moves->forward(x).item<float>();
+    // CHECK: :[[@LINE+1]]:30: warning: 'unseen.forward(x).item<float>()' makes the host wait {{.*}} [device-host-sync]
+    sum += unseen.forward(x).item<float>();
+    // CHECK: :[[@LINE+1]]:54: warning: 'script.forward({x.to(device)}).toTensor().item<float>()' makes the host wait {{.*}} [device-host-sync]
+    sum += script.forward({x.to(device)}).toTensor().item<float>();
+  }
+  return sum;
 }

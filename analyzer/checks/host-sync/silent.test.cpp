@@ -1,6 +1,7 @@
 // RUN: %check_mock | %file_check --allow-empty
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/library.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -229,4 +230,24 @@ void onChosen(torch::Tensor x, torch::Device device) {
   for (int i = 0; i < 3; ++i)
     if (device == torch::kCPU)
       x = x.to(device);
+}
+
+// A module computes where its inputs lie: its own parameters would not meet them elsewhere.
+struct DenseImpl : torch::nn::Module {
+  torch::nn::Linear fc{nullptr};
+  torch::Tensor forward(torch::Tensor x) { return torch::relu(fc->forward(x)); }
+};
+TORCH_MODULE(Dense);
+float onHost(torch::jit::Module &script, torch::nn::Linear &linear, Dense &dense, std::vector<float> &data) {
+  float sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    torch::Tensor x = torch::from_blob(data.data(), {1, 256}).clone();
+    sum += script.forward({x}).toTensor().item<float>();
+    std::vector<torch::jit::IValue> inputs;
+    inputs.push_back(x);
+    sum += script.forward(inputs).toTensor().item<float>();
+    sum += linear->forward(x).item<float>() + linear(x).item<float>();
+    sum += dense->forward(x).item<float>() + dense(x).item<float>();
+  }
+  return sum;
 }
