@@ -28,6 +28,15 @@ public:
                                     clang::DeclContext *member_context, bool entering_context,
                                     const clang::ObjCObjectPointerType *type) override;
 
+  // Whoever lays out a class has to know how large its members are.
+  bool layoutRecordType(const clang::RecordDecl *record, std::uint64_t &, std::uint64_t &,
+                        llvm::DenseMap<const clang::FieldDecl *, std::uint64_t> &,
+                        llvm::DenseMap<const clang::CXXRecordDecl *, clang::CharUnits> &,
+                        llvm::DenseMap<const clang::CXXRecordDecl *, clang::CharUnits> &) override {
+    settle(record);
+    return false;
+  }
+
   // Before the body of a function is parsed. In it, members of unknown type are names that nobody
   // declares, so `*member_` has no meaning instead of an error.
   void enter(const clang::Decl *function);

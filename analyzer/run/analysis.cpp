@@ -16,6 +16,7 @@
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Lex/PreprocessorOptions.h>
+#include <clang/Sema/MultiplexExternalSemaSource.h>
 #include <clang/Sema/Sema.h>
 #include <clang/Sema/SemaConsumer.h>
 #include <llvm/Support/FileSystem.h>
@@ -91,6 +92,13 @@ public:
       return !result_.missing_headers.empty() || sema.getDiagnostics().hasErrorOccurred();
     });
     sema.addExternalSource(unknown_);
+    // Layouts are asked for there; C++20 has brought a reader of modules.
+    if (const auto reader = llvm::dyn_cast_if_present<clang::ExternalSemaSource>(
+            sema.Context.getExternalSourcePtr().get()))
+      sema.Context.setExternalSource(
+          llvm::makeIntrusiveRefCnt<clang::MultiplexExternalSemaSource>(reader, unknown_));
+    else
+      sema.Context.setExternalSource(unknown_);
     unknown_->InitializeSema(sema);
   }
 

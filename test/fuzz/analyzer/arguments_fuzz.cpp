@@ -1,9 +1,10 @@
-// A compiler's command line, one argument a line. Response files are not read: "@" is left out.
+// A compiler's command line, one argument a line. No response file that it names is there; "@" is left out.
 #include "analyzer/flags/foreign_arguments.h"
 #include "test/fuzz/check.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   std::vector<std::string> arguments{"nvcc"};
@@ -16,6 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   const auto plain = devsan::analyzer::plainArguments(arguments, "/p");
-  CHECK(plain && !plain->empty() && plain->front() == "nvcc");
+  const bool names_file = std::ranges::any_of(arguments, [](std::string_view argument) {
+    return argument.starts_with("-optf") || argument.starts_with("--options-file");
+  });
+  CHECK(plain ? !plain->empty() && plain->front() == "nvcc" : names_file);
   return 0;
 }
