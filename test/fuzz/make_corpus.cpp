@@ -218,6 +218,7 @@ a.o
 -c
 a.cu
 )");
+  write("arguments", "file", "a.cu\n-optf\nnot/there\n");
   write("diff", "git", R"(diff --git a/scan.cpp b/scan.cpp
 index 1..2 100644
 --- a/scan.cpp
