@@ -83,9 +83,9 @@ public:
   std::set<Code> moved_loads; // loads into modules that some path moves afterwards
 
   // What `expr` evaluates to; a default Value where nothing is known.
-  virtual Value value(Code expr) const { return {}; }
+  virtual Value value(Code /*expr*/) const { return {}; }
   // The variable or member that `expr` names, through references, holders and smart pointers.
-  virtual std::optional<Path> path(Code expr) const { return std::nullopt; }
+  virtual std::optional<Path> path(Code /*expr*/) const { return std::nullopt; }
   // Null where that code does nothing of the kind.
   const Operation *find(Operation::Kind kind, Code expr) const;
 };

@@ -376,9 +376,11 @@ private:
   // The bracket that holds the word; past the end where there is none near.
   std::size_t bracketAround(std::size_t i) const {
     int depth = 0;
-    for (std::size_t open = i; open-- > 0 && i - open < kMaxWords;)
-      if ((depth += depthBy(words_[open])) > 0)
-        return open;
+    for (std::size_t back = 1; back <= i && back < kMaxWords; ++back) {
+      depth += depthBy(words_[i - back]);
+      if (depth > 0)
+        return i - back;
+    }
     return words_.size();
   }
 

@@ -49,7 +49,7 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
     return std::nullopt;
   if (!expr->getType().isNull() && !expr->isTypeDependent())
     return isTensor(expr->getType()) ? std::optional(facts_.value(expr).place) : std::nullopt;
-  if (const Place known = facts_.value(expr).place; known.onHost())
+  if (Place known = facts_.value(expr).place; known.onHost())
     return known;
   if (const auto *reference = dyn_cast<DeclRefExpr>(expr)) {
     const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
@@ -193,7 +193,7 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
     if (const auto [object, name] = unknownMethod(call);
         object && !object->getType().isNull() && (name == "cpu" || !movesTensor(name)) &&
         (object->isTypeDependent() || isTensor(object->getType())))
-      if (const Value self = facts_.value(object); self.place.onHost())
+      if (Value self = facts_.value(object); self.place.onHost())
         return self;
   }
   // Code with errors keeps expressions without a type; what they give may be anything, as
@@ -202,7 +202,7 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
     return std::nullopt;
   // A variable without a type that was set to a tensor of the host.
   if (const std::optional<Path> named = isa<DeclRefExpr>(expr) ? path(expr) : std::nullopt)
-    if (const Value held = load(*named); held.place.onHost())
+    if (Value held = load(*named); held.place.onHost())
       return held;
   return numberedDevice(expr).value_or(Value::unknown());
 }

@@ -260,7 +260,7 @@ TypoCorrection UnknownNames::CorrectTypo(const DeclarationNameInfo &typo, int, S
   const Use use = useOf(name, qualifier->getBeginLoc(), typo.getLoc(), scope);
   if (use == Use::kNone)
     return {};
-  const TypoCorrection correction(makeStandIn(name, use, typo.getLoc()));
+  TypoCorrection correction(makeStandIn(name, use, typo.getLoc()));
   if (!candidates.ValidateCandidate(correction))
     return {};
   space->makeDeclVisibleInContext(correction.getCorrectionDecl());

@@ -40,13 +40,13 @@ template <bool largest, typename T> std::optional<double> extreme_of(const T *x,
   typedef T Vector __attribute__((vector_size(64)));
   const auto nearer = [](const auto &a, const auto &b) { return largest ? a > b : a < b; };
   Vector best = Vector{} + x[0];
-  auto nan = best != best;
+  auto nan = best != best; // NOLINT(misc-redundant-expression): vectors have no isnan
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     Vector block;
     std::memcpy(&block, x + i, sizeof(block));
     best = nearer(block, best) ? block : best;
-    nan |= block != block;
+    nan |= block != block; // NOLINT(misc-redundant-expression): vectors have no isnan
   }
   T all = best[0];
   bool any = false;
@@ -56,7 +56,7 @@ template <bool largest, typename T> std::optional<double> extreme_of(const T *x,
   }
   for (; i < n; ++i) {
     all = nearer(x[i], all) ? x[i] : all;
-    any |= x[i] != x[i];
+    any |= std::isnan(x[i]);
   }
   return any ? std::nullopt : std::optional(static_cast<double>(all));
 }

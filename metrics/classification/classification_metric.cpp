@@ -101,7 +101,7 @@ BatchCounts ClassificationMetric::counted(const at::Tensor &preds, const at::Ten
   if (!preds.is_cpu())
     return counts(as_probabilities(config_, preds, target));
   // Probabilities are read once: only what is out of range may be a logit.
-  const BatchCounts batch = counts(preds);
+  BatchCounts batch = counts(preds);
   // NOLINTNEXTLINE(device-host-sync): the CPU's own memory
   if (!batch.out_of_range.defined() || batch.out_of_range.item<int64_t>() == 0)
     return batch;
@@ -163,7 +163,7 @@ at::Tensor ClassificationMetric::compute() const {
 at::Tensor ClassificationMetric::shown(const Verdict &verdict) const {
   const at::Tensor &result = verdict.value;
   const bool counts = at::isIntegralType(result.scalar_type(), /*includeBool=*/false);
-  const at::Tensor shown = counts ? result : result.to(at::kFloat);
+  at::Tensor shown = counts ? result : result.to(at::kFloat);
   if (verdict.out_of_range.is_cpu()) {
     check_none_left_out(config_, name_, verdict.out_of_range);
     return shown;

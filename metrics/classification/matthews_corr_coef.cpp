@@ -19,7 +19,7 @@ at::Tensor MatthewsCorrCoefFormula::value(const StatCounts &counts) {
   };
   const at::Tensor covariance = right * all - (targets * predictions).sum();
   // Two roots, because the product of the moments may overflow.
-  const at::Tensor r = safe_divide(covariance, spread(targets) * spread(predictions));
+  at::Tensor r = safe_divide(covariance, spread(targets) * spread(predictions));
   if (targets.size(0) > 2)
     return r;
   const at::Tensor seen = all.gt(0);

@@ -6,7 +6,7 @@ namespace devsan::metrics {
 
 at::Tensor StatScoresFormula::value(const StatCounts &counts) {
   const at::Tensor support = counts.exact[0] + counts.exact[3];
-  const at::Tensor scores = at::cat({counts.exact, support.unsqueeze(0)}).movedim(0, -1);
+  at::Tensor scores = at::cat({counts.exact, support.unsqueeze(0)}).movedim(0, -1);
   switch (counts.config.task == Task::kBinary ? Average::kMicro : counts.config.average) {
   case Average::kMicro:
     return scores.squeeze(-2);

@@ -1,6 +1,7 @@
 #include "metrics/detail/classify_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -38,7 +39,7 @@ template <typename T> struct Best {
     index = more ? next.index : index;
   }
   DEVSAN_BODY void take(const Numbers &next, const Indices &at, Indices &nan) {
-    nan |= next != next;
+    nan |= next != next; // NOLINT(misc-redundant-expression): vectors have no isnan
     take({next, at});
   }
 };
@@ -62,7 +63,7 @@ DEVSAN_BODY int64_t argmax_of(const T *scores, int64_t classes, int64_t stride) 
   int64_t label = 0;
   for (int64_t c = 1; c < classes; ++c) {
     const T best = scores[label * stride], x = scores[c * stride];
-    if (!(x <= best) && best == best)
+    if (!(x <= best) && !std::isnan(best))
       label = c;
   }
   return label;
@@ -145,6 +146,7 @@ DEVSAN_BODY void transpose_two(const T *rows, int64_t stride, typename Best<T>::
 // The better one of two neighbours, 0 or 1.
 template <typename T>
 DEVSAN_BODY Best<T> better(const typename Best<T>::Numbers *pair, typename Best<T>::Indices &nan) {
+  // NOLINTNEXTLINE(misc-redundant-expression): as above
   nan |= (pair[0] != pair[0]) | (pair[1] != pair[1]);
   const typename Best<T>::Indices more = pair[1] > pair[0];
   return {more ? pair[1] : pair[0], -more};

@@ -93,7 +93,7 @@ public:
   }
   [[gnu::always_inline]] friend LanesOf where_nan(const LanesOf &x, const LanesOf &yes,
                                                   const LanesOf &no) {
-    return blend(x.v_ != x.v_, yes, no);
+    return blend(x.v_ != x.v_, yes, no); // NOLINT(misc-redundant-expression): vectors have no isnan
   }
   [[gnu::always_inline]] friend LanesOf absolute(const LanesOf &x) {
     return of_words((Words)x.v_ & std::numeric_limits<Word>::max());

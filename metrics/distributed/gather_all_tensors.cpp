@@ -104,7 +104,7 @@ std::vector<at::Tensor> exchange_data(const at::Tensor &own, const std::vector<S
                                       const Group &group) {
   const at::NoGradGuard no_grad;
   const int own_rank = group->getRank();
-  const auto element_size = static_cast<int64_t>(own.element_size());
+  const int64_t element_size = own.element_size();
   std::vector<int64_t> bytes;
   for (const Shape &shape : shapes)
     bytes.push_back(shape.numel() * element_size);

@@ -124,7 +124,7 @@ template <auto member> int set(PyObject *self, PyObject *value, void *) {
 }
 
 template <class F> PyCFunction as_function(F *function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(function));
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 template <auto member> PyMethodDef method_named(const char *name) {
   return {name, as_function(method<member>), METH_FASTCALL, nullptr};

@@ -77,7 +77,7 @@ std::optional<std::vector<double>> TweedieDevianceScore::fused(const at::Tensor 
 
 at::Tensor TweedieDevianceScore::outside_domain(const at::Tensor &preds,
                                                 const at::Tensor &target) const {
-  const at::Tensor outside = preds.le(0);
+  at::Tensor outside = preds.le(0);
   if (power_ < 0)
     return outside;
   return outside.bitwise_or(power_ >= 2 ? target.le(0) : target.lt(0));

@@ -33,7 +33,7 @@ template <typename Score>
   int nan = 0;
   for (int64_t i = 0; i < n; ++i) {
     bits |= targets[i];
-    nan |= scores[i] != scores[i];
+    nan |= std::isnan(scores[i]);
   }
   return nan == 0 && (graded ? bits >= 0 : (bits & ~int64_t{1}) == 0);
 }
@@ -150,7 +150,8 @@ int64_t RetrievalMetric::out_of_range_on_cpu(const at::Tensor &preds,
     for (int64_t i = 0; i < n; ++i) {
       const Target y = targets[i];
       const bool in_range = graded ? y >= 0 : (y == 0) | (y == 1);
-      number += !(in_range & (scores[i] == scores[i])) & !(ignores & (y == ignored));
+      const bool is_number = !std::isnan(scores[i]);
+      number += !(in_range & is_number) & !(ignores & (y == ignored));
     }
     return number;
   };

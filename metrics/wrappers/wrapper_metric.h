@@ -13,6 +13,7 @@ namespace devsan::metrics {
 
 class WrapperMetric : public SupervisedMetric {
 public:
+  // NOLINTNEXTLINE(bugprone-parent-virtual-call): that of the parts, not of its own states alone
   std::optional<at::Device> device() const final { return Stateful::device(); }
 
 protected:

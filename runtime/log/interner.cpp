@@ -51,7 +51,7 @@ void InternTable::clear() {
 Interner::Interner(LogWriter &log) : log_(log), strings_(string_slots), stacks_(stack_slots) {}
 
 StringId Interner::string(std::string_view text) {
-  constexpr std::size_t kMaxLength = 16 * 1024;
+  constexpr std::size_t kMaxLength = std::size_t{16} * 1024;
   text = text.substr(0, kMaxLength);
   if (text.empty())
     return 0;

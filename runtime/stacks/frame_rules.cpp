@@ -115,8 +115,9 @@ public:
     case 0x09:
       sleb();
       return true;
+    default:
+      return false;
     }
-    return false;
   }
 
 private:

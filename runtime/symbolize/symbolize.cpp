@@ -39,7 +39,7 @@ llvm::json::Object describe(const DILineInfo &info) {
   return frame;
 }
 
-llvm::json::Object failed(std::string message) {
+llvm::json::Object failed(llvm::StringRef message) {
   return llvm::json::Object{{"error", llvm::json::fixUTF8(message)}};
 }
 

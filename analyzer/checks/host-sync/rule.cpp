@@ -39,7 +39,7 @@ private:
     Code read = {};                 // the data that the host wants
     Place place;                    // of that
     std::string from = {}, to = {}; // devices, as findings say them
-    std::string_view what, remedy = "";
+    std::string_view what, remedy = {};
   };
 
   static constexpr std::string_view kMakeThere =

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -105,6 +106,7 @@ Softmax softmax(const Tensor &query, const Tensor &key, const Settings &settings
                                                -std::numeric_limits<double>::infinity())
                            : masking.bias);
   if (masking.causal != Masking::kNone || masking.windowed())
+    // NOLINTNEXTLINE(device-missing-device): all are CPU tensors here
     scores.masked_fill_(hiddenKeys(masking, query.size(2), key.size(2)),
                         -std::numeric_limits<double>::infinity());
   Tensor logsumexp = at::logsumexp(scores, {-1}, true);
@@ -444,7 +446,7 @@ SplitGradients attendEachBackward(const Tensor &grad_out, const Tensor &query, c
         attendBackwardOnDevice(asBatch(query_part(grad_out)), asBatch(query_part(query)),
                                asBatch(key_part(key)), asBatch(key_part(value)),
                                asBatch(query_part(out)), Tensor(), ofSequence(settings, i), false);
-    auto store = [](Tensor to, const Tensor &grad) {
+    auto store = [](const Tensor &to, const Tensor &grad) {
       Tensor sequence = grad.transpose(1, 2);
       to.copy_(to.dim() == 3 ? sequence.squeeze(0) : sequence);
     };
@@ -471,6 +473,7 @@ Settings flashSettings(bool is_causal, double dropout, double scale, std::uint64
 
 using FlashForward = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
+// NOLINTBEGIN(performance-unnecessary-value-param): the schema passes the window's sides so
 FlashForward flashForward(const Tensor &query, const Tensor &key, const Tensor &value,
                           const OptionalTensor &query_bounds, const OptionalTensor &key_bounds,
                           SymInt, SymInt, double dropout, bool is_causal, bool,
@@ -522,6 +525,7 @@ flashBackwardOfForward(const Tensor &grad_out, const Tensor &query, const Tensor
                              asBatch(out), logsumexp, settings, false);
   return {grads.query.transpose(1, 2), grads.key.transpose(1, 2), grads.value.transpose(1, 2)};
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 Settings efficientSettings(int64_t mask_type, const OptionalTensor &bias, double dropout,
                            double scale, std::uint64_t seed, std::optional<int64_t> window) {
@@ -571,7 +575,7 @@ efficientForward(const Tensor &query, const Tensor &key, const Tensor &value,
           hostSeed(seed),
           hostSeed(0),
           max_queries.value_or(query.size(1)),
-          max_keys.value_or(key.size(1))};
+          std::move(max_keys).value_or(key.size(1))};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficientBackwardOfForward(

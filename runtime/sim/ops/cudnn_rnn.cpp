@@ -92,7 +92,7 @@ Tensor flattenWeight(TensorList weights, int64_t weights_each, SymInt, int64_t, 
   Tensor buffer = makeBuffer(weights, weights_each);
   int64_t offset = 0;
   for (std::size_t i : bufferOrder(weights.size(), weights_each)) {
-    Tensor weight = weights[i];
+    const Tensor &weight = weights[i];
     int64_t size = weight.numel();
     weight.set_(buffer.narrow(0, offset, size).view(weight.sizes()));
     offset += size;

@@ -1,5 +1,7 @@
 // Dropout drawn from the device's generator (the CPU's kernel draws from the default CPU generator,
 // whatever device it computes for), and the older fused one, whose p is the probability to keep.
+#include <utility>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones_like.h>
@@ -20,7 +22,8 @@ Tensor maskedScale(const Tensor &self, const Tensor &mask, double scale) {
 
 std::tuple<Tensor, Tensor> fusedDropout(const Tensor &self, double p,
                                         std::optional<at::Generator> generator) {
-  Tensor mask = at::empty_like(self, self.options().dtype(at::kByte)).bernoulli_(p, generator);
+  Tensor mask =
+      at::empty_like(self, self.options().dtype(at::kByte)).bernoulli_(p, std::move(generator));
   return {maskedScale(self, mask, 1 / p), mask};
 }
 

@@ -110,6 +110,7 @@ const at::Tensor &resize(const at::Tensor &self, c10::SymIntArrayRef size,
                 static_cast<std::size_t>(self.storage_offset()));
   at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
   // The native resize sees no growth: the storage has grown above.
+  // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): as ATen declares resize_
   return fillsUninitialized() ? at::native::fill_resize_deterministic_(self, old_bytes) : self;
 }
 
