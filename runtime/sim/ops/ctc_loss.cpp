@@ -34,6 +34,7 @@ bool takesLengths(IntArrayRef input_lengths, IntArrayRef target_lengths) {
 }
 
 Tensor onHost(const Tensor &lengths) {
+  // NOLINTNEXTLINE(device-host-sync): as in ATen, the lengths decide
   return lengths.to(c10::Device(c10::kCPU), at::kLong).contiguous();
 }
 
