@@ -135,7 +135,7 @@ struct DeviceSets {
   };
   std::vector<Set> sets = {};
   bool by_guard = false;         // a project's own guard: the destructor restores
-  bool is_wrapper = false;       // nothing with devices but sets one
+  bool is_wrapper = false;       // nothing but sets the device that it is given
   bool restored_at_exit = false; // by an object whose destructor runs a lambda
 };
 

@@ -56,25 +56,31 @@ bool makesLibrary(StringRef text) {
     } else if (words[command] == "catkin_package") {
       makes |= has("libraries");
     } else {
-      makes |=
-          llvm::StringSwitch<bool>(words[command])
-              .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module"}, true)
-              .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
-              .Case("rclcpp_components_register_node", true)
-              .Default(false);
+      makes |= llvm::StringSwitch<bool>(words[command])
+                   .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
+                           "swig_add_library", "swig_add_module"},
+                          true)
+                   .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
+                   .Case("rclcpp_components_register_node", true)
+                   .Default(false);
     }
   }
   return makes;
+}
+
+// Also of GNU's, and of automake.
+bool isMakefile(StringRef name) {
+  return name == "Makefile" || name == "makefile" || name == "GNUmakefile" ||
+         name == "Makefile.am" || name.ends_with(".mk");
 }
 
 } // namespace
 
 bool isBuildFile(StringRef path) {
   const StringRef name = llvm::sys::path::filename(path);
-  return name == "CMakeLists.txt" || name.ends_with(".cmake") || name == "Makefile" ||
-         name.ends_with(".mk") || name == "meson.build" || name == "BUILD" ||
-         name == "BUILD.bazel" || name.ends_with(".pro") || name.ends_with(".vcxproj") ||
-         name.ends_with(".py");
+  return name == "CMakeLists.txt" || name.ends_with(".cmake") || isMakefile(name) ||
+         name == "meson.build" || name == "BUILD" || name == "BUILD.bazel" ||
+         name.ends_with(".pro") || name.ends_with(".vcxproj") || name.ends_with(".py");
 }
 
 bool isBuiltForOthers(StringRef path, StringRef text) {
@@ -92,7 +98,10 @@ bool isBuiltForOthers(StringRef path, StringRef text) {
     return llvm::any_of(llvm::split(text, '\n'), [](StringRef line) {
       return line.ltrim().starts_with("TEMPLATE") && line.rtrim().ends_with("lib");
     });
-  return has(name.ends_with(".vcxproj") ? "DynamicLibrary" : "-shared");
+  if (isMakefile(name))
+    return has("-shared") || has("LTLIBRARIES") || has("_LIBRARIES") ||
+           (has("install") && (has(".a") || has(".so")));
+  return has("DynamicLibrary");
 }
 
 bool usesStreamPerThread(StringRef text) {

@@ -1,7 +1,6 @@
 #include "analyzer/files/called_code.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringSwitch.h>
 
 #include <utility>
 
@@ -11,48 +10,57 @@ using llvm::StringRef;
 
 namespace {
 
-// Called by the system.
-bool beginsProgram(StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"main", "wmain", "_tmain", "WinMain", "wWinMain", "_tWinMain", "DllMain"}, true)
-      .Default(false);
-}
+// More pasted names than people write: any name may be one.
+constexpr std::size_t kMaxPasted = 1'000;
+
+// What the system, the language and libraries call without anybody saying so.
+constexpr StringRef kCalledByOthers[] = {
+    "main", "wmain", "_tmain", "WinMain", "wWinMain", "_tWinMain", "DllMain", "mexFunction",
+    // `for (x : range)`, `auto [a, b] = pair`, coroutines
+    "begin", "end", "get", "await_ready", "await_suspend", "await_resume", "initial_suspend",
+    "final_suspend", "get_return_object", "return_void", "return_value", "yield_value",
+    "unhandled_exception",
+    // customization points
+    "swap", "size", "hash_value", "to_json", "from_json", "tag_invoke", "serialize", "parse",
+    "format", "allocate", "deallocate", "construct", "destroy"};
 
 } // namespace
 
-unsigned CalledCode::wordOf(StringRef name) {
-  const auto [known, is_new] = ids_.try_emplace(name, words_.size());
+unsigned CalledCode::idOf(StringRef name) {
+  const auto [known, is_new] = ids_.try_emplace(name, names_.size());
   if (is_new)
-    words_.emplace_back();
+    names_.emplace_back();
   return known->second;
 }
 
 void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
-  addNames(outline.words);
+  addNames(outline.names);
   for (const StringRef fragment : outline.pasted)
-    pasted_.push_back(fragment.str());
+    pasted_.insert(fragment);
   std::vector<unsigned> &here = by_path_[path];
   for (const CodeOutline::Part &part : outline.parts) {
     Part added{.kind = part.kind,
-               .name = wordOf(part.name),
-               .owner = wordOf(part.owner),
-               .by_itself = part.by_itself || beginsProgram(part.name),
+               .name = idOf(part.name),
+               .scope = idOf(part.scope),
+               .is_implicit = part.is_implicit,
                .first_line = part.first_line,
                .last_line = part.last_line};
-    for (const StringRef word : part.words)
-      added.words.push_back(wordOf(word));
+    for (const StringRef name : part.names)
+      added.names.push_back(idOf(name));
     if (part.is_holder)
-      added.words.push_back(wordOf((part.name + "Impl").str()));
-    Word &word = words_[added.name];
+      added.names.push_back(idOf((part.name + "Impl").str()));
+    Name &name = names_[added.name];
     if (part.kind == Kind::kClass && !part.name.empty()) {
-      word.is_class = true;
-      word.is_used_by_others |= part.has_bases || part.is_export;
-      added.by_itself |= part.is_export;
+      name.is_class = true;
+      name.has_bases |= part.has_bases;
+      name.is_exported |= part.is_exported;
+      added.is_implicit |= part.is_exported;
     }
-    word.is_export |= part.kind == Kind::kMacro && part.is_export;
-    words_[added.name].parts.push_back(parts_.size());
-    if (!part.owner.empty())
-      words_[added.owner].members.push_back(parts_.size());
+    name.is_macro |= part.kind == Kind::kMacro && !part.is_holder;
+    name.is_export |= part.kind == Kind::kMacro && part.is_exported;
+    name.parts.push_back(parts_.size());
+    if (!part.scope.empty())
+      names_[added.scope].members.push_back(parts_.size());
     if (added.last_line)
       here.push_back(parts_.size());
     parts_.push_back(std::move(added));
@@ -61,60 +69,75 @@ void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
 
 void CalledCode::addNames(llvm::ArrayRef<StringRef> names) {
   for (const StringRef name : names)
-    say(wordOf(name));
+    say(idOf(name));
 }
 
-void CalledCode::say(unsigned word) {
-  if (!std::exchange(words_[word].is_said, true))
-    pending_.push_back(word);
+void CalledCode::say(unsigned name) {
+  if (!std::exchange(names_[name].is_said, true))
+    pending_.push_back(name);
 }
 
-// A namespace is no class, and is there.
-bool CalledCode::hasOwner(const Part &part) const {
-  const Word &owner = words_[part.owner];
-  return !owner.is_class || owner.is_made;
-}
-
-// Bases call what overrides their methods.
-bool CalledCode::comesByItself(const Part &part) const {
-  return part.by_itself || (part.kind == Kind::kFunction && words_[part.owner].is_used_by_others);
+bool CalledCode::isImplicit(const Part &part) const {
+  const Name &scope = names_[part.scope];
+  return part.is_implicit ||
+         (part.kind == Kind::kFunction && (scope.has_bases || scope.is_exported));
 }
 
 void CalledCode::consider(unsigned index) {
   Part &part = parts_[index];
-  if (part.runs || !hasOwner(part) || !(words_[part.name].is_said || comesByItself(part)))
+  const Name &scope = names_[part.scope]; // a namespace is no class, and is there
+  if (part.is_reachable || (scope.is_class && !scope.is_used) ||
+      !(names_[part.name].is_said || isImplicit(part)))
     return;
-  part.runs = true;
-  for (const unsigned word : part.words)
-    say(word);
-  if (part.kind == Kind::kClass && !std::exchange(words_[part.name].is_made, true))
-    for (const unsigned member : words_[part.name].members)
+  part.is_reachable = true;
+  for (const unsigned name : part.names)
+    say(name);
+  if (part.kind == Kind::kClass && !std::exchange(names_[part.name].is_used, true))
+    for (const unsigned member : names_[part.name].members)
       consider(member);
 }
 
+// What macros mark, and the functions whose heads they write.
+void CalledCode::settleMacros() {
+  // Qt calls slots and properties by their names in files of its own.
+  for (const StringRef macro : {"Q_OBJECT", "Q_GADGET"})
+    names_[idOf(macro)].is_export = true;
+  for (Part &part : parts_) {
+    if (part.kind == Kind::kMacro)
+      continue;
+    part.is_implicit |= part.kind == Kind::kFunction && names_[part.name].is_macro;
+    if (llvm::none_of(part.names, [&](unsigned name) { return names_[name].is_export; }))
+      continue;
+    part.is_implicit = true;
+    names_[part.name].is_exported |= part.kind == Kind::kClass;
+    if (part.kind == Kind::kFunction && !part.last_line)
+      say(part.name); // declared so
+  }
+}
+
 void CalledCode::settle() {
-  for (Part &part : parts_)
-    if (part.kind != Kind::kMacro &&
-        llvm::any_of(part.words, [&](unsigned word) { return words_[word].is_export; })) {
-      part.by_itself = true;
-      words_[part.name].is_used_by_others |= part.kind == Kind::kClass;
-    }
-  for (const auto &name : ids_)
-    if (llvm::any_of(pasted_, [&](const std::string &fragment) {
-          return name.getKey().starts_with(fragment) || name.getKey().ends_with(fragment);
-        }))
+  for (const StringRef name : kCalledByOthers)
+    say(idOf(name));
+  settleMacros();
+  for (const auto &name : ids_) {
+    bool is_pasted = pasted_.size() > kMaxPasted;
+    for (std::size_t i = 1; i <= name.getKey().size() && !is_pasted && !pasted_.empty(); ++i)
+      is_pasted = pasted_.contains(name.getKey().take_front(i)) ||
+                  pasted_.contains(name.getKey().take_back(i));
+    if (is_pasted)
       say(name.getValue());
+  }
   for (unsigned i = 0; i < parts_.size(); ++i)
     consider(i);
   while (!pending_.empty()) {
-    const unsigned word = pending_.back();
+    const unsigned name = pending_.back();
     pending_.pop_back();
-    for (const unsigned part : words_[word].parts)
+    for (const unsigned part : names_[name].parts)
       consider(part);
   }
 }
 
-bool CalledCode::mayRun(const std::string &path, unsigned line, bool by_name) const {
+bool CalledCode::isReachable(const std::string &path, unsigned line, StringRef by_name) const {
   const auto found = by_path_.find(path);
   if (found == by_path_.end())
     return true;
@@ -125,8 +148,11 @@ bool CalledCode::mayRun(const std::string &path, unsigned line, bool by_name) co
       around = &part;
   if (!around)
     return true;
-  const bool is_said = words_[around->name].is_said || around->by_itself;
-  return around->runs && (is_said || !by_name || around->kind != Kind::kFunction);
+  const auto name = ids_.find(by_name);
+  if (around->kind != Kind::kFunction || name == ids_.end() || name->second != around->name)
+    return around->is_reachable;
+  return around->is_reachable &&
+         (names_[around->name].is_said || around->is_implicit || names_[around->scope].is_exported);
 }
 
 } // namespace devsan::analyzer

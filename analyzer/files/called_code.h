@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
 
@@ -21,38 +23,39 @@ public:
   void settle();
 
   // Whether something comes to the function or class around a line; true where that is not known.
-  // `by_name`: the function overrides nothing, and only who says its name calls it.
-  bool mayRun(const std::string &path, unsigned line, bool by_name) const;
+  // `by_name`: the function there that overrides nothing, so that only who says its name calls it;
+  // empty where one may be called otherwise.
+  bool isReachable(const std::string &path, unsigned line, llvm::StringRef by_name) const;
 
 private:
   using Kind = CodeOutline::Part::Kind;
   struct Part {
     Kind kind;
-    unsigned name, owner;
-    bool by_itself = false;
+    unsigned name, scope;
+    bool is_implicit = false;
     unsigned first_line = 0, last_line = 0;
-    std::vector<unsigned> words = {};
-    bool runs = false;
+    std::vector<unsigned> names = {};
+    bool is_reachable = false;
   };
-  struct Word {
+  struct Name {
     std::vector<unsigned> parts, members; // of this name, of the class of this name
     bool is_said = false;
-    bool is_export = false; // a macro: others use what it marks
-    // A class: bases or others call its members, somebody has one.
-    bool is_class = false, is_used_by_others = false, is_made = false;
+    bool is_macro = false, is_export = false; // others use what the macro marks
+    // Of a class. Its bases, or others, call its members.
+    bool is_class = false, has_bases = false, is_exported = false, is_used = false;
   };
-  unsigned wordOf(llvm::StringRef name);
-  void say(unsigned word);
+  unsigned idOf(llvm::StringRef name);
+  void say(unsigned name);
   void consider(unsigned part);
-  bool hasOwner(const Part &part) const;
-  bool comesByItself(const Part &part) const;
+  bool isImplicit(const Part &part) const;
+  void settleMacros();
 
   llvm::StringMap<unsigned> ids_;
-  std::vector<Word> words_;
+  std::vector<Name> names_;
   std::vector<Part> parts_;
   std::map<std::string, std::vector<unsigned>> by_path_;
-  std::vector<std::string> pasted_;
-  std::vector<unsigned> pending_; // words that are said, to be followed
+  llvm::StringSet<> pasted_;
+  std::vector<unsigned> pending_; // names that are said, to be followed
 };
 
 } // namespace devsan::analyzer

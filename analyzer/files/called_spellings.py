@@ -79,7 +79,7 @@ SPELLINGS = [
     ("struct S { ~S() { train(data()); } };\nint main() { S s; }", TRAIN),
     ("struct S { int a; S() : a{1}, b(2) { train(data()); } int b; };\nint main() { S s; }", TRAIN),
     ("struct S { void operator()() { train(data()); } };\nint main() { S()(); }", TRAIN),
-    ("struct S { void begin() { train(data()); } };\nint main() { S s; }", NONE),
+    ("struct S { void start() { train(data()); } };\nint main() { S s; }", NONE),
     ("struct S : Layer { void forward(torch::Tensor x) override { train(x); } };\nint main() { S s; }", TRAIN),
     ("struct S : Layer { void forward(torch::Tensor x) { train(x); } };\nint main() { S s; }", TRAIN),
     ("struct S : Layer { void forward(torch::Tensor x) override { train(x); } };\nint main() {}", NONE),
@@ -91,12 +91,43 @@ SPELLINGS = [
     ("extern \"C\" {\nvoid run() { train(data()); }\n}\nint main() {}", TRAIN),
     ("extern \"C\" {\nvoid run();\n}\nvoid other() { train(data()); }\nint main() {}", NONE),
     ("__attribute__((constructor)) void begin() { train(data()); }\nint main() {}", TRAIN),
-    ("__attribute__((noinline)) void begin() { train(data()); }\nint main() {}", NONE),
+    ("__attribute__((noinline)) void start() { train(data()); }\nint main() {}", NONE),
     ("#define API __attribute__((visibility(\"default\")))\nAPI void run() { train(data()); }\nint main() {}", TRAIN),
     ("#define API __declspec(dllexport)\nstruct API S { void run() { train(data()); } };\nint main() {}", TRAIN),
     ("#define HOT __attribute__((hot))\nHOT void run() { train(data()); }\nint main() {}", NONE),
-    # Not understood.
-    ("#ifdef A\nvoid f(int) {\n#else\nvoid f() {\n#endif\ntrain(data()); }\nint main() {}", TRAIN),
+    ("extern \"C\" void train(torch::Tensor x);\nint main() {}", TRAIN),
+    ("extern \"C\" {\nvoid train(torch::Tensor x);\n}\nint main() {}", TRAIN),
+    ("#define API __declspec(dllexport)\nAPI void train(torch::Tensor x);\nint main() {}", TRAIN),
+    # Variables, and what makes them.
+    ("struct R { R(const char *, void (*)(torch::Tensor)); };\nstatic R reg(\"a\", train);\nint main() {}", TRAIN),
+    ("struct R { R(void (*)(torch::Tensor)); };\nstatic R reg(train);\nint main() {}", TRAIN),
+    ("template <class T> struct Reg { Reg(const char *); };\nstruct S { S() { train(data()); } };\nstatic Reg<S> reg(\"s\");\nint main() {}", TRAIN),
+    ("struct App { App(int) { train(data()); } };\nstatic App app(1);\nint main() {}", TRAIN),
+    ("int f(torch::Tensor x) { train(x); return 1; }\nstruct R { R(int); };\nstatic R reg(f(data()));\nint main() {}", TRAIN),
+    ("int f(torch::Tensor x) { train(x); return 1; }\nstruct R { int n; };\nstatic R reg{f(data())};\nint main() {}", TRAIN),
+    ("int f(torch::Tensor x) { train(x); return 1; }\nstruct R { int n{f(data())}; };\nint main() { R r; }", TRAIN),
+    ("#include <functional>\n#include <map>\nstatic std::map<int, std::function<void(torch::Tensor)>> all = {{1, train}};\nint main() {}", TRAIN),
+    ("#include <functional>\nstatic std::function<void(torch::Tensor)> run = train;\nint main() {}", TRAIN),
+    ("static void (*run)(torch::Tensor) = train;\nint main() {}", TRAIN),
+    ("#include <functional>\nstruct R { std::function<void(torch::Tensor)> run = train; };\nint main() { R r; }", TRAIN),
+    ("#include <vector>\nstatic std::vector<void (*)(torch::Tensor)> all = {train};\nint main() {}", TRAIN),
+    ("static auto reg = [] { train(data()); return 1; }();\nint main() {}", TRAIN),
+    ("struct Config { void load() { train(data()); } };\nstruct Config config;\nint main() { config.load(); }", TRAIN),
+    ("static struct Init { Init() { train(data()); } } init;\nint main() {}", TRAIN),
+    ("struct { int n; void load() { train(data()); } } here;\nint main() { here.load(); }", TRAIN),
+    # What the language, libraries and generators call.
+    ("struct S { int *begin() { train(data()); return 0; } int *end() { return 0; } };\nint main() { for (int n : S()) (void)n; }", TRAIN),
+    ("namespace std { template <class T> struct hash; template <> struct hash<Net> { void run() { train(data()); } }; }\nint main() {}", TRAIN),
+    ("#define Q_OBJECT\nstruct W {\n  Q_OBJECT\nprivate:\n  void on_go_clicked() { train(data()); }\n};\nint main() { W w; }", TRAIN),
+    # Heads with macros in them.
+    ("#define my_noexcept noexcept\nvoid run() my_noexcept { train(data()); }\nint main() { run(); }", TRAIN),
+    ("void run() __attribute__((noinline));\nvoid run() { train(data()); }\nint main() { run(); }", TRAIN),
+    ("#define HANDLER(a) void a##_run()\nstatic HANDLER(foo) { train(data()); }\nint main() {}", TRAIN),
+    ("#define FN(a) a##_run\nvoid FN(other)() { train(data()); }\nint main() {}", TRAIN),
+    ("struct S { S() try : n(1) { train(data()); } catch (...) {} int n; };\nint main() { S s; }", TRAIN),
+    ("[[maybe_unused]] static void other() { train(data()); }\nint main() {}", NONE),
+    ("static inline const char *other(const char *a[], int n = 3) noexcept(true) { train(data()); return 0; }\nint main() {}", NONE),
+    ("auto other() -> decltype(1) { train(data()); return 1; }\nint main() {}", NONE),
     # Members.
     ("int main() { Net net; net.show(data()); }", {"Net::show"}),
     ("int main() { Net net; }", NONE),
@@ -109,6 +140,7 @@ SPELLINGS = [
 ]
 
 CALLS = MAIN + "void other() { train(data()); }\n"
+ODD = "#ifdef A\nvoid f(int) {\n#else\nvoid f() {\n#endif\n"
 IDLE = CALLS + "int main() {}\n"
 # Other files of the project.
 FILES = [
@@ -118,9 +150,23 @@ FILES = [
     ({"main.cpp": IDLE, "run.lua": "train()\n"}, TRAIN),
     ({"main.cpp": IDLE, "rest.cpp": CALLS.replace("other", "more")}, NONE),
     ({"main.cpp": IDLE, "test_train.cpp": "int main() { other(); }\n"}, TRAIN),
+    # What is not understood says all its words, and may hold main().
+    ({"main.cpp": IDLE, "odd.cpp": MAIN + ODD + "train(data()); }\n"}, TRAIN),
+    ({"main.cpp": '#include "odd.h"\nint main() { CALL(ain); }\n', "odd.h": MAIN + "#define CALL(x) tr##x(data())\n" + ODD + "}\n"}, TRAIN),
+    ({"main.cpp": MAIN + ODD + "}\nint main() {}\n"}, set(LINES.values())),
     # Whoever uses a library calls what it has.
     ({"main.cpp": CALLS}, set(LINES.values())),
     ({"main.cpp": CALLS, "examples/main.cpp": "int main() {}\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS, "unit_tests/main.cpp": "int main() {}\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS, "WorkTest.cpp": "int main() {}\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS + "struct App { int main(int); };\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS + "#if 0\nint main() {}\n#endif\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS, "demo.h": "#ifdef DEMO\nint main() {}\n#endif\n"}, set(LINES.values())),
+    ({"main.cpp": CALLS, "latest.cpp": "int main() {}\n"}, NONE),
+    ({"main.cpp": IDLE, "Makefile.am": "lib_LTLIBRARIES = libwork.la\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "Makefile": "libwork.a: work.o\n\tar rcs $@ $<\ninstall: libwork.a\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "conanfile.py": "class Work(ConanFile): pass\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "python/setup.py": "here = Path(__file__).resolve().parents[1]\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_library(work work.cpp)\ninstall(TARGETS work DESTINATION lib)\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_library(work work.cpp)\n"}, NONE),
     ({"main.cpp": IDLE, "setup.py": "setup(ext_modules=[])\n"}, set(LINES.values())),

@@ -1,6 +1,5 @@
-// The functions, classes and macros that the text of one file defines, and the words that each of
-// them says. No header is needed for it, and nothing is parsed: what may be a name of something
-// counts as naming it.
+// The functions, classes and macros that the text of one file defines, and the names that each of
+// them says. No header is needed for it, and nothing is parsed: what may be a name counts as one.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -15,21 +14,21 @@ struct CodeOutline {
     enum class Kind { kFunction, kClass, kMacro };
     Kind kind = Kind::kFunction;
     llvm::StringRef name = {};  // without its scope
-    llvm::StringRef owner = {}; // the class or namespace that a function is a member of
-    bool by_itself = false;     // what has its owner comes to it: nobody has to say its name
+    llvm::StringRef scope = {}; // the class or namespace that a function is a member of
+    bool is_implicit = false;   // see CodeHead; a class that need not be named to be used
+    bool is_exported = false;   // others may use it; of a macro: what it marks
     bool has_bases = false;
-    bool is_export = false; // of a class: others use it; of a macro: the same of what it marks
-    bool is_holder = false; // `TORCH_MODULE(Net)`: who has a Net has a NetImpl
-    unsigned first_line = 0, last_line = 0;  // of its body; none of a declaration
-    std::vector<llvm::StringRef> words = {}; // beside its name
+    bool is_holder = false;                  // `TORCH_MODULE(Net)`: who has a Net has a NetImpl
+    unsigned first_line = 0, last_line = 0;  // of what has a body
+    std::vector<llvm::StringRef> names = {}; // that it says, beside its own
   };
   std::vector<Part> parts;
-  std::vector<llvm::StringRef> words;  // outside of all parts
+  std::vector<llvm::StringRef> names;  // outside of all parts
   std::vector<llvm::StringRef> pasted; // `x##_run`: how names begin or end that nobody writes
-  bool is_understood = false;          // else all words are in `words`
 };
 
-// `text` has to outlive it.
+// `text` has to outlive it. Of what does not read as C++ there are no functions and classes: all is
+// outside.
 CodeOutline outlineOf(const std::string &text);
 
 // All that may be names, in a file of whatever kind.

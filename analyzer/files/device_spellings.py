@@ -127,7 +127,6 @@ FILES = [
 ]
 
 
-
 def main():
     nothing = "\n".join(text for text, left in SPELLINGS if not left)
     start = '#include "work.h"\n'

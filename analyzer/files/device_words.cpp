@@ -48,11 +48,11 @@ std::vector<StringRef> wordsOf(StringRef text) {
   return words;
 }
 
-namespace {
-
 bool isIdentifier(StringRef word) {
   return llvm::isAlpha(word.front()) || word.front() == '_';
 }
+
+namespace {
 
 const llvm::StringSet<> &kindsBesideCuda() {
   static const llvm::StringSet<> kKinds{"mps", "xpu", "hip", "vulkan", "privateuse1", "npu", "hpu"};

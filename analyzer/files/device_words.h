@@ -32,6 +32,8 @@ struct DeviceWords {
 };
 DeviceWords deviceWordsIn(llvm::StringRef text);
 
+bool isIdentifier(llvm::StringRef word); // of a word that is not empty
+
 // Identifiers, literals of text, `::`, and other characters one by one, without comments.
 std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
 

@@ -2,12 +2,16 @@
 
 #include "analyzer/files/build_scripts.h"
 #include "analyzer/files/source_files.h"
+#include "core/system/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,23 +23,30 @@ using llvm::StringRef;
 
 // More files than a program without devices has: nobody waits for them to be read.
 constexpr std::size_t kMaxFiles = 5'000;
-constexpr std::size_t kMaxOtherFiles = 20'000; // that are no code
+constexpr std::size_t kMaxOtherFiles = 2'000;  // that are no code
+constexpr std::size_t kMaxOtherSize = 1 << 20; // of each; larger ones are data
 constexpr std::size_t kMaxLinks = 5'000'000;   // between files, over all programs
 
-// A program that shows or tests what others are to use.
+// `unit_tests`, `FooTest`, `example1`: a program that shows or tests what others are to use.
 bool isOfExample(StringRef path) {
-  const auto names_example = [](StringRef name) {
-    return llvm::StringSwitch<bool>(name)
-        .Cases({"test", "tests", "example", "examples", "sample", "samples", "demo", "demos"}, true)
-        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials", "unittests"}, true)
+  const auto names_example = [](StringRef word) {
+    return llvm::StringSwitch<bool>(word.lower())
+        .Cases({"test", "tests", "unittest", "unittests", "testing"}, true)
+        .Cases({"example", "examples", "sample", "samples", "demo", "demos"}, true)
+        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials"}, true)
         .Default(false);
   };
-  const std::string lower = path.lower();
-  llvm::SmallVector<StringRef> parts;
-  StringRef(lower).rsplit('.').first.split(parts, '/');
-  return llvm::any_of(parts, names_example) ||
-         (!parts.empty() && (names_example(parts.back().split('_').first) ||
-                             names_example(parts.back().rsplit('_').second)));
+  StringRef rest = path.rsplit('.').first;
+  while (!rest.empty()) {
+    StringRef word = rest.take_while(llvm::isUpper);
+    if (word.size() < 2) // a word of small letters, with or without a capital
+      word = rest.take_front(word.size() +
+                             rest.drop_front(word.size()).take_while(llvm::isLower).size());
+    if (names_example(word))
+      return true;
+    rest = rest.drop_front(std::max<std::size_t>(word.size(), 1));
+  }
+  return false;
 }
 
 // What tells or shows of code, and runs none.
@@ -48,7 +59,7 @@ bool isDocument(StringRef path) {
 
 bool isOfPackage(StringRef path) {
   const StringRef name = llvm::sys::path::filename(path);
-  return name == "setup.py" || name == "pyproject.toml";
+  return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
 }
 
 // A pyproject.toml may hold nothing but settings of tools.
@@ -62,64 +73,79 @@ bool makesPackage(const std::string &script) {
 bool reaches(const std::string &script, const std::string &root) {
   const std::string text = textOf(script);
   const auto has = [&](StringRef part) { return StringRef(text).contains(part); };
-  return llvm::sys::path::parent_path(script) == root || has("../") || has("'..'") || has("\"..\"");
+  return llvm::sys::path::parent_path(script) == root || has("../") || has("'..'") ||
+         has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
-CalledCode readCalledCode(const std::string &root) {
+// None where the project has too much to look at, or no program of its own.
+std::optional<CalledCode> readCalledCode(const std::string &root) {
   CalledCode called;
+  bool has_main = false;
   std::size_t others = 0;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
     if (isCode(path)) {
       const std::string text = textOf(path);
-      called.addCode(path, outlineOf(text));
+      const CodeOutline outline = outlineOf(text);
+      has_main |= !isHeader(path) && !isOfExample(StringRef(path).substr(root.size())) &&
+                  llvm::any_of(outline.parts, [](const CodeOutline::Part &part) {
+                    return part.name == "main" && part.scope.empty() && part.last_line;
+                  });
+      called.addCode(path, outline);
     } else if (!isDocument(path)) {
-      const std::string text = textOf(path);
+      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       if (text.find('\0') == std::string::npos)
         called.addNames(namesIn(text));
       ++others;
     }
     return others <= kMaxOtherFiles;
   });
-  if (others > kMaxOtherFiles)
-    return {};
+  if (others > kMaxOtherFiles || !has_main)
+    return std::nullopt;
   called.settle();
   return called;
 }
 
 } // namespace
 
-ProjectPrograms::Project &ProjectPrograms::projectAt(const std::string &root) {
+ProjectPrograms::Project *ProjectPrograms::projectOf(const std::string &file) {
+  const auto [of_file, is_new_file] = roots_.try_emplace(file);
+  std::string &root = of_file->second;
+  if (is_new_file)
+    root = projectRoot(file);
+  if (root.empty())
+    return nullptr;
   const auto [known, is_new] = by_root_.try_emplace(root);
-  if (is_new)
+  if (is_new) {
     known->second = read(root);
-  return known->second;
+    known->second.root = root;
+  }
+  return &known->second;
 }
 
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
-                             bool by_name) {
-  const std::string root = projectRoot(file);
-  if (root.empty())
+                             StringRef by_name) {
+  Project *project = projectOf(file);
+  if (!project || project->has_callers)
     return true;
-  Project &project = projectAt(root);
-  if (project.has_callers)
-    return true;
-  if (!project.called)
-    project.called = readCalledCode(root);
-  return project.called->mayRun(path, line, by_name);
+  if (!project->called) {
+    std::optional<CalledCode> called = readCalledCode(project->root);
+    project->has_callers = !called;
+    project->called = called ? std::move(*called) : CalledCode();
+  }
+  return project->has_callers || project->called->isReachable(path, line, by_name);
 }
 
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
-  const std::string root = projectRoot(file);
-  if (root.empty())
+  const Project *project = projectOf(file);
+  if (!project)
     return DeviceUse::all();
-  const Project &project = projectAt(root);
-  if (project.programs.empty())
-    return project.use;
-  const auto found = project.by_path.find(file);
-  if (found != project.by_path.end() && project.files[found->second].is_part)
-    return project.use & project.files[found->second].use_of_programs;
+  if (project->programs.empty())
+    return project->use;
+  const auto found = project->by_path.find(file);
+  if (found != project->by_path.end() && project->files[found->second].is_part)
+    return project->use & project->files[found->second].use_of_programs;
   // Whose it is, is not seen.
-  DeviceUse use = project.use;
+  DeviceUse use = project->use;
   use.chooseAny();
   return use;
 }

@@ -21,7 +21,8 @@ public:
   DeviceUse useAround(const std::string &file);
   // Whether a program of the project around `file` may come to the function around a line of
   // `path`; true where others may call it. `by_name`: as in CalledCode.
-  bool mayRun(const std::string &file, const std::string &path, unsigned line, bool by_name);
+  bool mayRun(const std::string &file, const std::string &path, unsigned line,
+              llvm::StringRef by_name);
 
 private:
   struct File {
@@ -36,6 +37,7 @@ private:
   struct Project {
     DeviceUse use = DeviceUse::all(); // too large, or called from elsewhere
     bool has_callers = true;          // beside its programs
+    std::string root;
     std::optional<CalledCode> called; // read when it is asked for
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
@@ -47,9 +49,10 @@ private:
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;
     std::size_t addProgram(unsigned main);
   };
-  Project &projectAt(const std::string &root);
+  Project *projectOf(const std::string &file); // null for a lone file
   static Project read(const std::string &root);
 
+  std::map<std::string, std::string> roots_; // of files
   std::map<std::string, Project> by_root_;
 };
 

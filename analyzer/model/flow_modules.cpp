@@ -30,10 +30,20 @@ const CallExpr *registerCall(const Expr *value) {
 const FunctionDecl *forwardOf(const CXXRecordDecl *module, const FunctionDecl *called) {
   if (!isTorchDecl(called))
     return called;
+  const FunctionDecl *forward = nullptr;
   for (const CXXMethodDecl *method : module->methods())
-    if (nameOf(method) == "forward")
-      return method;
-  return nullptr;
+    if (nameOf(method) == "forward") {
+      if (forward)
+        return nullptr; // which of them, is not asked
+      forward = method;
+    }
+  return forward;
+}
+
+// One of LibTorch's, which move nothing; but those that hold others may hold any.
+bool movesNothing(const CXXRecordDecl *module) {
+  const llvm::StringRef name = module->getName();
+  return isTorchDecl(module) && !name.starts_with("Sequential") && !name.starts_with("Any");
 }
 
 } // namespace
@@ -134,11 +144,11 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
     const bool from_host = calls && result.place.onHost() && moduleState(module).tensors;
     const std::optional<Value> returned =
         from_host ? returnedBy(forwardOf(module, callee), call, receiver) : std::nullopt;
-    if (stays || (from_host && isTorchDecl(module)) || (returned && returned->place.onHost()))
+    if (stays || (from_host && movesNothing(module)) || (returned && returned->place.onHost()))
       result.place = Place::host();
     else if (result.place.is(Place::Kind::kNone) || from_host)
       result.place = Place::unknown();
-  } else if (calls && isTorchDecl(module) && together(arguments).place.onHost()) {
+  } else if (calls && movesNothing(module) && together(arguments).place.onHost()) {
     result.place = Place::host(); // of a scripted module: IValues
   }
   if (calls)

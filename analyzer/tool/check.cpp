@@ -1,6 +1,5 @@
 #include "analyzer/tool/check.h"
 
-#include "analyzer/files/project_programs.h"
 #include "analyzer/files/report_paths.h"
 #include "analyzer/fixes/apply_fixes.h"
 #include "analyzer/flags/print_commands.h"
@@ -14,6 +13,7 @@
 #include "analyzer/settings/project_settings.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/tool/collect.h"
+#include "analyzer/tool/left_out.h"
 #include "analyzer/tool/related_files.h"
 #include "analyzer/tool/report.h"
 #include "analyzer/tool/selection.h"
@@ -72,56 +72,6 @@ std::vector<std::string> namesOf(const std::set<std::string> &files,
 // Where the command is a container's first process or the child of it, all ends with it.
 bool endsAtTerminal() {
   return llvm::sys::Process::StandardErrIsDisplayed() && getpid() != 1 && getppid() != 1;
-}
-
-bool mayHold(Needs needs, const DeviceUse &use) {
-  switch (needs) {
-  case Needs::kNothing:
-    return true;
-  case Needs::kDevice:
-    return use.any;
-  case Needs::kOtherDevice:
-    return use.second;
-  case Needs::kOtherDeviceOrHost:
-    return use.second || use.host_or_other;
-  case Needs::kOtherStream:
-    return use.stream;
-  }
-  return true;
-}
-
-struct LeftOut {
-  unsigned by_use = 0;   // findings
-  unsigned uncalled = 0; // the same
-};
-
-// What takes devices and streams for granted that the programs of the file do not use, and what is
-// in code that none of them comes to.
-LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
-                           std::vector<FileOutcome> &outcomes) {
-  ProjectPrograms projects;
-  LeftOut left_out;
-  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
-    if (!outcome.result)
-      continue;
-    std::optional<DeviceUse> use;
-    dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &context) {
-      if (context.needs != Needs::kNothing) {
-        if (!use)
-          use = projects.useAround(command.file);
-        if (!mayHold(context.needs, *use)) {
-          ++left_out.by_use;
-          return true;
-        }
-      }
-      const core::Location &place = finding.locations.front();
-      if (projects.mayRun(command.file, place.file, place.line, context.is_called_by_name))
-        return false;
-      ++left_out.uncalled;
-      return true;
-    });
-  }
-  return left_out;
 }
 
 // The run is over then. Whatever this process does itself is broken off soon after.

@@ -113,14 +113,3 @@ void deleter(int device) {
 
 // A program may choose its device once.
 int main(int argc, char **argv) { cudaSetDevice(argc); }
-
-// Nothing but chooses a device: that is what its callers want.
-bool nextDevice(int count) {
-  static int next = 0;
-  if (count <= 1)
-    return true;
-  if (cudaSetDevice(next) != cudaSuccess)
-    return cudaSetDevice(0) == cudaSuccess;
-  next = (next + 1) % count;
-  return true;
-}

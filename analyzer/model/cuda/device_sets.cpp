@@ -36,29 +36,26 @@ bool doesCudaWork(llvm::StringRef name) {
          !name.starts_with("Peek");
 }
 
-bool asksCurrentDevice(llvm::StringRef name) {
-  return name == "cudaGetDevice" || name == "GetDevice" || name == "hipGetDevice";
-}
-
-// A function that does nothing with devices but set one: that is what its callers want of it,
-// unless it asks for the current one to set it back.
+// A function that does nothing but set the device that it is given; its callers are the ones to
+// look at.
 bool isWrapper(const CudaWork &work) {
-  const auto does_more = [](const Stmt *part) {
-    const auto *call = dyn_cast<CallExpr>(part);
-    if (!call || setsDevice(call))
-      return false;
-    const llvm::StringRef name = nameOf(calledFunction(call));
-    return doesCudaWork(name) || asksCurrentDevice(name) || name == "current_device";
-  };
-  return !work.touches_tensors && work.launches.empty() && work.calls.empty() &&
-         !contains(work.function->getBody(), does_more);
+  if (work.touches_tensors || !work.launches.empty() || work.sets.size() != 1 ||
+      !work.sets[0].device)
+    return false;
+  const auto *device = dyn_cast<DeclRefExpr>(work.sets[0].device->IgnoreParenCasts());
+  return device && isa<ParmVarDecl>(device->getDecl()) && work.calls.empty() &&
+         !contains(work.function->getBody(), [](const Stmt *part) {
+           const auto *call = dyn_cast<CallExpr>(part);
+           return call && !setsDevice(call) && doesCudaWork(nameOf(calledFunction(call)));
+         });
 }
 
 bool holdsCurrentDevice(const VarDecl *variable, const CudaWork &work) {
   struct Visitor : AstVisitor {
     explicit Visitor(const VarDecl *variable) : variable(variable) {}
     bool VisitCallExpr(CallExpr *call) override {
-      if (!asksCurrentDevice(nameOf(calledFunction(call))))
+      const llvm::StringRef name = nameOf(calledFunction(call));
+      if (name != "cudaGetDevice" && name != "GetDevice" && name != "hipGetDevice")
         return true;
       const auto *address = call->getNumArgs()
                                 ? dyn_cast<UnaryOperator>(call->getArg(0)->IgnoreParenCasts())

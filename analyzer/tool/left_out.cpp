@@ -1,0 +1,66 @@
+#include "analyzer/tool/left_out.h"
+
+#include "analyzer/files/project_programs.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <optional>
+
+namespace devsan::analyzer {
+namespace {
+
+bool mayHold(Needs needs, const DeviceUse &use) {
+  switch (needs) {
+  case Needs::kNothing:
+    return true;
+  case Needs::kDevice:
+    return use.any;
+  case Needs::kOtherDevice:
+    return use.second;
+  case Needs::kOtherDeviceOrHost:
+    return use.second || use.host_or_other;
+  case Needs::kOtherStream:
+    return use.stream;
+  }
+  return true;
+}
+
+// Without its scope; empty where a base may call it.
+llvm::StringRef nameCalled(const core::Location &place, const FindingContext &context) {
+  const llvm::StringRef function = place.function;
+  return context.is_called_by_name
+             ? function.rsplit("::").second.empty() ? function : function.rsplit("::").second
+             : llvm::StringRef();
+}
+
+} // namespace
+
+LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
+                           std::vector<FileOutcome> &outcomes) {
+  ProjectPrograms projects;
+  LeftOut left_out;
+  for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
+    if (!outcome.result)
+      continue;
+    std::optional<DeviceUse> use;
+    dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &context) {
+      if (context.needs != Needs::kNothing) {
+        if (!use)
+          use = projects.useAround(command.file);
+        if (!mayHold(context.needs, *use)) {
+          ++left_out.by_use;
+          return true;
+        }
+      }
+      const core::Location &place = finding.locations.front();
+      if (projects.mayRun(command.file, place.file, place.line, nameCalled(place, context)))
+        return false;
+      ++left_out.uncalled;
+      return true;
+    });
+  }
+  return left_out;
+}
+
+} // namespace devsan::analyzer

@@ -1,0 +1,19 @@
+// Findings that do not hold in the program around them.
+#pragma once
+
+#include "analyzer/flags/compile_commands.h"
+#include "analyzer/run/analyze_files.h"
+
+#include <vector>
+
+namespace devsan::analyzer {
+
+struct LeftOut {
+  unsigned by_use = 0;   // they take devices or streams for granted that no program uses
+  unsigned uncalled = 0; // they are in code that no program comes to
+};
+
+LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
+                           std::vector<FileOutcome> &outcomes);
+
+} // namespace devsan::analyzer
