@@ -72,14 +72,46 @@ void run(at::Tensor x) {
   steps(x);
 }
 """
-        for text, message in ((launcher, "A kernel"), (launcher.replace("  steps(x)", "  const c10::cuda::CUDAGuard guard(x.device());\n  steps(x)"), "Set the device")):
-            self.repo.mkdir(exist_ok=True)
-            (self.repo / "run.cu").write_text(text)
+        row = self.row_of("run.cu", launcher, launcher.replace("  steps(x)", "  const c10::cuda::CUDAGuard guard(x.device());\n  steps(x)"))
+        self.assertEqual((row["before"], row["after"]), (["run.cu:5: device-missing-guard"], []))
+
+    def test_what_stands_in_the_comment_of_a_launcher_is_not_its_name(self):
+        launcher = """\
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+__global__ void kernel(float *x) {}
+// Of shape (n), and not {n, 1}.
+void launch(at::Tensor x) {
+  kernel<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>());
+}
+void run(at::Tensor x) {
+  launch(x);
+}
+"""
+        row = self.row_of("run.cu", launcher, launcher.replace("  launch(x)", "  const c10::cuda::CUDAGuard guard(x.device());\n  launch(x)"))
+        self.assertEqual((row["before"], row["after"]), (["run.cu:6: device-missing-guard"], []))
+
+    def test_a_bug_counts_where_it_is_reported_at_the_call_in_another_file(self):
+        launcher = """\
+#include <cuda_runtime.h>
+__global__ void kernel(float *x) {}
+void launch(float *x) {
+  kernel<<<1, 32>>>(x);
+}
+"""
+        self.commit("Who calls", run="#include <torch/extension.h>\nvoid launch(float *x);\n"
+                                     "void run(at::Tensor x) {\n  launch(x.data_ptr<float>());\n}\n")
+        row = self.row_of("launch.cu", launcher, launcher.replace("  kernel", "  cudaSetDevice(1);\n  kernel"))
+        self.assertEqual((row["before"], row["after"]), (["launch.cu:4: device-missing-guard"], []))
+
+    def row_of(self, file, before, after):
+        for text, message in ((before, "A kernel"), (after, "Set the device")):
+            (self.repo / file).write_text(text)
             self.commit(message)
         result = self.history()
         self.assertEqual(result.returncode, 0, result.stderr)
         (row,) = map(json.loads, (self.folder / "out/results.jsonl").read_text().splitlines())
-        self.assertEqual((row["before"], row["after"]), (["run.cu:5: device-missing-guard"], []))
+        return row
 
     def test_new_files_and_other_messages_are_no_fixes(self):
         self.commit("A trainer for the GPU", train=WAITS)
