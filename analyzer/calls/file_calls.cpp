@@ -54,6 +54,32 @@ bool startsThreads(const CudaWork &work) {
          llvm::any_of(work.handed_streams, runs_there);
 }
 
+// Always fails before it has done anything: what a build without CUDA has in the place of the
+// function that launches.
+bool onlyFails(const ASTContext &context, const Stmt *statement) {
+  if (const auto *block = dyn_cast<CompoundStmt>(statement)) {
+    for (const Stmt *part : block->body())
+      if (onlyFails(context, part))
+        return true;
+      else if (!isa<Expr, DeclStmt, NullStmt>(part))
+        return false;
+    return false;
+  }
+  if (const auto *once = dyn_cast<DoStmt>(statement)) // of a macro
+    return onlyFails(context, once->getBody());
+  if (const auto *check = dyn_cast<IfStmt>(statement)) { // TORCH_CHECK(false, …)
+    bool holds = false;
+    return check->getCond() && !check->getCond()->isValueDependent() &&
+           check->getCond()->EvaluateAsBooleanCondition(holds, context) && holds &&
+           onlyFails(context, check->getThen());
+  }
+  if (const auto *full = dyn_cast<ExprWithCleanups>(statement))
+    statement = full->getSubExpr();
+  const auto *call = dyn_cast<CallExpr>(statement);
+  const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+  return isa<CXXThrowExpr>(statement) || (callee && callee->isNoReturn());
+}
+
 class Builder {
 public:
   explicit Builder(const CudaProgram &program, const SourceManager &sources)
@@ -76,7 +102,8 @@ private:
     FileCalls::Function described;
     described.usr = std::move(usr);
     described.name = function->getNameInfo().getName().getAsString();
-    if (const FunctionDecl *body = nullptr; function->hasBody(body))
+    if (const FunctionDecl *body = nullptr;
+        function->hasBody(body) && !onlyFails(function->getASTContext(), body->getBody()))
       described.body = place(body->getLocation());
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     const CudaWork *work = program_.work(function);

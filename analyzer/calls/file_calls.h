@@ -23,7 +23,7 @@ struct FileCalls {
   struct Function {
     std::string usr;  // clang's name for a declaration across files
     std::string name; // without its scope
-    Place body;       // none where it is in another file
+    Place body;       // none where it is in another file, or only says that there is none
     // The calls that are known do not decide for all of it: its address is taken, it is virtual, it
     // starts threads.
     bool open = false;
