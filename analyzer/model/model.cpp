@@ -137,12 +137,15 @@ bool DeviceModel::hostOnly() {
 bool DeviceModel::isOperator(const FunctionDecl *function) {
   if (scan().operators.contains(function->getCanonicalDecl()))
     return true;
-  if (function->isMain() || !takesTensor(function))
+  if (function->isMain())
     return false;
   if (!cuda_)
     cuda_ = CudaProgram::of(context_);
   const CudaWork *work = cuda_->work(function);
-  return work && llvm::any_of(work->launches, [](const Launch &launch) {
+  // Given tensors, or their memory: then it takes the stream that PyTorch's operators work on.
+  const bool is_given = takesTensor(function) || (work && !work->current_streams.empty() &&
+                                                  !isa<CXXConstructorDecl>(function));
+  return work && is_given && llvm::any_of(work->launches, [](const Launch &launch) {
            return launch.kind == Launch::Kind::kKernel;
          });
 }
