@@ -293,6 +293,8 @@ void CompileCommands::finish(CompileCommand &command) {
   if (torch_)
     system_folders.insert(system_folders.end(), torch_->include_folders.begin(),
                           torch_->include_folders.end());
+  if (!system_folders.empty()) // what LibTorch's headers lack of older releases
+    common.insert(common.end(), {"-isystem", stubs_ + "/older_torch"});
   for (const std::string &folder : system_folders)
     if (!llvm::is_contained(common, folder))
       common.insert(common.end(), {"-isystem", folder});
