@@ -143,6 +143,11 @@ void ProjectCalls::resolveServants() {
   }
 }
 
+bool ProjectCalls::hasBody(llvm::StringRef usr) const {
+  const Function *function = find(usr);
+  return function && !function->bodies.empty();
+}
+
 bool ProjectCalls::servesTensors(llvm::StringRef usr) const {
   const Function *function = find(usr);
   return function && function->serves_tensors && !function->isSeveral();

@@ -30,6 +30,9 @@ public:
   // no tensors; null where there is none, or one of several bodies' functions.
   const FileCalls::Place *launchBy(llvm::StringRef usr) const;
 
+  // It is defined in one of the files.
+  bool hasBody(llvm::StringRef usr) const;
+
   // A function that knows tensors calls it, or calls one that does.
   bool servesTensors(llvm::StringRef usr) const;
   // One of the functions does.

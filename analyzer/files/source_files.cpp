@@ -305,23 +305,40 @@ bool isInProject(std::string_view root, std::string_view folder) {
   });
 }
 
+namespace {
+
+std::vector<std::string> sourcesBelow(const std::string &root) {
+  std::size_t files = 0;
+  if (!root.empty())
+    walk(root, [&](const fs::path &) { return ++files < kMaxProjectFiles; });
+  auto sources = root.empty() || files == kMaxProjectFiles
+                     ? core::Result<std::vector<std::string>>(std::vector<std::string>())
+                     : expandInputs({root});
+  return sources ? std::move(*sources) : std::vector<std::string>();
+}
+
+} // namespace
+
+std::vector<std::string> sourcesBeside(const std::string &file) {
+  const std::string root = projectRoot(file);
+  const std::string repository = nearestFolderWith(file, {".git"});
+  if (root.empty() || repository == root)
+    return {};
+  std::vector<std::string> sources = sourcesBelow(repository);
+  std::erase_if(sources, [&](const std::string &source) { return source.starts_with(root + "/"); });
+  return sources;
+}
+
 std::vector<std::string> sourcesAround(const std::string &file) {
   const std::string root = projectRoot(file);
-  if (root.empty())
-    return {};
-  std::size_t files = 0;
-  walk(root, [&](const fs::path &) { return ++files < kMaxProjectFiles; });
-  if (files == kMaxProjectFiles)
-    return {};
-  auto sources = expandInputs({root});
+  std::vector<std::string> sources = sourcesBelow(root);
   const auto is_file = [&](const std::string &source) {
     std::error_code ignored;
     return source == file || fs::equivalent(source, file, ignored);
   };
-  const bool is_part =
-      sources && (isHeader(file) ? isInProject(root, fs::path(file).parent_path().string())
-                                 : std::ranges::any_of(*sources, is_file));
-  return is_part ? std::move(*sources) : std::vector<std::string>();
+  const bool is_part = isHeader(file) ? isInProject(root, fs::path(file).parent_path().string())
+                                      : std::ranges::any_of(sources, is_file);
+  return is_part ? std::move(sources) : std::vector<std::string>();
 }
 
 const Project &Projects::of(const std::string &file) {

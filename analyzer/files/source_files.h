@@ -55,6 +55,10 @@ bool isInProject(std::string_view root, std::string_view folder);
 // file that such a walk would not find, which is no part of a project, and in a folder without end.
 std::vector<std::string> sourcesAround(const std::string &file);
 
+// The sources of the repository that lie beside the package that `file` belongs to; none where the
+// project is the whole repository.
+std::vector<std::string> sourcesBeside(const std::string &file);
+
 // The nearest folder above a file that holds a file or folder of one of these names; empty where
 // there is none.
 std::string nearestFolderWith(std::string_view file, std::initializer_list<std::string_view> names);

@@ -101,7 +101,8 @@ struct KnownFiles {
 
 void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
-    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &)> others_around,
+    llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &, Around)>
+        others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
   KnownFiles known_files;
   known_files.add(
@@ -130,7 +131,7 @@ void resolveCrossFileFindings(
   }
   if (functions.empty() && servants.empty() && holders.empty())
     return;
-  std::vector<std::string> others = others_around(files);
+  std::vector<std::string> others = others_around(files, Around::kProject);
   // False where files that might tell more were not read.
   const auto look_around = [&](auto names_to_look_for) {
     for (;;) {
@@ -151,8 +152,16 @@ void resolveCrossFileFindings(
     }
   };
   // By themselves: a common word among the names of one must not end the search of the other.
-  if (!functions.empty())
+  if (!functions.empty()) {
     look_around([&] { return calls.namesToLookFor(functions, launchers, {}); });
+    std::erase_if(launchers, [&](const std::string &usr) { return calls.hasBody(usr); });
+    if (!launchers.empty()) {
+      std::vector<std::string> beside = others_around(files, Around::kRepository);
+      std::swap(others, beside);
+      look_around([&] { return calls.namesToLookFor({}, launchers, {}); });
+      std::swap(others, beside);
+    }
+  }
   if (!servants.empty() && (calls.knowTensors() || llvm::any_of(others, mayKnowTensors)))
     look_around([&] { return calls.namesToLookFor({}, {}, servants); });
   const bool all_data_known =

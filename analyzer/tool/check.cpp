@@ -283,8 +283,8 @@ private:
     RelatedFiles related(settings_, own_time);
     resolveCrossFileFindings(
         commands_, outcomes, options_.alone,
-        [&](const std::vector<std::string> &some) {
-          return otherProjectFiles(some, commands_, setup_.files, project_, options_);
+        [&](const std::vector<std::string> &some, Around around) {
+          return otherProjectFiles(some, around, commands_, setup_.files, project_, options_);
         },
         [&](const std::vector<std::string> &some) {
           auto more = commandsOf(some, compile_commands_);

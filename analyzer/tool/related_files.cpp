@@ -15,7 +15,7 @@ namespace devsan::analyzer {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files,
+std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files, Around around,
                                            const std::vector<CompileCommand> &looked_at,
                                            const std::vector<std::string> &inputs,
                                            const ProjectSettings &settings,
@@ -29,13 +29,15 @@ std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files
   };
   for (const CompileCommand &command : looked_at)
     is_new(command.file);
-  llvm::copy_if(inputs, std::back_inserter(others), is_new);
+  if (around == Around::kProject)
+    llvm::copy_if(inputs, std::back_inserter(others), is_new);
   if (options.alone)
     return others;
   std::set<fs::path> folders;
   for (const std::string &file : files)
     if (folders.insert(fs::path(file).parent_path()).second)
-      for (const std::string &source : sourcesAround(file)) {
+      for (const std::string &source :
+           around == Around::kProject ? sourcesAround(file) : sourcesBeside(file)) {
         folders.insert(fs::path(source).parent_path());
         if (!settings.excludes(source) && is_new(source))
           others.push_back(source);

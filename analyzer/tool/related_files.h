@@ -1,6 +1,7 @@
 // Other files of the project, read for the sake of the run's own: their callers, what they launch.
 #pragma once
 
+#include "analyzer/run/across_files.h"
 #include "analyzer/run/schedule.h"
 #include "analyzer/settings/options.h"
 #include "analyzer/settings/project_settings.h"
@@ -13,8 +14,9 @@
 namespace devsan::analyzer {
 
 // More files than a run looks at: those of its inputs that it leaves out, and the sources of the
-// projects that `files` belong to.
-std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files,
+// projects that `files` belong to; of projects that are packages of a repository, what lies beside
+// them.
+std::vector<std::string> otherProjectFiles(const std::vector<std::string> &files, Around around,
                                            const std::vector<CompileCommand> &looked_at,
                                            const std::vector<std::string> &inputs,
                                            const ProjectSettings &settings, const Options &options);
