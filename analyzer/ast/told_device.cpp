@@ -137,8 +137,11 @@ bool anyNamesDevice(llvm::ArrayRef<const Expr *> arguments) {
   for (const Expr *argument : arguments) {
     const QualType type = argument->getType();
     if (isStream(type)) {
-      if (isGenericStream(type) && isa<DeclRefExpr>(argument->IgnoreImplicit()))
-        return true;
+      if (isGenericStream(type)) {
+        if (isa<DeclRefExpr>(strip(argument))) // also a copy of it
+          return true;
+        finder.TraverseStmt(const_cast<Expr *>(argument));
+      }
       continue;
     }
     if (!type.isNull() && !type->isUndeducedType() && (holdsTensor(type) || namesDevice(type)))

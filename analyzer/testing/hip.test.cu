@@ -13,28 +13,28 @@ __global__ void round(__hip_bfloat16 *x) {}
 
 void launches(at::Tensor x) {
   hipStream_t stream = at::hip::getCurrentHIPStream();
-  // CHECK-DAG: :[[@LINE-1]]:24: error: 'stream' is the stream of the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:24: error: 'stream' is the stream of the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
   scale<<<1, 64, 0, stream>>>(x.data_ptr<float>(), x.numel());
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
 }
 void launchesByMacro(at::Tensor x) {
   hipLaunchKernelGGL(scale, dim3(1), dim3(64), 0, at::hip::getCurrentHIPStream(), x.data_ptr<float>(), x.numel());
-  // CHECK-DAG: :[[@LINE-1]]:22: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:22: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
 }
 void multiplies(hipblasLtHandle_t handle, hipblasLtMatmulDesc_t operation, hipblasLtMatrixLayout_t layout, at::Tensor x) {
   const float one = 1;
   hipblasLtMatmul(handle, operation, &one, x.data_ptr(), layout, x.data_ptr(), layout, &one, x.data_ptr(), layout, x.data_ptr(), layout, nullptr, nullptr, 0, at::hip::getCurrentHIPStream());
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
 }
 void launchesOfModule(hipFunction_t function, at::Tensor x) {
   void *arguments[] = {x.data_ptr()};
   const hipError_t error = hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, at::hip::getCurrentHIPStream(), arguments, nullptr);
-  // CHECK-DAG: :[[@LINE-1]]:28: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:28: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
 }
 void copies(at::Tensor x, const void *memory) {
   const c10::hip::HIPGuard guard(x.device());
   hipMemcpyAsync(x.data_ptr(), memory, 64, hipMemcpyDeviceToDevice, 0);
-  // CHECK-DAG: :[[@LINE-1]]:3: error: {{.*}} the default stream, while the work of 'x' is on the current one [device-wrong-stream]
+  // CHECK: :[[@LINE-1]]:3: error: {{.*}} the default stream, while the work of 'x' is on the current one [device-wrong-stream]
 }
 
 void guards(at::Tensor x) {

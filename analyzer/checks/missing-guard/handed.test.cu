@@ -12,9 +12,9 @@ __global__ void scale(float *x, int n) {}
 void launchScale(float *x, int n, cudaStream_t stream);
 void handsStream(at::Tensor x) {
   cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  // CHECK-DAG: :[[@LINE-1]]:25: error: 'stream' is the stream of the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:25: error: 'stream' is the stream of the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
   launchScale(x.data_ptr<float>(), x.numel(), stream);
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the call puts work on a stream while the current device need not be that of 'x': no guard is live here [device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the call puts work on a stream while the current device need not be that of 'x': no guard is live here [device-missing-guard]
 }
 void guardsBefore(at::Tensor x) {
   const c10::cuda::CUDAGuard guard(x.device());
@@ -30,7 +30,7 @@ void launchWith(Parameters &parameters, bool configure);
 void handsParameters(at::Tensor x) {
   Parameters parameters{x.data_ptr<float>(), at::cuda::getCurrentCUDAStream()};
   launchWith(parameters, true);
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the call puts work on a stream while the current device{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the call puts work on a stream while the current device{{.*}}[device-missing-guard]
 }
 
 // The function can set the device itself.
@@ -60,12 +60,12 @@ void inThread(at::Tensor x) {
   const c10::cuda::CUDAGuard guard(x.device());
   std::thread worker([&] {
     scale<<<1, 256>>>(x.data_ptr<float>(), x.numel());
-    // CHECK-DAG: :[[@LINE-1]]:5: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+    // CHECK: :[[@LINE-1]]:5: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
   });
   std::vector<std::thread> workers;
   workers.emplace_back([&] {
     scale<<<1, 256>>>(x.data_ptr<float>(), x.numel());
-    // CHECK-DAG: :[[@LINE-1]]:5: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
+    // CHECK: :[[@LINE-1]]:5: error: the kernel runs on the current device, which need not be that of 'x'{{.*}}[device-missing-guard]
   });
   workers.emplace_back([&] {
     const c10::cuda::CUDAGuard inner(x.device());
@@ -83,7 +83,7 @@ void lambda(at::Tensor x) {
 void lambdaBare(at::Tensor x) {
   auto launch = [&](int blocks) {
     scale<<<blocks, 256>>>(x.data_ptr<float>(), x.numel());
-    // CHECK-DAG: :[[@LINE-1]]:5: error: the kernel runs on the current device{{.*}}[device-missing-guard]
+    // CHECK: :[[@LINE-1]]:5: error: the kernel runs on the current device{{.*}}[device-missing-guard]
   };
   launch(1);
 }

@@ -14,9 +14,9 @@ struct Problem {
 void multiplies(cublasLtHandle_t handle, const Problem &p, const at::Tensor &a, at::Tensor out) {
   const float one = 1;
   cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  // CHECK-DAG: :[[@LINE-1]]:25: error: 'stream' is the stream of the current device, which need not be that of 'a'{{.*}}[device-missing-guard]
+  // CHECK: :[[@LINE-1]]:25: error: 'stream' is the stream of the current device, which need not be that of 'a'{{.*}}[device-missing-guard]
   cublasLtMatmul(handle, p.operation, &one, a.data_ptr(), p.layout, a.data_ptr(), p.layout, &one, out.data_ptr(), p.layout, out.data_ptr(), p.layout, nullptr, nullptr, 0, stream);
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'a': no guard is live here [device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'a': no guard is live here [device-missing-guard]
 }
 
 // In a function that only knows pointers, whose call counts.
@@ -27,7 +27,7 @@ static void multiplyOn(cublasLtHandle_t handle, const Problem &p, const void *a,
 void multipliesThere(cublasLtHandle_t handle, const Problem &p, const at::Tensor &a, at::Tensor out) {
   auto stream{at::cuda::getCurrentCUDAStream().stream()};
   multiplyOn(handle, p, a.data_ptr(), out.data_ptr(), stream);
-  // CHECK-DAG: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'a': no guard is live here [device-missing-guard]
+  // CHECK: :[[@LINE-1]]:3: error: the kernel runs on the current device, which need not be that of 'a': no guard is live here [device-missing-guard]
 }
 
 void guards(cublasLtHandle_t handle, const Problem &p, const at::Tensor &a, at::Tensor out) {

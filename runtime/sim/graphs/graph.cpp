@@ -246,7 +246,7 @@ void Graph::beginCapture(c10::MempoolId_t pool) {
   }
   stream_ = stream;
   captured_graph.store(this, std::memory_order_release);
-  enterCapture(stream); // NOLINT(device-missing-guard): a c10::Stream knows its device
+  enterCapture(stream);
 }
 
 void Graph::stopCapture() {

@@ -24,7 +24,6 @@ void noteRead(const char *op, const at::Tensor &tensor) {
     return;
   TouchedMemory touched;
   touched.add(tensor, AccessKind::kReads);
-  // NOLINTNEXTLINE(device-missing-guard): the stream is of that device
   noteAccesses(op, touched, currentStream(tensor.get_device()));
 }
 
@@ -34,7 +33,6 @@ void noteCopy(const at::Tensor &to, const at::Tensor &from, c10::Stream stream) 
   TouchedMemory touched;
   touched.add(from, AccessKind::kReads);
   touched.add(to, AccessKind::kWrites);
-  // NOLINTNEXTLINE(device-missing-guard): a c10::Stream knows its device
   noteAccesses("aten::copy_", touched, stream);
 }
 
@@ -95,10 +93,10 @@ void copyToDevice(at::Tensor &self, const at::Tensor &source, bool non_blocking)
 void copyBetweenDevices(at::Tensor &self, const at::Tensor &source) {
   const c10::Stream stream = currentStream(source.get_device()),
                     other = currentStream(self.get_device());
-  orderAfter(stream, other); // NOLINT(device-missing-guard): c10::Streams know their devices
+  orderAfter(stream, other);
   noteCopy(self, source, stream);
   copyNow(self, source);
-  orderAfter(other, stream); // NOLINT(device-missing-guard): as above
+  orderAfter(other, stream);
 }
 
 at::Tensor &copy(at::Tensor &self, const at::Tensor &source, bool non_blocking) {
@@ -125,7 +123,6 @@ at::Scalar localScalarDense(const at::Tensor &self) {
 void recordTensorStream(at::Tensor &self, c10::Stream stream) {
   TORCH_CHECK(stream.device_type() == c10::kCUDA, "record_stream: the stream is on ",
               stream.device(), ", not on a CUDA device");
-  // NOLINTNEXTLINE(device-missing-guard): a c10::Stream knows its device
   recordStream(self.storage().data_ptr(), stream);
 }
 

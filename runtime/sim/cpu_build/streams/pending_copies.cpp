@@ -277,7 +277,6 @@ void copyToHostLater(const at::Tensor &host, at::Tensor data, c10::Stream stream
   PendingCopy copy;
   keepHost(copy, host);
   copy.data = std::move(data);
-  // NOLINTNEXTLINE(device-missing-guard): a c10::Stream knows its device
   copy.watch = closeToHostUntilArrival(copy.range.begin, copy.range.bytes, stream);
   enqueue(std::move(copy), stream);
 }
@@ -333,7 +332,6 @@ bool askForCopies(const VectorClock &clock) {
 void finishCopiesInto(const at::Tensor &host, c10::Stream stream) {
   if (detail::waiting_copies.load(std::memory_order_relaxed) == 0)
     return;
-  // NOLINTNEXTLINE(device-missing-guard): a c10::Stream knows its device
   const VectorClock clock = clockOf(stream);
   const HostRange range = rangeOf(host);
   runAll([&](const PendingCopy &copy) {
