@@ -89,7 +89,7 @@ bool isBuiltForOthers(StringRef path, StringRef text) {
   if (name == "CMakeLists.txt" || name.ends_with(".cmake"))
     return makesLibrary(text);
   if (name.ends_with(".py"))
-    return has("cpp_extension") || has("ctypes") || has("load_library");
+    return has("cpp_extension") || has("CDLL") || has("LoadLibrary") || has("load_library");
   if (name == "meson.build")
     return has("library(");
   if (name.starts_with("BUILD"))

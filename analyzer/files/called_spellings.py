@@ -148,6 +148,8 @@ FILES = [
     ({"main.cpp": IDLE, "README.md": "Call `train()`.\n"}, NONE),
     ({"main.cpp": IDLE, "rest.inl": "void more() { train(data()); }\n"}, TRAIN),
     ({"main.cpp": IDLE, "run.lua": "train()\n"}, TRAIN),
+    ({"main.cpp": IDLE, "work.vcxproj": '<ClCompile Include="train.cpp" />\n'}, NONE),
+    ({"main.cpp": IDLE, "CMakeLists.txt": "add_executable(train main.cpp work.cpp)\n"}, NONE),
     ({"main.cpp": IDLE, "rest.cpp": CALLS.replace("other", "more")}, NONE),
     ({"main.cpp": IDLE, "test_train.cpp": "int main() { other(); }\n"}, TRAIN),
     # What is not understood says all its words, and may hold main().

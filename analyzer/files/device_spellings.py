@@ -114,6 +114,8 @@ FILES = [
     ({"Makefile": "work.so: work.cu\n\tnvcc -shared -o $@ $<\n"}, ALL),
     ({"setup.py": "setup(ext_modules=[])\n"}, ALL),
     ({"load.py": "from torch.utils.cpp_extension import load\n"}, ALL),
+    ({"load.py": "import ctypes\nlib = ctypes.CDLL('work.so')\n"}, ALL),
+    ({"export.py": "import ctypes\npointer = ctypes.c_void_p(0)\n"}, set()),
     # What is included is not seen, or the file is no part of a program that is.
     ({"said.cpp": '#include "work.h"\n#include CHOSEN\n'}, ALL),
     ({"main.cpp": "namespace torch { class Tensor; }\nvoid *scaled(torch::Tensor *);\nint main() { scaled(0); }\n"}, ALL),

@@ -49,9 +49,12 @@ bool isOfExample(StringRef path) {
   return false;
 }
 
-// What tells or shows of code, and runs none.
-bool isDocument(StringRef path) {
+// What tells or shows of code, or says which files are compiled: it calls nothing.
+bool callsNothing(StringRef path) {
+  if (isBuildFile(path) && !path.ends_with(".py"))
+    return true;
   return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({".filters", ".sln", ".user", ".pri"}, true)
       .Cases({".md", ".rst", ".txt", ".log", ".html", ".csv", ".tsv"}, true)
       .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
       .Default(false);
@@ -91,7 +94,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root) {
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
       called.addCode(path, outline);
-    } else if (!isDocument(path)) {
+    } else if (!callsNothing(path)) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       if (text.find('\0') == std::string::npos)
         called.addNames(namesIn(text));

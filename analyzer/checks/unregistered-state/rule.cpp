@@ -31,7 +31,8 @@ private:
                               : "made on " + program_.text(member.initial) + " and stays there"}),
         .op = member.combined ? program_.operatorName(member.combined) : "",
         .from = member.initial.device(),
-        .related = {{.variable = member.field, .message = "declared here"}}};
+        .related = {{.variable = member.field, .message = "declared here"}},
+        .needs = Needs::kDevice};
     // Where a method puts another tensor there, the one that is registered is of no use to it.
     if (facts_.is_module && member.is_tensor && !member.rebound)
       offerRegistration(finding, member, "register_buffer");
