@@ -80,6 +80,23 @@ bool reaches(const std::string &script, const std::string &root) {
          has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
+struct ProjectFiles {
+  std::vector<std::string> code, builds, packages; // `packages`: the scripts that make them
+};
+ProjectFiles filesBelow(const std::string &root) {
+  ProjectFiles files;
+  walkProject(root, /*third_party=*/false, [&](const std::string &path) {
+    if (isCode(path))
+      files.code.push_back(path);
+    else if (isBuildFile(path))
+      files.builds.push_back(path);
+    if (isOfPackage(path) && makesPackage(path))
+      files.packages.push_back(path);
+    return files.code.size() <= kMaxFiles;
+  });
+  return files;
+}
+
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root) {
   CalledCode called;
@@ -154,17 +171,7 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
 }
 
 ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
-  std::vector<std::string> code, builds, packages;
-  walkProject(root, /*third_party=*/false, [&](const std::string &path) {
-    if (isCode(path))
-      code.push_back(path);
-    else if (isBuildFile(path))
-      builds.push_back(path);
-    if (isOfPackage(path))
-      packages.push_back(path);
-    return code.size() <= kMaxFiles;
-  });
-  std::erase_if(packages, [](const std::string &script) { return !makesPackage(script); });
+  const auto [code, builds, packages] = filesBelow(root);
   // What is built for Python is called from there.
   if (code.size() > kMaxFiles ||
       llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))

@@ -192,8 +192,7 @@ std::span<const std::string_view> codeExtensions() {
 }
 
 bool isCode(std::string_view path) {
-  return llvm::any_of(codeExtensions(),
-                      [&](std::string_view extension) { return path.ends_with(extension); });
+  return hasOneOf(codeExtensions(), path);
 }
 
 std::string textOf(const std::string &file) {
@@ -308,12 +307,13 @@ bool isInProject(std::string_view root, std::string_view folder) {
 namespace {
 
 std::vector<std::string> sourcesBelow(const std::string &root) {
+  if (root.empty())
+    return {};
   std::size_t files = 0;
-  if (!root.empty())
-    walk(root, [&](const fs::path &) { return ++files < kMaxProjectFiles; });
-  auto sources = root.empty() || files == kMaxProjectFiles
-                     ? core::Result<std::vector<std::string>>(std::vector<std::string>())
-                     : expandInputs({root});
+  walk(root, [&](const fs::path &) { return ++files < kMaxProjectFiles; });
+  if (files == kMaxProjectFiles)
+    return {};
+  auto sources = expandInputs({root});
   return sources ? std::move(*sources) : std::vector<std::string>();
 }
 

@@ -42,8 +42,7 @@ const FunctionDecl *forwardOf(const CXXRecordDecl *module, const FunctionDecl *c
 
 // One of LibTorch's, which move nothing; but those that hold others may hold any.
 bool movesNothing(const CXXRecordDecl *module) {
-  const llvm::StringRef name = module->getName();
-  return isTorchDecl(module) && !name.starts_with("Sequential") && !name.starts_with("Any");
+  return isTorchDecl(module) && !isModuleContainer(module);
 }
 
 } // namespace

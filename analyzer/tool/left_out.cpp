@@ -28,10 +28,10 @@ bool mayHold(Needs needs, const DeviceUse &use) {
 
 // Without its scope; empty where a base may call it.
 llvm::StringRef nameCalled(const core::Location &place, const FindingContext &context) {
-  const llvm::StringRef function = place.function;
-  return context.is_called_by_name
-             ? function.rsplit("::").second.empty() ? function : function.rsplit("::").second
-             : llvm::StringRef();
+  if (!context.is_called_by_name)
+    return {};
+  const auto [scope, name] = llvm::StringRef(place.function).rsplit("::");
+  return name.empty() ? scope : name;
 }
 
 } // namespace

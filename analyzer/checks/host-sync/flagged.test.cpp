@@ -206,7 +206,8 @@ struct Unseen : torch::nn::Module {
   torch::nn::Linear fc{nullptr};
   torch::Tensor forward(torch::Tensor x);
 };
-float onDevice(torch::jit::Module &script, Moves &moves, Unseen &unseen, std::vector<float> &data, torch::Device device) {
+float onDevice(torch::jit::Module &script, Moves &moves, Unseen &unseen, torch::nn::Sequential &all, std::vector<float> &data,
+               torch::Device device) {
   float sum = 0;
   for (int i = 0; i < 3; ++i) {
     torch::Tensor x = torch::from_blob(data.data(), {1, 256});
@@ -214,6 +215,8 @@ float onDevice(torch::jit::Module &script, Moves &moves, Unseen &unseen, std::ve
     sum += moves->forward(x).item<float>();
     // CHECK: :[[@LINE+1]]:30: warning: 'unseen.forward(x).item<float>()' makes the host wait {{.*}} [device-host-sync]
     sum += unseen.forward(x).item<float>();
+    // CHECK: :[[@LINE+1]]:28: warning: 'all->forward(x).item<float>()' makes the host wait {{.*}} [device-host-sync]
+    sum += all->forward(x).item<float>();
     // CHECK: :[[@LINE+1]]:54: warning: 'script.forward({x.to(device)}).toTensor().item<float>()' makes the host wait {{.*}} [device-host-sync]
     sum += script.forward({x.to(device)}).toTensor().item<float>();
   }
