@@ -165,7 +165,7 @@ void refuseToWait(const runtime::Effect &effect) {
     refuseToWait(currentStream(withIndex(effect.waitsFor()).index()));
 }
 
-c10::MempoolId_t newPool() {
+PoolId newPool() {
   static std::atomic<std::uint64_t> count{0};
   return {0, ++count};
 }
@@ -222,7 +222,7 @@ void Graph::holdSeedAndOffset(const at::Generator &generator) {
   seeds_and_offsets_.insert(std::move(held));
 }
 
-void Graph::beginCapture(c10::MempoolId_t pool) {
+void Graph::beginCapture(PoolId pool) {
   TORCH_CHECK(!captured_, "This CUDAGraph instance already owns a captured graph. To capture a new "
                           "graph, create a new instance.");
   const c10::Stream stream = currentStream(currentDevice());
@@ -239,7 +239,7 @@ void Graph::beginCapture(c10::MempoolId_t pool) {
   for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
     keepState(defaultGenerator(i));
   std::ranges::for_each(generators_, keepState);
-  pool_ = pool == c10::MempoolId_t{0, 0} ? newPool() : pool;
+  pool_ = pool == PoolId{0, 0} ? newPool() : pool;
   if (hasPools()) {
     holdPool(pool_.second);
     holds_pool_ = true;
@@ -292,7 +292,7 @@ void Graph::reset() {
   forget();
 }
 
-c10::MempoolId_t Graph::pool() const {
+PoolId Graph::pool() const {
   TORCH_CHECK(captured_, "Called CUDAGraph::pool() without a preceding successful capture.");
   return pool_;
 }

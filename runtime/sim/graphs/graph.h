@@ -25,11 +25,13 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <c10/core/Allocator.h>
 
 #include "runtime/operators/effects.h"
 
 namespace devsan::sim {
+
+// c10::MempoolId_t, which LibTorch has under that name from 2.9 on.
+using PoolId = std::pair<unsigned long long, unsigned long long>;
 
 // A call of a kernel, and the results that its replay fills again.
 struct RecordedCall {
@@ -57,7 +59,7 @@ public:
 
   void registerGenerator(const at::Generator &generator);
   // Into the pool, or one of its own where that is {0, 0}.
-  void beginCapture(c10::MempoolId_t pool);
+  void beginCapture(PoolId pool);
   // Returns whether anything was recorded.
   bool endCapture();
   // What ends a capture besides.
@@ -66,7 +68,7 @@ public:
   bool isInstantiated() const { return instantiated_; }
   void replay();
   void reset();
-  c10::MempoolId_t pool() const;
+  PoolId pool() const;
   // In Graphviz's language, the operators one after the other, where a GPU has kernels; none where
   // nobody has asked for it.
   std::optional<std::string> dot() const;
@@ -96,7 +98,7 @@ private:
   std::vector<at::Generator> generators_;
   std::set<std::shared_ptr<SeedAndOffset>> seeds_and_offsets_;
   std::vector<RecordedCall> calls_;
-  c10::MempoolId_t pool_ = {0, 0};
+  PoolId pool_ = {0, 0};
   bool holds_pool_ = false;
   bool captured_ = false, instantiated_ = false, invalid_ = false;
   std::optional<c10::Stream> stream_;
@@ -110,7 +112,7 @@ private:
 };
 
 // A name for a pool that captures may share.
-c10::MempoolId_t newPool();
+PoolId newPool();
 
 // CUDA's error where the host would wait for what is captured, which makes the capture invalid; all
 // are without effect while nothing is.

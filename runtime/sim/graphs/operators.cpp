@@ -16,12 +16,12 @@ int64_t numberOf(const Graph *graph) {
   return reinterpret_cast<int64_t>(graph);
 }
 
-std::vector<int64_t> listOf(c10::MempoolId_t pool) {
+std::vector<int64_t> listOf(PoolId pool) {
   return {static_cast<int64_t>(pool.first), static_cast<int64_t>(pool.second)};
 }
 
-c10::MempoolId_t poolOf(at::IntArrayRef list) {
-  return {static_cast<c10::CaptureId_t>(list[0]), static_cast<c10::CaptureId_t>(list[1])};
+PoolId poolOf(at::IntArrayRef list) {
+  return {static_cast<PoolId::first_type>(list[0]), static_cast<PoolId::second_type>(list[1])};
 }
 
 } // namespace
