@@ -27,7 +27,8 @@ CONTENTS = [
     ("Tutorials", ["docs/tutorials/slow-loop.md", "docs/tutorials/multi-gpu-laptop.md", "docs/tutorials/500-findings.md",
                    "docs/tutorials/write-a-metric.md", "docs/tutorials/write-a-rule.md"]),
     ("Rules", ["rules/index"]),
-    ("Background", ["docs/comparison.md", "docs/limits.md", "docs/security.md", "docs/blocking.md", "docs/releases.md", "docs/projects.md", "CHANGELOG.md"]),
+    ("Background", ["docs/comparison.md", "docs/limits.md", "docs/security.md", "docs/blocking.md", "docs/releases.md",
+                    "docs/systems.md", "docs/projects.md", "CHANGELOG.md"]),
     ("Inside", ["CONTRIBUTING.md", "docs/design/*.md", "docs/dependencies.md"]),
 ]
 FRONT = "README.md"
