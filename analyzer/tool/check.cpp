@@ -308,6 +308,10 @@ private:
     summary_.notes = std::move(all_.notes);
     if (!related_note_.empty())
       summary_.notes.push_back(related_note_);
+    if (all_.lacks_standard_library)
+      summary_.notes.insert(summary_.notes.begin(),
+                            "no C++ standard library found: install g++, or only the headers that "
+                            "it uses (Debian's libstdc++-12-dev)");
     if (all_.lacks_torch)
       summary_.notes.insert(summary_.notes.begin(),
                             "no LibTorch found: name the folder of the installed torch package "

@@ -30,6 +30,15 @@ bool lacksTorch(const FileResult &result, const Options &options) {
          llvm::any_of(result.missing_headers, isTorchInclude);
 }
 
+// Every C++ standard library has these: none is installed.
+bool lacksStandardLibrary(const FileResult &result) {
+  return llvm::any_of(result.missing_headers, [](llvm::StringRef header) {
+    return llvm::is_contained({"algorithm", "cstddef", "cstdint", "cstdlib", "iostream", "memory",
+                               "string", "utility", "vector"},
+                              header);
+  });
+}
+
 // Nobody looked at the file. Under --no-strict one that does not parse is analysed in part.
 bool isAnalysed(const FileOutcome &outcome, const Options &options) {
   return outcome.result && (options.strict == false || (!outcome.result->isNotAnalyzed() &&
@@ -153,6 +162,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
       continue;
     FileResult &result = *outcomes[i].result;
     all.lacks_torch |= lacksTorch(result, options);
+    all.lacks_standard_library |= lacksStandardLibrary(result);
     all.suppressed += result.suppressed;
     if (commands[i].only.empty())
       all.files_read.insert(commands[i].file);

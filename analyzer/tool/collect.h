@@ -23,6 +23,7 @@ struct Collected {
   std::size_t not_analysed = 0;
   bool complete = true;     // every file parsed as a whole
   bool lacks_torch = false; // somewhere there was no header of LibTorch at all
+  bool lacks_standard_library = false;
 };
 
 Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileOutcome> outcomes,

@@ -1,4 +1,5 @@
-"""devsan-check runs where no LLVM is: an installed tree, the files of every LLVM on the machine hidden from it.
+"""devsan-check runs where no LLVM is: an installed tree, the files of every LLVM on the machine hidden from it. Where there is no C++
+library either, it says so.
 
 usage: self_contained_test.py --build BUILD_DIR
 """
@@ -19,8 +20,14 @@ for folder in /usr/lib/llvm-*; do mount --bind "$2/empty" "$folder" || exit 77; 
 for file in /usr/lib/*-linux-gnu/libLLVM*.so* /usr/lib/*-linux-gnu/libclang*.so*; do
   [ ! -f "$file" ] || [ -L "$file" ] || mount --bind /dev/null "$file" || exit 77
 done
-exec "$1" --torch=none --checks=device-bare-cuda "$3" -- -std=c++20 -isystem "$4"
+"$1" --torch=none --checks=device-bare-cuda "$3" -- -std=c++20 -isystem "$4"
+status=$?
+for folder in /usr/include/c++ /usr/include/*-linux-gnu/c++; do [ ! -d "$folder" ] || mount --bind "$2/empty" "$folder" || exit 77; done
+echo '#include <vector>' > "$2/library.cpp"
+"$1" --torch=none "$2/library.cpp"
+exit $status
 """
+NO_LIBRARY = "note: no C++ standard library found: install g++"
 
 
 def main():
@@ -39,7 +46,7 @@ def main():
                    ROOT / "analyzer/checks/bare-cuda/flagged.test.cpp", ROOT / "analyzer/testing/mock"]
         for unshare in (["unshare", "-m"], ["unshare", "-rm"]):
             result = subprocess.run([*unshare, *command], capture_output=True, text=True)
-            if result.returncode == 1 and "[device-bare-cuda]" in result.stdout:
+            if result.returncode == 1 and "[device-bare-cuda]" in result.stdout and result.stdout.count(NO_LIBRARY) == 1:
                 print(f"needs {', '.join(sorted(needed))}; reports without any LLVM on the machine")
                 return 0
             if result.returncode not in (1, 77):
