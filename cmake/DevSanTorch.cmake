@@ -29,7 +29,8 @@ target_include_directories(devsan_torch SYSTEM INTERFACE
 # NDEBUG: ATen's debug assertions expect symbols and states that only a debug LibTorch has.
 target_compile_definitions(devsan_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 NDEBUG)
 # GCC 13 builds PyTorch, and clang spells the symbols of constrained templates as it does up to version 17. Later headers have none.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DEVSAN_TORCH_RELEASE VERSION_LESS 2.11)
+file(STRINGS "${DEVSAN_TORCH_DIR}/include/ATen/core/TensorBase.h" _constrained REGEX "typename T, std::enable_if_t<" LIMIT_COUNT 1)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND _constrained)
   target_compile_options(devsan_torch INTERFACE -fclang-abi-compat=17)
 endif()
 target_link_libraries(devsan_torch INTERFACE
