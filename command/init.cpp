@@ -212,8 +212,9 @@ std::string variablesOf(const Steps &steps, Ci ci, const char *format) {
     variables.emplace_back("DEVSAN_CI_FORMAT", "github");
   std::string run;
   if (steps.cxx) {
+    // Without what a former run found in its environment, which is gone.
     variables.emplace_back("DEVSAN_CI_BUILD",
-                           "cmake -S . -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo "
+                           "cmake -S . -B build -U*_LIBRARY -DCMAKE_BUILD_TYPE=RelWithDebInfo "
                            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON && cmake --build build");
     variables.emplace_back("DEVSAN_CI_BUILD_DIR", "build");
     run = "ctest --test-dir build";

@@ -152,6 +152,9 @@ def try_project(folder, ci, files, place, remedy):
         commit_and_clone()
         job(0)
         print(f"{ci}: passes where it is mended")
+        if ci == "shell":  # by hand: the folder of the former build stays
+            job(0)
+            print(f"{ci}: passes again")
 
 
 def main():
