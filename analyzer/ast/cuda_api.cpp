@@ -378,7 +378,10 @@ bool isDeviceContainer(QualType type) {
 }
 
 bool isGuardedByDispatcher(const FunctionDecl *function) {
-  return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::");
+  const SourceManager &sources = function->getASTContext().getSourceManager();
+  return llvm::StringRef(function->getQualifiedNameAsString()).starts_with("at::native::") &&
+         sources.getFilename(sources.getExpansionLoc(function->getLocation()))
+             .contains("ATen/native/");
 }
 
 const Expr *streamSource(const Expr *expr) {

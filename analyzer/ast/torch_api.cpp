@@ -88,6 +88,26 @@ bool holdsTensorAt(QualType type, int depth) {
   return anyTemplateArgument(type, depth, holdsTensorAt);
 }
 
+// Where LibTorch's headers lie, however the compiler was told: "…/include/" of the file
+// "…/include/ATen/core/TensorBody.h" that has at::Tensor. A file that lies otherwise is itself what
+// there is of LibTorch.
+llvm::StringRef torchFolder(ASTContext &context) {
+  const DeclContext *unit = context.getTranslationUnitDecl();
+  for (const NamedDecl *space : unit->lookup(&context.Idents.get("at"))) {
+    const auto *at = dyn_cast<NamespaceDecl>(space);
+    if (!at)
+      continue;
+    for (const NamedDecl *tensor : at->lookup(&context.Idents.get("Tensor")))
+      if (const auto *record = dyn_cast<CXXRecordDecl>(tensor); record && record->hasDefinition()) {
+        const llvm::StringRef file =
+            context.getSourceManager().getFilename(record->getDefinition()->getLocation());
+        const std::size_t folder = file.rfind("ATen/core/");
+        return folder == llvm::StringRef::npos ? file : file.take_front(folder);
+      }
+  }
+  return {};
+}
+
 bool derivesFrom(const CXXRecordDecl *record,
                  llvm::function_ref<bool(const CXXRecordDecl *)> test) {
   if (!record)
@@ -103,6 +123,16 @@ bool derivesFrom(const CXXRecordDecl *record,
 }
 
 } // namespace
+
+bool isInLibraryFile(const Decl *decl) {
+  ASTContext &context = decl->getASTContext();
+  const SourceManager &sources = context.getSourceManager();
+  const SourceLocation place = sources.getExpansionLoc(decl->getLocation());
+  if (place.isInvalid() || sources.isInSystemHeader(place))
+    return true;
+  const llvm::StringRef root = torchFolder(context);
+  return !root.empty() && sources.getFilename(place).starts_with(root);
+}
 
 bool isTensor(QualType type) {
   return isNamed(type, "at", "Tensor") || isNamed(type, "at", "TensorBase") || isStableTensor(type);
@@ -246,7 +276,8 @@ bool isProcessGroup(QualType type) {
 bool isTorchDecl(const Decl *decl) {
   static const llvm::StringSet<> kNamespaces{"at", "c10", "torch", "c10d", "caffe2"};
   std::string space = namespaceOf(decl);
-  return kNamespaces.contains(llvm::StringRef(space).split(':').first);
+  return kNamespaces.contains(llvm::StringRef(space).split(':').first) &&
+         isInLibraryFile(decl->getCanonicalDecl());
 }
 
 bool isLibraryDecl(const Decl *decl) {

@@ -45,9 +45,12 @@ bool isProcessGroup(clang::QualType type);
 // devsan::AllowSync, an alias of a scope class.
 bool isAllowSync(clang::QualType type);
 
-// The outermost namespace is one of LibTorch's or the standard library's.
+// What LibTorch's (or the standard library's) headers declare in its namespaces. A project may open
+// the same namespaces for its own.
 bool isLibraryDecl(const clang::Decl *decl);
 bool isTorchDecl(const clang::Decl *decl);
+// Whether it stands in a system header, or beside LibTorch's.
+bool isInLibraryFile(const clang::Decl *decl);
 // The class of a member function; null for a free one.
 const clang::CXXRecordDecl *ownerOf(const clang::FunctionDecl *function);
 

@@ -212,7 +212,7 @@ private:
     static const llvm::StringRef kLibraries[] = {"std",  "at",     "c10",       "torch",
                                                  "c10d", "caffe2", "__gnu_cxx", "__cxxabiv1"};
     return space->getParent()->getRedeclContext()->isTranslationUnit()
-               ? !llvm::is_contained(kLibraries, space->getName())
+               ? !llvm::is_contained(kLibraries, space->getName()) || !isInLibraryFile(decl)
                : true;
   }
 

@@ -89,11 +89,6 @@ void outer(at::Tensor x) {
   raw(x.data_ptr<float>(), x.numel());
 }
 
-// Operators of ATen are called with the device set.
-namespace at::native {
-void op(at::Tensor x) { scale<float><<<1, 256>>>(x.data_ptr<float>(), x.numel()); }
-} // namespace at::native
-
 // Checked instead of set.
 void checked(at::Tensor x) {
   TORCH_CHECK(x.get_device() == c10::cuda::current_device());
