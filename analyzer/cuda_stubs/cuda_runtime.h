@@ -23,6 +23,12 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #endif
+// What the device's compiler takes of a kernel and no host sees.
+#define __cluster_dims__(...)
+#define __block_size__(...)
+#define __maxnreg__(...)
+#define __inline_hint__
+#define __nv_pure__
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 

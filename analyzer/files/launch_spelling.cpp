@@ -64,6 +64,33 @@ std::size_t findClosing(StringRef text, std::size_t i) {
   return StringRef::npos;
 }
 
+// `<<<{n}, {32, 8}>>>`: each argument in braces gets parentheses, an empty one is 0.
+void unbrace(StringRef text, std::size_t begin, std::size_t end, std::optional<std::string> &out) {
+  llvm::SmallVector<std::size_t, 4> opened; // SIZE_MAX for what are no such braces
+  bool starts_argument = true;
+  for (std::size_t i = begin; i < end;) {
+    if (const std::size_t behind = skipLiteral(text, i); behind != i) {
+      i = behind;
+      continue;
+    }
+    const char c = text[i];
+    if (c == '(' || c == '[' || c == '{') {
+      opened.push_back(c == '{' && opened.empty() && starts_argument ? i : StringRef::npos);
+    } else if ((c == ')' || c == ']' || c == '}') && !opened.empty()) {
+      if (const std::size_t brace = opened.pop_back_val(); brace != StringRef::npos) {
+        if (!out)
+          out = text.str();
+        const bool is_empty = text.slice(brace + 1, i).trim().empty();
+        (*out)[brace] = is_empty ? '0' : '(';
+        (*out)[i] = is_empty ? ' ' : ')';
+      }
+    }
+    if (!llvm::isSpace(c))
+      starts_argument = c == ',' && opened.empty();
+    ++i;
+  }
+}
+
 void join(std::string &text, std::size_t begin, std::size_t end, char chevron) {
   for (std::size_t i = begin; i < end; ++i)
     text[i] = i < begin + 3 ? chevron : ' ';
@@ -71,8 +98,8 @@ void join(std::string &text, std::size_t begin, std::size_t end, char chevron) {
 
 } // namespace
 
-std::optional<std::string> withJoinedChevrons(StringRef text) {
-  std::optional<std::string> joined;
+std::optional<std::string> withClangsLaunches(StringRef text) {
+  std::optional<std::string> respelled;
   std::size_t i = 0;
   while (i < text.size()) {
     if (const std::size_t behind = skipLiteral(text, i); behind != i) {
@@ -90,14 +117,15 @@ std::optional<std::string> withJoinedChevrons(StringRef text) {
     }
     const std::size_t closed = threeOf(text, closing, '>');
     if (opened != i + 3 || closed != closing + 3) {
-      if (!joined)
-        joined = text.str();
-      join(*joined, i, opened, '<');
-      join(*joined, closing, closed, '>');
+      if (!respelled)
+        respelled = text.str();
+      join(*respelled, i, opened, '<');
+      join(*respelled, closing, closed, '>');
     }
+    unbrace(text, opened, closing, respelled);
     i = closed;
   }
-  return joined;
+  return respelled;
 }
 
 } // namespace devsan::analyzer

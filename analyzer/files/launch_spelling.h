@@ -1,6 +1,8 @@
-// nvcc takes `kernel << <grid, block>> >(…)`, which clang reads as shifts. Such chevrons are joined
-// as a file is read, without moving anything else: `<<< grid, block>>> (…)` has the same length, so
-// every place in the file stays what it is.
+// nvcc takes `kernel << <grid, block>> >(…)`, which clang reads as shifts, and `kernel<<<{n},
+// {m}>>>(…)`, whose braces it refuses. Both are respelled as a file is read, without moving
+// anything else:
+// `<<< grid, block>>> (…)` and `<<<(n), (m)>>>(…)` have the same length, so every place in the file
+// stays what it is.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -10,7 +12,7 @@
 
 namespace devsan::analyzer {
 
-// The text with joined chevrons; nothing where it has none to join.
-std::optional<std::string> withJoinedChevrons(llvm::StringRef text);
+// The text respelled; nothing where it has nothing of that.
+std::optional<std::string> withClangsLaunches(llvm::StringRef text);
 
 } // namespace devsan::analyzer

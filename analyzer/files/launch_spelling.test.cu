@@ -1,4 +1,4 @@
-// Chevrons with blanks between them, as nvcc takes them. Columns are those of the file.
+// Launches as nvcc takes them: chevrons with blanks between them, braces for dim3. Columns are those of the file.
 // RUN: not %check_mock --checks=device-wrong-stream | %file_check
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/extension.h>
@@ -25,6 +25,31 @@ void spaced(at::Tensor x) {
     (x.data_ptr<float>(), x.numel())
 void inMacro(at::Tensor x) { LAUNCH(scale<float>, x); }
 // CHECK: :[[@LINE-3]]:10: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+
+void inBraces(at::Tensor x, const int *sizes) {
+  const unsigned n = x.numel();
+  scale<float><<<{n}, {256}>>>(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  scale<float> << <{n, dim3{n, 2}.y}, dim3{32, 8}, 0, {}>> >(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  scale<float><<<{ /* one */ }, {unsigned(sizes[0]), 2u, // two
+                          1}, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), n);
+  scale<float><<<n, [] { return 256; }()>>>(x.data_ptr<float>(), n); // {n}
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+}
+
+// What only nvcc knows of a kernel.
+template <typename T> __global__ void __cluster_dims__(2, 1, 1) clustered(T *x) {}
+template <typename T> __global__ void __launch_bounds__(256) __maxnreg__(32) bounded(T *x) {}
+__global__ __block_size__((256, 1, 1), (2, 1, 1)) void sized(float *x) {}
+void attributed(at::Tensor x) {
+  clustered<<<2, 256>>>(x.data_ptr<float>());
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  bounded<<<2, 256>>>(x.data_ptr<float>());
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  sized<<<2, 256>>>(x.data_ptr<float>());
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+}
 
 // What only looks like it.
 template <typename T> struct Box {};

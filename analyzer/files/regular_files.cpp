@@ -13,8 +13,8 @@ namespace {
 // what it is while somebody writes the file.
 class SourceFile : public llvm::vfs::File {
 public:
-  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool joins, bool has_other_name)
-      : file_(std::move(file)), joins_(joins), has_other_name_(has_other_name) {}
+  SourceFile(std::unique_ptr<llvm::vfs::File> file, bool respells, bool has_other_name)
+      : file_(std::move(file)), respells_(respells), has_other_name_(has_other_name) {}
 
   llvm::ErrorOr<llvm::vfs::Status> status() override {
     llvm::ErrorOr<llvm::vfs::Status> status = file_->status();
@@ -26,17 +26,17 @@ public:
                                                                int64_t size, bool, bool) override {
     auto buffer =
         file_->getBuffer(name, size, /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
-    const std::optional<std::string> joined =
-        buffer && joins_ ? withJoinedChevrons((*buffer)->getBuffer()) : std::nullopt;
-    if (joined)
-      return llvm::MemoryBuffer::getMemBufferCopy(*joined, name);
+    const std::optional<std::string> respelled =
+        buffer && respells_ ? withClangsLaunches((*buffer)->getBuffer()) : std::nullopt;
+    if (respelled)
+      return llvm::MemoryBuffer::getMemBufferCopy(*respelled, name);
     return buffer;
   }
   std::error_code close() override { return file_->close(); }
 
 private:
   std::unique_ptr<llvm::vfs::File> file_;
-  bool joins_;
+  bool respells_;
   bool has_other_name_; // than it was asked for by
 };
 

@@ -1,5 +1,5 @@
 // What clang may open: regular files that are no larger than sources are. A pipe or a device that
-// a source includes would never end. CUDA files are shown with joined chevrons (launch_spelling.h).
+// a source includes would never end. CUDA files are shown with launches as clang takes them (launch_spelling.h).
 #pragma once
 
 #include <llvm/ADT/IntrusiveRefCntPtr.h>

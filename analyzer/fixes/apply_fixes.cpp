@@ -126,9 +126,9 @@ public:
     std::optional<std::string> text = contents();
     if (!text)
       return std::strerror(errno);
-    const std::optional<std::string> joined =
-        isCudaFile(place_.name()) ? withJoinedChevrons(*text) : std::nullopt;
-    if (checksum(joined ? *joined : *text) != analysed)
+    const std::optional<std::string> respelled =
+        isCudaFile(place_.name()) ? withClangsLaunches(*text) : std::nullopt;
+    if (checksum(respelled ? *respelled : *text) != analysed)
       return "it has changed since it was analysed; run again";
     before_ = std::move(*text);
     replacements_ =
@@ -264,7 +264,7 @@ std::optional<std::string> fixedText(const std::string &real, const FileFixes &f
     llvm::consumeError(fixed.takeError());
     return std::nullopt;
   }
-  return isCudaFile(real) ? withJoinedChevrons(*fixed).value_or(*fixed) : *fixed;
+  return isCudaFile(real) ? withClangsLaunches(*fixed).value_or(*fixed) : *fixed;
 }
 
 // Takes back what keeps a file from parsing, and tells.
