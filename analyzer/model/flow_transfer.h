@@ -89,6 +89,7 @@ private:
   std::optional<Value> evaluateUnresolved(const clang::Expr *expr);
   void recordUnknownCall(const clang::RecoveryExpr *call);
   void recordUnknownRead(const clang::CallExpr *call);
+  std::optional<Value> evaluateUnknownMethod(const clang::CallExpr *call);
   std::optional<Value> numberedDevice(const clang::Expr *expr) const;
 
   // flow_modules.cpp

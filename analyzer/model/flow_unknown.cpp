@@ -39,6 +39,55 @@ bool isTorchFunction(const Expr *callee) {
          });
 }
 
+// std::get<0>
+bool isTupleGet(const Expr *callee) {
+  const auto *overloads = dyn_cast<UnresolvedLookupExpr>(callee->IgnoreParenImpCasts());
+  return overloads && identifierOf(overloads->getName()) == "get" &&
+         llvm::any_of(overloads->decls(),
+                      [](const NamedDecl *decl) { return decl->isInStdNamespace(); });
+}
+
+// What is made of tensors by operators, if one of these is a tensor; empty for other expressions. A
+// stream or an iterator has operators of its own.
+llvm::SmallVector<const Expr *, 2> operandsOf(const Expr *expr) {
+  llvm::SmallVector<const Expr *, 2> operands;
+  if (const auto *unary = dyn_cast<UnaryOperator>(expr)) {
+    if (unary->getOpcode() == UO_Minus || unary->getOpcode() == UO_Not)
+      operands.push_back(unary->getSubExpr());
+  } else if (const auto *binary = dyn_cast<BinaryOperator>(expr)) {
+    if (!binary->isAssignmentOp() && !binary->isLogicalOp() && !binary->isCommaOp() &&
+        !binary->isPtrMemOp())
+      operands = {binary->getLHS(), binary->getRHS()};
+  } else if (const auto *subscript = dyn_cast<ArraySubscriptExpr>(expr)) {
+    operands.push_back(subscript->getLHS());
+  }
+  const bool is_other = llvm::any_of(operands, [](const Expr *operand) {
+    const QualType type = operand->getType();
+    return type.isNull() ||
+           !(operand->isTypeDependent() || type->isArithmeticType() || isTensor(type));
+  });
+  return is_other ? llvm::SmallVector<const Expr *, 2>() : operands;
+}
+
+// Whether what a method of at::Tensor gives holds a tensor, whatever the method is given; nothing
+// where there is none of that name, or they differ.
+std::optional<bool> givesTensor(ASTContext &context, llvm::StringRef name) {
+  const auto lookup = [&](const DeclContext *scope, llvm::StringRef id) {
+    return scope->lookup(&context.Idents.get(id));
+  };
+  bool gives_tensor = false, gives_other = false;
+  for (const NamedDecl *space : lookup(context.getTranslationUnitDecl(), "at"))
+    for (llvm::StringRef owner : {"Tensor", "TensorBase"})
+      if (const auto *scope = dyn_cast<NamespaceDecl>(space))
+        for (const NamedDecl *found : lookup(scope, owner))
+          if (const auto *record = dyn_cast<CXXRecordDecl>(found);
+              record && record->hasDefinition())
+            for (const NamedDecl *method : lookup(record->getDefinition(), name))
+              if (const FunctionDecl *function = method->getAsFunction())
+                (holdsTensor(function->getReturnType()) ? gives_tensor : gives_other) = true;
+  return gives_tensor != gives_other ? std::optional(gives_tensor) : std::nullopt;
+}
+
 } // namespace
 
 // Where a tensor is whose type clang does not know, because something that it is made of has none:
@@ -52,15 +101,23 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
   if (Place known = facts_.value(expr).place; known.onHost())
     return known;
   if (const auto *reference = dyn_cast<DeclRefExpr>(expr)) {
-    const auto *variable = dyn_cast<VarDecl>(reference->getDecl());
+    // `auto [values, indices] = x.max(unknown)`
+    const auto *binding = dyn_cast<BindingDecl>(reference->getDecl());
+    const auto *variable =
+        dyn_cast_or_null<VarDecl>(binding ? binding->getDecomposedDecl() : reference->getDecl());
     return variable && variable->isLocalVarDecl() && variable->getInit()
                ? placeOfUnknown(variable->getInit(), steps - 1)
                : std::nullopt;
   }
+  for (const Expr *operand : operandsOf(expr))
+    if (const std::optional<Place> place = placeOfUnknown(operand, steps - 1))
+      return place;
   const auto *call = dyn_cast<CallExpr>(expr);
   if (!call)
     return std::nullopt;
   const llvm::SmallVector<const Expr *, 4> arguments(call->arguments());
+  if (arguments.size() == 1 && isTupleGet(call->getCallee()))
+    return placeOfUnknown(arguments[0], steps - 1);
   if (isTorchFunction(call->getCallee()))
     return Place::unknown();
   const auto [object, name] = unknownMethod(call);
@@ -75,7 +132,41 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
     if (const std::optional<Value> device = deviceAmong(arguments))
       return device->place;
   const std::optional<Place> of_object = placeOfUnknown(object, steps - 1);
-  return of_object && name == "cpu" ? Place::host() : of_object;
+  if (!of_object || name == "to")
+    return of_object;
+  if (!movesTensor(name))
+    return givesTensor(context_, name).value_or(false) ? of_object : std::nullopt;
+  const Place moved = facts_.value(call).place;
+  return moved.is(Place::Kind::kNone) ? Place::unknown() : moved;
+}
+
+// A method of a tensor whose arguments, or what made the tensor, are not understood.
+std::optional<Value> Flow::evaluateUnknownMethod(const CallExpr *call) {
+  const auto [object, name] = unknownMethod(call);
+  if (!object || name == "item")
+    return std::nullopt;
+  const std::optional<Place> place = placeOfUnknown(object, kMaxSteps);
+  if (!place)
+    return std::nullopt;
+  const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
+  if (movesTensor(name)) {
+    // Where to, only what is not understood may tell.
+    if ((name == "to" || name == "_to_copy" || name == "type_as") && !deviceAmong(arguments))
+      return std::nullopt;
+    return evaluateMove(call, name, object);
+  }
+  const std::optional<bool> gives_tensor = givesTensor(context_, name);
+  if (!gives_tensor)
+    return std::nullopt;
+  Value self = facts_.value(object);
+  if (self.place.is(Place::Kind::kNone))
+    self.place = *place;
+  facts_.values_[strip(object)] = self;
+  std::vector<Operand> operands = tensorOperands(nullptr, arguments);
+  operands.insert(operands.begin(), {object, self});
+  const Value result = *gives_tensor ? combine(valuesOf(operands)) : Value();
+  record({Operation::Kind::kTensorOp, call, name, object, {}, std::move(operands), result, {}});
+  return result;
 }
 
 // In a template, its instantiations know better.
@@ -171,6 +262,8 @@ std::optional<Value> Flow::numberedDevice(const Expr *expr) const {
 }
 
 std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
+  // In a template, its instantiations know better.
+  const bool is_template = functionOf(facts_.function)->isDependentContext();
   if (const auto *unknown = dyn_cast<RecoveryExpr>(expr)) {
     // What is left of a call: the function, and the arguments that are understood.
     if (const llvm::ArrayRef<const Expr *> parts = unknown->subExpressions(); parts.size() > 1)
@@ -184,8 +277,6 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
       call && (call->containsErrors() || call->isTypeDependent())) {
     recordUnknownRead(call);
     const llvm::SmallVector<const Expr *, 4> arguments = argumentsOf(call);
-    // In a template, its instantiations know better.
-    const bool is_template = functionOf(facts_.function)->isDependentContext();
     if (const FunctionDecl *factory =
             unresolvedFactory(call->getCallee(), arguments, /*all=*/!is_template))
       return evaluateFactory(call, nameOf(factory), nullptr, arguments);
@@ -196,13 +287,24 @@ std::optional<Value> Flow::evaluateUnresolved(const Expr *expr) {
       if (Value self = facts_.value(object); self.place.onHost())
         return self;
   }
+  if (!is_template && !expr->getType().isNull() && expr->isTypeDependent()) {
+    if (const auto *call = dyn_cast<CallExpr>(expr))
+      if (std::optional<Value> result = evaluateUnknownMethod(call))
+        return result;
+    std::vector<Value> operands;
+    for (const Expr *operand : operandsOf(expr))
+      if (placeOfUnknown(operand, kMaxSteps))
+        operands.push_back(facts_.value(operand));
+    if (!operands.empty())
+      return combine(operands);
+  }
   // Code with errors keeps expressions without a type; what they give may be anything, as
   // templates' open ends may.
   if (!expr->getType().isNull() && !expr->isTypeDependent() && !expr->containsErrors())
     return std::nullopt;
-  // A variable without a type that was set to a tensor of the host.
+  // A variable without a type.
   if (const std::optional<Path> named = isa<DeclRefExpr>(expr) ? path(expr) : std::nullopt)
-    if (Value held = load(*named); held.place.onHost())
+    if (Value held = load(*named); !held.place.is(Place::Kind::kNone))
       return held;
   return numberedDevice(expr).value_or(Value::unknown());
 }
