@@ -85,6 +85,14 @@ bool SourceProgram::isInDevsanCheck() {
   return Diagnoses::current() != nullptr;
 }
 
+std::vector<std::string> SourceProgram::possibleSteps(Code code, Function function) {
+  std::vector<std::string> usrs;
+  if (isInDevsanCheck())
+    for (const FunctionDecl *step : model_->possibleSteps(exprOf(code), functionOf(function)))
+      usrs.push_back(usr(step));
+  return usrs;
+}
+
 std::string SourceProgram::usr(Function function) {
   llvm::SmallString<128> usr;
   index::generateUSRForDecl(writtenFunction(functionOf(function)), usr);

@@ -92,6 +92,7 @@ void FactsCheck::report(RuleFinding finding) {
                       .needs = finding.needs,
                       .launcher = std::move(finding.launcher),
                       .servants = std::move(finding.servants),
+                      .steps = std::move(finding.steps),
                       .holder = std::move(finding.holder)};
   for (RuleFinding::Note &note : finding.related)
     if (note.code)

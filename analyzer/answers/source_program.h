@@ -79,6 +79,7 @@ public:
   Type type(Variable variable) override;
   Code initialiser(Variable variable) override;
 
+  std::vector<std::string> possibleSteps(Code code, Function function) override;
   std::string everyStep(Code code, Function function) override {
     return model_->everyStep(exprOf(code), functionOf(function));
   }

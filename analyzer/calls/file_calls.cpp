@@ -3,6 +3,7 @@
 #include "analyzer/ast/ast_visitor.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/cuda/cuda_work.h"
+#include "analyzer/model/model.h"
 
 #include <clang/AST/ASTContext.h>
 #include <clang/Basic/SourceManager.h>
@@ -82,8 +83,8 @@ bool onlyFails(const ASTContext &context, const Stmt *statement) {
 
 class Builder {
 public:
-  explicit Builder(const CudaProgram &program, const SourceManager &sources)
-      : program_(program), sources_(sources) {}
+  Builder(const CudaProgram &program, DeviceModel &model, const SourceManager &sources)
+      : program_(program), model_(model), sources_(sources) {}
   FileCalls calls;
 
   // None where the function has no name across files.
@@ -111,6 +112,7 @@ private:
     described.knows_tensors = work && work->touches_tensors;
     if (const Expr *launch = program_.bareLaunch(function))
       described.launch = place(launch->getBeginLoc());
+    described.is_step = DeviceModel::isStep(function) || model_.isOperator(function);
     return described;
   }
 
@@ -126,6 +128,7 @@ private:
   }
 
   const CudaProgram &program_;
+  DeviceModel &model_;
   const SourceManager &sources_;
   llvm::DenseMap<const FunctionDecl *, std::optional<unsigned>> indices_;
 };
@@ -148,7 +151,8 @@ FileCalls collectCalls(ASTContext &context) {
   for (Decl *decl : context.getTraversalScope())
     open.TraverseDecl(decl);
 
-  Builder builder(*program, context.getSourceManager());
+  const std::shared_ptr<DeviceModel> model = DeviceModel::of(context);
+  Builder builder(*program, *model, context.getSourceManager());
   for (const CudaWork &work : program->functions()) {
     const auto caller = builder.index(writtenFunction(work.function));
     // Whoever calls the base's method may come to this one.
@@ -169,6 +173,8 @@ FileCalls collectCalls(ASTContext &context) {
     if (!isLibraryDecl(function))
       if (const auto named = builder.index(function))
         builder.calls.functions[*named].open = true;
+  for (const FunctionDecl *function : model->scan().operators)
+    builder.index(writtenFunction(function));
   return std::move(builder.calls);
 }
 

@@ -31,6 +31,8 @@ struct FileCalls {
     // Of a kernel without a guard, where the function knows no tensors: by itself, or by another
     // such function of the file.
     Place launch;
+    // Runs on every step by itself: an operator, forward(); also where it is only registered here.
+    bool is_step = false;
   };
   struct Call {
     unsigned caller; // indices of `functions`

@@ -16,6 +16,9 @@ std::string folderOf(const FileCalls::Place &place) {
   return llvm::sys::path::parent_path(place.file).str();
 }
 
+// How far what a step runs may be from it, as within a file.
+constexpr unsigned kMaxStepDepth = 3;
+
 } // namespace
 
 bool ProjectCalls::Function::isSeveral() const {
@@ -52,6 +55,7 @@ void ProjectCalls::add(const FileCalls &calls) {
     known.name = function.name;
     known.open |= function.open;
     known.knows_tensors |= function.knows_tensors;
+    known.is_step |= function.is_step;
     if (isPlace(function.launch))
       known.launch = function.launch;
     if (isPlace(function.body)) {
@@ -81,6 +85,7 @@ void ProjectCalls::settle() {
   resolveGuards();
   resolveLaunches();
   resolveServants();
+  resolveSteps();
 }
 
 // From the functions that are called under guards only to those that only such functions call.
@@ -157,6 +162,30 @@ bool ProjectCalls::knowTensors() const {
   return llvm::any_of(functions_, [](const Function &function) { return function.knows_tensors; });
 }
 
+// From the functions that run on every step to those that they call.
+void ProjectCalls::resolveSteps() {
+  std::vector<unsigned> running;
+  for (unsigned i = 0; i < functions_.size(); ++i) {
+    functions_[i].step.reset();
+    if (functions_[i].is_step && !functions_[i].isSeveral()) {
+      functions_[i].step = i;
+      running.push_back(i);
+    }
+  }
+  for (unsigned depth = 0; depth < kMaxStepDepth; ++depth) {
+    std::vector<unsigned> called;
+    for (const unsigned caller : running)
+      for (const std::vector<unsigned> *callees :
+           {&functions_[caller].callees, &functions_[caller].guarded_callees})
+        for (const unsigned i : *callees)
+          if (!functions_[i].step && !functions_[i].isSeveral()) {
+            functions_[i].step = functions_[caller].step;
+            called.push_back(i);
+          }
+    running = std::move(called);
+  }
+}
+
 bool ProjectCalls::callersGuard(llvm::StringRef usr) const {
   const Function *function = find(usr);
   return function && function->callers_guard;
@@ -168,9 +197,18 @@ const FileCalls::Place *ProjectCalls::launchBy(llvm::StringRef usr) const {
                                                                          : nullptr;
 }
 
+std::optional<ProjectCalls::Step> ProjectCalls::stepAround(llvm::StringRef usr) const {
+  const Function *function = find(usr);
+  if (!function || !function->step)
+    return std::nullopt;
+  const Function &step = functions_[*function->step];
+  return Step{step.name, &step == function ? FileCalls::Place() : step.body};
+}
+
 llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> functions,
                                                llvm::ArrayRef<std::string> launchers,
-                                               llvm::ArrayRef<std::string> servants) const {
+                                               llvm::ArrayRef<std::string> servants,
+                                               llvm::ArrayRef<std::string> steps) const {
   llvm::StringSet<> names;
   // A walk of the graph from `start`; `step` says where to go on.
   const auto walk = [&](llvm::ArrayRef<std::string> start, auto step) {
@@ -214,6 +252,15 @@ llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> funct
       return kNone;
     look_for(function);
     return function.callers.empty() ? function.guarding_callers : function.callers;
+  });
+  std::vector<unsigned> callers;
+  walk(steps, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
+    if (function.step || function.isSeveral())
+      return kNone;
+    look_for(function);
+    callers = function.callers;
+    llvm::append_range(callers, function.guarding_callers);
+    return callers;
   });
   return names;
 }

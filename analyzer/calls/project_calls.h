@@ -8,6 +8,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -38,11 +39,21 @@ public:
   // One of the functions does.
   bool knowTensors() const;
 
+  // The function that runs on every step by itself and comes to this one, over a few calls, or is
+  // it; null where there is none, or several bodies.
+  struct Step {
+    std::string name;
+    FileCalls::Place body;
+  };
+  std::optional<Step> stepAround(llvm::StringRef usr) const;
+
   // Names whose calls and bodies, were more of them known, might change callersGuard() of one of
-  // the functions, launchBy() of one of the launchers or servesTensors() of one of the servants.
+  // the functions, launchBy() of one of the launchers, servesTensors() of one of the servants or
+  // stepAround() of one of the steps.
   llvm::StringSet<> namesToLookFor(llvm::ArrayRef<std::string> functions,
                                    llvm::ArrayRef<std::string> launchers,
-                                   llvm::ArrayRef<std::string> servants) const;
+                                   llvm::ArrayRef<std::string> servants,
+                                   llvm::ArrayRef<std::string> steps) const;
 
 private:
   struct Function {
@@ -58,6 +69,8 @@ private:
     bool callers_guard = false;
     bool serves_tensors = false;
     FileCalls::Place launch;
+    bool is_step = false;
+    std::optional<unsigned> step; // that runs it
     // Once for each call without a guard.
     std::vector<unsigned> callers;
     std::vector<unsigned> callees;
@@ -73,6 +86,7 @@ private:
   void resolveGuards();
   void resolveLaunches();
   void resolveServants();
+  void resolveSteps();
 
   llvm::StringMap<unsigned> indices_;
   std::vector<Function> functions_;

@@ -37,6 +37,8 @@ struct Diagnosis {
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};
   std::vector<std::string> servants = {};
+  // USRs of functions of which one has to run on every step of the program.
+  std::vector<std::string> steps = {};
   // Or only where what this holds is not on the host.
   std::optional<DataHolder> holder = {};
 };

@@ -34,6 +34,10 @@ public:
   // Why `statement` of `function` runs on every step: "in a loop", "in 'forward'", "in
   // 'safeDivide', which 'update' calls". Empty where it does not, or only every so many steps.
   std::string everyStep(const clang::Stmt *statement, const clang::FunctionDecl *function);
+  // Where the file does not tell that it does: the functions that other files may call or register
+  // so that it does, which are `function` and those of the file that call it.
+  llvm::SmallVector<const clang::FunctionDecl *, 2>
+  possibleSteps(const clang::Stmt *statement, const clang::FunctionDecl *function);
   // The same for a function as a whole: "in 'forward'".
   std::string stepOf(const clang::FunctionDecl *function);
   // It runs again only because a caller in this file calls it in a loop, as main() calls what does
@@ -84,6 +88,9 @@ private:
     bool by_loop = false;
   };
   bool isEvaluation(const clang::Stmt *loop);
+  // "in a loop" of the function, empty for no loop; nothing where it runs only every so many steps.
+  std::optional<std::string> stepWithin(const clang::Stmt *statement,
+                                        const clang::FunctionDecl *function);
   Step functionStep(const clang::FunctionDecl *function, int depth);
   const Value *returnedByCallee(const clang::FunctionDecl *callee);
   bool hostCheckedByCallee(const clang::FunctionDecl *callee, unsigned parameter);

@@ -284,9 +284,10 @@ bool DeviceModel::besideClock(const Stmt *statement) {
   return false;
 }
 
-std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
+                                                   const FunctionDecl *function) {
   if ((function && isTest(function)) || isAsserted(context_, statement))
-    return {};
+    return std::nullopt;
   std::string reason;
   bool left = false;
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
@@ -295,33 +296,60 @@ std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *fu
         condition && child != condition->getCond()) {
       if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
                        statement))
-        return {};
+        return std::nullopt;
       if (fails(child))
-        return {};
+        return std::nullopt;
       left |= leaves(child);
     } else if (isa<CXXThrowExpr>(parent)) {
-      return {};
+      return std::nullopt;
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
       if (child != choice->getCond() &&
           isOccasional(context_, choice->getCond(), child == choice->getTrueExpr(), child,
                        statement))
-        return {};
+        return std::nullopt;
     } else if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
       if (isSkippedByContinue(block, child))
-        return {};
+        return std::nullopt;
     } else if (const auto *call = dyn_cast<CallExpr>(parent)) {
       // The body of at::parallel_for works on host memory.
       if (nameOf(call->getDirectCallee()) == "parallel_for")
-        return {};
+        return std::nullopt;
     } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
       if (isEvaluation(parent))
-        return {};
+        return std::nullopt;
       // Where an object is made, a loop is no step.
       if (!isa_and_nonnull<CXXConstructorDecl>(function))
         reason = "in a loop";
     }
   }
-  return !reason.empty() || !function ? reason : stepOf(function);
+  return reason;
+}
+
+std::string DeviceModel::everyStep(const Stmt *statement, const FunctionDecl *function) {
+  const std::optional<std::string> within = stepWithin(statement, function);
+  if (!within)
+    return {};
+  return !within->empty() || !function ? *within : stepOf(function);
+}
+
+llvm::SmallVector<const FunctionDecl *, 2>
+DeviceModel::possibleSteps(const Stmt *statement, const FunctionDecl *function) {
+  llvm::SmallVector<const FunctionDecl *, 2> found;
+  const std::optional<std::string> within = stepWithin(statement, function);
+  if (!within || !within->empty() || !stepOf(function).empty())
+    return found;
+  const auto add = [&](const FunctionDecl *called, int depth, auto &&self) -> void {
+    if (called->isMain() || isTest(called) || runsOnHost(called) ||
+        llvm::is_contained(found, called))
+      return;
+    if (called->isExternallyVisible() && !isa<CXXConstructorDecl, CXXDestructorDecl>(called))
+      found.push_back(called);
+    if (depth > 0)
+      for (const FileScan::Caller &caller : scan().callers.lookup(called->getCanonicalDecl()))
+        self(caller.function, depth - 1, self);
+  };
+  add(function, kMaxCallDepth, add);
+  return found;
 }
 
 namespace {

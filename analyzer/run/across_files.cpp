@@ -62,6 +62,26 @@ bool isTest(llvm::StringRef file) {
   return stem.starts_with("test_") || stem.ends_with("_test") || stem.ends_with("_tests");
 }
 
+core::Related relatedAt(const FileCalls::Place &place, std::string message) {
+  core::Location location;
+  location.file = place.file;
+  location.line = place.line;
+  location.column = place.column;
+  return {std::move(location), std::move(message)};
+}
+
+// False where none of these functions runs on every step.
+bool addStep(core::Finding &finding, const std::vector<std::string> &functions,
+             const ProjectCalls &calls) {
+  for (const std::string &usr : functions)
+    if (const std::optional<ProjectCalls::Step> step = calls.stepAround(usr)) {
+      if (!step->body.file.empty())
+        finding.related.push_back(relatedAt(step->body, "'" + step->name + "' runs it"));
+      return true;
+    }
+  return false;
+}
+
 struct KnownFiles {
   ProjectCalls calls;
   ProjectData data;
@@ -110,12 +130,15 @@ void resolveCrossFileFindings(
                       [](const CompileCommand &command) { return llvm::StringRef(command.file); }),
       outcomes);
   const ProjectCalls &calls = known_files.calls;
-  std::vector<std::string> files, functions, launchers, servants;
+  std::vector<std::string> files, functions, launchers, servants, steps;
   std::vector<DataHolder> holders;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
-    const std::size_t known = functions.size() + servants.size() + holders.size();
+    const auto count = [&] {
+      return functions.size() + servants.size() + steps.size() + holders.size();
+    };
+    const std::size_t known = count();
     for (const auto &[finding, context] :
          llvm::zip_equal(outcome.result->findings, outcome.result->contexts)) {
       if (dependsOnCallers(finding))
@@ -123,13 +146,14 @@ void resolveCrossFileFindings(
       if (!context.launcher.empty())
         launchers.push_back(context.launcher);
       llvm::append_range(servants, context.servants);
+      llvm::append_range(steps, context.steps);
       if (context.holder && !alone)
         holders.push_back(*context.holder);
     }
-    if (functions.size() + servants.size() + holders.size() != known)
+    if (count() != known)
       files.push_back(command.file);
   }
-  if (functions.empty() && servants.empty() && holders.empty())
+  if (files.empty())
     return;
   std::vector<std::string> others = others_around(files, Around::kProject);
   // False where files that might tell more were not read.
@@ -153,17 +177,19 @@ void resolveCrossFileFindings(
   };
   // By themselves: a common word among the names of one must not end the search of the other.
   if (!functions.empty()) {
-    look_around([&] { return calls.namesToLookFor(functions, launchers, {}); });
+    look_around([&] { return calls.namesToLookFor(functions, launchers, {}, {}); });
     std::erase_if(launchers, [&](const std::string &usr) { return calls.hasBody(usr); });
     if (!launchers.empty()) {
       std::vector<std::string> beside = others_around(files, Around::kRepository);
       std::swap(others, beside);
-      look_around([&] { return calls.namesToLookFor({}, launchers, {}); });
+      look_around([&] { return calls.namesToLookFor({}, launchers, {}, {}); });
       std::swap(others, beside);
     }
   }
   if (!servants.empty() && (calls.knowTensors() || llvm::any_of(others, mayKnowTensors)))
-    look_around([&] { return calls.namesToLookFor({}, {}, servants); });
+    look_around([&] { return calls.namesToLookFor({}, {}, servants, {}); });
+  if (!steps.empty())
+    look_around([&] { return calls.namesToLookFor({}, {}, {}, steps); });
   const bool all_data_known =
       !holders.empty() &&
       llvm::all_of(outcomes,
@@ -187,16 +213,14 @@ void resolveCrossFileFindings(
           return true;
         if (context.holder && is_on_host(*context.holder))
           return true;
+        if (!context.steps.empty() && !addStep(finding, context.steps, calls))
+          return true;
         if (context.launcher.empty())
           return false;
         const FileCalls::Place *launch = calls.launchBy(context.launcher);
         if (!launch)
           return true;
-        core::Location here;
-        here.file = launch->file;
-        here.line = launch->line;
-        here.column = launch->column;
-        finding.related.push_back({std::move(here), "launched here"});
+        finding.related.push_back(relatedAt(*launch, "launched here"));
         return false;
       });
 }

@@ -187,11 +187,10 @@ public:
 
   void HandleTranslationUnit(clang::ASTContext &context) override {
     program_ = CudaProgram::of(context);
+    model_ = DeviceModel::of(context);
     result_.calls = collectCalls(context);
-    if (of_data_) {
-      model_ = DeviceModel::of(context);
+    if (of_data_)
       result_.data = model_->data();
-    }
   }
 
 private:

@@ -46,9 +46,10 @@ llvm::json::Array toJson(const FileCalls::Place &place) {
 llvm::json::Object toJson(const FileCalls &calls) {
   llvm::json::Array functions, edges;
   for (const FileCalls::Function &function : calls.functions)
-    functions.push_back(llvm::json::Array{
-        llvm::json::fixUTF8(function.usr), llvm::json::fixUTF8(function.name),
-        toJson(function.body), function.open, function.knows_tensors, toJson(function.launch)});
+    functions.push_back(llvm::json::Array{llvm::json::fixUTF8(function.usr),
+                                          llvm::json::fixUTF8(function.name), toJson(function.body),
+                                          function.open, function.knows_tensors,
+                                          toJson(function.launch), function.is_step});
   for (const FileCalls::Call &call : calls.calls)
     edges.push_back(llvm::json::Array{call.caller, call.callee, call.guarded});
   return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
@@ -93,7 +94,8 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
   if (const llvm::json::Array *functions = object.getArray("functions"))
     for (const llvm::json::Value &function : *functions)
       calls.functions.push_back({textAt(function, 0), textAt(function, 1), placeAt(function, 2),
-                                 flagAt(function, 3), flagAt(function, 4), placeAt(function, 5)});
+                                 flagAt(function, 3), flagAt(function, 4), placeAt(function, 5),
+                                 flagAt(function, 6)});
   if (const llvm::json::Array *edges = object.getArray("calls"))
     for (const llvm::json::Value &call : *edges)
       if (numberAt(call, 0) < calls.functions.size() && numberAt(call, 1) < calls.functions.size())
@@ -120,6 +122,7 @@ FindingContext contextOf(const llvm::json::Value &row) {
           .needs = needsOf(row),
           .launcher = textAt(row, 4),
           .servants = textsOf(at(row, 5).getAsArray()),
+          .steps = textsOf(at(row, 8).getAsArray()),
           .holder = holderOf(at(row, 6))};
 }
 
@@ -158,7 +161,7 @@ std::string serialize(const FileResult &result) {
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
         static_cast<unsigned>(context.needs), llvm::json::fixUTF8(context.launcher),
         toJson(context.servants), context.holder ? toJson(*context.holder) : llvm::json::Array(),
-        context.is_called_by_name});
+        context.is_called_by_name, toJson(context.steps)});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   object["data"] = toJson(result.data);

@@ -30,6 +30,8 @@ struct FindingContext {
   // USRs of the functions around it, several where a macro writes it: the finding holds where a
   // function with tensors calls one of them.
   std::vector<std::string> servants;
+  // USRs: the finding holds where one of these runs on every step of the program.
+  std::vector<std::string> steps;
   // The finding holds where this is not on the host.
   std::optional<DataHolder> holder;
 };

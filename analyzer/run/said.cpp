@@ -109,6 +109,7 @@ void Said::add(const std::vector<Diagnoses::Entry> &entries, clang::SourceManage
     context.needs = said.needs;
     context.launcher = said.launcher;
     context.servants = said.servants;
+    context.steps = said.steps;
     context.holder = said.holder;
   }
 }

@@ -233,7 +233,13 @@ private:
         program_.isOperator(facts_.function) && !program_.isStep(facts_.function) &&
         !program_.loopAround(call))
       return;
-    const std::string when = program_.everyStep(call, facts_.function);
+    std::string when = program_.everyStep(call, facts_.function);
+    std::vector<std::string> steps;
+    if (when.empty() && wait.place.maybeOffHost()) {
+      steps = program_.possibleSteps(call, facts_.function);
+      if (!steps.empty())
+        when = "in a function that a step of another file runs";
+    }
     if (when.empty() || program_.isSyncAllowed(call) ||
         (wait.read &&
          (isReadOncePerLoop(call, wait.read) || !isFirstOfTensor(wait.operation, wait.read))))
@@ -246,6 +252,7 @@ private:
          .to = std::move(wait.to),
          .remedy = std::string(wait.remedy),
          .needs = Needs::kDevice,
+         .steps = std::move(steps),
          .holder = program_.holder(facts_, call, wait.place)});
   }
 

@@ -43,6 +43,16 @@ TEST_F(SafeDivide, ReadsAConditionOnEveryStep) {
   EXPECT_EQ(findings[0].to, "cpu");
 }
 
+TEST_F(SafeDivide, IsLeftToOtherFilesWhereThisOneDoesNotTell) {
+  f.step = "";
+  ask();
+  EXPECT_TRUE(judge().empty());
+  program.possible_steps = {"usr"};
+  const Findings findings = judge();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].steps, std::vector<std::string>{"usr"});
+}
+
 TEST_F(SafeDivide, CopiesAHostNumber) {
   Operand zero = f.make("torch.tensor(zero_division)", "tensor");
   zero.value.zero_dim = true;

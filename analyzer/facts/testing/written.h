@@ -109,6 +109,7 @@ public:
   std::vector<DeviceKind> device_kinds = {};
   std::vector<ServedStream> bare_streams = {};
   DeviceSets device_sets = {};
+  std::vector<std::string> possible_steps = {};
 
   std::string name(Variable variable) override;
   std::string spelling(Code code) override;
@@ -158,6 +159,7 @@ public:
   Type type(Variable variable) override;
   Code initialiser(Variable variable) override;
   std::string everyStep(Code code, Function function) override;
+  std::vector<std::string> possibleSteps(Code, Function) override { return possible_steps; }
   Loop loopAround(Code code) override;
   bool isIn(Code code, Loop loop) override { return loopAround(code) == loop; }
   bool isDeclaredIn(Variable, Loop) override { return false; }

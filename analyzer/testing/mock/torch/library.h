@@ -1,6 +1,14 @@
 #pragma once
 #include <torch/types.h>
 
+#include <type_traits>
+
+namespace c10 {
+template <typename Func, Func *function> struct CompileTimeFunctionPointer {};
+} // namespace c10
+#define TORCH_FN(function)                                                                         \
+  ::c10::CompileTimeFunctionPointer<std::remove_reference_t<decltype(function)>, function>()
+
 namespace torch {
 
 class Library {
