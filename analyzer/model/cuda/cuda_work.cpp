@@ -166,6 +166,8 @@ public:
     }
     if (startsGuard(variable))
       beginGuard(init);
+    if (!guarded())
+      handles_.noteDeclared(variable);
     if (!guarded() && isDeviceContainer(variable->getType()) && init)
       work_.made_on_current.push_back({init, path_});
     if (init)

@@ -11,6 +11,8 @@ public:
   static std::optional<unsigned> toldStream(const clang::FunctionDecl *callee);
   // A call where no guard is live, which may make a handle on the current device.
   void noteMade(const clang::CallExpr *call);
+  // Such a variable: a handle, or what holds one, as a smart pointer or a class of the program's.
+  void noteDeclared(const clang::VarDecl *variable);
   // Its handle is one that the function itself made so, or takes for the current device; not one
   // that it is given, or keeps, nor one made under a guard, which has the guard's device ever
   // after.
