@@ -179,7 +179,8 @@ private:
   void readAt(std::size_t i) {
     const StringRef word = words_[i];
     DeviceUse &use = found_.use;
-    use.any |= isDeviceWord(word) || makesUnknownDevice(i);
+    use.any |=
+        (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i)) || makesUnknownDevice(i);
     use.second |= isKindBesideCuda(word) || choosesDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
@@ -194,6 +195,14 @@ private:
       found_.includes.push_back(std::move(name));
     }
     found_.includes_unknown |= word == "import" && at(i + 2) == ";";
+  }
+
+  // `torch::cuda::manual_seed(1)`, `torch::cuda::is_available()`: no tensor comes to a device by
+  // it.
+  bool isOfNoTensor(std::size_t i) const {
+    return words_[i] == "cuda" && at(i + 1) == "::" &&
+           (asksWhatThereIs(at(i + 2)) || at(i + 2).starts_with("manual_seed") ||
+            at(i + 2) == "cudnn_is_available");
   }
 
   // `Device(x)`, `Device device{x}`: of something that is no constant.

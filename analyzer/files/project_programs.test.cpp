@@ -6,6 +6,11 @@
 // RUN: echo 'double train(); int main() { train(); } // not on cuda' > %t/host/main.cpp
 // RUN: %{check} %t/host/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: %{check} %t/host -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// Who asks what there is, or seeds the random numbers of all devices, names none.
+// RUN: cp -r %t/host %t/seeded && echo 'void seed() { torch::cuda::manual_seed(1); torch::cuda::manual_seed_all(1); bool on = torch::cuda::is_available(); }' >> %t/seeded/main.cpp
+// RUN: %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// RUN: echo 'void move(torch::Tensor x) { x.cuda(); }' >> %t/seeded/main.cpp
+// RUN: not %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
 // A header that asks which compiler it is names none either.
 // RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
 // RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT

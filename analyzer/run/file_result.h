@@ -69,7 +69,8 @@ inline constexpr llvm::StringLiteral kRulesOfCallers[] = {"device-missing-guard"
 inline constexpr llvm::StringLiteral kRulesAcrossFiles[] = {
     "device-missing-guard", "device-index-lost", "device-wrong-stream"};
 // And these what others give the functions and members of a file.
-inline constexpr llvm::StringLiteral kRulesOfData[] = {"device-host-sync", "device-missing-device"};
+inline constexpr llvm::StringLiteral kRulesOfData[] = {"device-discarded-move", "device-host-sync",
+                                                       "device-missing-device"};
 
 template <typename Predicate> void dropFindings(FileResult &result, Predicate is_dropped) {
   std::size_t kept = 0;

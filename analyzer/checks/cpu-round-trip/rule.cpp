@@ -29,7 +29,8 @@ Findings cpuRoundTrip(const FunctionFacts &facts, Program &program) {
          .op = program.operatorName(move.expr),
          .from = copy ? copy->operands.front().value.place.device() : "",
          .to = target.device(),
-         .related = {{.code = there, .message = "copied to the CPU here"}}});
+         .related = {{.code = there, .message = "copied to the CPU here"}},
+         .needs = Needs::kDevice});
   }
   return findings;
 }

@@ -17,16 +17,24 @@ public:
           !program_.isTemporary(operation.receiver) && program_.isDiscarded(operation.expr))
         discarded_.push_back(&operation);
     Findings findings;
-    for (const Operation *move : discarded_)
-      if (!isWarmupOnly(*move))
-        findings.push_back(
-            {.at = move->expr,
-             .message = "'" + program_.spelling(move->expr) +
-                        "' moves nothing in place: the tensor that it returns is discarded",
-             .op = program_.operatorName(move->expr),
-             .from = move->operands.front().value.place.device(),
-             .to = move->target.place.device(),
-             .fix = program_.assignBack(move->expr)});
+    for (const Operation *move : discarded_) {
+      if (isWarmupOnly(*move))
+        continue;
+      const Place &place = move->operands.front().value.place;
+      RuleFinding finding{.at = move->expr,
+                          .message =
+                              "'" + program_.spelling(move->expr) +
+                              "' moves nothing in place: the tensor that it returns is discarded",
+                          .op = program_.operatorName(move->expr),
+                          .from = place.device(),
+                          .to = move->target.place.device(),
+                          .fix = program_.assignBack(move->expr),
+                          .needs = Needs::kDevice};
+      // What is there already need not be moved.
+      if (move->target.place.onHost())
+        finding.holder = program_.holder(facts_, move->expr, place);
+      findings.push_back(std::move(finding));
+    }
     return findings;
   }
 

@@ -40,7 +40,8 @@ Findings hostAccess(const FunctionFacts &facts, Program &program) {
                         .message = "the host follows a pointer into '" +
                                    program.spelling(read.tensor) + "', which " + where,
                         .from = known ? place.device() : "",
-                        .to = Place::host().device()};
+                        .to = Place::host().device(),
+                        .needs = Needs::kDevice};
     if (program.line(read.access) != program.line(read.pointer))
       finding.related.push_back({.code = read.access, .message = "followed here"});
     findings.push_back(std::move(finding));

@@ -122,7 +122,8 @@ private:
     RuleFinding finding{.at = load,
                         .message = fill("what '{}' reads keeps the device it was saved from and {} "
                                         "without being moved: {}",
-                                        {text, returned ? "is returned" : "is used", remedy})};
+                                        {text, returned ? "is returned" : "is used", remedy}),
+                        .needs = Needs::kDevice};
     if (use.kind == Operation::Kind::kTensorOp) {
       finding.op = program_.operatorName(use.expr);
       finding.to = placeMet(use).device();

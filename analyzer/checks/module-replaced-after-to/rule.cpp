@@ -27,7 +27,8 @@ Findings moduleReplacedAfterTo(const FunctionFacts &facts, Program &program) {
     RuleFinding finding{.at = part.expr,
                         .message = "'" + program.spelling(part.expr) + "' " +
                                    whatReplacingDoes(part, program),
-                        .from = part.loaded ? "" : Place::host().device()};
+                        .from = part.loaded ? "" : Place::host().device(),
+                        .needs = Needs::kDevice};
     if (const Operation *move = facts.find(Operation::Kind::kMove, part.moved))
       finding.to = move->target.place.device();
     if (part.inner)

@@ -37,7 +37,8 @@ private:
                             "pageable memory",
                         .op = program_.operatorName(copy.expr),
                         .from = from.place.device(),
-                        .to = to.place.device()};
+                        .to = to.place.device(),
+                        .needs = Needs::kDevice};
     if (program_.line(made) != program_.line(copy.expr))
       finding.related.push_back({.code = made, .message = "made here, not pinned"});
     findings_.push_back(std::move(finding));

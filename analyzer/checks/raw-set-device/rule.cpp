@@ -17,7 +17,8 @@ Findings rawSetDevice(Program &program) {
         findings.push_back({.at = set.expr,
                             .message = "the caller's current device is changed and not restored",
                             .op = program.operatorName(set.expr),
-                            .fix = program.guardInstead(set.expr, function.id)});
+                            .fix = program.guardInstead(set.expr, function.id),
+                            .needs = Needs::kOtherDevice});
   }
   return findings;
 }

@@ -12,7 +12,8 @@ Findings streamLifetime(Program &program) {
                           .message = fill("'{}' is used on '{}' and released at the end of the "
                                           "function, which does not wait for that stream",
                                           {program.name(use.tensor), program.name(use.stream)}),
-                          .op = program.operatorName(use.expr)};
+                          .op = program.operatorName(use.expr),
+                          .needs = Needs::kOtherStream};
       if (use.recorded)
         finding.related.push_back(
             {.code = use.recorded,
