@@ -94,7 +94,17 @@ bool SourceProgram::isMethod(Function function) {
 }
 
 bool SourceProgram::isConstructor(Function function) {
-  return isa<CXXConstructorDecl>(functionOf(function));
+  if (isa<CXXConstructorDecl>(functionOf(function)))
+    return true;
+  const auto *method = dyn_cast<CXXMethodDecl>(functionOf(function));
+  const auto callers = model_->scan().callers.find(functionOf(function)->getCanonicalDecl());
+  // Others call those wherever they have an object.
+  return method && !method->isVirtual() && !DeviceModel::isStep(method) &&
+         callers != model_->scan().callers.end() &&
+         llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
+           const auto *constructor = dyn_cast<CXXConstructorDecl>(caller.function);
+           return constructor && constructor->getParent() == method->getParent();
+         });
 }
 
 bool SourceProgram::knowsPinnedMemory(Function function) {
@@ -152,6 +162,38 @@ bool SourceProgram::isTested(Function function, const Path &path) {
 
 bool SourceProgram::isAssignedFrom(Function function, const Path &path, Code part) {
   return analyzer::isAssignedFrom(functionOf(function), path, exprOf(part));
+}
+
+static bool takesForChange(QualType type) {
+  return type->isLValueReferenceType() && !type->getPointeeType().isConstQualified();
+}
+
+// By the first mention of it, in the order of the code.
+bool SourceProgram::isOutput(Function function, Variable parameter) {
+  const ValueDecl *decl = declOf(parameter);
+  if (!takesForChange(decl->getType()))
+    return false;
+  const auto is_it = [&](const Expr *expr) {
+    const auto *name = dyn_cast<DeclRefExpr>(strip(expr));
+    return name && name->getDecl() == decl;
+  };
+  bool is_output = false;
+  contains(functionOf(function)->getBody(), [&](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    if (const auto *set = dyn_cast<CXXOperatorCallExpr>(part)) {
+      is_output = set->getOperator() == OO_Equal && set->getNumArgs() == 2 &&
+                  is_it(set->getArg(0)) && !names(set->getArg(1), decl);
+    } else if (call) {
+      const FunctionDecl *callee = call->getDirectCallee();
+      for (unsigned i = 0; i < call->getNumArgs() && !is_output; ++i)
+        is_output = is_it(call->getArg(i)) &&
+                    (!callee || (!isLibraryDecl(callee) && i < callee->getNumParams() &&
+                                 takesForChange(callee->getParamDecl(i)->getType())));
+    }
+    const auto *name = dyn_cast<DeclRefExpr>(part);
+    return is_output || (name && name->getDecl() == decl);
+  });
+  return is_output;
 }
 
 Role SourceProgram::role(Variable variable) {

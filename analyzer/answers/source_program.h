@@ -54,6 +54,7 @@ public:
   std::string ownerMadeOfTensor(Function function) override;
   bool isTested(Function function, const Path &path) override;
   bool isAssignedFrom(Function function, const Path &path, Code part) override;
+  bool isOutput(Function function, Variable parameter) override;
 
   std::vector<CudaFunction> cudaFunctions() override;
   std::string usr(Function function) override;

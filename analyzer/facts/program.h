@@ -68,7 +68,7 @@ public:
   virtual bool isOperator(Function function) = 0; // run whenever a program uses the library
   virtual bool isOfModule(Function function) = 0; // a method of one
   virtual bool isMethod(Function function) = 0;
-  virtual bool isConstructor(Function function) = 0;
+  virtual bool isConstructor(Function function) = 0; // or a part of one
   virtual bool isMain(Function function) = 0;
   virtual bool knowsPinnedMemory(Function function) = 0;
   // Runs again only because a caller calls it in a loop.
@@ -85,6 +85,8 @@ public:
   virtual bool isTested(Function function, const Path &path) = 0;
   // `part` goes into a value that is assigned there.
   virtual bool isAssignedFrom(Function function, const Path &path, Code part) = 0;
+  // `torch::Tensor &out`, which is set, or handed on to be set, before anything else.
+  virtual bool isOutput(Function function, Variable parameter) = 0;
 
   virtual std::vector<CudaFunction> cudaFunctions() = 0;
   // Of one of those.

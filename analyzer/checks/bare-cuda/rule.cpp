@@ -148,7 +148,9 @@ private:
       case Type::kOptions:
         return named(path, request);
       case Type::kTensor:
-        if (isOnHost(path) || program_.isAssignedFrom(facts_.function, path, request.expr))
+        // What the function makes for its caller is on no device before.
+        if (isOnHost(path) || program_.isAssignedFrom(facts_.function, path, request.expr) ||
+            program_.isOutput(facts_.function, parameter))
           break;
         if (!program_.isTested(facts_.function, path))
           return named(path, request);

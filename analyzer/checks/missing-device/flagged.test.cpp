@@ -168,3 +168,25 @@ torch::Tensor ofBytes(bool any) {
   // CHECK: :[[@LINE+1]]:17: warning: {{.*}} makes a tensor on the CPU that meets 'blob', which is on the current cuda device{{.*}}[device-missing-device]
   return blob + torch::zeros({4});
 }
+
+// What others call, too, runs when it has been moved.
+class Measured : public torch::nn::Module {
+public:
+  Measured() : conv_(register_module("conv", torch::nn::Linear(3, 3))), size_(sizeOf(3)) {}
+  torch::Tensor forward(torch::Tensor x) { return x.view({sizeOf(x.size(0))}); }
+
+private:
+  // CHECK: :[[@LINE+1]]:53: warning: 'torch::zeros({n, n})' makes a tensor on the CPU that meets 'conv_'{{.*}} [device-missing-device]
+  int64_t sizeOf(int64_t n) { return conv_->forward(torch::zeros({n, n})).numel(); }
+  torch::nn::Linear conv_;
+  int64_t size_;
+};
+// Nor is a forward() that the constructor tries out.
+class TriedOut : public torch::nn::Module {
+public:
+  TriedOut() : conv_(register_module("conv", torch::nn::Linear(3, 3))) { size_ = forward(torch::ones({3})).numel(); }
+  // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: 'torch::zeros({3})' makes a tensor on the CPU that meets {{.*}} [device-missing-device]
+  torch::Tensor forward(torch::Tensor x) { return conv_->forward(torch::zeros({3})) + x; }
+  torch::nn::Linear conv_;
+  int64_t size_ = 0;
+};

@@ -195,3 +195,15 @@ torch::Tensor suppress(torch::Tensor boxes) {
   auto host = boxes.cpu();
   return overlap(host[0].unsqueeze(0));
 }
+
+// A module that is being made is on the CPU still.
+class Convolved : public torch::nn::Module {
+public:
+  Convolved() : conv_(register_module("conv", torch::nn::Linear(3, 3))), size_(sizeOf(3)) {}
+  torch::Tensor forward(torch::Tensor x) { return conv_->forward(x.to(torch::kFloat)); }
+
+private:
+  int64_t sizeOf(int64_t n) { return conv_->forward(torch::zeros({n, n})).numel(); }
+  torch::nn::Linear conv_;
+  int64_t size_;
+};

@@ -138,6 +138,7 @@ public:
   std::string ownerMadeOfTensor(Function) override { return {}; }
   bool isTested(Function, const Path &) override { return false; }
   bool isAssignedFrom(Function, const Path &, Code) override { return false; }
+  bool isOutput(Function, Variable) override { return false; }
   std::vector<CudaFunction> cudaFunctions() override { return functions; }
   std::string usr(Function) override { return "usr"; }
   std::vector<StreamWork> streamWork(Function) override { return stream_work; }
