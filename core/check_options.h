@@ -25,6 +25,8 @@ struct CheckArguments {
   std::vector<std::string> suppressions;
   std::string diff;
   std::string shard;
+  std::string summary;
+  bool from_summaries = false;
   std::string baseline;
   std::string fail_on;
   std::optional<long> timeout; // seconds
@@ -32,6 +34,7 @@ struct CheckArguments {
   unsigned memory = kDefaultMemory; // megabytes
   std::string torch;
   std::string python;
+  std::string root;
   std::vector<std::string> inputs;
   std::string fix; // "true", "dry-run"; empty: not asked for
   bool update_baseline = false;
@@ -76,6 +79,17 @@ inline void addCheckOptions(CLI::App &app, CheckArguments &arguments) {
       ->type_name("REV");
   app.add_option("--shard", arguments.shard, "The I-th of N parts of the files, for N machines")
       ->type_name("I/N");
+  app.add_option("--summary", arguments.summary,
+                 "Decide nothing across files and report nothing: write what --from-summaries "
+                 "needs of the files, or of their part")
+      ->type_name("FILE");
+  app.add_flag("--from-summaries", arguments.from_summaries,
+               "The files named are summaries of all parts: report what a run over all files "
+               "would");
+  app.add_option("--root", arguments.root,
+                 "Folder that paths are relative to; nothing of a project is looked for above it "
+                 "(default: the repository)")
+      ->type_name("DIR");
   app.add_option("--baseline", arguments.baseline,
                  "Count the findings in FILE as known: only new ones are shown and fail")
       ->type_name("FILE");

@@ -2,7 +2,6 @@
 
 #include "core/finding/fingerprint.h"
 
-#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
@@ -17,6 +16,8 @@ std::string relativeTo(llvm::StringRef folder, llvm::StringRef path) {
   return path.str();
 }
 
+} // namespace
+
 void forEachPath(std::vector<core::Finding> &findings,
                  llvm::function_ref<void(std::string &)> change) {
   for (core::Finding &finding : findings) {
@@ -28,8 +29,6 @@ void forEachPath(std::vector<core::Finding> &findings,
       change(fix.file);
   }
 }
-
-} // namespace
 
 std::string currentFolder() {
   llvm::SmallString<256> here;

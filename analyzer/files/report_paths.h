@@ -3,6 +3,8 @@
 
 #include "core/finding/finding.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <string>
 #include <vector>
 
@@ -12,6 +14,10 @@ std::string currentFolder();
 
 // Relative to the current folder where it lies below it. Also for text that begins with a path.
 std::string shortPath(const std::string &path);
+
+// Of the places, and of the fixes.
+void forEachPath(std::vector<core::Finding> &findings,
+                 llvm::function_ref<void(std::string &)> change);
 
 // Makes paths below `repository` relative to it, and gives the findings their fingerprints.
 // `repository` may be empty.

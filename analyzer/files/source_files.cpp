@@ -143,7 +143,8 @@ std::string cmakeRoot(const fs::path &folder) {
   if (stat(folder.c_str(), &inner) != 0)
     return {};
   std::string root;
-  for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
+  for (fs::path at = folder; at.has_relative_path() && at != core::setRoot().parent_path();
+       at = at.parent_path()) {
     if (core::holdsManyProjects(at) || stat(at.c_str(), &outer) != 0 ||
         outer.st_uid != inner.st_uid || (outer.st_mode & ~inner.st_mode & S_IWOTH))
       break;
@@ -277,7 +278,8 @@ core::Result<std::vector<std::string>> expandInputs(const std::vector<std::strin
 std::string nearestFolderWith(std::string_view file,
                               std::initializer_list<std::string_view> names) {
   std::error_code ignored;
-  for (fs::path folder = fs::path(file).parent_path(); folder.has_relative_path();
+  for (fs::path folder = fs::path(file).parent_path();
+       folder.has_relative_path() && folder != core::setRoot().parent_path();
        folder = folder.parent_path())
     for (std::string_view name : names)
       if (fs::exists(folder / name, ignored))

@@ -41,6 +41,8 @@ public:
   // An unreadable compile_commands.json is an error that names it.
   core::Result<CompileCommand> of(const std::string &file);
 
+  // The folder of our CUDA declarations.
+  const std::string &stubs() const { return stubs_; }
   // What tells our CUDA declarations from those of another version.
   std::string stubsIdentity() const;
 

@@ -357,6 +357,7 @@ FileResult Analysis::takeResult() {
       finding.caution.clear();
     }
   makePathsPlain(result_);
+  putInOrder(result_);
   return std::move(result_);
 }
 

@@ -6,6 +6,8 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace devsan::analyzer {
 namespace {
@@ -139,7 +141,48 @@ void read(const llvm::json::Object &object, FileData &data) {
                                 numberAt(source, 2)});
 }
 
+// Sorts by `key`, and gives the new place of each item.
+template <typename Item, typename Key>
+std::vector<unsigned> sorted(std::vector<Item> &items, Key key) {
+  std::vector<unsigned> order(items.size()), places(items.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, {},
+                    [&](unsigned i) { return std::tuple_cat(key(items[i]), std::tuple(i)); });
+  std::vector<Item> moved;
+  for (const unsigned i : order) {
+    places[i] = moved.size();
+    moved.push_back(std::move(items[i]));
+  }
+  items = std::move(moved);
+  return places;
+}
+
 } // namespace
+
+void putInOrder(FileResult &result) {
+  const auto of_place = [](const FileCalls::Place &place) {
+    return std::tie(place.file, place.line, place.column);
+  };
+  const std::vector<unsigned> functions =
+      sorted(result.calls.functions, [&](const FileCalls::Function &function) {
+        return std::tuple_cat(std::tie(function.usr, function.name), of_place(function.body),
+                              of_place(function.launch),
+                              std::tie(function.open, function.knows_tensors));
+      });
+  for (FileCalls::Call &call : result.calls.calls)
+    call = {functions[call.caller], functions[call.callee], call.guarded};
+  std::ranges::sort(result.calls.calls, {}, [](const FileCalls::Call &call) {
+    return std::tie(call.caller, call.callee, call.guarded);
+  });
+  const std::vector<unsigned> holders =
+      sorted(result.data.holders, [](const DataHolder &holder) { return holder.key(); });
+  for (FileData::Source &source : result.data.sources) {
+    source.holder = holders[source.holder];
+    if (source.kind == FileData::Source::Kind::kHolder)
+      source.from = holders[source.from];
+  }
+  std::ranges::sort(result.data.sources);
+}
 
 std::string serialize(const FileResult &result) {
   llvm::json::Object object{{"report", core::jsonReport(result.findings, {})},

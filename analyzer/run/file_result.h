@@ -87,6 +87,9 @@ template <typename Predicate> void dropFindings(FileResult &result, Predicate is
   result.contexts.resize(kept);
 }
 
+// Of what was found by way of addresses: the same sources give the same result.
+void putInOrder(FileResult &result);
+
 std::string serialize(const FileResult &result);
 core::Result<FileResult> parseFileResult(const std::string &text);
 

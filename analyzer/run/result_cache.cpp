@@ -152,8 +152,8 @@ void ResultCache::trim() {
     trimFolder(folder_, kMaxResultBytes);
 }
 
-std::string programIdentity() {
-  std::string identity;
+static std::string buildId() {
+  std::string id;
   const auto visit = [](dl_phdr_info *object, size_t, void *data) {
     for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
       const ElfW(Phdr) &segment = object->dlpi_phdr[i];
@@ -172,7 +172,17 @@ std::string programIdentity() {
     }
     return 1; // the first object is the program
   };
-  dl_iterate_phdr(visit, &identity);
+  dl_iterate_phdr(visit, &id);
+  return id;
+}
+
+std::string programVersion() {
+  const std::string id = buildId();
+  return "devsan " DEVSAN_VERSION + (id.empty() ? id : " of build " + id);
+}
+
+std::string programIdentity() {
+  std::string identity = buildId();
   // Linked without a build id; and beside it, so that a copy with another library is another.
   const std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
   llvm::sys::fs::file_status status;

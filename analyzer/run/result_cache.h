@@ -41,5 +41,7 @@ private:
 
 // What tells this program from every other build of it.
 std::string programIdentity();
+// The same for copies of a build, whatever machine they are on.
+std::string programVersion();
 
 } // namespace devsan::analyzer

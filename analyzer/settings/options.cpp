@@ -27,6 +27,35 @@ core::Result<Shard> parseShard(const std::string &text) {
   return core::failure("--shard=" + text + ": must be I/N with I from 1 to N, as in --shard=2/8");
 }
 
+namespace {
+
+// Each run has its own part of the options, where files are analysed in one and judged in another.
+core::Result<void> checkForSummaries(const CLI::App &app, const core::CheckArguments &given) {
+  const auto refuse = [&](const std::string &name, std::initializer_list<const char *> options,
+                          const std::string &remedy) -> core::Result<void> {
+    for (const char *option : options)
+      if (app.count(option))
+        return core::failure(name + " goes without " + option + ": " + remedy);
+    return {};
+  };
+  const std::string alone = "a run over the sources themselves takes it";
+  const std::string name = given.from_summaries ? "--from-summaries" : "--summary";
+  if (!given.from_summaries && !app.count("--summary"))
+    return {};
+  if (auto good = refuse(name, {"--fix", "--diff", "--print-commands", "--dump-facts"}, alone);
+      !good)
+    return good;
+  if (given.from_summaries)
+    return refuse(name, {"--summary", "--shard", "--checks", "--alone"},
+                  "give it to the runs that write the summaries");
+  return refuse(name,
+                {"--format", "-o", "--baseline", "--update-baseline", "--suppressions", "--fail-on",
+                 "--strict", "--no-strict"},
+                "give it to the run with --from-summaries, which judges and reports");
+}
+
+} // namespace
+
 static_assert(kDefaultLimit.count() == core::kDefaultTimeout &&
               kLongestLimit.count() == core::kLongestTimeout);
 
@@ -60,6 +89,11 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   } catch (const CLI::ParseError &error) {
     return core::failure(core::messageOf(error, app, app) + "; see devsan check --help");
   }
+  if (auto good = checkForSummaries(app, given); !good)
+    return tl::unexpected(good.error());
+  options.summary = std::move(given.summary);
+  options.from_summaries = given.from_summaries;
+  options.root = std::move(given.root);
   options.build_dir = std::move(given.build_dir);
   options.checks = std::move(given.checks);
   options.output = std::move(given.output);
@@ -83,7 +117,9 @@ core::Result<std::optional<Options>> parseOptions(int argc, const char *const *a
   if (options.inputs.empty() && app.count("--diff"))
     options.inputs.push_back(".");
   if (options.inputs.empty())
-    return core::failure("no input: name source files or folders, as in devsan check src/");
+    return core::failure(options.from_summaries
+                             ? "no input: name the files that devsan check --summary wrote"
+                             : "no input: name source files or folders, as in devsan check src/");
   options.fix = app.count("--fix") != 0;
   llvm::SmallVector<llvm::StringRef, 2> fix_words;
   llvm::StringRef(options.fix ? given.fix : "").split(fix_words, ',', -1, /*KeepEmpty=*/false);

@@ -39,6 +39,9 @@ struct Options {
   std::optional<core::FailOn> fail_on;  // default: any finding
   unsigned jobs = 0;
   Shard shard;
+  std::string summary;          // where to write it; empty: report
+  bool from_summaries = false;  // the inputs are these
+  std::string root;             // of the project; empty: looked for
   std::optional<Seconds> limit; // for one file; 0: none
   Seconds total_limit{0};       // for the run; 0: none
   unsigned memory = 0;          // megabytes, of each process; 0: any

@@ -1,6 +1,7 @@
 #include "analyzer/tool/check.h"
 
 #include "analyzer/files/report_paths.h"
+#include "analyzer/files/source_files.h"
 #include "analyzer/fixes/apply_fixes.h"
 #include "analyzer/flags/print_commands.h"
 #include "analyzer/run/across_files.h"
@@ -11,6 +12,7 @@
 #include "analyzer/run/schedule.h"
 #include "analyzer/run/through_sources.h"
 #include "analyzer/settings/project_settings.h"
+#include "analyzer/summary/summaries.h"
 #include "analyzer/system/cache_folder.h"
 #include "analyzer/tool/collect.h"
 #include "analyzer/tool/left_out.h"
@@ -22,6 +24,7 @@
 #include "core/report/baseline_file.h"
 #include "core/system/memory_limit.h"
 #include "core/system/project_root.h"
+#include "core/system/whole_file.h"
 #include "core/text/quantities.h"
 #include "core/text/terminal_text.h"
 
@@ -49,6 +52,7 @@ namespace fs = std::filesystem;
 constexpr int kClean = 0;
 constexpr int kFindings = 1;
 constexpr int kFailed = 2;
+constexpr std::size_t kBehindSources = std::size_t{1} << 30; // more than a run may have
 
 std::vector<std::string> absolutePaths(const std::vector<std::string> &paths) {
   std::vector<std::string> absolute;
@@ -101,6 +105,7 @@ std::string repositoryOf(const std::string &file) {
 // What the command line and the project say.
 struct Setup {
   Options options;
+  std::optional<Summaries> summaries; // with --from-summaries
   std::vector<std::string> files;
   std::set<std::string> hiding; // files that make a folder pass for a build or an environment
   std::string first_file;       // where the project is; all of its files may be excluded
@@ -113,11 +118,35 @@ struct Setup {
   std::optional<TorchLocation> torch;
 };
 
+// The inputs, and what has been decided before, come from the summaries.
+core::Result<std::optional<Summaries>> takeSummaries(Options &options) {
+  if (!options.from_summaries)
+    return std::nullopt;
+  auto summaries = Summaries::read(options.inputs, repositoryOf("x"));
+  if (!summaries)
+    return tl::unexpected(summaries.error());
+  const Summary &made = summaries->front();
+  options.checks = made.checks;
+  options.alone = made.alone;
+  if (made.without_torch)
+    options.torch = "none";
+  options.inputs = summaries->inputs();
+  return std::move(*summaries);
+}
+
 core::Result<Setup> setUp(Options options) {
+  if (!options.root.empty()) {
+    if (!llvm::sys::fs::is_directory(options.root))
+      return core::failure("--root=" + options.root + ": no such folder");
+    core::setProjectRoot(fs::path(absolutePaths({options.root + "/x"}).front()).parent_path());
+  }
+  auto summaries = takeSummaries(options);
+  if (!summaries)
+    return tl::unexpected(summaries.error());
   std::set<std::string> hiding;
   auto files = expandInputs(options.inputs, &hiding);
   if (!files)
-    return tl::unexpected(files.error());
+    return core::failure(files.error().message + (*summaries ? kWhereSourcesAre : ""));
   auto project = ProjectSettings::find(*files);
   if (!project)
     return tl::unexpected(project.error());
@@ -144,6 +173,7 @@ core::Result<Setup> setUp(Options options) {
   if (!torch)
     return tl::unexpected(torch.error());
   return Setup{std::move(options),
+               std::move(*summaries),
                std::move(*files),
                std::move(hiding),
                first_file,
@@ -171,8 +201,10 @@ public:
         return tl::unexpected(written.error());
       return kClean;
     }
+    prepare();
+    if (!options_.summary.empty())
+      return writePart();
     silence_ = whyNothingIsSeen();
-    keepShard(commands_, options_.shard, repository_);
     analyze();
     summarize();
     if (auto applied = applyBaseline(); !applied)
@@ -204,7 +236,18 @@ private:
 
   // The files with their flags; headers stand for sources that include them.
   core::Result<void> choose() {
-    auto commands = commandsOf(setup_.files, compile_commands_);
+    if (setup_.summaries)
+      return chooseFromSummaries();
+    const bool is_part =
+        options_.shard.count > 1 && !options_.print_commands && !options_.dump_facts;
+    // Before flags are looked for, where nothing else decides what there is to analyse.
+    const bool is_early = options_.diff.empty() && llvm::none_of(setup_.files, isHeader);
+    std::vector<std::string> files = setup_.files;
+    if (is_part && is_early) {
+      places_ = shardOf(files, options_.shard, repository_);
+      keepAt(files, places_);
+    }
+    auto commands = commandsOf(files, compile_commands_);
     if (!commands)
       return tl::unexpected(commands.error());
     commands_ = std::move(*commands);
@@ -221,7 +264,42 @@ private:
     if (!changes)
       return tl::unexpected(changes.error());
     changes_ = std::move(*changes);
+    if (is_part && !is_early) {
+      places_ = shardOf(filesOf(commands_), options_.shard, repository_);
+      keepAt(commands_, places_);
+    }
+    if (!is_part)
+      for (std::size_t i = 0; i < commands_.size(); ++i)
+        places_.push_back(i);
     return {};
+  }
+
+  core::Result<void> chooseFromSummaries() {
+    if (auto match = setup_.summaries->matchSources(
+            repository_,
+            [&](const std::vector<std::string> &inputs) {
+              auto files = expandInputs(inputs);
+              if (files)
+                std::erase_if(*files, [&](const std::string &file) { return isExcluded(file); });
+              return files;
+            });
+        !match)
+      return match;
+    for (Summary::Unit &unit : setup_.summaries->take()) {
+      CompileCommand &command = commands_.emplace_back();
+      command.file = std::move(unit.file);
+      command.only = std::move(unit.only);
+      command.missing_in_database = unit.missing_in_database;
+      outcomes_.push_back(std::move(unit.outcome));
+    }
+    return {};
+  }
+
+  static std::vector<std::string> filesOf(const std::vector<CompileCommand> &commands) {
+    std::vector<std::string> files;
+    for (const CompileCommand &command : commands)
+      files.push_back(command.file);
+    return files;
   }
 
   // Empty where there is nothing to say against the run.
@@ -245,22 +323,72 @@ private:
     return analyzeFiles(commands, settings, setup_.torch, configuration);
   }
 
-  void analyze() {
+  void prepare() {
     settings_ = {setup_.checks,   setup_.torch ? setup_.torch->version : std::string(),
                  options_.jobs,   *options_.limit,
                  until_,          options_.use_cache,
                  endsAtTerminal()};
-    const Processes::Clock::time_point began = Processes::Clock::now();
+  }
+
+  core::Result<int> writePart() {
+    Summary summary{.checks = options_.checks.value_or("device-*"),
+                    .torch = settings_.torch_version,
+                    .without_torch = options_.torch == "none",
+                    .alone = options_.alone,
+                    .shard = options_.shard,
+                    .inputs = absolutePaths(options_.inputs),
+                    .list = listSum(setup_.files, repository_),
+                    .headers_read = {},
+                    .units = {}};
+    const auto add = [&](CompileCommand &command, FileOutcome &outcome, std::size_t index,
+                         bool is_unread_header) {
+      summary.units.push_back({static_cast<unsigned>(index), std::move(command.file),
+                               std::move(command.only), command.missing_in_database,
+                               is_unread_header, std::move(outcome)});
+    };
     std::vector<FileOutcome> outcomes = analyzed(commands_, settings_);
-    if (options_.diff.empty() && options_.shard.count == 1)
+    const std::vector<std::string> headers = filesOf(headers_);
+    std::vector<std::size_t> unread;
+    for (const std::size_t i : shardOf(headers, options_.shard, repository_))
+      if (!headersNotRead({headers_[i]}, outcomes).empty())
+        unread.push_back(i);
+    for (const CompileCommand &header : headers_)
+      if (headersNotRead({header}, outcomes).empty())
+        summary.headers_read.push_back(header.file);
+    std::vector<CompileCommand> own_headers = headers_;
+    keepAt(own_headers, unread);
+    std::vector<FileOutcome> of_headers = analyzed(own_headers, settings_);
+    for (std::size_t i = 0; i < commands_.size(); ++i)
+      add(commands_[i], outcomes[i], places_[i], false);
+    for (std::size_t i = 0; i < own_headers.size(); ++i) // behind all sources
+      add(own_headers[i], of_headers[i], kBehindSources + unread[i], true);
+    noteContents(summary, compile_commands_.stubs());
+    const std::size_t files = summary.units.size();
+    const std::string text = writeSummary(std::move(summary), repository_, programVersion());
+    if (auto written = core::writeFile(options_.summary, [&](std::ostream &out) { out << text; });
+        !written)
+      return core::failure("--summary=" + options_.summary + ": " + written.error().message);
+    llvm::errs() << "devsan check: summary of " << core::countText(files, "file") << ", in "
+                 << core::printable(options_.summary) << "\n";
+    return kClean;
+  }
+
+  void analyze() {
+    const Processes::Clock::time_point began = Processes::Clock::now();
+    std::vector<FileOutcome> outcomes =
+        setup_.summaries ? std::move(outcomes_) : analyzed(commands_, settings_);
+    if (options_.diff.empty() && options_.shard.count == 1 && !setup_.summaries)
       if (std::vector<CompileCommand> unread = headersNotRead(headers_, outcomes);
           !unread.empty()) {
         std::ranges::move(analyzed(unread, settings_), std::back_inserter(outcomes));
         std::ranges::move(unread, std::back_inserter(commands_));
       }
+    // Others of the project may be read for as long as these may have taken.
+    const Processes::Clock::duration own_time =
+        setup_.summaries ? std::chrono::seconds(outcomes.size()) : Processes::Clock::now() - began;
     keepHeadersOnly(commands_, outcomes);
     dropUnchanged(outcomes);
-    resolveAcrossFiles(outcomes, Processes::Clock::now() - began);
+    resolveAcrossFiles(outcomes, own_time);
     if (!options_.alone)
       left_out_ = leaveOutByPrograms(commands_, outcomes);
     all_ = collect(commands_, std::move(outcomes), options_);
@@ -300,9 +428,9 @@ private:
 
   void summarize() {
     summary_.tool = "devsan check";
-    summary_.subject =
-        subjectOf(options_, headers_.empty() ? commands_.size() : setup_.files.size(),
-                  setup_.files.size(), setup_.excluded);
+    summary_.subject = subjectOf(
+        options_, headers_.empty() && !setup_.summaries ? commands_.size() : setup_.files.size(),
+        setup_.files.size(), setup_.excluded);
     if (all_.not_analysed)
       summary_.subject += ", " + std::to_string(all_.not_analysed) + " not analysed";
     summary_.notes = std::move(all_.notes);
@@ -414,6 +542,8 @@ private:
   core::Result<int> report() {
     if (options_.format == core::ReportFormat::kText)
       showPathsFromHere(all_.findings, repository_);
+    if (setup_.summaries) // which may say anything
+      summary_.sources_below = repository_;
     if (auto written = writeReport(options_, all_.findings, summary_, repository_); !written)
       return tl::unexpected(written.error());
     if (!options_.output.empty())
@@ -442,8 +572,10 @@ private:
   CompileCommands compile_commands_;
   clang::tidy::GlobList wanted_;
   std::vector<CompileCommand> commands_, headers_;
-  std::optional<Changes> changes_; // under --diff
-  std::string silence_;            // why the run looks at nothing; else empty
+  std::vector<std::size_t> places_;   // of the commands among those of all parts
+  std::vector<FileOutcome> outcomes_; // of the summaries
+  std::optional<Changes> changes_;    // under --diff
+  std::string silence_;               // why the run looks at nothing; else empty
   AnalysisSettings settings_;
   Collected all_;
   std::string related_note_;

@@ -15,23 +15,21 @@ namespace devsan::analyzer {
 
 namespace fs = std::filesystem;
 
-void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
-               const std::string &repository) {
-  if (shard.count == 1)
-    return;
+std::vector<std::size_t> shardOf(const std::vector<std::string> &files, const Shard &shard,
+                                 const std::string &repository) {
   std::vector<std::pair<std::string, std::size_t>> order;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    llvm::StringRef name = commands[i].file;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    llvm::StringRef name = files[i];
     if (!repository.empty())
       name.consume_front(repository);
     order.emplace_back(checksum(name), i);
   }
   std::ranges::sort(order);
-  std::vector<bool> kept(commands.size());
+  std::vector<std::size_t> places;
   for (std::size_t i = shard.index - 1; i < order.size(); i += shard.count)
-    kept[order[i].second] = true;
-  std::size_t i = 0;
-  std::erase_if(commands, [&](const CompileCommand &) { return !kept[i++]; });
+    places.push_back(order[i].second);
+  std::ranges::sort(places);
+  return places;
 }
 
 core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::string> &files,

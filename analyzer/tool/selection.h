@@ -6,6 +6,7 @@
 #include "analyzer/settings/options.h"
 #include "analyzer/settings/project_settings.h"
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,10 +14,19 @@
 
 namespace devsan::analyzer {
 
-// In an order that mixes the folders, because files of one folder take alike long. It rests on the
-// names alone, so that every machine comes to the same parts.
-void keepShard(std::vector<CompileCommand> &commands, const Shard &shard,
-               const std::string &repository);
+// The places in `files` of those that are in the part, ascending. In an order that mixes the
+// folders, because files of one folder take alike long. It rests on the names alone, so that every
+// machine comes to the same parts.
+std::vector<std::size_t> shardOf(const std::vector<std::string> &files, const Shard &shard,
+                                 const std::string &repository);
+
+template <typename Item>
+void keepAt(std::vector<Item> &items, const std::vector<std::size_t> &places) {
+  std::vector<Item> kept;
+  for (const std::size_t i : places)
+    kept.push_back(std::move(items[i]));
+  items = std::move(kept);
+}
 
 core::Result<std::vector<CompileCommand>> commandsOf(const std::vector<std::string> &files,
                                                      CompileCommands &compile_commands);

@@ -8,6 +8,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+fs::path set_root;
+
 constexpr const char *kProjectFile = ".devsan.toml";
 
 bool holds(const fs::path &folder, const char *name) {
@@ -27,7 +29,7 @@ std::optional<fs::path> nearest(const fs::path &directory, bool (*is_it)(const f
   for (fs::path candidate = directory; !candidate.empty(); candidate = candidate.parent_path()) {
     if (is_it(candidate))
       return candidate;
-    if (candidate == candidate.parent_path())
+    if (candidate == candidate.parent_path() || candidate == set_root)
       break;
   }
   return std::nullopt;
@@ -44,7 +46,17 @@ bool holdsManyProjects(const fs::path &folder) {
   return home && *home == '/' && isWithin(fs::weakly_canonical(home, error), folder);
 }
 
+void setProjectRoot(const fs::path &folder) {
+  set_root = folder;
+}
+
+const fs::path &setRoot() {
+  return set_root;
+}
+
 std::optional<fs::path> findProjectRoot(const fs::path &directory) {
+  if (!set_root.empty() && isWithin(directory.lexically_normal(), set_root))
+    return set_root;
   std::optional<fs::path> repository = nearest(directory, isRepository);
   return repository ? repository : nearest(directory, hasProjectFile);
 }

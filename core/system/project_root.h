@@ -11,6 +11,12 @@ namespace devsan::core {
 // nearest .devsan.toml.
 std::optional<std::filesystem::path> findProjectRoot(const std::filesystem::path &directory);
 
+// From now on `folder`, absolute and without dots, is the project of all that it holds, and nothing
+// above it is looked at.
+void setProjectRoot(const std::filesystem::path &folder);
+// That folder; empty where none was set.
+const std::filesystem::path &setRoot();
+
 // The same, or else `directory` itself.
 std::filesystem::path projectRootOf(const std::filesystem::path &directory);
 

@@ -142,6 +142,42 @@ void writeSettings() {
   write("run_options", "wrong", "s65\nfnone,error\nbdevice-host-sync=1/step\n");
 }
 
+// As in analyzer/summary/summary.h, behind the head.
+void writeSummaries() {
+  std::string text;
+  const auto number = [&](std::size_t value) {
+    for (; value >= 0x80; value >>= 7)
+      text += static_cast<char>(value | 0x80);
+    text += static_cast<char>(value);
+  };
+  const std::vector<std::string> texts{
+      "",        "device-*", "\1a.cpp", core::jsonReport(std::vector{finding()}, {}),
+      "c:@F@f#", "f",        "g.h"};
+  number(texts.size());
+  for (const std::string &one : texts) {
+    number(one.size());
+    text += one;
+  }
+  const auto numbers = [&](std::initializer_list<unsigned> values) {
+    for (const unsigned value : values)
+      number(value);
+  };
+  numbers({1, 0, 0, 0, 1, 2});    // checks, LibTorch's version, two flags, shard 1/2
+  numbers({1, 2, 0, 1, 2});       // inputs, list, headers
+  numbers({1, 0, 2, 1, 2, 0, 0}); // a unit: place, file, headers it is read for, two flags
+  numbers({1, 3});                // its result: findings
+  numbers({1, 3, 9, 4, 1, 2, 4, 1, 4, 1, 4, 1, 5, 0, 2}); // their contexts, the last with a holder
+  numbers({2, 4, 5, 2, 3, 6, 0, 1, 0, 0, 0, 4, 5, 0, 0, 0, 1, 0, 2, 5, 3}); // functions
+  numbers({1, 0, 1, 1});                                                    // calls
+  numbers({2, 4, 0, 5, 0, 2, 4, 1, 5, 0, 2, 2, 0, 0, 0, 1, 1, 0});          // holders, sources
+  numbers({1, 6, 1, 2, 1, 2, 4, 2}); // missing headers, refused, files read, the first error
+  numbers({1, 0, 2, 9, 8, 1, 1, 0}); // counts, flags
+  numbers({0, 0, 0, 0});             // what became of the analysis
+  write("summary", "one", text);
+  numbers({1});
+  write("summary", "longer", text);
+}
+
 void writeProjects() {
   write("setup_script", "torch", R"py(import os, glob
 from torch.utils.cpp_extension import CppExtension, CUDAExtension
@@ -250,6 +286,7 @@ Binary files a/x and b/x differ
                                  {"errors_elsewhere", 1},
                                  {"suppressed", 2}};
   write("file_result", "one", result.dump());
+  writeSummaries();
 }
 
 } // namespace
