@@ -13,6 +13,10 @@ foreach(_component command metrics)
   endif()
 endforeach()
 
+if(DEVSAN_BUILD_ANALYZER)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/bazel" DESTINATION share/devsan COMPONENT analyzer)
+endif()
+
 if(PROJECT_IS_TOP_LEVEL)
   add_custom_target(uninstall VERBATIM
     COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake")

@@ -368,8 +368,9 @@ private:
     if (auto written = core::writeFile(options_.summary, [&](std::ostream &out) { out << text; });
         !written)
       return core::failure("--summary=" + options_.summary + ": " + written.error().message);
-    llvm::errs() << "devsan check: summary of " << core::countText(files, "file") << ", in "
-                 << core::printable(options_.summary) << "\n";
+    if (llvm::sys::Process::StandardErrIsDisplayed())
+      llvm::errs() << "devsan check: summary of " << core::countText(files, "file") << ", in "
+                   << core::printable(options_.summary) << "\n";
     return kClean;
   }
 

@@ -1,0 +1,13 @@
+"""For Bazel from 7 on, where CcInfo comes from rules_cc."""
+
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//:implementation.bzl", "ASPECT", "RULE_ATTRS", "judge", "summarize")
+
+def _summarize(target, ctx):
+    return summarize(target, ctx, CcInfo)
+
+devsan_aspect = aspect(implementation = _summarize, **ASPECT)
+devsan_check = rule(
+    implementation = judge,
+    attrs = dict(RULE_ATTRS, targets = attr.label_list(aspects = [devsan_aspect], mandatory = True)),
+)
