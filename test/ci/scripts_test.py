@@ -17,8 +17,8 @@ COMMANDS = [
 ]
 
 
-def run(command, option):
-    return subprocess.run([SCRIPTS / command[0], *command[1:], option], capture_output=True, text=True, timeout=30)
+def run(command, *options):
+    return subprocess.run([SCRIPTS / command[0], *command[1:], *options], capture_output=True, text=True, timeout=30)
 
 
 class Scripts(unittest.TestCase):
@@ -40,6 +40,25 @@ class Scripts(unittest.TestCase):
                 self.assertIn(result.returncode, (1, 2), result.stdout)
                 self.assertRegex(result.stderr, r"error: .*(--wrong|required: )")
                 self.assertNotRegex(result.stderr, r"(?m)^[a-z-]+: .* \.\.\.$", "work was begun")
+
+    def test_try_systems(self):
+        for options, error in (
+            (["--torch="], "--torch: names nothing"),
+            (["--systems="], "--systems: names nothing"),
+            (["--parts=,"], "--parts: names nothing"),
+            (["--systems=,sid,"], "--systems: unknown sid"),
+            (["--work=a:b"], "--work: ':' in "),
+            (["--work=a,b"], "--work: ',' in "),
+            (["--python=/"], "--python: / would hide"),
+            (["--python=/usr/lib/.."], "--python: /usr would hide"),
+            (["--python=wrong"], f"--python: {os.getcwd()}/wrong has no bin/python3"),
+            (["--torch=2.11.0,"], "no wheels"),
+        ):
+            with self.subTest(options=options):
+                result = run(["try-systems"], *options)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn("error: ", result.stderr)
+                self.assertIn(error, result.stderr)
 
 
 if __name__ == "__main__":
