@@ -29,10 +29,9 @@ std::optional<FixItHint> currentStreamUsed(ASTContext &context, const Launch &la
     return std::nullopt;
   const std::string current = std::string(kCurrentStream) + "()";
   if (launch.stream) {
-    const Expr *written = launch.stream->IgnoreParenImpCasts();
-    const SourceRange range = written->getSourceRange();
+    const SourceRange range = launch.stream->getSourceRange();
     // A variable has other uses, and a default argument has no text here.
-    if (isa<DeclRefExpr>(written) || !isWritten(launch, range))
+    if (isa<DeclRefExpr>(launch.stream->IgnoreParenImpCasts()) || !isWritten(launch, range))
       return std::nullopt;
     return FixItHint::CreateReplacement(range, current);
   }

@@ -1,6 +1,9 @@
 #include "analyzer/files/launch_spelling.h"
 
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringExtras.h>
+
+#include <vector>
 
 namespace devsan::analyzer {
 namespace {
@@ -41,52 +44,104 @@ std::size_t threeOf(StringRef text, std::size_t i, char chevron) {
   return 0;
 }
 
-// The start of the `>>>`, however spaced, that closes what was opened before `i` and is followed by
-// the arguments.
-std::size_t findClosing(StringRef text, std::size_t i) {
-  int depth = 0;
-  while (i < text.size()) {
+// Chevrons, however spaced.
+struct Chevrons {
+  std::size_t begin, end;
+};
+struct Launch {
+  Chevrons opening, closing;
+};
+
+// From `<<<` to the `>>>` between the same brackets of the same statement that is followed by the
+// arguments. None is within another one.
+std::vector<Launch> findLaunches(StringRef text) {
+  std::vector<Launch> launches;
+  std::vector<std::optional<Chevrons>> opened(1); // the first between each brackets around
+  std::size_t statement = 0;
+  for (std::size_t i = 0; i < text.size();) {
     if (const std::size_t behind = skipLiteral(text, i); behind != i) {
       i = behind;
       continue;
     }
     const char c = text[i];
-    if (c == ';' || (depth == 0 && (c == ')' || c == '}')))
-      return StringRef::npos;
-    depth += c == '(' || c == '[' || c == '{';
-    depth -= c == ')' || c == ']' || c == '}';
-    if (depth == 0 && c == '>')
-      if (const std::size_t end = threeOf(text, i, '>');
-          end && text.substr(end).ltrim(" \t\r\n\\").starts_with("("))
-        return i;
+    std::optional<Chevrons> &opening = opened.back();
+    if (opening && opening->begin < statement)
+      opening.reset();
+    if (c == ';') {
+      statement = i;
+    } else if (c == '(' || c == '[' || c == '{') {
+      opened.emplace_back();
+    } else if (c == ')' || c == ']' || c == '}') {
+      opened.pop_back();
+      if (opened.empty())
+        opened.emplace_back();
+    } else if (const std::size_t end = c == '<' ? threeOf(text, i, c) : 0) {
+      // `operator<< <T>` is a template's.
+      if (!opening && !text.take_front(i).rtrim().ends_with("operator"))
+        opening = {i, end};
+      i = end;
+      continue;
+    } else if (opening && c == '>') {
+      if (const std::size_t end = threeOf(text, i, c);
+          end && text.substr(end).ltrim(" \t\r\n\\").starts_with("(")) {
+        while (!launches.empty() && launches.back().opening.begin > opening->begin)
+          launches.pop_back();
+        launches.push_back({*opening, {i, end}});
+        opening.reset();
+        i = end;
+        continue;
+      }
+    }
     ++i;
   }
-  return StringRef::npos;
+  return launches;
+}
+
+// Zero in the place of braces with nothing but blanks and comments between them. It is an
+// expression from the first brace to the last one, which a fix may replace.
+void writeZero(std::string &text, std::size_t begin, std::size_t end) {
+  bool has_room = false;
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    if (text[i] == '\n' || text[i] == '\r' ||
+        (text[i] == '\\' && StringRef(text).substr(i + 1).ltrim(" \t\r").starts_with("\n")))
+      continue;
+    text[i] = has_room ? ' ' : '0';
+    has_room = true;
+  }
+  text[begin] = has_room ? '(' : '0';
+  text[end] = has_room ? ')' : end == begin + 1 ? '0' : ' ';
 }
 
 // `<<<{n}, {32, 8}>>>`: each argument in braces gets parentheses, an empty one is 0.
 void unbrace(StringRef text, std::size_t begin, std::size_t end, std::optional<std::string> &out) {
   llvm::SmallVector<std::size_t, 4> opened; // SIZE_MAX for what are no such braces
-  bool starts_argument = true;
+  std::size_t last = begin - 1;             // of what is no blank and no comment
   for (std::size_t i = begin; i < end;) {
+    const char c = text[i];
     if (const std::size_t behind = skipLiteral(text, i); behind != i) {
+      last = c == '/' ? last : i;
       i = behind;
       continue;
     }
-    const char c = text[i];
     if (c == '(' || c == '[' || c == '{') {
-      opened.push_back(c == '{' && opened.empty() && starts_argument ? i : StringRef::npos);
+      const bool starts_argument = opened.empty() && (last < begin || text[last] == ',');
+      opened.push_back(c == '{' && starts_argument ? i : StringRef::npos);
     } else if ((c == ')' || c == ']' || c == '}') && !opened.empty()) {
       if (const std::size_t brace = opened.pop_back_val(); brace != StringRef::npos) {
         if (!out)
           out = text.str();
-        const bool is_empty = text.slice(brace + 1, i).trim().empty();
-        (*out)[brace] = is_empty ? '0' : '(';
-        (*out)[i] = is_empty ? ' ' : ')';
+        if (last == brace) {
+          writeZero(*out, brace, i);
+        } else {
+          (*out)[brace] = '(';
+          (*out)[i] = ')';
+          if (text[last] == ',') // {n, }
+            (*out)[last] = ' ';
+        }
       }
     }
-    if (!llvm::isSpace(c))
-      starts_argument = c == ',' && opened.empty();
+    if (!llvm::isSpace(c) && c != '\\')
+      last = i;
     ++i;
   }
 }
@@ -100,30 +155,14 @@ void join(std::string &text, std::size_t begin, std::size_t end, char chevron) {
 
 std::optional<std::string> withClangsLaunches(StringRef text) {
   std::optional<std::string> respelled;
-  std::size_t i = 0;
-  while (i < text.size()) {
-    if (const std::size_t behind = skipLiteral(text, i); behind != i) {
-      i = behind;
-      continue;
-    }
-    const std::size_t opened = text[i] == '<' ? threeOf(text, i, '<') : 0;
-    // `operator<< <T>` is a template's.
-    const std::size_t closing = opened && !text.take_front(i).rtrim().ends_with("operator")
-                                    ? findClosing(text, opened)
-                                    : StringRef::npos;
-    if (closing == StringRef::npos) {
-      i = std::max(opened, i + 1);
-      continue;
-    }
-    const std::size_t closed = threeOf(text, closing, '>');
-    if (opened != i + 3 || closed != closing + 3) {
+  for (const auto &[opening, closing] : findLaunches(text)) {
+    if (opening.end != opening.begin + 3 || closing.end != closing.begin + 3) {
       if (!respelled)
         respelled = text.str();
-      join(*respelled, i, opened, '<');
-      join(*respelled, closing, closed, '>');
+      join(*respelled, opening.begin, opening.end, '<');
+      join(*respelled, closing.begin, closing.end, '>');
     }
-    unbrace(text, opened, closing, respelled);
-    i = closed;
+    unbrace(text, opening.end, closing.begin, respelled);
   }
   return respelled;
 }

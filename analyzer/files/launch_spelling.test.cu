@@ -1,5 +1,7 @@
 // Launches as nvcc takes them: chevrons with blanks between them, braces for dim3. Columns are those of the file.
 // RUN: not %check_mock --checks=device-wrong-stream | %file_check
+// Many that nothing closes take no longer than others.
+// RUN: %python -c "print('#if 0\n' + 'a <<< (b\n' * 100000 + '#endif\nvoid f() {}')" > %t.many.cu && %devsan_check --torch=none %t.many.cu --
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/extension.h>
 
@@ -26,6 +28,14 @@ void spaced(at::Tensor x) {
 void inMacro(at::Tensor x) { LAUNCH(scale<float>, x); }
 // CHECK: :[[@LINE-3]]:10: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
 
+#define LAUNCH_BRACED(kernel, x) \
+  kernel<<<{unsigned(x.numel())}, \
+           {256, \
+           }, { \
+           }>>>(x.data_ptr<float>(), x.numel())
+void bracesInMacro(at::Tensor x) { LAUNCH_BRACED(scale<float>, x); }
+// CHECK: :[[@LINE-5]]:9: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+
 void inBraces(at::Tensor x, const int *sizes) {
   const unsigned n = x.numel();
   scale<float><<<{n}, {256}>>>(x.data_ptr<float>(), n);
@@ -33,7 +43,14 @@ void inBraces(at::Tensor x, const int *sizes) {
   scale<float> << <{n, dim3{n, 2}.y}, dim3{32, 8}, 0, {}>> >(x.data_ptr<float>(), n);
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
   scale<float><<<{ /* one */ }, {unsigned(sizes[0]), 2u, // two
-                          1}, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), n);
+                          1}>>>(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-2]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  scale<float><<<{n, }, {32, 8, }>>>(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
+  using T = dim3;
+  scale<float><<<T{}, { // none
+                      }>>>(x.data_ptr<float>(), n);
+  // CHECK: :[[@LINE-2]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
   scale<float><<<n, [] { return 256; }()>>>(x.data_ptr<float>(), n); // {n}
   // CHECK: :[[@LINE-1]]:3: error: the kernel is launched on the default stream{{.*}}[device-wrong-stream]
 }

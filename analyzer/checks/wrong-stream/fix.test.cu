@@ -11,7 +11,18 @@ void launch(at::Tensor x, dim3 grid) {
   scale<<<grid, 256>>>(x.data_ptr<float>(), x.numel());
   scale<<<grid, 256, 64>>>(x.data_ptr<float>(), x.numel());
   scale<<<grid, 256, 64, nullptr>>>(x.data_ptr<float>(), x.numel());
+  scale<<<{256}, {256}, 0, {}>>>(x.data_ptr<float>(), x.numel());
+  scale<<<{256}, {}, {}, {  }>>>(x.data_ptr<float>(), x.numel());
+  scale<<<{256, }, 256, 0, {/* default */
+                           }>>>(x.data_ptr<float>(), x.numel());
+  scale<<<{256}, 256, 0, {nullptr}>>>(x.data_ptr<float>(), x.numel());
+  scale<<<{256}, {256}>>>(x.data_ptr<float>(), x.numel());
 }
 // CHECK: {{^}}  scale<<<grid, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x
 // CHECK: {{^}}  scale<<<grid, 256, 64, at::cuda::getCurrentCUDAStream()>>>(x
 // CHECK: {{^}}  scale<<<grid, 256, 64, at::cuda::getCurrentCUDAStream()>>>(x
+// CHECK: {{^}}  scale<<<{256}, {256}, 0, at::cuda::getCurrentCUDAStream()>>>(x
+// CHECK: {{^}}  scale<<<{256}, {}, {}, at::cuda::getCurrentCUDAStream()>>>(x
+// CHECK: {{^}}  scale<<<{256, }, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x
+// CHECK: {{^}}  scale<<<{256}, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x
+// CHECK: {{^}}  scale<<<{256}, {256}, 0, at::cuda::getCurrentCUDAStream()>>>(x
