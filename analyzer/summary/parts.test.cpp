@@ -11,8 +11,10 @@
 // CHECK: ops.cpp:4:{{.*}} error: {{.*}} 'direct'{{.*}} [device-missing-guard]
 // CHECK: kernels.cu:5:{{.*}} note: launched here
 // CHECK: shared.h:4:{{.*}} [device-bare-cuda]
+// CHECK: steps.cpp:2:{{.*}} [device-host-sync]
+// CHECK: bind.cpp:4:{{.*}} note: 'operatorOf' runs it
 // CHECK: sums.cpp:5:{{.*}} [device-host-sync]
-// CHECK: 6 files: 3 findings
+// CHECK: 8 files: 4 findings
 // CHECK: broken.cpp: {{.*}} nowhere.h
 // RUN: not %{same} 2 %{options} --format=sarif -- %{flags} > /dev/null
 // RUN: not %{same} 2 %{options} --strict -- %{flags} > /dev/null
@@ -66,6 +68,18 @@ double hostSum(const torch::Tensor &lines) {
   for (int i = 0; i < lines.size(0); ++i) sum += lines[i].item<double>();
   return sum;
 }
+
+//--- steps.cpp
+#include "shared.h"
+torch::Tensor stepOf(torch::Tensor x) { return x / x.mean().item<float>(); }
+torch::Tensor elsewhere(torch::Tensor x) { return x / x.mean().item<float>(); }
+
+//--- bind.cpp
+#include "shared.h"
+#include <torch/library.h>
+torch::Tensor stepOf(torch::Tensor x);
+torch::Tensor operatorOf(torch::Tensor x) { return stepOf(x); }
+TORCH_LIBRARY(ours, m) { m.def("of", &operatorOf); }
 
 //--- main.cpp
 #include "shared.h"

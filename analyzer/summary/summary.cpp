@@ -221,6 +221,7 @@ template <typename Codec> void code(Codec &codec, FileCalls &calls) {
     codec(function.open);
     codec(function.knows_tensors);
     code(codec, function.launch);
+    codec(function.is_step);
   });
   codec.list(calls.calls, [&](FileCalls::Call &call) {
     codec.index(call.caller, calls.functions.size());
@@ -254,6 +255,7 @@ template <typename Codec> void code(Codec &codec, FindingContext &context) {
   codec.choice(context.needs, Needs::kOtherStream);
   codec(context.launcher);
   codec.list(context.servants, [&](std::string &usr) { codec(usr); });
+  codec.list(context.steps, [&](std::string &usr) { codec(usr); });
   codec.maybe(context.holder, [&](DataHolder &holder) { code(codec, holder); });
 }
 

@@ -166,10 +166,11 @@ void writeSummaries() {
   numbers({1, 2, 0, 1, 2});       // inputs, list, headers
   numbers({1, 0, 2, 1, 2, 0, 0}); // a unit: place, file, headers it is read for, two flags
   numbers({1, 3});                // its result: findings
-  numbers({1, 3, 9, 4, 1, 2, 4, 1, 4, 1, 4, 1, 5, 0, 2}); // their contexts, the last with a holder
-  numbers({2, 4, 5, 2, 3, 6, 0, 1, 0, 0, 0, 4, 5, 0, 0, 0, 1, 0, 2, 5, 3}); // functions
-  numbers({1, 0, 1, 1});                                                    // calls
-  numbers({2, 4, 0, 5, 0, 2, 4, 1, 5, 0, 2, 2, 0, 0, 0, 1, 1, 0});          // holders, sources
+  numbers({1, 3, 9, 4, 1, 2, 4, 1, 4, 1, 5, 1, 4, 1, 5, 0,
+           2}); // their contexts, the last with a holder
+  numbers({2, 4, 5, 2, 3, 6, 0, 1, 0, 0, 0, 1, 4, 5, 0, 0, 0, 1, 0, 2, 5, 3, 0}); // functions
+  numbers({1, 0, 1, 1});                                                          // calls
+  numbers({2, 4, 0, 5, 0, 2, 4, 1, 5, 0, 2, 2, 0, 0, 0, 1, 1, 0}); // holders, sources
   numbers({1, 6, 1, 2, 1, 2, 4, 2}); // missing headers, refused, files read, the first error
   numbers({1, 0, 2, 9, 8, 1, 1, 0}); // counts, flags
   numbers({0, 0, 0, 0});             // what became of the analysis
